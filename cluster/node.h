@@ -1,0 +1,238 @@
+/*
+ * node: one peer of the cluster as a step function.
+ *
+ * The one idea: everything that happens to a peer is an event that carries its time; everything that a
+ * peer does to the world is an effect that it returns. The same events give the same effects, bit for bit,
+ * so that a whole cluster runs in one process on simulated time. The request path is a plain call between
+ * steps. A node does no I/O, reads no clock and draws no randomness but from its seed. Not thread-safe.
+ */
+#ifndef HEADGATE_CLUSTER_NODE_H
+#define HEADGATE_CLUSTER_NODE_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "limit/limit.h"
+#include "limit/table.h"
+#include "limit/verdict.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    NODE_NAME_BYTES = 64,     /* of a node or a region, with the terminator */
+    NODE_ADDRESS_BYTES = 128, /* "host:port", with the terminator */
+    NODE_PEERS_MAX = 64,      /* members of a cluster, this node included */
+    NODE_REGIONS_MAX = 32,
+    NODE_NOTICE_BYTES = 240,
+};
+
+struct region_weight {
+    char region[NODE_NAME_BYTES];
+    uint64_t weight; /* in 1/SHARE_ONE; the sum over all regions is at most SHARE_ONE */
+};
+
+/* A peer that the config names: it counts as a member, with a reserved share, before it was ever heard. */
+struct node_peer_options {
+    char name[NODE_NAME_BYTES];
+    char region[NODE_NAME_BYTES];
+    char gossip_address[NODE_ADDRESS_BYTES];   /* where it publishes */
+    char snapshot_address[NODE_ADDRESS_BYTES]; /* where it answers requests */
+};
+
+struct node_options {
+    char name[NODE_NAME_BYTES]; /* unique in the cluster */
+    char region[NODE_NAME_BYTES];
+    char gossip_address[NODE_ADDRESS_BYTES]; /* as others reach this node */
+    char snapshot_address[NODE_ADDRESS_BYTES];
+    uint32_t region_count, peer_count;
+    struct region_weight regions[NODE_REGIONS_MAX];
+    struct node_peer_options peers[NODE_PEERS_MAX];
+    uint64_t interval_ns;      /* between two batches */
+    uint64_t early_push_share; /* a key's unsent spends that are sent at once, as a part of capacity in
+                                  1/SHARE_ONE; 0: 1/(4 * peers) */
+    uint64_t silent_after_ns;  /* without a message, a peer is called silent */
+    uint64_t join_timeout_ns;  /* without an active peer to be heard, a starting node goes on alone */
+    uint64_t forget_after_ns;  /* a silent peer is forgotten after this long; 0: never */
+    uint64_t leave_timeout_ns; /* how long a leaving node waits for acknowledgements */
+    uint64_t table_keys;
+    uint64_t log_keys_max;      /* spends (key, tokens) kept for peers that lack them */
+    uint64_t message_max_bytes; /* of one message either way */
+    uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
+    uint64_t seed;
+    struct hash_key hash_key;
+    const struct limit_set *limits; /* the caller's, outlives the node */
+    uint64_t config_digest;         /* of what must be equal everywhere */
+};
+
+struct node;
+
+/* NULL with `error` set when memory is short or an option is out of range. Nothing happens before EVENT_START. */
+struct node *node_create(const struct node_options *options, struct error *error);
+void node_destroy(struct node **node);
+
+enum event_kind {
+    EVENT_START,    /* once, first */
+    EVENT_WAKE,     /* the time that the last effects asked for has come, or node_wants_step said so; never too often */
+    EVENT_MESSAGE,  /* `bytes`: a message that a peer published */
+    EVENT_REQUEST,  /* `bytes`: a peer asks; the same step returns exactly one EFFECT_REPLY */
+    EVENT_RESPONSE, /* `bytes`: the reply to one of our EFFECT_REQUESTs; lost ones need no event */
+    EVENT_FORGET,   /* `name`: the operator declares a peer gone for good */
+    EVENT_MUTE,     /* `name`, `mute_in`, `mute_out`: drop what comes from / goes to that peer, for demonstrations */
+    EVENT_STOP,     /* leave gracefully; effects.left becomes true when done, at the latest after leave_timeout_ns */
+};
+
+struct event {
+    enum event_kind kind;
+    uint64_t now_ns;    /* monotonic, of this node; what is earlier than the last event counts as the last */
+    struct bytes bytes; /* the caller's, valid during the step; may be anything: nonsense is counted and dropped */
+    const char *name;
+    bool mute_in, mute_out;
+};
+
+enum effect_kind {
+    EFFECT_PUBLISH,    /* send `bytes` to every peer that listens */
+    EFFECT_REQUEST,    /* send `bytes` to `address` (a snapshot address); the answer comes as EVENT_RESPONSE */
+    EFFECT_REPLY,      /* answer the EVENT_REQUEST of this step with `bytes` */
+    EFFECT_CONNECT,    /* listen to what `address` (a gossip address) publishes, and keep trying */
+    EFFECT_DISCONNECT, /* stop listening to `address` */
+};
+
+struct effect {
+    enum effect_kind kind;
+    char address[NODE_ADDRESS_BYTES];
+    size_t offset, size; /* the message in effects.arena */
+};
+
+enum notice_level { NOTICE_INFO, NOTICE_WARNING };
+
+/* Something that an operator wants to read: "eu-west is silent". Never one per packet. */
+struct notice {
+    enum notice_level level;
+    char text[NODE_NOTICE_BYTES];
+};
+
+struct effects {
+    size_t effect_count, effect_room; /* effects in order of emission */
+    struct effect *effect;
+    size_t notice_count, notice_room;
+    struct notice *notice;
+    size_t arena_size, arena_room;
+    uint8_t *arena;
+    uint64_t next_wake_ns; /* call node_step(EVENT_WAKE) then; UINT64_MAX: not needed */
+    bool left;             /* a graceful leave is complete */
+};
+
+void effects_init(struct effects *effects);
+void effects_close(struct effects *effects);
+
+static inline struct bytes effect_bytes(const struct effects *effects, const struct effect *effect)
+{
+    return (struct bytes){(const char *)effects->arena + effect->offset, effect->size};
+}
+
+/* Handles one event; `effects` is cleared first. Forgetting an unknown name is told in effects.notice. */
+void node_step(struct node *node, const struct event *event, struct effects *effects);
+
+/* Decides and, if allowed, takes `cost` tokens of key `id` under limit `limit` (an index). No allocation. */
+struct verdict node_admit(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
+/* The same decision without the figures: what the fast path needs. */
+bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
+/* What node_admit would answer; takes nothing. */
+struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
+/* See table_prefetch. */
+void node_prefetch(const struct node *node, struct key_id id);
+/* True when spends since the last step call for an early push: step with EVENT_WAKE soon. */
+bool node_wants_step(const struct node *node);
+
+/* ---- what operators see ---- */
+
+enum peer_state { PEER_JOINING, PEER_ACTIVE, PEER_SILENT, PEER_LEFT };
+const char *peer_state_name(enum peer_state state);
+
+struct peer_report {
+    char name[NODE_NAME_BYTES];
+    char region[NODE_NAME_BYTES];
+    char gossip_address[NODE_ADDRESS_BYTES];
+    enum peer_state state;
+    bool self;
+    bool config_differs;
+    uint64_t incarnation;    /* 0: never heard */
+    uint64_t share;          /* in 1/SHARE_ONE, as this node sees it; 0 for whoever has none yet */
+    uint64_t heard_ago_ns;   /* UINT64_MAX: never */
+    uint64_t round_trip_ns;  /* smoothed, of batch and acknowledgement; 0: not measured yet */
+    uint64_t lag_batches;    /* own batches that it has not acknowledged */
+    uint64_t log_batches;    /* batches of its making that are kept for others */
+};
+
+/* Fills up to `room` reports, this node first, and returns how many there are. */
+size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room);
+
+/* Counters and gauges, as an X-macro so that INFO, docs and tests cannot drift apart: X(name, what it counts) */
+#define NODE_STATS(X)                                                                                              \
+    X(admitted_requests, "requests allowed")                                                                       \
+    X(refused_requests, "requests refused")                                                                        \
+    X(admitted_tokens, "tokens handed out here")                                                                   \
+    X(settled_tokens, "own tokens that every peer has acknowledged")                                               \
+    X(applied_tokens, "tokens that other peers reported spent")                                                    \
+    X(batches_closed, "own batches closed")                                                                        \
+    X(batches_applied, "batches of other peers applied")                                                           \
+    X(batches_duplicate, "batches received again and ignored")                                                     \
+    X(batches_waiting, "batches received early, waiting for what they depend on (now)")                            \
+    X(batches_resent, "batches sent again or passed on for another peer")                                          \
+    X(batches_compacted, "batches merged because the log was at its limit")                                        \
+    X(messages_published, "messages published")                                                                    \
+    X(messages_received, "messages received and understood")                                                       \
+    X(messages_invalid, "messages dropped as nonsense")                                                            \
+    X(messages_muted, "messages dropped by DEBUG DROP")                                                            \
+    X(bytes_published, "bytes published")                                                                          \
+    X(bytes_received, "bytes received")                                                                            \
+    X(snapshots_served, "snapshot pages served")                                                                   \
+    X(snapshots_taken, "snapshots taken from a peer")                                                              \
+    X(log_batches, "batches kept for peers that lack them (now)")                                                  \
+    X(log_keys, "spends kept for peers that lack them (now)")                                                      \
+    X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
+    X(config_mismatches, "messages from peers whose config differs")                                               \
+    X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \
+    X(worst_debt_tokens, "most tokens below zero that any key was seen at here")
+
+struct node_stats {
+#define X(name, help) uint64_t name;
+    NODE_STATS(X)
+#undef X
+};
+
+void node_stats(const struct node *node, struct node_stats *stats);
+void node_table_stats(const struct node *node, struct table_stats *stats);
+
+struct node_status {
+    enum peer_state state;   /* of this node itself */
+    uint32_t peers, reachable_peers; /* members that hold or await a share, this node included */
+    uint64_t share;          /* in 1/SHARE_ONE */
+    bool config_differs;     /* some peer's config digest is another */
+    uint64_t config_digest;
+};
+void node_status(const struct node *node, struct node_status *status);
+
+/* All that stands behind a decision about one key, in tokens (fractions kept). */
+struct explanation {
+    double settled_tokens, unsettled_tokens, allowance_tokens;
+    double share;
+    uint64_t capacity_tokens, overshoot_tokens;
+    double in_flight_bound_tokens;  /* sum over other peers of min(C, share of R over interval + latency): see accounting */
+    double overshoot_bound_tokens;  /* the smaller of declared and in-flight */
+    double worst_debt_tokens;       /* measured: most tokens below zero seen here for any key of this limit */
+    char last_spender[NODE_NAME_BYTES]; /* "" = nobody known */
+    bool tracked;                   /* false: nothing owed, the key is full */
+};
+void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns, struct explanation *out);
+
+/* ---- for tests and the simulator ---- */
+
+/* Asserts every invariant; O(everything). */
+void node_check(const struct node *node);
+/* The three numbers of a key, refilled up to now_ns; a full bucket if it is not tracked. */
+struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
+
+#endif

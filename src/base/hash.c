@@ -1,0 +1,28 @@
+#include "base/hash.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct hash_key) == crypto_shorthash_siphashx24_KEYBYTES, "SipHash's key");
+_Static_assert(sizeof(struct key_id) == crypto_shorthash_siphashx24_BYTES, "SipHash's 128-bit output");
+
+void hash_key_from_secret(struct hash_key *key, const void *secret, size_t size)
+{
+    int failed = crypto_generichash(key->bytes, sizeof key->bytes, secret, size, NULL, 0);
+    assert(failed == 0);
+}
+
+struct key_id hash_128(const struct hash_key *key, const void *data, size_t size)
+{
+    unsigned char digest[sizeof(struct key_id)];
+    struct key_id id;
+    (void)crypto_shorthash_siphashx24(digest, data, size, key->bytes);
+    memcpy(&id, digest, sizeof id);
+    return id;
+}
+
+uint64_t hash_64(const struct hash_key *key, const void *data, size_t size)
+{
+    return hash_128(key, data, size).high;
+}

@@ -1,0 +1,35 @@
+/*
+ * hash: keyed hashing (SipHash-2-4 from libsodium).
+ *
+ * Whoever sends requests chooses their keys, so an unkeyed hash would let a stranger pick two names
+ * that share one limit or that crowd one corner of the table. All peers of a cluster derive the same
+ * hash key from the cluster's secret and therefore the same id for the same name.
+ */
+#ifndef HEADGATE_BASE_HASH_H
+#define HEADGATE_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hash_key {
+    uint8_t bytes[16];
+};
+
+/* Identifies one limited thing (a limit's name, a dimension and a value) in every peer alike. */
+struct key_id {
+    uint64_t high, low;
+};
+
+/* Derives a key from a secret of any length, 0 included (BLAKE2b). */
+void hash_key_from_secret(struct hash_key *key, const void *secret, size_t size);
+
+struct key_id hash_128(const struct hash_key *key, const void *data, size_t size);
+uint64_t hash_64(const struct hash_key *key, const void *data, size_t size);
+
+static inline bool key_id_equal(struct key_id a, struct key_id b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+#endif

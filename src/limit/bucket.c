@@ -1,0 +1,209 @@
+#include "limit/bucket.h"
+
+#include <assert.h>
+
+__extension__ typedef unsigned __int128 wide;
+
+/* Debt is carried, but not beyond what 64 bits hold: 2^61 units below zero is twice the largest capacity. */
+static const int64_t debt_max_units = (int64_t)1 << 61;
+
+int64_t units_times(int64_t units, uint64_t fraction)
+{
+    assert(fraction <= SHARE_ONE);
+    if (units >= 0)
+        return (int64_t)(((wide)(uint64_t)units * fraction) >> 32);
+    wide product = (wide)(0 - (uint64_t)units) * fraction;
+    return -(int64_t)((product + (SHARE_ONE - 1)) >> 32);
+}
+
+void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone)
+{
+    assert(share <= SHARE_ONE);
+    budget->share = share;
+    budget->spendable = share - (share + 3) / 4;
+    budget->slack_units = units_times(limit->overshoot_units, share);
+    budget->alone = alone;
+}
+
+/* Buckets live on whole ticks: then refilling in two steps equals refilling in one, and merging is associative. */
+static uint64_t whole_ticks(const struct limit *limit, uint64_t now_ns)
+{
+    return limit->tick_ns == 1 ? now_ns : now_ns - now_ns % limit->tick_ns;
+}
+
+void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
+{
+    bucket->settled = limit->capacity_units;
+    bucket->unsettled = 0;
+    bucket->last_refill_ns = whole_ticks(limit, now_ns);
+}
+
+void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
+{
+    now_ns = whole_ticks(limit, now_ns);
+    if (now_ns <= bucket->last_refill_ns)
+        return;
+    uint64_t ticks = now_ns - bucket->last_refill_ns;
+    if (limit->tick_ns != 1)
+        ticks /= limit->tick_ns;
+    bucket->last_refill_ns = now_ns;
+    uint64_t refill;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &refill) || refill > (uint64_t)INT64_MAX)
+        refill = (uint64_t)INT64_MAX;
+    uint64_t room = (uint64_t)limit->capacity_units - (uint64_t)bucket->settled; /* settled may be negative */
+    if (refill <= room) {
+        bucket->settled += (int64_t)refill;
+        return;
+    }
+    bucket->settled = limit->capacity_units;
+    if (bucket->unsettled > 0) {
+        int64_t paid = units_times((int64_t)(refill - room), budget->share);
+        bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
+    }
+}
+
+int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget)
+{
+    if (budget->alone)
+        return bucket->settled;
+    int64_t part = units_times(bucket->settled, budget->spendable) + budget->slack_units;
+    return part < bucket->settled ? part : bucket->settled;
+}
+
+uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget)
+{
+    int64_t free_units = bucket_allowance(bucket, budget) - bucket->unsettled;
+    return free_units <= 0 ? 0 : (uint64_t)(free_units / limit->units_per_token);
+}
+
+/* False when cost alone is beyond the capacity, so that its product need not fit 64 bits. */
+static bool cost_units(const struct limit *limit, uint64_t cost, int64_t *units)
+{
+    if (cost > limit->capacity)
+        return false;
+    *units = (int64_t)cost * limit->units_per_token;
+    return true;
+}
+
+bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
+                 uint64_t now_ns)
+{
+    int64_t units;
+    bucket_refill(bucket, limit, budget, now_ns);
+    if (!cost_units(limit, cost, &units) || bucket->unsettled + units > bucket_allowance(bucket, budget))
+        return false;
+    if (budget->alone)
+        bucket->settled -= units;
+    else
+        bucket->unsettled += units;
+    return true;
+}
+
+static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
+{
+    int64_t units;
+    if (__builtin_mul_overflow(tokens, limit->units_per_token, &units) ||
+        __builtin_sub_overflow(bucket->settled, units, &bucket->settled) || bucket->settled < -debt_max_units)
+        bucket->settled = -debt_max_units;
+}
+
+/* A spend made at a moment that this bucket has not been refilled to yet is charged at that moment: what the
+ * bucket could not hold before it must not be lost twice. */
+void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
+                   uint64_t at_ns)
+{
+    bucket_refill(bucket, limit, budget, at_ns);
+    lower(bucket, limit, tokens);
+}
+
+void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
+                   uint64_t at_ns)
+{
+    bucket_charge(bucket, limit, budget, tokens, at_ns);
+    int64_t units;
+    if (__builtin_mul_overflow(tokens, limit->units_per_token, &units) || units > bucket->unsettled)
+        units = bucket->unsettled;
+    bucket->unsettled -= units;
+}
+
+bool bucket_is_full(const struct bucket *bucket, const struct limit *limit)
+{
+    return bucket->settled == limit->capacity_units && bucket->unsettled == 0;
+}
+
+void bucket_merge(struct bucket *bucket, const struct bucket *other, const struct limit *limit,
+                  const struct budget *budget)
+{
+    struct bucket peer = *other;
+    bucket_refill(bucket, limit, budget, peer.last_refill_ns);
+    bucket_refill(&peer, limit, budget, bucket->last_refill_ns);
+    if (peer.settled < bucket->settled)
+        bucket->settled = peer.settled;
+    if (peer.unsettled > bucket->unsettled)
+        bucket->unsettled = peer.unsettled;
+    if (peer.last_refill_ns > bucket->last_refill_ns)
+        bucket->last_refill_ns = peer.last_refill_ns;
+}
+
+/* The least settled units at which `needed` unsettled units are allowed; above capacity: not even when full. */
+static int64_t settled_for(int64_t needed, const struct budget *budget)
+{
+    if (budget->alone)
+        return needed;
+    int64_t beyond_slack = needed - budget->slack_units;
+    if (beyond_slack <= 0)
+        return needed;
+    if (budget->spendable == 0)
+        return INT64_MAX;
+    wide settled = (((wide)(uint64_t)beyond_slack << 32) + budget->spendable - 1) / budget->spendable;
+    int64_t part = settled > (wide)INT64_MAX ? INT64_MAX : (int64_t)settled;
+    return part > needed ? part : needed;
+}
+
+/* Nobody acknowledges: settled refills up to capacity, then the spill pays off unsettled at this peer's share. */
+static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                                int64_t needed)
+{
+    int64_t settled = settled_for(needed, budget);
+    if (settled <= limit->capacity_units)
+        return limit_refill_ns(limit, settled - bucket->settled);
+    struct bucket full = {.settled = limit->capacity_units};
+    int64_t paid_off = needed - bucket_allowance(&full, budget);
+    if (paid_off > bucket->unsettled || budget->share == 0)
+        return UINT64_MAX;
+    wide spill = (((wide)(uint64_t)paid_off << 32) + budget->share - 1) / budget->share;
+    uint64_t refill_ns = limit_refill_ns(limit, limit->capacity_units - bucket->settled);
+    uint64_t spill_ns = spill > (wide)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)spill);
+    return refill_ns > UINT64_MAX - spill_ns ? UINT64_MAX : refill_ns + spill_ns;
+}
+
+/* Everything unsettled becomes settled after settle_ns; what is left to wait for is refill alone. */
+static uint64_t wait_for_settling(const struct bucket *bucket, const struct limit *limit,
+                                  const struct budget *budget, int64_t cost, uint64_t settle_ns)
+{
+    int64_t settled = settled_for(cost, budget);
+    if (settle_ns == UINT64_MAX || settled > limit->capacity_units)
+        return UINT64_MAX;
+    uint64_t refill_ns = limit_refill_ns(limit, settled - (bucket->settled - bucket->unsettled));
+    return refill_ns > settle_ns ? refill_ns : settle_ns;
+}
+
+uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                               uint64_t cost, uint64_t settle_ns)
+{
+    int64_t units;
+    if (!cost_units(limit, cost, &units))
+        return UINT64_MAX;
+    if (bucket->unsettled + units <= bucket_allowance(bucket, budget))
+        return 0;
+    uint64_t refilled_ns = wait_for_refill(bucket, limit, budget, bucket->unsettled + units);
+    if (budget->alone)
+        return refilled_ns;
+    uint64_t settled_ns = wait_for_settling(bucket, limit, budget, units, settle_ns);
+    return refilled_ns < settled_ns ? refilled_ns : settled_ns;
+}
+
+uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit)
+{
+    return limit_refill_ns(limit, limit->capacity_units - (bucket->settled - bucket->unsettled));
+}

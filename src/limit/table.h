@@ -1,0 +1,73 @@
+/*
+ * table: all keys that owe something, in memory fixed at creation.
+ *
+ * The one idea: keys live in groups of slots, found by tags; a key stays within a small window of groups
+ * after its home, so that every operation touches a bounded number of slots. A key that is absent is full.
+ * When a window is full, a key whose bucket is full makes room first (harmless); otherwise the least
+ * indebted key does (harmful, counted), and its group remembers the worst state that it evicted: a key that
+ * (re)appears there starts from no more than that, so an eviction never raises anyone's allowance.
+ * No locks, no clock, no allocation after creation.
+ */
+#ifndef HEADGATE_LIMIT_TABLE_H
+#define HEADGATE_LIMIT_TABLE_H
+
+#include "base/hash.h"
+#include "limit/bucket.h"
+#include "limit/limit.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct table;
+
+struct entry {
+    struct key_id id;
+    struct bucket bucket;
+    uint32_t open_index;   /* the cluster's: where the key stands in the open batch; a hint, checked by id */
+    uint16_t limit;        /* index into the limit set */
+    uint16_t last_spender; /* the cluster's: which peer spent last; 0 = nobody known */
+};
+_Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
+
+struct table_stats {
+    uint64_t capacity_keys; /* slots */
+    uint64_t used_keys;
+    uint64_t bytes;         /* all memory of the table */
+    uint64_t expired_keys;  /* full buckets forgotten by lookups that passed by */
+    uint64_t evicted_harmless_keys;
+    uint64_t evicted_harmful_keys;
+};
+
+/*
+ * A table with room for at least `keys` keys (rounded up to whole groups; keys >= 1). `limits` and `budgets`
+ * (one per limit) belong to the caller, outlive the table, and may change between calls. Memory is reserved
+ * but not touched. NULL when there is not enough memory.
+ */
+struct table *table_create(uint64_t keys, const struct limit_set *limits, const struct budget *budgets);
+void table_destroy(struct table **table);
+
+/* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
+void table_prefetch(const struct table *table, struct key_id id);
+
+/* The entry of `id`, or NULL: then the key is full. Valid until the next table_obtain. */
+struct entry *table_find(struct table *table, struct key_id id);
+
+/*
+ * The entry of `id`, inserted (full, or at its group's floor) if it was absent. Never NULL. It is not
+ * refilled. Valid until the next table_obtain. Looks at a few neighbours and forgets those that are full.
+ */
+struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns);
+
+/* Visits every entry whose id.high begins with the `prefix_bits` (0..32) low bits of `prefix`; read-only. */
+void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,
+                 void (*visit)(void *context, const struct entry *entry), void *context);
+
+/* Forgets every key and every floor. */
+void table_clear(struct table *table);
+
+void table_stats(const struct table *table, struct table_stats *stats);
+
+/* Asserts every invariant of the structure: for tests and the simulator. */
+void table_check(const struct table *table);
+
+#endif

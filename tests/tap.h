@@ -1,0 +1,72 @@
+/*
+ * tap: a producer of the Test Anything Protocol for unit tests, to be run under prove.
+ *
+ * One program per module; the plan is printed last, by tap_done, whose value main returns. A failed OK
+ * prints where it stands and goes on. State is static: one test program is one translation unit.
+ */
+#ifndef HEADGATE_TESTS_TAP_H
+#define HEADGATE_TESTS_TAP_H
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static int tap_count, tap_failed;
+
+__attribute__((format(printf, 4, 5), unused)) static bool tap_report(bool passed, const char *file, int line,
+                                                                     const char *format, ...)
+{
+    va_list arguments;
+    tap_count++;
+    printf("%sok %d - ", passed ? "" : "not ", tap_count);
+    va_start(arguments, format);
+    (void)vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+    if (!passed) {
+        tap_failed++;
+        printf("# failed at %s:%d\n", file, line);
+    }
+    (void)fflush(stdout);
+    return passed;
+}
+
+/* OK(condition, "what holds %d", 1): one test; its value is the condition. */
+#define OK(condition, ...) tap_report((condition), __FILE__, __LINE__, __VA_ARGS__)
+
+/* Equality that shows both sides when they differ. */
+#define OK_U64(got, expected, ...)                                                                                 \
+    do {                                                                                                           \
+        uint64_t tap_got = (got), tap_expected = (expected);                                                       \
+        if (!OK(tap_got == tap_expected, __VA_ARGS__))                                                             \
+            printf("# got %" PRIu64 ", expected %" PRIu64 "\n", tap_got, tap_expected);                            \
+    } while (0)
+#define OK_I64(got, expected, ...)                                                                                 \
+    do {                                                                                                           \
+        int64_t tap_got = (got), tap_expected = (expected);                                                        \
+        if (!OK(tap_got == tap_expected, __VA_ARGS__))                                                             \
+            printf("# got %" PRId64 ", expected %" PRId64 "\n", tap_got, tap_expected);                            \
+    } while (0)
+#define OK_STRING(got, expected, ...)                                                                              \
+    do {                                                                                                           \
+        const char *tap_got = (got), *tap_expected = (expected);                                                   \
+        if (!OK(strcmp(tap_got, tap_expected) == 0, __VA_ARGS__))                                                  \
+            printf("# got \"%s\"\n# expected \"%s\"\n", tap_got, tap_expected);                                    \
+    } while (0)
+
+__attribute__((unused)) static void tap_skip(const char *what, const char *why)
+{
+    printf("ok %d - %s # SKIP %s\n", ++tap_count, what, why);
+}
+
+/* Prints the plan; returns main's exit status. */
+__attribute__((unused)) static int tap_done(void)
+{
+    printf("1..%d\n", tap_count);
+    return tap_failed != 0;
+}
+
+#endif
