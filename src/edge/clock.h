@@ -1,0 +1,32 @@
+/*
+ * clock: the only place where time enters the program.
+ *
+ * A reading serialises the processor and costs as much as four decisions, so a loop turn shares one:
+ * struct loop_clock reads lazily, once per turn of a uv loop (and again after some uses, so that a very
+ * long turn does not decide by an old time). Being late is harmless: less has been refilled.
+ */
+#ifndef HEADGATE_EDGE_CLOCK_H
+#define HEADGATE_EDGE_CLOCK_H
+
+#include <stdint.h>
+#include <uv.h>
+
+/* Never runs backwards; its origin means nothing; stands still while the machine sleeps. */
+uint64_t clock_monotonic_ns(void);
+/* Since 1970; jumps when somebody sets it: for incarnations and log lines only. */
+uint64_t clock_wall_ns(void);
+
+struct loop_clock {
+    uv_prepare_t before_poll;
+    uv_check_t after_poll;
+    uint64_t now_ns;
+    unsigned uses_left; /* 0: read again at the next use */
+};
+
+/* `clock` lives until loop_clock_close and a further run of the loop. It does not keep the loop alive. */
+void loop_clock_init(struct loop_clock *clock, uv_loop_t *loop);
+void loop_clock_close(struct loop_clock *clock);
+/* Monotonic now, as of this turn of the loop. */
+uint64_t loop_clock_now(struct loop_clock *clock);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * listener: TCP sockets that clients connect to, and the limits that they live within.
+ *
+ * The one idea: all connections share one input and one output buffer, because a turn serves one of them
+ * at a time; a connection holds a buffer of its own (from a bounded pool) only while it owes bytes: half a
+ * frame received, or a reply that its reader does not take. It knows no protocol: a struct service parses
+ * and answers everything that arrived in one read, and the replies leave in one write.
+ */
+#ifndef HEADGATE_EDGE_LISTENER_H
+#define HEADGATE_EDGE_LISTENER_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "edge/pool.h"
+#include "wire/output.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum {
+    LISTENER_SOCKETS_MAX = 8,
+    LISTENER_ADDRESS_BYTES = 64, /* "[ip]:port" of a client, with the terminator */
+};
+
+enum serve_status {
+    SERVE_MORE,  /* every complete command was served */
+    SERVE_AGAIN, /* the output has no room for another reply: write it, then call again */
+    SERVE_CLOSE, /* write the output, then close */
+};
+
+/* What serves the bytes. All calls come from the loop's thread. */
+struct service {
+    void *context;
+    size_t session_bytes; /* of a session's memory, owned by the listener, zeroed before `open` */
+    /* A connection was accepted; `id` > 0 is never used again. `address` is valid during the call. */
+    void (*open)(void *context, void *session, uint64_t id, const char *address);
+    /*
+     * Serves the complete commands at the front of `input` and appends their replies to `output`, which has
+     * room for one reply at least. *consumed <= input.size. With SERVE_MORE and input left over, that is the
+     * front of a frame, never longer than the input_max_bytes of the options: longer ones are the service's to
+     * refuse with SERVE_CLOSE.
+     */
+    enum serve_status (*serve)(void *context, void *session, struct bytes input, struct output *output,
+                               size_t *consumed);
+    void (*close)(void *context, void *session); /* may be NULL */
+};
+
+struct listener_options {
+    uint32_t connections_max;     /* beyond: an error, and closed */
+    size_t buffers_max_bytes;     /* of all buffers that connections hold; who needs more is closed */
+    uint64_t stall_timeout_ms;    /* a reader that takes nothing of its replies for this long is closed */
+    uint64_t close_timeout_ms;    /* how long a closing connection may take to read its last reply */
+};
+
+#define LISTENER_OPTIONS_DEFAULT                                                                                   \
+    ((struct listener_options){.connections_max = 10000,                                                           \
+                               .buffers_max_bytes = (size_t)256 << 20,                                             \
+                               .stall_timeout_ms = 30000,                                                          \
+                               .close_timeout_ms = 1000})
+
+/* X(name, what it counts) */
+#define LISTENER_STATS(X)                                                                                          \
+    X(connected_clients, "connections (now)")                                                                      \
+    X(blocked_clients, "connections that are not read because they do not take their replies (now)")               \
+    X(buffer_bytes, "held for half frames and untaken replies (now)")                                              \
+    X(total_connections_received, "connections accepted")                                                          \
+    X(rejected_connections, "connections closed at once: too many")                                                \
+    X(accept_failures, "connections that could not be accepted: no descriptors or memory")                         \
+    X(closed_by_error, "connections closed after a protocol error or QUIT")                                        \
+    X(closed_stalled, "connections closed: replies not taken in time")                                             \
+    X(closed_no_buffer, "connections closed: no buffer left for them")                                             \
+    X(total_net_input_bytes, "bytes read")                                                                         \
+    X(total_net_output_bytes, "bytes written")                                                                     \
+    X(total_reads, "reads that brought bytes")                                                                     \
+    X(total_writes, "writes that were handed to the kernel")
+
+struct listener_stats {
+#define X(name, help) uint64_t name;
+    LISTENER_STATS(X)
+#undef X
+};
+
+struct listener {
+    uv_loop_t *loop;
+    struct service service;
+    struct listener_options options;
+    struct listener_stats stats;
+    uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
+    uint32_t socket_count;
+    struct list connections, free_connections;
+    struct list timed; /* connections with a deadline */
+    uv_timer_t timer;
+    struct pool pool;
+    char *input, *output; /* shared by all connections */
+    uint64_t last_id;
+    uint32_t handles_open; /* of sockets, timer and connections */
+    bool closing;
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* No sockets yet. `loop` and what `service` points at outlive the listener. False only without memory. */
+bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
+                   const struct listener_options *options, struct error *error);
+
+/*
+ * Listens on `address`: "host:port", "[v6]:port", "*:port" (all interfaces, v6 and v4); port 0 takes a free
+ * one. May be called for several addresses. False with EX_UNAVAILABLE (69) for a busy port, EX_CONFIG (78) for
+ * an address that makes no sense, EX_NOHOST (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
+ */
+bool listener_bind(struct listener *listener, const char *address, struct error *error);
+
+/* The port of the socket `index` in the order of binding: for tests that bind port 0. */
+uint16_t listener_port(const struct listener *listener, uint32_t index);
+
+/*
+ * Stops accepting and reading, lets readers take what was answered (close_timeout_ms at most), closes all.
+ * `closed` is called from the loop when nothing is left: then the listener's memory is free to go.
+ */
+void listener_close(struct listener *listener, void (*closed)(void *context), void *context);
+
+#endif
