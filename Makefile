@@ -1,13 +1,33 @@
-# Headgate.
+# Headgate: one rate limit, held together by daemons that hear each other late.
 #
-#   make            build headgated, headgate and the library (release) into build/release
-#   make check      install what is missing, build, pass every test
+#   make              build headgated and headgate (release) into build/release
+#   make up           build, start three regions on this machine, show that one limit holds
+#   make down         stop what `make up` started
+#   make check        install what is missing, build, pass every test and every check of the source
+#   make deps         install what is missing (.ci/packages lists it) from Debian's packages
 #
-# FLAVOUR=release|asan|tsan|debug chooses a build tree; CC=gcc|clang the compiler.
+#   make unit         unit tests           make sim          the simulated cluster, 1,000 seeds
+#   make e2e          real processes       make sim-canary   planted bugs that it must find
+#   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
+#   make compose-check    three regions as containers (skips where no engine can be started)
+#   make clean        remove build/
+#
+# FLAVOUR=release|asan|tsan|debug|clang chooses a build tree (build/<flavour>), V=1 shows whole commands,
+# CC, CFLAGS and LDFLAGS are respected; whatever they change is rebuilt.
 
 FLAVOUR ?= release
-CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+override FLAVOUR := $(FLAVOUR)
+ifeq (,$(filter $(FLAVOUR),release asan tsan debug clang))
+$(error FLAVOUR is '$(FLAVOUR)': expected release, asan, tsan, debug or clang)
+endif
+ifeq (default,$(origin CC))
+CC := $(if $(filter clang,$(FLAVOUR)),clang,gcc)
+endif
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 B := build/$(FLAVOUR)
+O := $(B)/obj
+
+# ---- flags -----------------------------------------------------------------------------------------
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
     -Wmissing-prototypes -Wold-style-definition -Wvla -Wcast-align=strict -Wcast-qual -Wpointer-arith \
@@ -18,18 +38,40 @@ WARNINGS := $(filter-out -Wcast-align=strict -Wimplicit-fallthrough=5 -Wlogical-
     -Wduplicated-branches -Wjump-misses-init,$(WARNINGS)) -Wcast-align -Wimplicit-fallthrough
 endif
 
-CFLAGS_release := -O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection
+HARDENING := -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection
+# Fat objects: the static library is also for programs that are linked without LTO, and so are the tests.
+CFLAGS_release := -O2 -flto=auto -ffat-lto-objects $(HARDENING)
+LDFLAGS_release := -O2 -flto=auto -pie -Wl,-z,relro,-z,now
+CFLAGS_clang := -O2 $(HARDENING)
+LDFLAGS_clang := -pie -Wl,-z,relro,-z,now
 CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-CFLAGS_tsan := -O1 -fsanitize=thread
-CFLAGS_debug := -O0
-LDFLAGS_release := -pie -Wl,-z,relro,-z,now
 LDFLAGS_asan := -fsanitize=address,undefined
+CFLAGS_tsan := -O1 -fsanitize=thread
 LDFLAGS_tsan := -fsanitize=thread
+CFLAGS_debug := -O0
+ifneq (,$(findstring clang,$(CC)))
+CFLAGS_release := $(filter-out -flto=auto -ffat-lto-objects,$(CFLAGS_release))
+LDFLAGS_release := $(filter-out -flto=auto,$(LDFLAGS_release))
+endif
 
-ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off $(CFLAGS_$(FLAVOUR)) $(WARNINGS) -Werror \
-    -Iinclude -Isrc -I. $(CFLAGS)
+# -ffp-contract=off: the simulator's hashes are the same whatever the compiler may fuse.
+ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off -ffile-prefix-map=$(CURDIR)=. \
+    $(CFLAGS_$(FLAVOUR)) $(WARNINGS) -Werror -Iinclude -Isrc -I. $(CFLAGS)
 ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
+TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto)
+# Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
 LIBS := -lcyaml -lnng -luv -lmsgpackc -lsodium -lm -lpthread
+
+SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
+ifdef V
+Q :=
+SAY := @:
+else
+Q := @
+SAY := $(if $(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-4s %s\n')
+endif
+
+# ---- what is built ---------------------------------------------------------------------------------
 
 ROOMS := base limit wire edge cluster
 dir_base := src/base
@@ -37,7 +79,7 @@ dir_limit := src/limit
 dir_wire := src/wire
 dir_edge := src/edge
 dir_cluster := cluster
-$(foreach r,$(ROOMS),$(eval objects_$(r) := $$(patsubst %.c,$(B)/%.o,$$(wildcard $(dir_$(r))/*.c))))
+$(foreach r,$(ROOMS),$(eval objects_$(r) := $$(patsubst %.c,$(O)/%.o,$$(wildcard $(dir_$(r))/*.c))))
 archive = $(B)/lib$(1).a
 # What each room may link with, in link order.
 rooms_base := base
@@ -52,31 +94,106 @@ all: $(B)/headgated $(B)/headgate
 
 define room_rule
 $(B)/lib$(1).a: $(objects_$(1))
-	@rm -f $$@ && ar rcs $$@ $$^
+	$(SAY) AR $$@
+	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_rule,$(r))))
 
-$(B)/%.o: %.c
+$(O)/%.o: %.c $(B)/flags
+	$(SAY) CC $@
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 ALL_ARCHIVES := $(foreach r,$(rooms_all),$(call archive,$(r)))
-$(B)/headgated: $(patsubst %.c,$(B)/%.o,$(filter-out src/headgate%.c,$(wildcard src/*.c))) $(ALL_ARCHIVES)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
-$(B)/headgate: $(patsubst %.c,$(B)/%.o,$(wildcard src/headgate*.c)) $(ALL_ARCHIVES)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/headgated: $(patsubst %.c,$(O)/%.o,$(filter-out src/headgate%.c,$(wildcard src/*.c))) $(ALL_ARCHIVES)
+	$(SAY) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/headgate*.c)) $(ALL_ARCHIVES)
+	$(SAY) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/unit/<room>_<what>.c is linked with that room and those below it.
 define unit_rule
-$(B)/tests/unit/$(1)_%: $(B)/tests/unit/$(1)_%.o $(foreach r,$(rooms_$(1)),$(call archive,$(r)))
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(LIBS)
+$(B)/tests/unit/$(1)_%: $(O)/tests/unit/$(1)_%.o $(foreach r,$(rooms_$(1)),$(call archive,$(r)))
+	$$(SAY) LD $$@
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(TEST_LDFLAGS) -o $$@ $$^ $$(LIBS)
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit_rule,$(r))))
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
 
-.PHONY: unit
+SIM := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim)
+$(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(foreach r,$(rooms_cluster),$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
+.PHONY: test-programs
+test-programs: $(UNIT) $(SIM)
+
+# Rewritten only when the compiler or a flag is another than last time; every object depends on it.
+STAMP := $(shell $(CC) --version 2>/dev/null | head -n 1) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(STAMP)' | cmp -s - $@ || printf '%s\n' '$(STAMP)' >$@
+.PHONY: FORCE
+FORCE:
+
+.PRECIOUS: $(O)/%.o
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
+
+# ---- tests and checks ------------------------------------------------------------------------------
+
+export HEADGATE_BUILD := $(B)
+
+.PHONY: deps unit sim e2e tidy check
+deps:
+	@.ci/deps build check
+
 unit: $(UNIT)
 	prove $(UNIT)
 
-.PRECIOUS: $(B)/%.o
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+sim: $(SIM)
+	prove $(SIM)
+
+e2e: all
+	prove tests/e2e/*.t
+
+tidy:
+	prove -j2 tests/tidy/*.t
+
+# One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs alone.
+check: deps
+	@echo 'check: building with gcc (release, asan, tsan) and clang; a warning is an error'
+	@$(SUBMAKE) -s FLAVOUR=release all test-programs
+	@$(SUBMAKE) -s FLAVOUR=clang all test-programs
+	@$(SUBMAKE) -s FLAVOUR=asan all test-programs
+	@echo 'check: units (release, asan), simulator, end to end, source rules'
+	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
+	    $(patsubst %.c,build/release/%,$(wildcard tests/unit/*.c)) \
+	    $(patsubst %.c,build/asan/%,$(wildcard tests/unit/*.c)) \
+	    $(wildcard tests/tidy/*.t tests/e2e/*.t)
+
+# ---- a cluster to look at --------------------------------------------------------------------------
+
+.PHONY: up down compose-check
+up:
+	@.ci/deps build
+	@$(SUBMAKE) -s all
+	@config/local-cluster.sh up
+
+down:
+	@config/local-cluster.sh down
+
+compose-check:
+	@.ci/deps build containers
+	prove tests/compose-check
+
+# ---- the rest --------------------------------------------------------------------------------------
+
+.PHONY: help clean
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
+clean:
+	rm -rf build
