@@ -1,0 +1,519 @@
+#include "edge/transport.h"
+
+#include "edge/clock.h"
+
+#include <assert.h>
+#include <nng/nng.h>
+#include <nng/protocol/pubsub0/pub.h>
+#include <nng/protocol/pubsub0/sub.h>
+#include <nng/protocol/reqrep0/rep.h>
+#include <nng/protocol/reqrep0/req.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum {
+    ADDRESS_BYTES = 128,
+    RECONNECT_MIN_MS = 50,
+    RECONNECT_MAX_MS = 1000,
+    TICK_MS = 50,
+    REDIAL_DOUBLINGS = 3,
+    QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
+    QUEUE_MIN_MESSAGES = 256,
+    ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */
+};
+#define QUEUE_MAX_BYTES ((size_t)256 << 20) /* of messages waiting in one direction, if all are of the largest size */
+
+/* An address that is listened to. */
+struct link {
+    char address[ADDRESS_BYTES]; /* "": free */
+    nng_dialer dialer;
+    uint64_t quiet_since_ns; /* the last message or dial */
+    unsigned doublings;      /* of the patience, since the last message */
+};
+
+/* A socket for one request at a time, kept afterwards for the next one to the same address. */
+struct lane {
+    struct transport *transport;
+    char address[ADDRESS_BYTES]; /* "": closed */
+    nng_socket socket;
+    nng_aio *sending;
+    uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the lane is closed */
+    bool waiting;    /* for an answer */
+    uint64_t deadline_ns;
+    uint64_t used_ns;
+};
+
+struct transport {
+    struct transport_receiver receiver;
+    struct transport_stats stats;
+    uv_loop_t *loop;
+    size_t message_max_bytes;
+    uint64_t request_timeout_ns, redial_after_ns;
+    nng_socket publisher, subscriber, replier;
+    uv_poll_t subscriber_poll, replier_poll;
+    uv_timer_t timer;
+    struct link links[TRANSPORT_LINKS_MAX];
+    struct lane lanes[TRANSPORT_REQUESTS_MAX];
+    unsigned handles_open;
+    bool in_call; /* one of the receiver's functions runs */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+static bool url_of(char url[ADDRESS_BYTES + 8], const char *address)
+{
+    int length = snprintf(url, ADDRESS_BYTES + 8, "tcp://%s", address);
+    return address[0] != '\0' && length > 0 && length < NNG_MAXADDRLEN;
+}
+
+/* ---- opening ---- */
+
+static int set_limits(nng_socket socket, size_t message_max_bytes)
+{
+    int status = nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, message_max_bytes + ENVELOPE_BYTES);
+    if (status == 0)
+        status = nng_socket_set_ms(socket, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS);
+    if (status == 0)
+        status = nng_socket_set_ms(socket, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
+    return status;
+}
+
+static int queue_messages(size_t message_max_bytes)
+{
+    size_t messages = QUEUE_MAX_BYTES / message_max_bytes;
+    if (messages < QUEUE_MIN_MESSAGES)
+        return QUEUE_MIN_MESSAGES;
+    return messages > QUEUE_MAX_MESSAGES ? QUEUE_MAX_MESSAGES : (int)messages;
+}
+
+static int open_sockets(struct transport *transport)
+{
+    int queue = queue_messages(transport->message_max_bytes);
+    int status = nng_pub0_open(&transport->publisher);
+    if (status == 0)
+        status = nng_sub0_open(&transport->subscriber);
+    if (status == 0)
+        status = nng_rep0_open(&transport->replier);
+    if (status == 0)
+        status = set_limits(transport->publisher, transport->message_max_bytes);
+    if (status == 0)
+        status = set_limits(transport->subscriber, transport->message_max_bytes);
+    if (status == 0)
+        status = set_limits(transport->replier, transport->message_max_bytes);
+    if (status == 0)
+        status = nng_socket_set_int(transport->publisher, NNG_OPT_SENDBUF, queue);
+    if (status == 0)
+        status = nng_socket_set_int(transport->subscriber, NNG_OPT_RECVBUF, queue);
+    if (status == 0)
+        status = nng_socket_set(transport->subscriber, NNG_OPT_SUB_SUBSCRIBE, "", 0);
+    return status;
+}
+
+static bool listen_on(nng_socket socket, const char *what, const char *address, struct error *error)
+{
+    char url[ADDRESS_BYTES + 8];
+    int status = url_of(url, address) ? nng_listen(socket, url, NULL, 0) : NNG_EADDRINVAL;
+    if (status == 0)
+        return true;
+    if (status == NNG_EADDRINUSE)
+        return error_set(error, EX_UNAVAILABLE, "cannot listen for %s on %s: the port is in use by another program",
+                         what, address);
+    return error_set(error, status == NNG_EPERM ? EX_NOPERM : EX_CONFIG, "cannot listen for %s on %s: %s", what,
+                     address, nng_strerror(status));
+}
+
+static void count_closed(struct transport *transport)
+{
+    assert(transport->handles_open > 0);
+    if (--transport->handles_open > 0 || !transport->closed)
+        return;
+    void (*closed)(void *context) = transport->closed;
+    void *context = transport->closed_context;
+    free(transport);
+    closed(context);
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+    count_closed(handle->data);
+}
+
+static int poll_socket(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready)
+{
+    int fd, status = nng_socket_get_int(socket, NNG_OPT_RECVFD, &fd);
+    if (status != 0)
+        return status;
+    if (uv_poll_init(transport->loop, poll, fd) != 0)
+        return NNG_ENOMEM;
+    poll->data = data;
+    transport->handles_open++;
+    (void)uv_poll_start(poll, UV_READABLE, ready); /* fails only for a closing handle */
+    return 0;
+}
+
+/* ---- receiving ---- */
+
+static void deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message)
+{
+    struct bytes bytes = {nng_msg_body(message), nng_msg_len(message)};
+    transport->in_call = true;
+    function(transport->receiver.context, bytes);
+    transport->in_call = false;
+}
+
+static struct link *link_of(struct transport *transport, nng_dialer dialer)
+{
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (transport->links[i].address[0] && transport->links[i].dialer.id == dialer.id)
+            return &transport->links[i];
+    return NULL;
+}
+
+static void subscriber_ready(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    struct transport *transport = poll->data;
+    uint64_t now_ns = clock_monotonic_ns();
+    /* The descriptor stays readable while messages are left, so the loop comes back for the rest. */
+    for (int i = 0; i < TRANSPORT_MESSAGES_A_TURN; i++) {
+        nng_msg *message;
+        if (nng_recvmsg(transport->subscriber, &message, NNG_FLAG_NONBLOCK) != 0)
+            return;
+        struct link *link = link_of(transport, nng_pipe_dialer(nng_msg_get_pipe(message)));
+        if (link) {
+            link->quiet_since_ns = now_ns;
+            link->doublings = 0;
+        }
+        transport->stats.received_messages++;
+        deliver(transport, transport->receiver.message, message);
+        nng_msg_free(message);
+    }
+}
+
+static void replier_ready(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    struct transport *transport = poll->data;
+    for (int i = 0; i < TRANSPORT_MESSAGES_A_TURN; i++) {
+        nng_msg *message;
+        if (nng_recvmsg(transport->replier, &message, NNG_FLAG_NONBLOCK) != 0)
+            return;
+        transport->stats.requests_received++;
+        deliver(transport, transport->receiver.request, message);
+        nng_msg_free(message);
+    }
+}
+
+/* ---- sending ---- */
+
+/* A message of nng's with a copy of `bytes`, or NULL, counted. */
+static nng_msg *message_of(struct transport *transport, struct bytes bytes)
+{
+    nng_msg *message = NULL;
+    if (bytes.size <= transport->message_max_bytes && nng_msg_alloc(&message, bytes.size) == 0) {
+        if (bytes.size > 0)
+            memcpy(nng_msg_body(message), bytes.data, bytes.size);
+        return message;
+    }
+    transport->stats.send_failures++;
+    return NULL;
+}
+
+static bool send_now(struct transport *transport, nng_socket socket, struct bytes bytes)
+{
+    nng_msg *message = message_of(transport, bytes);
+    if (!message)
+        return false;
+    if (nng_sendmsg(socket, message, NNG_FLAG_NONBLOCK) == 0)
+        return true;
+    nng_msg_free(message);
+    transport->stats.send_failures++;
+    return false;
+}
+
+void transport_publish(struct transport *transport, struct bytes bytes)
+{
+    if (send_now(transport, transport->publisher, bytes))
+        transport->stats.published_messages++;
+}
+
+void transport_reply(struct transport *transport, struct bytes bytes)
+{
+    (void)send_now(transport, transport->replier, bytes);
+}
+
+/* ---- links ---- */
+
+static bool dial(struct transport *transport, struct link *link)
+{
+    char url[ADDRESS_BYTES + 8];
+    link->quiet_since_ns = clock_monotonic_ns();
+    return url_of(url, link->address) &&
+           nng_dial(transport->subscriber, url, &link->dialer, NNG_FLAG_NONBLOCK) == 0;
+}
+
+static struct link *link_at(struct transport *transport, const char *address)
+{
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (strcmp(transport->links[i].address, address) == 0)
+            return &transport->links[i];
+    return NULL;
+}
+
+bool transport_connect(struct transport *transport, const char *address)
+{
+    if (address[0] == '\0' || strlen(address) >= ADDRESS_BYTES)
+        return false;
+    if (link_at(transport, address))
+        return true;
+    struct link *link = link_at(transport, "");
+    if (!link)
+        return false;
+    memcpy(link->address, address, strlen(address) + 1);
+    link->doublings = 0;
+    if (!dial(transport, link)) {
+        link->address[0] = '\0';
+        return false;
+    }
+    transport->stats.links++;
+    return true;
+}
+
+static void drop_link(struct transport *transport, struct link *link)
+{
+    (void)nng_dialer_close(link->dialer);
+    memset(link, 0, sizeof *link);
+    transport->stats.links--;
+}
+
+void transport_disconnect(struct transport *transport, const char *address)
+{
+    struct link *link = address[0] ? link_at(transport, address) : NULL;
+    if (link)
+        drop_link(transport, link);
+}
+
+static void redial_the_silent(struct transport *transport, uint64_t now_ns)
+{
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++) {
+        struct link *link = &transport->links[i];
+        if (!link->address[0] || now_ns - link->quiet_since_ns < transport->redial_after_ns << link->doublings)
+            continue;
+        (void)nng_dialer_close(link->dialer);
+        /* A dial fails at once only for want of memory or descriptors: then the next round tries again. */
+        (void)dial(transport, link);
+        if (link->doublings < REDIAL_DOUBLINGS)
+            link->doublings++;
+        transport->stats.redials++;
+    }
+}
+
+/* ---- requests ---- */
+
+static void lane_poll_closed(uv_handle_t *handle)
+{
+    struct transport *transport = handle->data;
+    free(handle);
+    count_closed(transport);
+}
+
+static void close_lane(struct lane *lane)
+{
+    if (!lane->address[0])
+        return;
+    if (lane->poll) {
+        /* From here on the handle belongs to the transport alone. */
+        lane->poll->data = lane->transport;
+        uv_close((uv_handle_t *)lane->poll, lane_poll_closed);
+        lane->poll = NULL;
+    }
+    (void)nng_close(lane->socket);
+    nng_aio_stop(lane->sending);
+    /* An unsent request is still ours. */
+    nng_msg *unsent = nng_aio_get_msg(lane->sending);
+    if (unsent)
+        nng_msg_free(unsent);
+    nng_aio_free(lane->sending);
+    lane->address[0] = '\0';
+    lane->waiting = false;
+}
+
+static void lane_ready(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    struct lane *lane = poll->data;
+    struct transport *transport = lane->transport;
+    nng_msg *message;
+    if (nng_recvmsg(lane->socket, &message, NNG_FLAG_NONBLOCK) != 0)
+        return;
+    /* Free before the call, which may ask the next question. */
+    lane->waiting = false;
+    deliver(transport, transport->receiver.response, message);
+    nng_msg_free(message);
+}
+
+static int open_lane(struct lane *lane, const char *address)
+{
+    char url[ADDRESS_BYTES + 8];
+    struct transport *transport = lane->transport;
+    if (strlen(address) >= ADDRESS_BYTES || !url_of(url, address))
+        return NNG_EADDRINVAL;
+    int status = nng_aio_alloc(&lane->sending, NULL, NULL);
+    if (status != 0)
+        return status;
+    status = nng_req0_open(&lane->socket);
+    if (status != 0) {
+        nng_aio_free(lane->sending);
+        return status;
+    }
+    memcpy(lane->address, address, strlen(address) + 1);
+    status = set_limits(lane->socket, transport->message_max_bytes);
+    /* The node asks again by itself; a request repeated by the socket would be answered twice. */
+    if (status == 0)
+        status = nng_socket_set_ms(lane->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
+    if (status == 0)
+        status = nng_dial(lane->socket, url, NULL, NNG_FLAG_NONBLOCK);
+    if (status == 0) {
+        lane->poll = malloc(sizeof *lane->poll);
+        status = lane->poll ? poll_socket(transport, lane->poll, lane, lane->socket, lane_ready) : NNG_ENOMEM;
+        if (status != 0) {
+            free(lane->poll);
+            lane->poll = NULL;
+        }
+    }
+    if (status != 0)
+        close_lane(lane);
+    return status;
+}
+
+/* The free lane of that address, else one that is closed, else (closed now) the idle one unused for longest. */
+static struct lane *find_lane(struct transport *transport, const char *address)
+{
+    struct lane *idle = NULL;
+    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
+        struct lane *lane = &transport->lanes[i];
+        if (lane->waiting)
+            continue;
+        if (lane->address[0] && strcmp(lane->address, address) == 0)
+            return lane;
+        if (!idle || (idle->address[0] && (!lane->address[0] || lane->used_ns < idle->used_ns)))
+            idle = lane;
+    }
+    if (idle)
+        close_lane(idle);
+    return idle;
+}
+
+void transport_request(struct transport *transport, const char *address, struct bytes bytes)
+{
+    struct lane *lane = find_lane(transport, address);
+    if (!lane || (!lane->address[0] && open_lane(lane, address) != 0)) {
+        transport->stats.requests_refused++;
+        return;
+    }
+    nng_msg *message = message_of(transport, bytes);
+    if (!message)
+        return;
+    lane->used_ns = clock_monotonic_ns();
+    lane->deadline_ns = lane->used_ns + transport->request_timeout_ns;
+    lane->waiting = true;
+    nng_aio_wait(lane->sending);
+    nng_aio_set_timeout(lane->sending, NNG_DURATION_INFINITE);
+    nng_aio_set_msg(lane->sending, message);
+    nng_send_aio(lane->socket, lane->sending);
+    transport->stats.requests_sent++;
+}
+
+static void tick(uv_timer_t *timer)
+{
+    struct transport *transport = timer->data;
+    uint64_t now_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
+        struct lane *lane = &transport->lanes[i];
+        if (!lane->waiting || now_ns < lane->deadline_ns)
+            continue;
+        transport->stats.requests_expired++;
+        close_lane(lane);
+    }
+    redial_the_silent(transport, now_ns);
+}
+
+/* ---- life ---- */
+
+static bool start(struct transport *transport, const struct transport_options *options, struct error *error)
+{
+    int status = open_sockets(transport);
+    if (status != 0)
+        return error_set(error, EX_OSERR, "cannot open sockets for peers: %s", nng_strerror(status));
+    if (!listen_on(transport->publisher, "peers (gossip)", options->gossip_address, error) ||
+        !listen_on(transport->replier, "peers (snapshots)", options->snapshot_address, error))
+        return false;
+    status = poll_socket(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
+    if (status == 0)
+        status = poll_socket(transport, &transport->replier_poll, transport, transport->replier, replier_ready);
+    if (status != 0)
+        return error_set(error, EX_OSERR, "cannot watch the sockets of peers: %s", nng_strerror(status));
+    return true;
+}
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+struct transport *transport_create(const struct transport_options *options, struct error *error)
+{
+    assert(options->message_max_bytes > 0 && options->redial_after_ms > 0 && options->request_timeout_ms > 0);
+    struct transport *transport = calloc(1, sizeof *transport);
+    if (!transport) {
+        (void)error_set(error, EX_OSERR, "out of memory");
+        return NULL;
+    }
+    transport->receiver = options->receiver;
+    transport->loop = options->loop;
+    transport->message_max_bytes = options->message_max_bytes;
+    transport->request_timeout_ns = options->request_timeout_ms * 1000000;
+    transport->redial_after_ns = options->redial_after_ms * 1000000;
+    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)
+        transport->lanes[i].transport = transport;
+    (void)uv_timer_init(transport->loop, &transport->timer);
+    transport->timer.data = transport;
+    transport->handles_open = 1;
+    if (!start(transport, options, error)) {
+        transport_destroy(&transport, nothing, NULL);
+        return NULL;
+    }
+    (void)uv_timer_start(&transport->timer, tick, TICK_MS, TICK_MS);
+    return transport;
+}
+
+static void close_poll(uv_poll_t *poll)
+{
+    if (poll->data && !uv_is_closing((uv_handle_t *)poll))
+        uv_close((uv_handle_t *)poll, handle_closed);
+}
+
+void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context)
+{
+    struct transport *t = *transport;
+    *transport = NULL;
+    assert(!t->in_call && !t->closed);
+    t->closed = closed;
+    t->closed_context = context;
+    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)
+        close_lane(&t->lanes[i]);
+    /* uv must forget a descriptor before nng closes it. */
+    close_poll(&t->subscriber_poll);
+    close_poll(&t->replier_poll);
+    uv_close((uv_handle_t *)&t->timer, handle_closed);
+    (void)nng_close(t->replier);
+    (void)nng_close(t->subscriber);
+    (void)nng_close(t->publisher);
+}
+
+const struct transport_stats *transport_stats(const struct transport *transport)
+{
+    return &transport->stats;
+}

@@ -1,0 +1,89 @@
+/*
+ * transport: bytes between peers, over nng on one uv loop.
+ *
+ * The one idea: nothing here waits and nothing here is certain. What cannot be sent at once is dropped and
+ * counted, because the node above resends what somebody lacks. One socket publishes to all who listen, one
+ * listens to all that were connected, requests and replies have sockets of their own. A connection that says
+ * nothing for long is dialled anew, because a reader of a vanished host would never notice. It knows nothing
+ * of what the bytes mean, and it trusts the network no further than the limits of its messages and queues.
+ */
+#ifndef HEADGATE_EDGE_TRANSPORT_H
+#define HEADGATE_EDGE_TRANSPORT_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum {
+    TRANSPORT_LINKS_MAX = 64,     /* addresses listened to */
+    TRANSPORT_REQUESTS_MAX = 8,   /* requests that wait for their answers at the same time */
+    TRANSPORT_MESSAGES_A_TURN = 64, /* handled of one socket before the loop looks after others */
+};
+
+/* All calls come from the loop's thread; `bytes` is valid during the call. */
+struct transport_receiver {
+    void *context;
+    void (*message)(void *context, struct bytes bytes);  /* a peer published */
+    void (*request)(void *context, struct bytes bytes);  /* a peer asks: call transport_reply before returning */
+    void (*response)(void *context, struct bytes bytes); /* the answer to a transport_request */
+};
+
+struct transport_options {
+    uv_loop_t *loop;
+    const char *gossip_address;   /* "host:port" to publish on; used during the call only, as the next */
+    const char *snapshot_address; /* "host:port" to answer requests on */
+    size_t message_max_bytes;     /* larger ones are neither sent nor received */
+    uint64_t request_timeout_ms;  /* then an unanswered request is given up */
+    uint64_t redial_after_ms;     /* a link is dialled anew after this long without a message; doubles to 8 times */
+    struct transport_receiver receiver;
+};
+
+/* X(name, what it counts) */
+#define TRANSPORT_STATS(X)                                                                                         \
+    X(published_messages, "messages published")                                                                    \
+    X(received_messages, "messages received from peers")                                                           \
+    X(requests_sent, "requests made")                                                                              \
+    X(requests_refused, "requests not made: too many were waiting, or the address was no good")                    \
+    X(requests_expired, "requests given up without an answer")                                                     \
+    X(requests_received, "requests answered")                                                                      \
+    X(send_failures, "messages that could not be sent at once or were too large")                                  \
+    X(links, "addresses listened to (now)")                                                                        \
+    X(redials, "connections dialled anew because they were silent")
+
+struct transport_stats {
+#define X(name, help) uint64_t name;
+    TRANSPORT_STATS(X)
+#undef X
+};
+
+struct transport;
+
+/* NULL with `error` set: EX_UNAVAILABLE (69) for a busy port, EX_CONFIG (78) for an address that makes no sense. */
+struct transport *transport_create(const struct transport_options *options, struct error *error);
+
+/*
+ * Closes all sockets at once; what was published in this turn may be lost. Frees the memory, then calls
+ * `closed`, from the loop. Not to be called from a receiver's functions.
+ */
+void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context);
+
+/* Sends `bytes` to whoever is connected. Never blocks. */
+void transport_publish(struct transport *transport, struct bytes bytes);
+
+/* Listens to what is published at `address`; again: nothing changes. False when the address or the room is short. */
+bool transport_connect(struct transport *transport, const char *address);
+void transport_disconnect(struct transport *transport, const char *address);
+
+/* Asks `address`. An answer comes as receiver.response, or never. */
+void transport_request(struct transport *transport, const char *address, struct bytes bytes);
+
+/* Answers the request of this call of receiver.request. */
+void transport_reply(struct transport *transport, struct bytes bytes);
+
+const struct transport_stats *transport_stats(const struct transport *transport);
+
+#endif

@@ -1,0 +1,298 @@
+/* Transports that speak to each other over real sockets on 127.0.0.1, on one loop. */
+#include "edge/transport.h"
+
+#include "edge/clock.h"
+#include "tests/tap.h"
+
+#include <netinet/in.h>
+#include <nng/nng.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MESSAGE_MAX = 100000, DEADLINE_S = 10 };
+
+struct peer {
+    struct transport *transport;
+    char gossip[64], snapshots[64];
+    uint64_t messages, requests, responses, bytes, next, misordered;
+    size_t last_size;
+    char last[64];
+    bool silent; /* does not answer requests */
+    bool closed;
+};
+
+static uv_loop_t loop;
+
+/* Below the ephemeral range: dialling a closed port there may connect to itself. */
+static void free_address(char address[64])
+{
+    for (;;) {
+        uint16_t port = (uint16_t)(10000 + rand() % 22000);
+        struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+        in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        bool taken = bind(fd, (struct sockaddr *)&in, sizeof in) != 0;
+        (void)close(fd);
+        if (!taken) {
+            (void)snprintf(address, 64, "127.0.0.1:%u", port);
+            return;
+        }
+    }
+}
+
+static void on_message(void *context, struct bytes bytes)
+{
+    struct peer *peer = context;
+    peer->messages++;
+    peer->bytes += bytes.size;
+    peer->last_size = bytes.size;
+    uint64_t number;
+    if (bytes.size >= sizeof number) {
+        memcpy(&number, bytes.data, sizeof number);
+        peer->misordered += number != peer->next;
+        peer->next = number + 1;
+    }
+}
+
+static void on_request(void *context, struct bytes bytes)
+{
+    struct peer *peer = context;
+    char answer[64];
+    peer->requests++;
+    if (peer->silent)
+        return;
+    int length = snprintf(answer, sizeof answer, "you said %.*s", (int)bytes.size, bytes.data);
+    transport_reply(peer->transport, (struct bytes){answer, (size_t)length});
+}
+
+static void on_response(void *context, struct bytes bytes)
+{
+    struct peer *peer = context;
+    peer->responses++;
+    (void)snprintf(peer->last, sizeof peer->last, "%.*s", (int)bytes.size, bytes.data);
+}
+
+static bool peer_start(struct peer *peer, struct error *error)
+{
+    struct transport_options options = {
+        .loop = &loop,
+        .gossip_address = peer->gossip,
+        .snapshot_address = peer->snapshots,
+        .message_max_bytes = MESSAGE_MAX,
+        .request_timeout_ms = 300,
+        .redial_after_ms = 300,
+        .receiver = {.context = peer, .message = on_message, .request = on_request, .response = on_response},
+    };
+    peer->transport = transport_create(&options, error);
+    return peer->transport != NULL;
+}
+
+static void peer_open(struct peer *peer)
+{
+    struct error error;
+    memset(peer, 0, sizeof *peer);
+    do {
+        free_address(peer->gossip);
+        free_address(peer->snapshots);
+    } while (!peer_start(peer, &error));
+}
+
+static void on_closed(void *context)
+{
+    bool *closed = context;
+    *closed = true;
+}
+
+typedef bool condition_function(void);
+
+static void wake(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Runs the loop until the condition or the deadline; calls `each` once a turn. */
+static bool run_until(condition_function *condition, void (*each)(void))
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_S * 1000000000ull;
+    uv_timer_t timer;
+    bool held;
+    (void)uv_timer_init(&loop, &timer);
+    (void)uv_timer_start(&timer, wake, 1, 5);
+    while (!(held = condition()) && clock_monotonic_ns() < deadline_ns) {
+        if (each)
+            each();
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&timer, NULL);
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+    return held;
+}
+
+static struct peer a, b, c;
+
+static bool c_closed(void) { return c.closed; }
+static bool b_closed(void) { return b.closed; }
+static bool all_closed(void) { return a.closed && b.closed && c.closed; }
+static bool a_heard_both(void) { return a.messages >= 2 && a.last_size > 0; }
+static bool b_heard_all(void) { return b.next == 20000; }
+static bool b_heard_again(void) { return b.messages > 0; }
+static bool a_has_response(void) { return a.responses > 0; }
+static bool a_has_eight(void) { return a.responses == TRANSPORT_REQUESTS_MAX; }
+static bool c_got_request(void) { return c.requests > 0; }
+static bool a_gave_up(void) { return transport_stats(a.transport)->requests_expired > 0; }
+static bool b_redialled(void) { return transport_stats(b.transport)->redials >= 2; }
+static bool b_got_largest(void) { return b.last_size == MESSAGE_MAX; }
+
+static void shut(struct peer *peer, condition_function *done)
+{
+    transport_destroy(&peer->transport, on_closed, &peer->closed);
+    (void)run_until(done, NULL);
+}
+
+static void say_hello(void)
+{
+    transport_publish(b.transport, bytes_of("from b"));
+    transport_publish(c.transport, bytes_of("from c"));
+}
+
+static void a_says_something(void)
+{
+    transport_publish(a.transport, bytes_of("a"));
+}
+
+static uint64_t sent;
+
+static void a_counts(void)
+{
+    /* No more on the way than the queues hold at the least: the reader shares this thread. */
+    for (int i = 0; i < 100 && sent < 20000 && sent < b.next + 1000; i++, sent++)
+        transport_publish(a.transport, (struct bytes){(const char *)&sent, sizeof sent});
+}
+
+static void publishing(void)
+{
+    OK(transport_connect(a.transport, b.gossip), "a listens to b");
+    OK(transport_connect(a.transport, c.gossip), "a listens to c");
+    OK(transport_connect(a.transport, c.gossip), "again: nothing changes");
+    OK_U64(transport_stats(a.transport)->links, 2, "two links");
+    OK(run_until(a_heard_both, say_hello), "a hears what both publish");
+
+    OK(transport_connect(b.transport, a.gossip), "b listens to a");
+    OK(run_until(b_heard_again, a_says_something), "b is connected");
+    /* What was said to find that out arrives first; the counting starts after it. */
+    b.misordered = b.next = 0;
+    OK(run_until(b_heard_all, a_counts), "20,000 messages in bursts of 100 arrive to the last");
+    OK_U64(b.misordered, 0, "none is lost, none overtakes another");
+
+    static char large[MESSAGE_MAX + 1];
+    uint64_t failures = transport_stats(a.transport)->send_failures;
+    transport_publish(a.transport, (struct bytes){large, sizeof large});
+    OK_U64(transport_stats(a.transport)->send_failures, failures + 1, "a message over the limit is not sent");
+    transport_publish(a.transport, (struct bytes){large, MESSAGE_MAX});
+    OK(run_until(b_got_largest, NULL), "one of exactly the limit arrives");
+}
+
+static void requests(void)
+{
+    transport_request(a.transport, b.snapshots, bytes_of("hello"));
+    OK(run_until(a_has_response, NULL), "an answer comes");
+    OK_STRING(a.last, "you said hello", "it is the answer to the question");
+    a.responses = 0;
+    transport_request(a.transport, b.snapshots, bytes_of("again"));
+    OK(run_until(a_has_response, NULL) && strcmp(a.last, "you said again") == 0, "the next question, the same way");
+
+    a.responses = 0;
+    uint64_t refused = transport_stats(a.transport)->requests_refused;
+    for (int i = 0; i < TRANSPORT_REQUESTS_MAX + 3; i++)
+        transport_request(a.transport, b.snapshots, bytes_of("many"));
+    OK_U64(transport_stats(a.transport)->requests_refused, refused + 3, "no more than %d wait at the same time",
+           TRANSPORT_REQUESTS_MAX);
+    OK(run_until(a_has_eight, NULL), "those are all answered");
+
+    c.silent = true;
+    a.responses = 0;
+    transport_request(a.transport, c.snapshots, bytes_of("c?"));
+    OK(run_until(c_got_request, NULL), "another address takes over the place of an idle socket");
+    OK(run_until(a_gave_up, NULL), "what is not answered is given up");
+    OK_U64(a.responses, 0, "without an answer");
+
+    transport_request(a.transport, "no address", bytes_of("x"));
+    transport_request(a.transport, "", bytes_of("x"));
+    OK(!transport_connect(a.transport, ""), "no address, no link");
+}
+
+static void addresses_in_use(void)
+{
+    struct peer d = {0};
+    struct error error = {0};
+    char expected[200];
+    free_address(d.snapshots);
+    memcpy(d.gossip, a.gossip, sizeof d.gossip);
+    OK(!peer_start(&d, &error), "a second one cannot publish on the same address");
+    OK_I64(error.exit_status, EX_UNAVAILABLE, "with the exit status of a busy port");
+    (void)snprintf(expected, sizeof expected,
+                   "cannot listen for peers (gossip) on %s: the port is in use by another program", a.gossip);
+    OK_STRING(error.text, expected, "and says so");
+    (void)snprintf(d.gossip, sizeof d.gossip, "nonsense");
+    OK(!peer_start(&d, &error) && error.exit_status == EX_CONFIG, "an address that makes no sense: %s", error.text);
+}
+
+/* A socket that accepts by its backlog and never says a word: as a peer behind a cut link looks. */
+static void silence(void)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof in;
+    char address[64];
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    (void)bind(fd, (struct sockaddr *)&in, size);
+    (void)listen(fd, 100);
+    (void)getsockname(fd, (struct sockaddr *)&in, &size);
+    (void)snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(in.sin_port));
+    OK(transport_connect(b.transport, address), "b listens to somebody who never speaks");
+    OK(run_until(b_redialled, a_says_something), "that link is dialled anew, twice");
+    transport_disconnect(b.transport, address);
+    (void)close(fd);
+    OK_U64(transport_stats(b.transport)->links, 1, "disconnected, it is forgotten");
+}
+
+static void restart(void)
+{
+    shut(&a, c_closed); /* nothing to wait for but the loop's turns */
+    struct error error;
+    a.closed = false;
+    OK(peer_start(&a, &error), "a starts again on the same addresses");
+    b.messages = 0;
+    OK(run_until(b_heard_again, a_says_something), "b hears it without doing anything");
+}
+
+int main(void)
+{
+    srand((unsigned)getpid());
+    (void)uv_loop_init(&loop);
+    peer_open(&a);
+    peer_open(&b);
+    peer_open(&c);
+    publishing();
+    requests();
+    addresses_in_use();
+    silence();
+    c.closed = true; /* lets shut() of a run one turn only */
+    restart();
+    c.closed = false;
+
+    uint64_t before_ns = clock_monotonic_ns();
+    transport_request(a.transport, "192.0.2.1:9", bytes_of("nobody answers there"));
+    transport_destroy(&a.transport, on_closed, &a.closed);
+    shut(&b, b_closed);
+    shut(&c, c_closed);
+    OK(run_until(all_closed, NULL), "all close");
+    OK(clock_monotonic_ns() - before_ns < 1000000000, "at once, whatever is under way");
+    while (uv_run(&loop, UV_RUN_NOWAIT) != 0)
+        ;
+    OK(uv_loop_close(&loop) == 0, "and leave nothing in the loop");
+    nng_fini();
+    return tap_done();
+}
