@@ -54,6 +54,7 @@ struct commands {
     const struct limit_set *limits;
     struct hash_key hash_key;
     const char *name, *region;
+    const char *version;                   /* of the program: "1.2.3" */
     const char *config_path;               /* for INFO; may be NULL */
     const char *password;                  /* NULL: none is asked for */
     bool debug;                            /* DEBUG DROP and HEAL are allowed */

@@ -89,7 +89,10 @@ struct listener {
     struct listener_options options;
     struct listener_stats stats;
     uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
+    bool waiting[LISTENER_SOCKETS_MAX]; /* a client waits there for a free slot */
     uint32_t socket_count;
+    uint32_t slots_used;
+    char *slots; /* room for all connections, touched as they come */
     struct list connections, free_connections;
     struct list timed; /* connections with a deadline */
     uv_timer_t timer;
