@@ -1,4 +1,4 @@
-#include "wire/reply.h"
+#include "wire/answer.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -35,14 +35,14 @@ static void header(struct output *output, char type, int64_t value)
     output_append(output, at, (size_t)(text + sizeof text - at));
 }
 
-void reply_simple(struct reply *reply, const char *text)
+void answer_simple(struct answer *answer, const char *text)
 {
-    output_append(reply->output, "+", 1);
-    output_append(reply->output, text, strlen(text));
-    output_append(reply->output, "\r\n", 2);
+    output_append(answer->output, "+", 1);
+    output_append(answer->output, text, strlen(text));
+    output_append(answer->output, "\r\n", 2);
 }
 
-void reply_error(struct reply *reply, const char *format, ...)
+void answer_error(struct answer *answer, const char *format, ...)
 {
     char text[ERROR_BYTES] = "-";
     va_list arguments;
@@ -56,43 +56,43 @@ void reply_error(struct reply *reply, const char *format, ...)
         if (text[i] < ' ' || text[i] > '~')
             text[i] = '?';
     memcpy(text + 1 + size, "\r\n", 2);
-    output_append(reply->output, text, 1 + size + 2);
+    output_append(answer->output, text, 1 + size + 2);
 }
 
-void reply_integer(struct reply *reply, int64_t value)
+void answer_integer(struct answer *answer, int64_t value)
 {
-    header(reply->output, ':', value);
+    header(answer->output, ':', value);
 }
 
-void reply_bulk(struct reply *reply, struct bytes bytes)
+void answer_bulk(struct answer *answer, struct bytes bytes)
 {
-    header(reply->output, '$', (int64_t)bytes.size);
-    output_append(reply->output, bytes.data, bytes.size);
-    output_append(reply->output, "\r\n", 2);
+    header(answer->output, '$', (int64_t)bytes.size);
+    output_append(answer->output, bytes.data, bytes.size);
+    output_append(answer->output, "\r\n", 2);
 }
 
-void reply_text(struct reply *reply, const char *text)
+void answer_text(struct answer *answer, const char *text)
 {
-    reply_bulk(reply, bytes_of(text));
+    answer_bulk(answer, bytes_of(text));
 }
 
-void reply_null(struct reply *reply)
+void answer_null(struct answer *answer)
 {
-    if (reply->protocol >= 3)
-        output_append(reply->output, "_\r\n", 3);
+    if (answer->protocol >= 3)
+        output_append(answer->output, "_\r\n", 3);
     else
-        output_append(reply->output, "$-1\r\n", 5);
+        output_append(answer->output, "$-1\r\n", 5);
 }
 
-void reply_bool(struct reply *reply, bool value)
+void answer_bool(struct answer *answer, bool value)
 {
-    if (reply->protocol >= 3)
-        output_append(reply->output, value ? "#t\r\n" : "#f\r\n", 4);
+    if (answer->protocol >= 3)
+        output_append(answer->output, value ? "#t\r\n" : "#f\r\n", 4);
     else
-        reply_integer(reply, value ? 1 : 0);
+        answer_integer(answer, value ? 1 : 0);
 }
 
-void reply_double(struct reply *reply, double value)
+void answer_double(struct answer *answer, double value)
 {
     char text[DOUBLE_BYTES];
     const char *shown = text;
@@ -100,31 +100,31 @@ void reply_double(struct reply *reply, double value)
         (void)snprintf(text, sizeof text, "%.10g", value);
     else
         shown = isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    if (reply->protocol < 3) {
-        reply_text(reply, shown);
+    if (answer->protocol < 3) {
+        answer_text(answer, shown);
         return;
     }
-    output_append(reply->output, ",", 1);
-    output_append(reply->output, shown, strlen(shown));
-    output_append(reply->output, "\r\n", 2);
+    output_append(answer->output, ",", 1);
+    output_append(answer->output, shown, strlen(shown));
+    output_append(answer->output, "\r\n", 2);
 }
 
-void reply_array(struct reply *reply, size_t count)
+void answer_array(struct answer *answer, size_t count)
 {
-    header(reply->output, '*', (int64_t)count);
+    header(answer->output, '*', (int64_t)count);
 }
 
-void reply_map(struct reply *reply, size_t pairs)
+void answer_map(struct answer *answer, size_t pairs)
 {
-    if (reply->protocol >= 3)
-        header(reply->output, '%', (int64_t)pairs);
+    if (answer->protocol >= 3)
+        header(answer->output, '%', (int64_t)pairs);
     else
-        header(reply->output, '*', (int64_t)pairs * 2);
+        header(answer->output, '*', (int64_t)pairs * 2);
 }
 
-void reply_set(struct reply *reply, size_t count)
+void answer_set(struct answer *answer, size_t count)
 {
-    header(reply->output, reply->protocol >= 3 ? '~' : '*', (int64_t)count);
+    header(answer->output, answer->protocol >= 3 ? '~' : '*', (int64_t)count);
 }
 
 void output_print(struct output *output, const char *format, ...)
