@@ -1,0 +1,34 @@
+#!/usr/bin/perl
+# cppcheck over the product's sources and headers.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Source;
+use File::Temp qw(tempdir);
+use Test::More;
+
+# constParameter: a link of an intrusive list is const only by accident. knownConditionTrueFalse: 2.10 mistakes
+# what a conditional expression can be. Both cry wolf.
+my @options = qw(--quiet -j2 --std=c11 --inline-suppr
+    --suppress=constParameter --suppress=knownConditionTrueFalse --error-exitcode=1 -Iinclude -Isrc -I.);
+push @options, '--enable=warning,performance,portability,style';
+chdir $Source::root or die;
+plan skip_all => 'there is no cppcheck here' if system('command -v cppcheck >/dev/null') != 0;
+
+sub faults {
+    my (@paths) = @_;
+    open my $pipe, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', 'cppcheck', @options, @paths or die;
+    my @said = <$pipe>;
+    return close $pipe ? () : @said;
+}
+
+my $scratch = tempdir(CLEANUP => 1);
+open my $plant, '>', "$scratch/plant.c" or die;
+print $plant "int planted(void)\n{\n    int a[2] = {0, 1};\n    return a[2];\n}\n";
+close $plant;
+ok(scalar(grep { /arrayIndexOutOfBounds/ } faults("$scratch/plant.c")), 'what is planted is found');
+
+my @said = faults(grep { m{^(?:src|cluster|include)/.*\.c$} } Source::paths());
+ok(!@said, 'src, cluster, include') or diag(@said);
+done_testing();

@@ -1,0 +1,301 @@
+#!/usr/bin/perl
+# The house's rules about its own source, one test for each rule. A rule brings a plant, a few lines that
+# break it: the rule must find fault with its plant before it is believed about the rest.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Source;
+use Test::More;
+
+my $ours = qr{^(?:src|cluster|include)/.*\.[ch]$};
+
+# ---- directions ----
+
+my %may_include = (
+    base    => [qw(base)],
+    limit   => [qw(limit base public)],
+    wire    => [qw(wire base)],
+    cluster => [qw(cluster limit base)],
+    edge    => [qw(edge wire limit base public)],
+    server  => [qw(server edge cluster wire limit base public)],
+    command => [qw(command server edge wire limit base public)],
+    public  => [qw(public)],
+    tests   => [qw(tests command server edge cluster wire limit base public)],
+);
+# What reaches the world outside the process. The composition root starts the loop and reads arguments.
+my $world = qr{^(?:uv|time|unistd|fcntl|poll|netdb|termios|signal)\.h$|^(?:nng|sys|netinet|arpa)/};
+my $worldly = qr{^(?:src/edge/|src/main\.c$|src/headgate|tests/)};
+my $codec = qr{^(?:src/wire/|cluster/(?:message|scan)|tests/)};
+
+# The room of a quoted header, as written after -Isrc -Iinclude -I. or next to the includer.
+sub room_of_header {
+    my ($header, $includer) = @_;
+    return 'public'  if $header =~ m{^headgate/};
+    return $1        if $header =~ m{^(base|limit|wire|edge|cluster|tests)/};
+    return Source::room($includer) =~ /^(command|tests)$/ ? $1 : 'server' if $header =~ m{^headgate\w*\.h$};
+    return Source::room($includer) eq 'tests' ? 'tests' : 'server';
+}
+
+sub includes {
+    my ($file) = @_;
+    my @found;
+    for my $i (0 .. $#{$file->{code}}) {
+        push @found, [$i + 1, $1, $2] if $file->{code}[$i] =~ /^\s*#\s*include\s*([<"])([^>"]+)[>"]/;
+    }
+    return @found;
+}
+
+sub direction {
+    my ($file) = @_;
+    my $room = Source::room($file->{path});
+    my @faults;
+    for (includes($file)) {
+        my ($line, $quote, $header) = @$_;
+        next if $quote eq '<';
+        my $to = room_of_header($header, $file->{path});
+        next if grep { $_ eq $to } @{$may_include{$room}};
+        next if $room eq 'edge' && $header eq 'cluster/node.h';
+        push @faults, "$line: $room must not include $header";
+    }
+    return @faults;
+}
+
+sub includes_only_where {
+    my ($banned, $where) = @_;
+    return sub {
+        my ($file) = @_;
+        return () if $file->{path} =~ $where;
+        return map { "$_->[0]: <$_->[2]> does not belong here" } grep { $_->[2] =~ $banned } includes($file);
+    };
+}
+
+sub own_header_first {
+    my ($file) = @_;
+    my ($own) = $file->{path} =~ m{^(?:src/)?(.*)\.c$};
+    return () if !$own || !-e "$Source::root/src/$own.h" && !-e "$Source::root/$own.h";
+    my ($first) = includes($file);
+    return $first && $first->[2] eq "$own.h" ? () : "1: the first include is expected to be \"$own.h\"";
+}
+
+# ---- calls ----
+
+# Calls of `names` (a regex of identifiers followed by a bracket).
+sub calls {
+    my ($names, $except) = @_;
+    return sub {
+        my ($file) = @_;
+        return () if defined $except && $file->{path} =~ $except;
+        my @faults;
+        for my $i (0 .. $#{$file->{code}}) {
+            push @faults, $i + 1 . ": calls $1" if $file->{code}[$i] =~ /(?<![\w.>])($names)\s*\(/;
+        }
+        return @faults;
+    };
+}
+
+my $clock = qr/clock_gettime|clock|time|gettimeofday|uv_hrtime|uv_gettimeofday|uv_clock_gettime|nng_clock/;
+my $chance = qr/[dlmjn]?rand48|rand|rand_r|srand|random|srandom|getrandom|arc4random\w*|nng_random/;
+my $careless = qr/v?sprintf|strcpy|strcat|strncpy|strncat|stpcpy|gets|strtok|ato[ifl]|atoll|alloca|system|popen/;
+my $allocation = qr/malloc|calloc|realloc|reallocarray|free|strdup|strndup|aligned_alloc|posix_memalign|v?asprintf/;
+
+# Files whose every function may run for a request.
+my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|key|limit|verdict)\.
+    |^src/wire/(?:resp|request|reply|command|output)\.|^src/edge/connection\.}x;
+
+# ---- shape ----
+
+sub function_length {
+    my ($file) = @_;
+    my ($start, @faults);
+    for my $i (0 .. $#{$file->{code}}) {
+        my $line = $file->{code}[$i];
+        $start = $i if $line =~ /^\{\s*$/;
+        if (defined $start && $line =~ /^\}/) {
+            my $length = $i - $start - 1;
+            push @faults, $start + 1 . ": the function has $length lines" if $length > 70;
+            undef $start;
+        }
+    }
+    return @faults;
+}
+
+sub whitespace {
+    my ($file) = @_;
+    return () if $file->{path} =~ /(?:^|\/)Makefile$|\.go$/;
+    my @faults;
+    for my $i (0 .. $#{$file->{lines}}) {
+        my $line = $file->{lines}[$i];
+        push @faults, $i + 1 . ': a tab' if $line =~ /\t/;
+        push @faults, $i + 1 . ': space at the end of the line' if $line =~ /[ \r]$/;
+    }
+    push @faults, scalar(@{$file->{lines}}) . ': no newline at the end' if $file->{text} =~ /[^\n]\z/;
+    push @faults, scalar(@{$file->{lines}}) . ': empty lines at the end' if $file->{text} =~ /\n\n\z/;
+    return @faults;
+}
+
+sub line_length {
+    my ($file) = @_;
+    my @lines = @{$file->{lines}};
+    return map { utf8::decode(my $text = $lines[$_]); length $text > 120 ? $_ + 1 . ': ' . length($text) . ' columns' : () }
+        0 .. $#lines;
+}
+
+my ($file_lines_wanted, $file_lines_most) = (400, 600);
+sub file_length {
+    my ($file) = @_;
+    my $count = @{$file->{lines}};
+    diag("$file->{path} has $count lines, $file_lines_wanted are wanted")
+        if $count > $file_lines_wanted && $count <= $file_lines_most;
+    return $count > $file_lines_most ? "$count: more than $file_lines_most lines" : ();
+}
+
+# ---- headers ----
+
+sub guard {
+    my ($file) = @_;
+    (my $name = $file->{path}) =~ s{^(?:src|include/headgate)/}{};
+    $name =~ s/\W/_/g;
+    $name = 'HEADGATE_' . uc $name;
+    return $file->{text} =~ /\n#ifndef \Q$name\E\n#define \Q$name\E\n/ && $file->{text} =~ /\n#endif\s*\z/
+        ? () : "1: the guard is expected to be $name";
+}
+
+sub opening {
+    my ($file) = @_;
+    my ($name) = $file->{path} =~ m{(\w+)\.h$};
+    my ($comment) = $file->{text} =~ m{\A/\*\n(.*?)\n \*/\n}s;
+    return "1: no comment opens the header" if !defined $comment;
+    my $lines = () = $comment =~ /^/mg;
+    my @faults;
+    push @faults, "1: the opening comment is expected to begin with \"$name: \"" if $comment !~ /\A \* \w*\Q$name\E: /;
+    push @faults, "1: the opening comment has $lines lines, 1 to 12 are expected" if $lines > 12;
+    return @faults;
+}
+
+# In public headers: a comment right above each declaration, or above the first of a block of them.
+sub documented {
+    my ($file) = @_;
+    my ($above, @faults) = (0);
+    my $inside = 0;
+    for my $i (0 .. $#{$file->{lines}}) {
+        my ($line, $code) = ($file->{lines}[$i], $file->{code}[$i] // '');
+        my $declares = $code =~ /^(?:struct|enum|union|bool|int|void|char|const|u?int\d+_t|size_t|HEADGATE_API)\b.*[;{(,]\s*$/;
+        if ($declares && !$inside) {
+            push @faults, $i + 1 . ': nothing says what this is' if !$above && $code !~ /^(?:struct|enum) \w+;$/;
+            push @faults, $i + 1 . ": \"$1\" is expected to begin with headgate_" if $code =~ /\b((?!headgate_)\w+)\(/;
+            push @faults, $i + 1 . ": \"$1\" is expected to begin with headgate_"
+                if $code =~ /^(?:struct|enum) ((?!headgate_)\w+) \{/;
+        }
+        $inside = 1 if $code =~ /[{(][^})]*$/;
+        $inside = 0 if $code =~ /^\}|\);\s*$/;
+        $above = $line =~ m{\*/\s*$} || ($above && $line =~ /\S/) || $inside;
+    }
+    return @faults;
+}
+
+# ---- style of C ----
+
+sub pattern {
+    my ($regex, $says, $from) = @_;
+    return sub {
+        my ($file) = @_;
+        my $lines = $file->{$from // 'code'};
+        return map { $lines->[$_] =~ $regex ? $_ + 1 . ": $says" : () } 0 .. $#$lines;
+    };
+}
+
+# A switch whose cases are named constants is over an enum: -Wswitch-enum keeps it complete, default would hide.
+sub default_over_enum {
+    my ($file) = @_;
+    my (@open, @faults);
+    for my $i (0 .. $#{$file->{code}}) {
+        my $line = $file->{code}[$i];
+        my ($indent) = $line =~ /^(\s*)/;
+        pop @open while @open && length $indent <= $open[-1]{indent} && $line =~ /^\s*\}/;
+        push @open, {indent => length $indent, enum => 0} if $line =~ /\bswitch\s*\(/;
+        next if !@open;
+        $open[-1]{enum} = 1 if $line =~ /\bcase\s+[A-Z][A-Z0-9]*_[A-Z0-9_]*\s*:/;
+        push @faults, $i + 1 . ': default in a switch over an enum' if $line =~ /\bdefault\s*:/ && $open[-1]{enum};
+    }
+    return @faults;
+}
+
+# A variable of a module forbids two instances in one process.
+my $module_state = pattern(
+    qr/^(?:static\s+)?(?!static\b|const\b|struct \w+;|typedef|extern|return|enum)(?!.*\bconst\b)[a-z]\w*(?:\s+\w+)*[\s*]+\w+(?:\[[^\]]*\])*\s*(?:=.*|;)\s*$/,
+    'a variable of the whole module');
+
+# ---- words, tests ----
+
+my $words = join '|', 'TO' . 'DO', 'FIX' . 'ME', 'X' x 3 . '\b';
+my $machine = join '|', map { "(?<![\\w./-])/$_/" } 'ho' . 'me', 'wo' . 'rk', 'ro' . 'ot';
+
+# tests/unit/<room>_<what>.c tests <room's directory>/<what>, or the longest beginning of <what> that exists.
+sub has_module {
+    my ($file) = @_;
+    my ($room, $what) = $file->{path} =~ m{^tests/unit/([a-z]+)_(\w+)\.c$} or return '1: expected <room>_<what>.c';
+    my $directory = $room eq 'cluster' ? 'cluster' : "src/$room";
+    my @parts = split /_/, $what;
+    while (@parts) {
+        my $module = "$Source::root/$directory/" . join '_', @parts;
+        return () if -e "$module.c" || -e "$module.h";
+        pop @parts;
+    }
+    return "1: there is no $directory/$what";
+}
+
+# ---- the list ----
+
+my $c = qr/\.[ch]$/;
+my @rules = (
+    ['includes go one way', $c, \&direction, 'src/limit/x.c', qq{#include "cluster/node.h"\n}],
+    ['edge sees of the cluster only node.h', qr{^src/edge/}, \&direction, 'src/edge/x.c', qq{#include "cluster/log.h"\n}],
+    ['only the edge touches the world', $c, includes_only_where($world, $worldly), 'cluster/x.c', "#include <uv.h>\n"],
+    ['only codecs include msgpack', $c, includes_only_where(qr/^msgpack/, $codec), 'src/edge/x.c', "#include <msgpack.h>\n"],
+    ['a source includes its own header first', $ours, \&own_header_first, 'src/base/hash.c', "#include <stdio.h>\n"],
+    ['only edge/clock.c reads a clock', $ours, calls($clock, qr{^src/edge/clock\.c$}), 'src/edge/x.c', "a = time(NULL);\n"],
+    ['only base/random.c draws', $ours, calls($chance, qr{^src/base/random\.c$}), 'cluster/x.c', "a = rand();\n"],
+    ['no careless library calls', $c, calls($careless), 'src/x.c', "    sprintf(a, b);\n"],
+    ['no allocation on the request path', $request_path, calls($allocation), 'src/limit/bucket.c', "p = malloc(1);\n"],
+    ['functions have at most 70 lines', $c, \&function_length, 'src/x.c', "{\n" . "    a();\n" x 71 . "}\n"],
+    ['lines have at most 120 columns', qr/\.(?:[chty]|pm|sh|pl)$/, \&line_length, 'src/x.c', '/' x 121 . "\n"],
+    ['no tabs, no trailing space, one final newline', qr/./, \&whitespace, 'src/x.c', "a; \n"],
+    ["files have at most $file_lines_most lines", $c, \&file_length, 'src/x.c', "a;\n" x 601],
+    ['guards are named after their headers', qr/\.h$/, \&guard, 'src/base/x.h', "/*\n */\n#ifndef X_H\n#define X_H\n#endif\n"],
+    ['a comment opens every header', qr/\.h$/, \&opening, 'src/base/x.h', "#ifndef A\n"],
+    ['what is public is explained', qr{^include/headgate/}, \&documented, 'include/headgate/x.h', "\nint headgate_x(int a);\n"],
+    ['no typedef of a struct, union or enum', $c, pattern(qr/\btypedef\s+(?:struct|union|enum)\b/, 'a typedef'), 'src/x.h',
+        "typedef struct x x;\n"],
+    ['no default in a switch over an enum', $c, \&default_over_enum, 'src/x.c',
+        "    switch (a) {\n    case A_B:\n        break;\n    default:\n        break;\n    }\n"],
+    ['no state of a whole module', qr{^(?:src|cluster)/.*\.[ch]$}, $module_state, 'src/base/x.c', "static int count = 0;\n"],
+    ['asserts are never switched off', qr{\.[ch]$|Makefile$}, pattern(qr/\bNDEBUG\b/, 'mentions it', 'lines'), 'src/x.c',
+        "#define NDEBUG\n"],
+    ['comments are /* */', $c, pattern(qr{(?<!:)//}, 'a line comment', 'lines'), 'src/x.c', "// a\n"],
+    ['nothing is left to do', qr/./, pattern(qr/\b(?:$words)/, 'names unfinished work', 'lines'), 'src/x.c', '/* TO' . "DO */\n"],
+    ['no path of somebody\'s machine', qr/./, pattern(qr/$machine/, 'a path of a machine', 'lines'), 'docs/x.md', 'see /ho' . "me/me\n"],
+    ['tests do not sleep to wait', qr{^tests/.*\.(?:t|sh)$}, pattern(qr/\bsleep[ (]+[1-9]/, 'sleeps', 'lines'), 'tests/e2e/x.t',
+        "sleep 1;\n"],
+    ['a unit test is named after its module', qr{^tests/unit/}, \&has_module, 'tests/unit/base_nothing.c', "\n"],
+);
+
+my @files = map { Source::load($_) } Source::paths();
+my %seen;
+for (@rules) {
+    my ($name, $where, $check, $plant_path, $plant) = @$_;
+    my @faults;
+    for my $file (grep { $_->{path} =~ $where } @files) {
+        push @faults, map { "$file->{path}:$_" } $check->($file);
+    }
+    my $caught = $plant_path =~ $where && $check->(Source::file($plant_path, $plant));
+    diag("the rule does not see its plant") if !$caught;
+    ok($caught && !@faults, $name);
+    diag(join "\n", @faults) if @faults;
+}
+
+# Not a rule: what a reader of the tree may want to know.
+my %tested = map { m{^tests/unit/([a-z]+_\w+)\.c$} ? ($1 => 1) : () } Source::paths();
+my @untested = grep { !$tested{$_} } map { m{^(?:src/)?(\w+)/(\w+)\.c$} ? "$1_$2" : () } Source::paths();
+note("without a unit test of their name: @untested") if @untested;
+done_testing();
