@@ -1,0 +1,53 @@
+#include "cluster/batch.h"
+
+#include "limit/limit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct batch *batch_create(uint32_t depend_count, uint32_t spend_count)
+{
+    size_t spends_at = sizeof(struct batch);
+    size_t depends_at = spends_at + (size_t)spend_count * sizeof(struct spend);
+    size_t size = depends_at + (size_t)depend_count * sizeof(struct depend);
+    char *memory = calloc(1, size);
+    if (!memory)
+        return NULL;
+    struct batch *batch = (struct batch *)(void *)memory;
+    list_init(&batch->link);
+    batch->depend_count = depend_count;
+    batch->spend_count = spend_count;
+    batch->spend = (struct spend *)(void *)(memory + spends_at);
+    batch->depend = (struct depend *)(void *)(memory + depends_at);
+    return batch;
+}
+
+void batch_destroy(struct batch **batch)
+{
+    if (!*batch)
+        return;
+    list_remove(&(*batch)->link);
+    free(*batch);
+    *batch = NULL;
+}
+
+static int by_limit(const void *a, const void *b)
+{
+    const struct spend *x = a, *y = b;
+    if (x->limit != y->limit)
+        return x->limit < y->limit ? -1 : 1;
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high ? -1 : 1;
+    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+}
+
+void batch_group_by_limit(struct batch *batch)
+{
+    for (uint32_t i = 1; i < batch->spend_count; i++) {
+        if (batch->spend[i].limit != batch->spend[0].limit) {
+            qsort(batch->spend, batch->spend_count, sizeof *batch->spend, by_limit);
+            return;
+        }
+    }
+}

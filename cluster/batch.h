@@ -1,0 +1,48 @@
+/*
+ * batch: what one peer spent since its last batch, as (key, limit, tokens), and what it had heard by then.
+ *
+ * The one idea: a batch covers the sequence numbers first..last of one origin, usually one number; merging
+ * neighbours gives a batch that stands for all of them. Immutable once made. Knows no network and no encoding.
+ */
+#ifndef HEADGATE_CLUSTER_BATCH_H
+#define HEADGATE_CLUSTER_BATCH_H
+
+#include "base/hash.h"
+#include "base/list.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct spend {
+    struct key_id id;
+    uint64_t tokens;
+    uint16_t limit; /* index into the limit set */
+};
+
+/* The batch was closed after `seq` of the origin with that uid had been applied by its maker. */
+struct depend {
+    uint32_t origin_uid;
+    uint64_t seq;
+};
+
+struct batch {
+    struct list link; /* in its origin's log, or in the inbox */
+    uint32_t origin_uid;
+    uint64_t first, last;      /* sequence numbers, first <= last */
+    uint64_t at_ns;            /* when it was closed, on this node's clock */
+    uint64_t arrived_ns;       /* when this node made or received it */
+    uint64_t sent_ns;          /* when this node last published it; 0: never */
+    uint32_t sends_count;
+    uint32_t depend_count, spend_count;
+    struct depend *depend; /* inside the same allocation */
+    struct spend *spend;   /* inside the same allocation; spends of one limit stand together */
+};
+
+/* A batch with room for so many dependencies and spends, counts set, contents zero; NULL: no memory. */
+struct batch *batch_create(uint32_t depend_count, uint32_t spend_count);
+void batch_destroy(struct batch **batch);
+
+/* Makes spends of one limit stand together. */
+void batch_group_by_limit(struct batch *batch);
+
+#endif

@@ -1,0 +1,84 @@
+#include "cluster/effects.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTICES_MAX = 64 }; /* per step; more are cut, the last one says so */
+
+void effects_init(struct effects *effects)
+{
+    memset(effects, 0, sizeof *effects);
+    effects->next_wake_ns = UINT64_MAX;
+}
+
+void effects_close(struct effects *effects)
+{
+    free(effects->effect);
+    free(effects->notice);
+    free(effects->arena);
+    effects_init(effects);
+}
+
+void effects_clear(struct effects *effects)
+{
+    effects->effect_count = 0;
+    effects->notice_count = 0;
+    effects->arena_size = 0;
+    effects->next_wake_ns = UINT64_MAX;
+    effects->left = false;
+}
+
+/* Room for one more element; growth is bounded by what one step can emit. Without memory nothing can go on. */
+static void *grow(void *array, size_t count, size_t *room, size_t element_bytes, size_t more)
+{
+    if (count + more <= *room)
+        return array;
+    size_t wanted = *room ? *room * 2 : 16;
+    while (wanted < count + more)
+        wanted *= 2;
+    void *grown = realloc(array, wanted * element_bytes);
+    assert(grown && "out of memory");
+    *room = wanted;
+    return grown;
+}
+
+void effects_append(struct effects *effects, const void *data, size_t size)
+{
+    effects->arena = grow(effects->arena, effects->arena_size, &effects->arena_room, 1, size);
+    memcpy(effects->arena + effects->arena_size, data, size);
+    effects->arena_size += size;
+}
+
+void effects_emit(struct effects *effects, enum effect_kind kind, const char *address, size_t offset)
+{
+    effects->effect =
+        grow(effects->effect, effects->effect_count, &effects->effect_room, sizeof *effects->effect, 1);
+    struct effect *effect = &effects->effect[effects->effect_count++];
+    memset(effect, 0, sizeof *effect);
+    effect->kind = kind;
+    effect->offset = offset;
+    effect->size = effects->arena_size - offset;
+    if (address)
+        (void)snprintf(effect->address, sizeof effect->address, "%s", address);
+}
+
+void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)
+{
+    if (effects->notice_count == NOTICES_MAX)
+        return;
+    effects->notice =
+        grow(effects->notice, effects->notice_count, &effects->notice_room, sizeof *effects->notice, 1);
+    struct notice *notice = &effects->notice[effects->notice_count++];
+    notice->level = level;
+    if (effects->notice_count == NOTICES_MAX) {
+        (void)snprintf(notice->text, sizeof notice->text, "more happened in this moment than can be told");
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(notice->text, sizeof notice->text, format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,17 @@
+/*
+ * effects: building up what a step returns. See struct effects in node.h.
+ */
+#ifndef HEADGATE_CLUSTER_EFFECTS_H
+#define HEADGATE_CLUSTER_EFFECTS_H
+
+#include "cluster/node.h"
+
+void effects_clear(struct effects *effects);
+/* Adds bytes to the message being built at the end of the arena. */
+void effects_append(struct effects *effects, const void *data, size_t size);
+/* Emits an effect; its message is arena[offset..arena_size). `address` may be NULL. */
+void effects_emit(struct effects *effects, enum effect_kind kind, const char *address, size_t offset);
+void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,403 @@
+#include "cluster/effects.h"
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    RESEND_BACKOFF_MAX = 5,       /* doublings */
+    RELAY_FALLBACK = 4,           /* anybody passes a batch on after so many resend times */
+};
+
+/* ---- saying ---- */
+
+static void put_member(const struct node *node, struct message *header, const struct member *member)
+{
+    header->members[header->member_count++] = (struct member_record){
+        .name = bytes_of(member->name),
+        .region = bytes_of(member->region),
+        .gossip_address = bytes_of(member->gossip_address),
+        .snapshot_address = bytes_of(member->snapshot_address),
+        .incarnation = member->self ? node->incarnation : member->incarnation,
+        .retired_incarnation = member->retired_incarnation,
+        .state = member->self ? node->state : member->state,
+        .reserved = member->reserved,
+    };
+}
+
+static uint64_t hears_bits(const struct node *node, const struct member *member, const int *record_of)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+        if (node->member[i].used && record_of[i] >= 0 && member_hears(node, member, i))
+            bits |= (uint64_t)1 << record_of[i];
+    return bits;
+}
+
+static void put_rows(const struct node *node, struct message *header, const int *record_of, const uint32_t *slots)
+{
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member->used || (!member->self && member->number == 0))
+            continue;
+        struct digest_row *row = &header->rows[header->row_count++];
+        row->member = (uint32_t)record_of[i];
+        row->number = member->self ? node->number : member->number;
+        row->hears = hears_bits(node, member, record_of);
+        for (uint32_t o = 0; o < header->origin_count; o++)
+            row->applied[o] = member->self ? node->origin[slots[o]].applied : member->known[slots[o]];
+    }
+}
+
+/* Own batches below this number are not to be had from us any more, except inside a snapshot. */
+static uint64_t own_floor(const struct node *node)
+{
+    const struct origin *mine = &node->origin[node->my_slot];
+    return list_empty(&mine->log) ? mine->applied + 1 : LIST_OWNER(mine->log.next, struct batch, link)->first;
+}
+
+static void header_of(struct node *node, enum message_kind kind, uint32_t *slots)
+{
+    struct message *header = &node->header;
+    int record_of[NODE_PEERS_MAX];
+    memset(header, 0, offsetof(struct message, members));
+    header->kind = kind;
+    header->config_digest = node->options.config_digest;
+    header->number = ++node->number;
+    header->floor = own_floor(node);
+    header->muted = 0;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        record_of[i] = member->used ? (int)header->member_count : -1;
+        if (member->used && member->mute_out)
+            header->muted |= (uint64_t)1 << header->member_count;
+        if (member->used)
+            put_member(node, header, member);
+    }
+    header->sender = (uint32_t)record_of[node->me];
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        slots[header->origin_count] = slot;
+        header->origins[header->origin_count++] =
+            (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation};
+    }
+    put_rows(node, header, record_of, slots);
+}
+
+void gossip_header(struct node *node, enum message_kind kind)
+{
+    uint32_t slots[ORIGINS_MAX];
+    header_of(node, kind, slots);
+}
+
+static uint64_t resend_after_ns(const struct node *node, const struct member *member, uint32_t sends_count)
+{
+    uint64_t wait_ns = member->round_trip_ns ? member->round_trip_ns + 4 * member->round_trip_spread_ns
+                                             : node->options.interval_ns;
+    uint64_t least_ns = node->options.interval_ns / 8;
+    uint32_t doublings = sends_count > 1 ? sends_count - 1 : 0;
+    if (wait_ns < least_ns)
+        wait_ns = least_ns;
+    return wait_ns << (doublings < RESEND_BACKOFF_MAX ? doublings : RESEND_BACKOFF_MAX);
+}
+
+/* The first by name among those that have the batch, hear whoever spends it not, and are heard by who lacks it. */
+static bool we_pass_it_on(const struct node *node, uint32_t slot, const struct batch *batch,
+                          const struct member *lacking)
+{
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member) || member == lacking || member->silent || member->known[slot] < batch->last)
+            continue;
+        if (i != node->origin[slot].member && member_hears(node, lacking, i) &&
+            strcmp(member->name, node->options.name) < 0)
+            return false;
+    }
+    return member_hears(node, lacking, node->me);
+}
+
+/* Whether `member`, which lacks the batch, needs it from us now. */
+static bool due_for(const struct node *node, uint32_t slot, const struct batch *batch, const struct member *member)
+{
+    const struct origin *origin = &node->origin[slot];
+    uint64_t wait_ns = resend_after_ns(node, member, batch->sends_count);
+    uint64_t since_ns = node->now_ns - (batch->sent_ns ? batch->sent_ns : batch->arrived_ns);
+    if (slot == node->my_slot)
+        return batch->sends_count == 0 || since_ns >= wait_ns;
+    bool from_origin = !origin_is_ghost(node, origin) && member_hears(node, member, origin->member);
+    if (from_origin)
+        return since_ns >= RELAY_FALLBACK * wait_ns;
+    if (we_pass_it_on(node, slot, batch, member))
+        return batch->sends_count == 0 || since_ns >= wait_ns;
+    return since_ns >= RELAY_FALLBACK * wait_ns;
+}
+
+static bool batch_is_due(const struct node *node, uint32_t slot, const struct batch *batch)
+{
+    if (slot == node->my_slot && batch->sends_count == 0)
+        return true;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member)
+            continue;
+        if (member->known[slot] < batch->last && due_for(node, slot, batch, member))
+            return true;
+    }
+    return false;
+}
+
+/* Batches to say now, oldest first per origin; own ones first. */
+static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ORIGINS_MAX; i++) {
+        uint32_t slot = (node->my_slot + i) % ORIGINS_MAX;
+        struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        for (struct list *at = origin->log.next; at != &origin->log && count < room; at = at->next) {
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            if (batch_is_due(node, slot, batch))
+                due[count++] = (struct due){slot, batch};
+        }
+    }
+    return count;
+}
+
+static uint64_t depend_on(const struct batch *batch, uint32_t uid)
+{
+    for (uint32_t i = 0; i < batch->depend_count; i++)
+        if (batch->depend[i].origin_uid == uid)
+            return batch->depend[i].seq;
+    return 0;
+}
+
+static void put_batch(struct node *node, struct message_writer *writer, const struct due *due,
+                      const uint32_t *slots)
+{
+    uint64_t depends[ORIGINS_MAX];
+    uint32_t origin = 0, count = node->header.origin_count;
+    for (uint32_t o = 0; o < count; o++) {
+        depends[o] = depend_on(due->batch, node->origin[slots[o]].uid);
+        if (slots[o] == due->slot)
+            origin = o;
+    }
+    message_put_batch(writer, origin, node->now_ns - due->batch->at_ns, due->batch, depends, count, &node->limits);
+    if (due->batch->sends_count++ > 0 || due->slot != node->my_slot)
+        node->stats.batches_resent++;
+    due->batch->sent_ns = node->now_ns;
+}
+
+/* How many of the batches fit one message after a header of `header_bytes`; at least one, which always fits. */
+static uint32_t fitting(const struct node *node, const struct due *due, uint32_t count, size_t header_bytes)
+{
+    size_t bytes = header_bytes;
+    uint32_t fit = 0;
+    for (; fit < count; fit++) {
+        bytes += batch_encoded_max_bytes(due[fit].batch->spend_count, node->header.origin_count);
+        if (bytes > node->options.message_max_bytes && fit > 0)
+            break;
+    }
+    return fit;
+}
+
+void gossip_publish(struct node *node, struct effects *effects)
+{
+    uint32_t slots[ORIGINS_MAX];
+    close_batch(node);
+    struct due *due = node->due;
+    uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX), done = 0;
+    do {
+        struct message_writer writer;
+        header_of(node, MESSAGE_GOSSIP, slots);
+        message_begin(&writer, effects, &node->header);
+        uint32_t some = fitting(node, due + done, count - done, message_size(&writer));
+        message_begin_batches(&writer, some);
+        for (uint32_t i = 0; i < some; i++)
+            put_batch(node, &writer, &due[done + i], slots);
+        message_end(&writer);
+        effects_emit(effects, EFFECT_PUBLISH, NULL, writer.start);
+        node->stats.messages_published++;
+        node->stats.bytes_published += message_size(&writer);
+        done += some;
+    } while (done < count);
+    node->published_ns = node->now_ns;
+    node->answer_wanted = false;
+    node->push_wanted = false;
+    node->push_waits = false;
+}
+
+/* ---- hearing ---- */
+
+/* Smoothed as TCP does it; only batches sent once tell which copy was acknowledged. */
+static void measure_round_trip(struct node *node, struct member *member, uint64_t acknowledged)
+{
+    struct origin *mine = &node->origin[node->my_slot];
+    for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        if (batch->last > acknowledged)
+            return;
+        if (batch->last <= member->known[node->my_slot] || batch->sends_count != 1)
+            continue;
+        uint64_t sample_ns = node->now_ns - batch->sent_ns;
+        if (member->round_trip_ns == 0) {
+            member->round_trip_ns = sample_ns + 1;
+            member->round_trip_spread_ns = sample_ns / 2;
+            continue;
+        }
+        uint64_t off_ns = sample_ns > member->round_trip_ns ? sample_ns - member->round_trip_ns
+                                                            : member->round_trip_ns - sample_ns;
+        member->round_trip_spread_ns += off_ns / 4;
+        member->round_trip_spread_ns -= member->round_trip_spread_ns / 4;
+        member->round_trip_ns += sample_ns / 8 + 1;
+        member->round_trip_ns -= member->round_trip_ns / 8;
+    }
+}
+
+static void take_row(struct node *node, const struct message *message, const struct digest_row *row,
+                     const int *member_map, const int *origin_map, bool direct)
+{
+    int index = member_map[row->member];
+    if (index < 0 || node->member[index].self ||
+        message->members[row->member].incarnation != node->member[index].incarnation)
+        return;
+    struct member *member = &node->member[index];
+    for (uint32_t o = 0; o < message->origin_count; o++) {
+        int slot = origin_map[o];
+        if (slot < 0 || row->applied[o] <= member->known[slot])
+            continue;
+        if (direct && (uint32_t)slot == node->my_slot)
+            measure_round_trip(node, member, row->applied[o]);
+        member->known[slot] = row->applied[o];
+    }
+    if (row->number <= member->number)
+        return;
+    member->number = row->number;
+    member->heard_ns = node->now_ns;
+    member->hears = 0;
+    for (uint32_t i = 0; i < message->member_count; i++)
+        if ((row->hears >> i & 1) != 0 && member_map[i] >= 0)
+            member->hears |= (uint64_t)1 << member_map[i];
+}
+
+/* What the sender thinks of origins that we still keep: over, or over and known to everybody. */
+static void take_endings(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
+{
+    struct member *member = &node->member[sender];
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        for (uint32_t i = 0; i < message->member_count; i++) {
+            const struct member_record *record = &message->members[i];
+            if (member_map[i] != (int)origin->member)
+                continue;
+            if (record->incarnation > origin->incarnation ||
+                (record->incarnation == origin->incarnation && record->state == PEER_LEFT))
+                member->knows_ended[slot / 64] |= (uint64_t)1 << (slot % 64);
+            if (record->retired_incarnation >= origin->incarnation && member->known[slot] < origin->applied)
+                member->known[slot] = origin->applied;
+        }
+    }
+}
+
+static void take_digests(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
+{
+    int origin_map[ORIGINS_MAX];
+    for (uint32_t o = 0; o < message->origin_count; o++) {
+        int member = member_map[message->origins[o].member];
+        uint64_t incarnation = message->origins[o].incarnation;
+        if (member < 0)
+            origin_map[o] = -1;
+        else if ((uint32_t)member == node->me && incarnation > node->incarnation)
+            origin_map[o] = -1;
+        else
+            origin_map[o] = origin_obtain(node, (uint32_t)member, incarnation);
+    }
+    for (uint32_t r = 0; r < message->row_count; r++)
+        take_row(node, message, &message->rows[r], member_map, origin_map,
+                 member_map[message->rows[r].member] == (int)sender);
+    take_endings(node, message, member_map, sender);
+}
+
+/* Whether the message is addressed to us at all, by somebody who still is who he says. */
+static int accepted_sender(struct node *node, const struct message *message)
+{
+    const struct member_record *record = &message->members[message->sender];
+    int sender = member_find(node, record->name);
+    if (bytes_equal(record->name, bytes_of(node->options.name)))
+        return -1;
+    if (sender >= 0 && (record->incarnation < node->member[sender].incarnation ||
+                        (record->incarnation == node->member[sender].incarnation &&
+                         node->member[sender].state == PEER_LEFT && record->state != PEER_LEFT)))
+        return -1;
+    bool muted = sender >= 0 && node->member[sender].mute_in;
+    for (uint32_t i = 0; i < message->member_count; i++)
+        if ((message->muted >> i & 1) != 0 && bytes_equal(message->members[i].name, bytes_of(node->options.name)))
+            muted = true;
+    if (muted)
+        node->stats.messages_muted++;
+    return muted ? -1 : 0;
+}
+
+static void note_config(struct node *node, const struct message *message, struct member *member,
+                        struct effects *effects)
+{
+    bool differs = message->config_digest != node->options.config_digest;
+    if (differs)
+        node->stats.config_mismatches++;
+    if (differs && !member->config_differs)
+        effects_notice(effects, NOTICE_WARNING,
+                       "config of %s differs in weights, limits or interval (its digest %016llx, ours %016llx): the "
+                       "declared bounds hold only when they are equal",
+                       member->name, (unsigned long long)message->config_digest,
+                       (unsigned long long)node->options.config_digest);
+    member->config_differs = differs;
+}
+
+static void hear(struct node *node, const struct message *message, const int *member_map, uint32_t sender,
+                 struct effects *effects)
+{
+    struct member *member = &node->member[sender];
+    member->heard_direct_ns = node->now_ns;
+    member->knows_me = member->knows_we_left = false;
+    for (uint32_t i = 0; i < message->member_count; i++)
+        if (member_map[i] == (int)node->me && message->members[i].incarnation == node->incarnation)
+            *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
+    note_config(node, message, member, effects);
+    take_digests(node, message, member_map, sender);
+    bool applied = receive_batches(node, message, member_map);
+    int slot = origin_find(node, sender, member->incarnation);
+    if (slot >= 0 && message->floor > node->origin[slot].applied + 1)
+        node->snapshot_wanted = true;
+    if (message->kind == MESSAGE_REPLY && message->has_page)
+        snapshot_take(node, message, member_map, effects);
+    settle_acknowledged(node);
+    origins_forget_stable(node);
+    node->answer_wanted |= applied;
+}
+
+void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects)
+{
+    int member_map[NODE_PEERS_MAX];
+    struct message *message = &node->in;
+    node->stats.bytes_received += bytes.size;
+    if (bytes.size > node->options.message_max_bytes || !message_open(message, bytes)) {
+        node->stats.messages_invalid++;
+        return;
+    }
+    if (message->kind != kind || message->members[message->sender].incarnation == 0) {
+        node->stats.messages_invalid++;
+    } else if (accepted_sender(node, message) >= 0 && !node->superseded) {
+        node->stats.messages_received++;
+        membership_merge(node, message, member_map, effects);
+        int sender = member_map[message->sender];
+        if (sender >= 0 && !node->member[sender].self)
+            hear(node, message, member_map, (uint32_t)sender, effects);
+    }
+    if (kind == MESSAGE_REQUEST && message->kind == kind)
+        snapshot_serve(node, message, effects);
+    message_close(message);
+}

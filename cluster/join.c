@@ -1,0 +1,124 @@
+#include "cluster/effects.h"
+#include "cluster/state.h"
+
+enum { FAREWELL_GAP_NS = 20000000 };
+
+/* ---- from nothing to a share ---- */
+
+static void become_active(struct node *node, struct effects *effects, const char *how)
+{
+    node->state = PEER_ACTIVE;
+    node->member[node->me].reserved = true;
+    node->answer_wanted = true;
+    (void)inbox_drain(node);
+    membership_refresh(node, effects);
+    effects_notice(effects, NOTICE_INFO, "%s is active: %s", node->options.name, how);
+}
+
+static bool peer_is_out_of_reach(const struct member *member)
+{
+    return member->silent || member->heard_ns == 0;
+}
+
+/*
+ * Nobody may count our share as theirs any more: each peer has said that it knows this incarnation, or, where
+ * it is out of reach, our share was already reserved by everybody before we came.
+ */
+static bool share_is_ours(const struct node *node)
+{
+    bool waited = node->now_ns - node->started_ns > node->options.silent_after_ns;
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member) || member->knows_me)
+            continue;
+        if (!node->member[node->me].reserved || !(peer_is_out_of_reach(member) || waited))
+            return false;
+    }
+    return true;
+}
+
+static bool everybody_is_new(const struct node *node)
+{
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) &&
+            (peer_is_out_of_reach(member) || member->state != PEER_JOINING || !member->knows_me))
+            return false;
+    }
+    return true;
+}
+
+/* Tells peers that we exist, in case nobody listens to what we publish yet. */
+static void say_hello(struct node *node, struct effects *effects)
+{
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member) || member->knows_me || member->snapshot_address[0] == '\0')
+            continue;
+        struct message_writer writer;
+        gossip_header(node, MESSAGE_REQUEST);
+        message_begin(&writer, effects, &node->header);
+        message_begin_batches(&writer, 0);
+        message_end(&writer);
+        effects_emit(effects, EFFECT_REQUEST, member->snapshot_address, writer.start);
+    }
+}
+
+void join_step(struct node *node, struct effects *effects)
+{
+    int donor = snapshot_donor(node);
+    bool snapshot_due = node->snapshot.running;
+    if (node->peer_count == 1) {
+        become_active(node, effects, "there is no other peer");
+        return;
+    }
+    if (node->snapshot.done) {
+        if (share_is_ours(node))
+            become_active(node, effects, "its state comes from a peer");
+    } else if (snapshot_due) {
+        snapshot_ask(node, effects);
+    } else if (donor >= 0) {
+        snapshot_start(node, (uint32_t)donor);
+        snapshot_ask(node, effects);
+    } else if (everybody_is_new(node)) {
+        become_active(node, effects, "all peers are new");
+    } else if (node->options.join_timeout_ns &&
+               node->now_ns - node->started_ns >= node->options.join_timeout_ns) {
+        become_active(node, effects, "no active peer could be heard");
+    }
+    if (node->state == PEER_JOINING && node->now_ns >= node->joining_next_ns) {
+        say_hello(node, effects);
+        node->joining_next_ns = node->now_ns + node->options.interval_ns;
+    }
+}
+
+/* ---- a graceful end ---- */
+
+static bool everybody_knows_we_left(const struct node *node)
+{
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && !peer_is_out_of_reach(member) && !member->knows_we_left)
+            return false;
+    }
+    return true;
+}
+
+/* First everything that was spent is acknowledged, then the goodbye is; neither waits beyond leave_timeout. */
+void leave_step(struct node *node, struct effects *effects)
+{
+    bool late = node->now_ns - node->stop_ns >= node->options.leave_timeout_ns;
+    bool told = node->open_count == 0 && node->origin[node->my_slot].log_count == 0;
+    if (node->state != PEER_LEFT && !told && !late && node->state == PEER_ACTIVE)
+        return;
+    if (node->state != PEER_LEFT) {
+        close_batch(node);
+        node->state = PEER_LEFT;
+        node->farewell_ns = node->now_ns;
+        gossip_publish(node, effects);
+    } else if (node->now_ns - node->farewell_ns >= FAREWELL_GAP_NS) {
+        node->farewell_ns = node->now_ns;
+        gossip_publish(node, effects);
+    }
+    effects->left = late || node->peer_count == 1 || everybody_knows_we_left(node);
+}

@@ -1,0 +1,122 @@
+/*
+ * message: what peers say to each other, as bytes.
+ *
+ * Every message carries its sender's whole view (members, origins, digests: small) and then batches, or a
+ * question for a part of the table, or such a part. So any message may be lost: the next one says it again.
+ * Encoding is msgpack arrays; docs/protocol.md has the layout byte by byte. Decoding checks every bound and
+ * yields views into the bytes; it never trusts a count. Ages travel, timestamps do not.
+ */
+#ifndef HEADGATE_CLUSTER_MESSAGE_H
+#define HEADGATE_CLUSTER_MESSAGE_H
+
+#include "base/bytes.h"
+#include "cluster/batch.h"
+#include "cluster/node.h"
+
+#include <msgpack.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    MESSAGE_VERSION = 1,
+    ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member and as many ended incarnations */
+    MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
+};
+
+enum message_kind { MESSAGE_GOSSIP, MESSAGE_REQUEST, MESSAGE_REPLY };
+
+struct member_record {
+    struct bytes name, region, gossip_address, snapshot_address;
+    uint64_t incarnation;         /* 0: never heard */
+    uint64_t retired_incarnation; /* everything of incarnations up to this one is known everywhere */
+    enum peer_state state;        /* never PEER_SILENT: silence is in the ear of the listener */
+    bool reserved;                /* counted in its region's division before this incarnation */
+};
+
+struct origin_record {
+    uint32_t member; /* index into members */
+    uint64_t incarnation;
+};
+
+struct digest_row {
+    uint32_t member;
+    uint64_t number; /* of the newest message of that member that the sender knows of */
+    uint64_t hears;  /* bit i: that member hears members[i] directly */
+    uint64_t applied[ORIGINS_MAX];
+};
+
+struct message {
+    enum message_kind kind;
+    uint64_t config_digest;
+    uint32_t sender; /* index into members */
+    uint64_t number; /* grows with every message of this incarnation */
+    uint64_t floor;  /* the sender's own batches below this one are gone */
+    uint32_t member_count, origin_count, row_count, batch_count;
+    struct member_record members[NODE_PEERS_MAX];
+    struct origin_record origins[ORIGINS_MAX];
+    struct digest_row rows[NODE_PEERS_MAX];
+    uint64_t muted; /* bit i: the sender asks members[i] to ignore this message */
+    /* MESSAGE_REQUEST and MESSAGE_REPLY: which part of the key space. */
+    bool has_page, page_split; /* split: too much for one reply, ask for the halves */
+    uint64_t page_prefix;
+    uint32_t page_bits;
+    msgpack_object batches, page; /* read by message_batch and message_page; valid until message_close */
+    msgpack_unpacked unpacked;
+};
+
+/* True if `bytes` is a sound message; then message_close must follow. */
+bool message_open(struct message *message, struct bytes bytes);
+void message_close(struct message *message);
+
+struct batch_record {
+    uint32_t origin; /* index into origins */
+    uint64_t first, last, age_ns;
+    uint32_t spend_count;
+    uint64_t depends[ORIGINS_MAX]; /* per origin of the message */
+    msgpack_object groups;
+};
+
+/* The batch at `index` < batch_count; false if it is malformed. */
+bool message_batch(const struct message *message, uint32_t index, struct batch_record *record);
+
+/* Numbers by key, grouped by limit: spends of a batch, or what keys of a page lack to be full. */
+struct number_reader {
+    msgpack_object groups;
+    uint32_t group, index;
+};
+struct number_record {
+    struct key_id id;
+    uint32_t limit_id;
+    uint64_t number;
+};
+/* The next one; false at the end. Groups were checked by message_batch or message_page. */
+bool number_next(struct number_reader *reader, struct number_record *record);
+
+/* The keys of a reply's page; false if malformed or if there is none. */
+bool message_page(const struct message *message, struct number_reader *reader);
+
+/* ---- encoding: into effects->arena, in this order; nothing fails but memory, which is asserted ---- */
+
+struct message_writer {
+    struct effects *effects;
+    size_t start; /* of this message in the arena */
+    msgpack_packer packer;
+};
+
+void message_begin(struct message_writer *writer, struct effects *effects, const struct message *header);
+/* Then exactly `batch_count` (0 unless gossip) times message_put_batch. */
+void message_begin_batches(struct message_writer *writer, uint32_t batch_count);
+void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t age_ns, const struct batch *batch,
+                       const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits);
+/* Then one of these. `numbers` of a page: the ns until full, grouped by limit. */
+void message_end(struct message_writer *writer);
+void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
+void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
+                           const struct spend *numbers, uint32_t count, const struct limit_set *limits);
+/* Bytes written since message_begin. */
+size_t message_size(const struct message_writer *writer);
+
+/* The most bytes that a batch of so many spends and dependencies takes. */
+size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t depend_count);
+
+#endif

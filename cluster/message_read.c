@@ -1,0 +1,232 @@
+#include "cluster/message.h"
+#include "cluster/scan.h"
+
+#include <string.h>
+
+enum { PAGE_BITS_MAX = 32 };
+
+static bool read_u64(const msgpack_object *object, uint64_t *value)
+{
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+        return false;
+    *value = object->via.u64;
+    return true;
+}
+
+static bool read_u32_below(const msgpack_object *object, uint64_t bound, uint32_t *value)
+{
+    uint64_t wide;
+    if (!read_u64(object, &wide) || wide >= bound)
+        return false;
+    *value = (uint32_t)wide;
+    return true;
+}
+
+static bool read_text(const msgpack_object *object, size_t least, size_t room, struct bytes *text)
+{
+    if (object->type != MSGPACK_OBJECT_STR || object->via.str.size < least || object->via.str.size >= room)
+        return false;
+    *text = (struct bytes){object->via.str.ptr, object->via.str.size};
+    for (size_t i = 0; i < text->size; i++)
+        if ((unsigned char)text->data[i] <= ' ' || (unsigned char)text->data[i] == 0x7f)
+            return false; /* names and addresses end up in listings, one line each */
+    return true;
+}
+
+static bool read_array(const msgpack_object *object, uint32_t least, uint32_t most, msgpack_object_array *array)
+{
+    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size < least || object->via.array.size > most)
+        return false;
+    *array = object->via.array;
+    return true;
+}
+
+static bool read_member(const msgpack_object *object, struct member_record *member)
+{
+    msgpack_object_array a;
+    uint32_t state, reserved;
+    if (!read_array(object, 8, 8, &a) || !read_text(&a.ptr[0], 1, NODE_NAME_BYTES, &member->name) ||
+        !read_text(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
+        !read_text(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
+        !read_text(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
+        !read_u64(&a.ptr[4], &member->incarnation) || !read_u64(&a.ptr[5], &member->retired_incarnation) ||
+        !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) || !read_u32_below(&a.ptr[7], 2, &reserved) ||
+        state == PEER_SILENT)
+        return false;
+    member->state = (enum peer_state)state;
+    member->reserved = reserved != 0;
+    return true;
+}
+
+static bool read_members(const msgpack_object *object, struct message *message)
+{
+    msgpack_object_array a;
+    if (!read_array(object, 1, NODE_PEERS_MAX, &a))
+        return false;
+    message->member_count = a.size;
+    for (uint32_t i = 0; i < a.size; i++)
+        if (!read_member(&a.ptr[i], &message->members[i]))
+            return false;
+    return message->sender < a.size;
+}
+
+static bool read_origins(const msgpack_object *object, struct message *message)
+{
+    msgpack_object_array a, pair;
+    if (!read_array(object, 0, ORIGINS_MAX, &a))
+        return false;
+    message->origin_count = a.size;
+    for (uint32_t i = 0; i < a.size; i++) {
+        struct origin_record *origin = &message->origins[i];
+        if (!read_array(&a.ptr[i], 2, 2, &pair) ||
+            !read_u32_below(&pair.ptr[0], message->member_count, &origin->member) ||
+            !read_u64(&pair.ptr[1], &origin->incarnation))
+            return false;
+    }
+    return true;
+}
+
+static bool read_rows(const msgpack_object *object, struct message *message)
+{
+    msgpack_object_array a, row, applied;
+    if (!read_array(object, 0, NODE_PEERS_MAX, &a))
+        return false;
+    message->row_count = a.size;
+    for (uint32_t i = 0; i < a.size; i++) {
+        struct digest_row *digest = &message->rows[i];
+        if (!read_array(&a.ptr[i], 4, 4, &row) ||
+            !read_u32_below(&row.ptr[0], message->member_count, &digest->member) ||
+            !read_u64(&row.ptr[1], &digest->number) || !read_u64(&row.ptr[2], &digest->hears) ||
+            !read_array(&row.ptr[3], message->origin_count, message->origin_count, &applied))
+            return false;
+        for (uint32_t o = 0; o < applied.size; o++)
+            if (!read_u64(&applied.ptr[o], &digest->applied[o]))
+                return false;
+    }
+    return true;
+}
+
+static bool read_page_head(const msgpack_object *object, struct message *message)
+{
+    msgpack_object_array a;
+    uint32_t split = 0;
+    message->has_page = false;
+    if (object->type == MSGPACK_OBJECT_NIL)
+        return true;
+    uint32_t fields = message->kind == MESSAGE_REPLY ? 4 : 2;
+    if (message->kind == MESSAGE_GOSSIP || !read_array(object, fields, fields, &a) ||
+        !read_u64(&a.ptr[0], &message->page_prefix) ||
+        !read_u32_below(&a.ptr[1], PAGE_BITS_MAX + 1, &message->page_bits) ||
+        message->page_prefix >> message->page_bits != 0)
+        return false;
+    if (message->kind == MESSAGE_REPLY) {
+        if (!read_u32_below(&a.ptr[2], 2, &split))
+            return false;
+        message->page = a.ptr[3];
+    }
+    message->page_split = split != 0;
+    message->has_page = true;
+    return true;
+}
+
+static bool read_message(struct message *message, const msgpack_object *root)
+{
+    msgpack_object_array a;
+    uint64_t version;
+    uint32_t kind;
+    if (!read_array(root, 12, 12, &a) || !read_u64(&a.ptr[0], &version) || version != MESSAGE_VERSION ||
+        !read_u32_below(&a.ptr[1], MESSAGE_REPLY + 1, &kind))
+        return false;
+    message->kind = (enum message_kind)kind;
+    if (!read_u64(&a.ptr[2], &message->config_digest) ||
+        !read_u32_below(&a.ptr[3], NODE_PEERS_MAX, &message->sender) || !read_u64(&a.ptr[4], &message->number) ||
+        !read_u64(&a.ptr[5], &message->floor) || !read_u64(&a.ptr[6], &message->muted) ||
+        !read_members(&a.ptr[7], message) || !read_origins(&a.ptr[8], message) || !read_rows(&a.ptr[9], message) ||
+        a.ptr[10].type != MSGPACK_OBJECT_ARRAY)
+        return false;
+    message->batches = a.ptr[10];
+    message->batch_count = a.ptr[10].via.array.size;
+    return read_page_head(&a.ptr[11], message);
+}
+
+bool message_open(struct message *message, struct bytes bytes)
+{
+    if (!scan_is_sound(bytes))
+        return false;
+    size_t offset = 0;
+    msgpack_unpacked_init(&message->unpacked);
+    if (msgpack_unpack_next(&message->unpacked, bytes.data, bytes.size, &offset) == MSGPACK_UNPACK_SUCCESS &&
+        read_message(message, &message->unpacked.data))
+        return true;
+    msgpack_unpacked_destroy(&message->unpacked);
+    return false;
+}
+
+void message_close(struct message *message)
+{
+    msgpack_unpacked_destroy(&message->unpacked);
+}
+
+/* Checks [[limit id, ids, [number ...]] ...] whole, so that reading needs no checks. */
+static bool check_groups(const msgpack_object *object, uint32_t *count)
+{
+    msgpack_object_array groups, group, numbers;
+    uint64_t limit_id;
+    *count = 0;
+    if (!read_array(object, 0, LIMITS_MAX, &groups))
+        return false;
+    for (uint32_t g = 0; g < groups.size; g++) {
+        if (!read_array(&groups.ptr[g], 3, 3, &group) || !read_u64(&group.ptr[0], &limit_id) ||
+            limit_id > UINT32_MAX || group.ptr[1].type != MSGPACK_OBJECT_BIN ||
+            !read_array(&group.ptr[2], 1, UINT32_MAX, &numbers) ||
+            group.ptr[1].via.bin.size != (uint64_t)numbers.size * sizeof(struct key_id))
+            return false;
+        for (uint32_t i = 0; i < numbers.size; i++)
+            if (numbers.ptr[i].type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+                return false;
+        *count += numbers.size;
+    }
+    return true;
+}
+
+bool message_batch(const struct message *message, uint32_t index, struct batch_record *record)
+{
+    msgpack_object_array a, depends;
+    if (!read_array(&message->batches.via.array.ptr[index], 6, 6, &a) ||
+        !read_u32_below(&a.ptr[0], message->origin_count, &record->origin) || !read_u64(&a.ptr[1], &record->first) ||
+        !read_u64(&a.ptr[2], &record->last) || !read_u64(&a.ptr[3], &record->age_ns) ||
+        !read_array(&a.ptr[4], message->origin_count, message->origin_count, &depends) ||
+        !check_groups(&a.ptr[5], &record->spend_count))
+        return false;
+    for (uint32_t i = 0; i < depends.size; i++)
+        if (!read_u64(&depends.ptr[i], &record->depends[i]))
+            return false;
+    record->groups = a.ptr[5];
+    return record->first >= 1 && record->first <= record->last && record->last < UINT64_MAX / 2;
+}
+
+bool message_page(const struct message *message, struct number_reader *reader)
+{
+    uint32_t count;
+    if (message->kind != MESSAGE_REPLY || !message->has_page || !check_groups(&message->page, &count))
+        return false;
+    *reader = (struct number_reader){.groups = message->page};
+    return true;
+}
+
+bool number_next(struct number_reader *reader, struct number_record *record)
+{
+    const msgpack_object_array *groups = &reader->groups.via.array;
+    while (reader->group < groups->size) {
+        const msgpack_object *group = groups->ptr[reader->group].via.array.ptr;
+        if (reader->index < group[2].via.array.size) {
+            memcpy(&record->id, group[1].via.bin.ptr + (size_t)reader->index * sizeof record->id, sizeof record->id);
+            record->limit_id = (uint32_t)group[0].via.u64;
+            record->number = group[2].via.array.ptr[reader->index++].via.u64;
+            return true;
+        }
+        reader->group++;
+        reader->index = 0;
+    }
+    return false;
+}

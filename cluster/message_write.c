@@ -1,0 +1,154 @@
+#include "cluster/effects.h"
+#include "cluster/message.h"
+
+#include <assert.h>
+
+enum {
+    SPEND_ENCODED_MAX_BYTES = 16 + 9,
+    GROUP_ENCODED_MAX_BYTES = 1 + 5 + 5 + 5,
+    BATCH_HEAD_ENCODED_MAX_BYTES = 64,
+    DEPEND_ENCODED_MAX_BYTES = 9,
+};
+
+size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t depend_count)
+{
+    return BATCH_HEAD_ENCODED_MAX_BYTES + (size_t)depend_count * DEPEND_ENCODED_MAX_BYTES +
+           (size_t)LIMITS_MAX * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * SPEND_ENCODED_MAX_BYTES;
+}
+
+static int write_to_arena(void *context, const char *data, size_t size)
+{
+    effects_append(context, data, size);
+    return 0;
+}
+
+static void pack_text(msgpack_packer *packer, struct bytes text)
+{
+    msgpack_pack_str(packer, text.size);
+    msgpack_pack_str_body(packer, text.data, text.size);
+}
+
+static void pack_members(msgpack_packer *packer, const struct message *header)
+{
+    msgpack_pack_array(packer, header->member_count);
+    for (uint32_t i = 0; i < header->member_count; i++) {
+        const struct member_record *member = &header->members[i];
+        msgpack_pack_array(packer, 8);
+        pack_text(packer, member->name);
+        pack_text(packer, member->region);
+        pack_text(packer, member->gossip_address);
+        pack_text(packer, member->snapshot_address);
+        msgpack_pack_uint64(packer, member->incarnation);
+        msgpack_pack_uint64(packer, member->retired_incarnation);
+        msgpack_pack_uint64(packer, (uint64_t)member->state);
+        msgpack_pack_uint64(packer, member->reserved);
+    }
+}
+
+static void pack_digests(msgpack_packer *packer, const struct message *header)
+{
+    msgpack_pack_array(packer, header->origin_count);
+    for (uint32_t i = 0; i < header->origin_count; i++) {
+        msgpack_pack_array(packer, 2);
+        msgpack_pack_uint64(packer, header->origins[i].member);
+        msgpack_pack_uint64(packer, header->origins[i].incarnation);
+    }
+    msgpack_pack_array(packer, header->row_count);
+    for (uint32_t i = 0; i < header->row_count; i++) {
+        const struct digest_row *row = &header->rows[i];
+        msgpack_pack_array(packer, 4);
+        msgpack_pack_uint64(packer, row->member);
+        msgpack_pack_uint64(packer, row->number);
+        msgpack_pack_uint64(packer, row->hears);
+        msgpack_pack_array(packer, header->origin_count);
+        for (uint32_t o = 0; o < header->origin_count; o++)
+            msgpack_pack_uint64(packer, row->applied[o]);
+    }
+}
+
+void message_begin(struct message_writer *writer, struct effects *effects, const struct message *header)
+{
+    writer->effects = effects;
+    writer->start = effects->arena_size;
+    msgpack_packer_init(&writer->packer, effects, write_to_arena);
+    msgpack_packer *packer = &writer->packer;
+    msgpack_pack_array(packer, 12);
+    msgpack_pack_uint64(packer, MESSAGE_VERSION);
+    msgpack_pack_uint64(packer, (uint64_t)header->kind);
+    msgpack_pack_uint64(packer, header->config_digest);
+    msgpack_pack_uint64(packer, header->sender);
+    msgpack_pack_uint64(packer, header->number);
+    msgpack_pack_uint64(packer, header->floor);
+    msgpack_pack_uint64(packer, header->muted);
+    pack_members(packer, header);
+    pack_digests(packer, header);
+}
+
+void message_begin_batches(struct message_writer *writer, uint32_t batch_count)
+{
+    msgpack_pack_array(&writer->packer, batch_count);
+}
+
+/* [[limit id, ids as one string of bytes, [number ...]] ...] */
+static void pack_numbers(msgpack_packer *packer, const struct spend *spends, uint32_t count,
+                         const struct limit_set *limits)
+{
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < count; i++)
+        groups += i == 0 || spends[i].limit != spends[i - 1].limit;
+    msgpack_pack_array(packer, groups);
+    for (uint32_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && spends[end].limit == spends[i].limit;)
+            end++;
+        msgpack_pack_array(packer, 3);
+        msgpack_pack_uint64(packer, limits->limit[spends[i].limit].id);
+        msgpack_pack_bin(packer, (size_t)(end - i) * sizeof(struct key_id));
+        for (uint32_t k = i; k < end; k++)
+            msgpack_pack_bin_body(packer, &spends[k].id, sizeof(struct key_id));
+        msgpack_pack_array(packer, end - i);
+        for (uint32_t k = i; k < end; k++)
+            msgpack_pack_uint64(packer, spends[k].tokens);
+    }
+}
+
+void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t age_ns, const struct batch *batch,
+                       const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits)
+{
+    msgpack_packer *packer = &writer->packer;
+    msgpack_pack_array(packer, 6);
+    msgpack_pack_uint64(packer, origin);
+    msgpack_pack_uint64(packer, batch->first);
+    msgpack_pack_uint64(packer, batch->last);
+    msgpack_pack_uint64(packer, age_ns);
+    msgpack_pack_array(packer, depend_count);
+    for (uint32_t i = 0; i < depend_count; i++)
+        msgpack_pack_uint64(packer, depends[i]);
+    pack_numbers(packer, batch->spend, batch->spend_count, limits);
+}
+
+void message_end(struct message_writer *writer)
+{
+    msgpack_pack_nil(&writer->packer);
+}
+
+void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits)
+{
+    msgpack_pack_array(&writer->packer, 2);
+    msgpack_pack_uint64(&writer->packer, prefix);
+    msgpack_pack_uint64(&writer->packer, bits);
+}
+
+void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
+                           const struct spend *numbers, uint32_t count, const struct limit_set *limits)
+{
+    msgpack_pack_array(&writer->packer, 4);
+    msgpack_pack_uint64(&writer->packer, prefix);
+    msgpack_pack_uint64(&writer->packer, bits);
+    msgpack_pack_uint64(&writer->packer, split);
+    pack_numbers(&writer->packer, numbers, count, limits);
+}
+
+size_t message_size(const struct message_writer *writer)
+{
+    return writer->effects->arena_size - writer->start;
+}

@@ -1,0 +1,428 @@
+#include "cluster/effects.h"
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum {
+    PUSH_GAP_NS = 1000000,         /* early pushes at most once a millisecond */
+    ANSWERS_PER_INTERVAL = 16,     /* acknowledgements wait for each other this part of an interval */
+    FAREWELL_WAKE_NS = 20000000,
+    SNAPSHOT_GAP_INTERVALS = 2,
+    INBOX_PATIENCE_INTERVALS = 10, /* then what is missing will not come as batches */
+    DEMAND_SMOOTHING = 8,
+};
+
+static bool options_are_valid(const struct node_options *options, struct error *error)
+{
+    if (options->name[0] == '\0' || options->region[0] == '\0')
+        return error_set(error, EX_CONFIG, "node and region must be named");
+    if (options->peer_count >= NODE_PEERS_MAX || options->region_count > NODE_REGIONS_MAX)
+        return error_set(error, EX_CONFIG, "too many peers or regions: expected at most %d and %d",
+                         NODE_PEERS_MAX - 1, NODE_REGIONS_MAX);
+    if (options->interval_ns == 0 || options->incarnation == 0 || options->table_keys == 0)
+        return error_set(error, EX_CONFIG, "interval, incarnation and table size must be above 0");
+    if (options->message_max_bytes < MESSAGE_BYTES_MIN)
+        return error_set(error, EX_CONFIG, "message_max is %llu bytes: expected at least %d",
+                         (unsigned long long)options->message_max_bytes, MESSAGE_BYTES_MIN);
+    if (options->log_keys_max == 0)
+        return error_set(error, EX_CONFIG, "log_keys must be above 0");
+    return true;
+}
+
+struct node *node_create(const struct node_options *options, struct error *error)
+{
+    if (!options_are_valid(options, error))
+        return NULL;
+    struct node *node = calloc(1, sizeof *node);
+    if (!node) {
+        (void)error_set(error, EX_OSERR, "not enough memory for the node");
+        return NULL;
+    }
+    node->options = *options;
+    node->limits = *options->limits;
+    node->incarnation = options->incarnation;
+    node->state = PEER_JOINING;
+    node->open_max = (uint32_t)(options->message_max_bytes / 2 / sizeof(struct spend));
+    if (node->open_max > OPEN_KEYS_MAX)
+        node->open_max = OPEN_KEYS_MAX;
+    node->open = calloc(OPEN_KEYS_MAX, sizeof *node->open);
+    node->table = table_create(options->table_keys, &node->limits, node->budget);
+    node->settle_ns = 2 * options->interval_ns;
+    list_init(&node->inbox);
+    random_seed(&node->random, options->seed);
+    if (!node->open || !node->table) {
+        (void)error_set(error, EX_OSERR, "not enough memory for a table of %llu keys",
+                        (unsigned long long)options->table_keys);
+        node_destroy(&node);
+    }
+    return node;
+}
+
+void node_destroy(struct node **node)
+{
+    if (!*node)
+        return;
+    struct node *dying = *node;
+    origins_close(dying);
+    while (!list_empty(&dying->inbox)) {
+        struct batch *batch = LIST_OWNER(dying->inbox.next, struct batch, link);
+        batch_destroy(&batch);
+    }
+    table_destroy(&dying->table);
+    free(dying->open);
+    free(dying->snapshot.page);
+    free(dying);
+    *node = NULL;
+}
+
+/* ---- the step ---- */
+
+static void start(struct node *node, struct effects *effects)
+{
+    node->started_ns = node->now_ns;
+    node->demand_ns = node->now_ns;
+    node->joining_next_ns = node->now_ns;
+    node->tick_ns = node->now_ns + random_below(&node->random, node->options.interval_ns);
+    membership_init(node, effects);
+}
+
+static void forget(struct node *node, const char *name, struct effects *effects)
+{
+    int index = member_find(node, bytes_of(name));
+    if (index < 0)
+        effects_notice(effects, NOTICE_WARNING, "cannot forget %s: no such peer", name);
+    else if (node->member[index].self)
+        effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
+    else
+        membership_left(node, (uint32_t)index, effects, "is forgotten, as the operator asked");
+}
+
+static void mute(struct node *node, const struct event *event, struct effects *effects)
+{
+    int index = member_find(node, bytes_of(event->name));
+    if (index < 0) {
+        effects_notice(effects, NOTICE_WARNING, "cannot drop messages of %s: no such peer", event->name);
+        return;
+    }
+    node->member[index].mute_in = event->mute_in;
+    node->member[index].mute_out = event->mute_out;
+    effects_notice(effects, NOTICE_INFO, "messages from %s are %s, to it %s", event->name,
+                   event->mute_in ? "dropped" : "heard", event->mute_out ? "dropped" : "sent");
+}
+
+static void dispatch(struct node *node, const struct event *event, struct effects *effects)
+{
+    switch (event->kind) {
+    case EVENT_START:
+        start(node, effects);
+        break;
+    case EVENT_WAKE:
+        break;
+    case EVENT_MESSAGE:
+        gossip_receive(node, event->bytes, MESSAGE_GOSSIP, effects);
+        break;
+    case EVENT_REQUEST:
+        gossip_receive(node, event->bytes, MESSAGE_REQUEST, effects);
+        break;
+    case EVENT_RESPONSE:
+        if (event->bytes.size > 0)
+            gossip_receive(node, event->bytes, MESSAGE_REPLY, effects);
+        break;
+    case EVENT_FORGET:
+        forget(node, event->name, effects);
+        break;
+    case EVENT_MUTE:
+        mute(node, event, effects);
+        break;
+    case EVENT_STOP:
+        if (!node->stopping)
+            node->stop_ns = node->now_ns;
+        node->stopping = true;
+        node->answer_wanted = true;
+        break;
+    }
+}
+
+/* A request must be answered even where there is nothing to say: the asker's slot is free again. */
+static void ensure_reply(struct effects *effects)
+{
+    for (size_t i = 0; i < effects->effect_count; i++)
+        if (effects->effect[i].kind == EFFECT_REPLY)
+            return;
+    effects_emit(effects, EFFECT_REPLY, NULL, effects->arena_size);
+}
+
+/* Batches that cannot come any more are replaced by a snapshot of somebody who had them. */
+static void catch_up(struct node *node, struct effects *effects)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    uint64_t interval_ns = node->options.interval_ns;
+    if (node->inbox_blocked_since_ns &&
+        node->now_ns - node->inbox_blocked_since_ns > INBOX_PATIENCE_INTERVALS * interval_ns)
+        node->snapshot_wanted = true;
+    if (snapshot->running) {
+        snapshot_ask(node, effects);
+    } else if (node->snapshot_wanted &&
+               (snapshot->started_ns == 0 ||
+                node->now_ns - snapshot->started_ns > SNAPSHOT_GAP_INTERVALS * interval_ns)) {
+        int donor = snapshot_donor(node);
+        if (donor < 0)
+            return;
+        snapshot_start(node, (uint32_t)donor);
+        snapshot_ask(node, effects);
+    }
+}
+
+static uint64_t answer_ns(const struct node *node)
+{
+    return node->published_ns + node->options.interval_ns / ANSWERS_PER_INTERVAL;
+}
+
+static bool publishing_is_due(const struct node *node)
+{
+    return node->now_ns >= node->tick_ns || (node->answer_wanted && node->now_ns >= answer_ns(node)) ||
+           (node->push_wanted && node->now_ns >= node->published_ns + PUSH_GAP_NS);
+}
+
+static void average_demand(struct node *node)
+{
+    uint64_t elapsed_ns = node->now_ns - node->demand_ns;
+    node->demand_ns = node->now_ns;
+    if (elapsed_ns == 0)
+        return;
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        struct member *member = &node->member[i];
+        double sample = (double)member->demand_tokens * 1e9 / (double)elapsed_ns;
+        member->demand_tokens_per_s += (sample - member->demand_tokens_per_s) / DEMAND_SMOOTHING;
+        member->demand_tokens = 0;
+    }
+}
+
+static void publish_if_due(struct node *node, struct effects *effects)
+{
+    if (!publishing_is_due(node)) {
+        node->push_waits = node->push_wanted;
+        return;
+    }
+    if (node->now_ns >= node->tick_ns) {
+        average_demand(node);
+        node->tick_ns += node->options.interval_ns;
+        if (node->tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
+            node->tick_ns = node->now_ns + node->options.interval_ns;
+    }
+    gossip_publish(node, effects);
+}
+
+static void set_if_earlier(uint64_t *wake_ns, uint64_t at_ns)
+{
+    if (at_ns < *wake_ns)
+        *wake_ns = at_ns;
+}
+
+static uint64_t next_wake_ns(const struct node *node)
+{
+    uint64_t wake_ns = node->tick_ns;
+    if (node->answer_wanted)
+        set_if_earlier(&wake_ns, answer_ns(node));
+    if (node->push_wanted)
+        set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
+    if (node->state == PEER_JOINING)
+        set_if_earlier(&wake_ns, node->joining_next_ns);
+    if (node->stopping)
+        set_if_earlier(&wake_ns, node->now_ns + FAREWELL_WAKE_NS);
+    return wake_ns > node->now_ns ? wake_ns : node->now_ns + 1;
+}
+
+void node_step(struct node *node, const struct event *event, struct effects *effects)
+{
+    effects_clear(effects);
+    if (event->now_ns > node->now_ns)
+        node->now_ns = event->now_ns;
+    dispatch(node, event, effects);
+    if (event->kind == EVENT_REQUEST)
+        ensure_reply(effects);
+    if (node->superseded) {
+        membership_refresh(node, effects);
+        effects->left = node->stopping;
+        effects->next_wake_ns = UINT64_MAX;
+        return;
+    }
+    membership_refresh(node, effects);
+    if (node->state == PEER_JOINING && !node->stopping)
+        join_step(node, effects);
+    else if (node->state == PEER_ACTIVE)
+        catch_up(node, effects);
+    settle_acknowledged(node);
+    publish_if_due(node, effects);
+    if (node->stopping)
+        leave_step(node, effects);
+    effects->next_wake_ns = next_wake_ns(node);
+}
+
+/* ---- the request path ---- */
+
+static bool is_in_open(const struct node *node, const struct entry *entry)
+{
+    return entry->open_index < node->open_count && key_id_equal(node->open[entry->open_index].id, entry->id) &&
+           node->open[entry->open_index].limit == entry->limit;
+}
+
+/* Notes a spend for the next batch; there is room. */
+static void record_spend(struct node *node, struct entry *entry, uint64_t cost)
+{
+    if (!is_in_open(node, entry)) {
+        entry->open_index = node->open_count;
+        node->open[node->open_count++] = (struct spend){.id = entry->id, .limit = entry->limit};
+    }
+    struct spend *spend = &node->open[entry->open_index];
+    spend->tokens += cost;
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if ((int64_t)spend->tokens * limit->units_per_token >= node->early_units[entry->limit] ||
+        node->open_count > node->open_max / 2)
+        node->push_wanted = true;
+}
+
+static uint64_t clamp_now(const struct node *node, uint64_t now_ns)
+{
+    return now_ns > node->now_ns ? now_ns : node->now_ns;
+}
+
+/* NULL with a reason when nothing can be admitted whatever the key. */
+static struct entry *entry_for(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns,
+                               enum verdict_reason *reason)
+{
+    assert(limit < node->limits.count);
+    if (node->state != PEER_ACTIVE || node->stopping || node->superseded) {
+        *reason = VERDICT_JOINING;
+        return NULL;
+    }
+    if (cost > node->limits.limit[limit].capacity) {
+        *reason = VERDICT_TOO_LARGE;
+        return NULL;
+    }
+    struct entry *entry = table_obtain(node->table, id, limit, now_ns);
+    if (!node->budget[limit].alone &&
+        (node->log_full || (node->open_count >= node->open_max && !is_in_open(node, entry)))) {
+        *reason = VERDICT_OVERLOAD;
+        node->push_wanted = true;
+        return NULL;
+    }
+    return entry;
+}
+
+static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const struct budget *budget = &node->budget[entry->limit];
+    if (!bucket_take(&entry->bucket, limit, budget, cost, now_ns)) {
+        node->stats.refused_requests++;
+        return false;
+    }
+    if (!budget->alone && cost > 0)
+        record_spend(node, entry, cost);
+    entry->last_spender = (uint16_t)(node->me + 1);
+    node->stats.admitted_requests++;
+    node->stats.admitted_tokens += cost;
+    return true;
+}
+
+bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
+{
+    enum verdict_reason reason;
+    now_ns = clamp_now(node, now_ns);
+    struct entry *entry = entry_for(node, id, limit, cost, now_ns, &reason);
+    if (!entry) {
+        node->stats.refused_requests++;
+        return false;
+    }
+    return take(node, entry, cost, now_ns);
+}
+
+/* How long until own spends are expected to be known everywhere. */
+static uint64_t settling_ns(const struct node *node)
+{
+    return node->somebody_silent ? UINT64_MAX : node->settle_ns;
+}
+
+static struct verdict verdict_of(const struct node *node, const struct bucket *bucket, uint16_t index,
+                                 uint64_t cost, bool allowed)
+{
+    const struct limit *limit = &node->limits.limit[index];
+    const struct budget *budget = &node->budget[index];
+    struct verdict verdict = {
+        .allowed = allowed,
+        .reason = VERDICT_ALLOWED,
+        .limit_tokens = limit->capacity,
+        .remaining_tokens = bucket_remaining(bucket, limit, budget),
+        .reset_after_ns = bucket_reset_after_ns(bucket, limit),
+    };
+    if (allowed)
+        return verdict;
+    verdict.retry_after_ns = bucket_retry_after_ns(bucket, limit, budget, cost, settling_ns(node));
+    int64_t left = bucket->settled - bucket->unsettled;
+    if (verdict.retry_after_ns == UINT64_MAX)
+        verdict.reason = VERDICT_TOO_LARGE;
+    else if (cost > limit->capacity || left < (int64_t)cost * limit->units_per_token)
+        verdict.reason = VERDICT_NO_TOKENS;
+    else
+        verdict.reason = VERDICT_NO_SHARE;
+    return verdict;
+}
+
+static struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason)
+{
+    struct verdict verdict = {.reason = reason, .limit_tokens = node->limits.limit[limit].capacity};
+    verdict.retry_after_ns = reason == VERDICT_TOO_LARGE ? UINT64_MAX : node->options.interval_ns;
+    return verdict;
+}
+
+struct verdict node_admit(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
+{
+    enum verdict_reason reason = VERDICT_ALLOWED;
+    now_ns = clamp_now(node, now_ns);
+    struct entry *entry = entry_for(node, id, limit, cost, now_ns, &reason);
+    if (!entry) {
+        node->stats.refused_requests++;
+        return refusal(node, limit, reason);
+    }
+    bool allowed = take(node, entry, cost, now_ns);
+    return verdict_of(node, &entry->bucket, limit, cost, allowed);
+}
+
+struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
+{
+    struct bucket bucket;
+    const struct entry *entry = table_find(node->table, id);
+    if (entry)
+        bucket = entry->bucket;
+    else
+        bucket_fill(&bucket, &node->limits.limit[limit], now_ns);
+    bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], clamp_now(node, now_ns));
+    return bucket;
+}
+
+struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
+{
+    assert(limit < node->limits.count);
+    if (node->state != PEER_ACTIVE || node->stopping || node->superseded)
+        return refusal(node, limit, VERDICT_JOINING);
+    if (cost > node->limits.limit[limit].capacity)
+        return refusal(node, limit, VERDICT_TOO_LARGE);
+    now_ns = clamp_now(node, now_ns);
+    struct bucket bucket = node_bucket(node, id, limit, now_ns), after = bucket;
+    bool allowed = bucket_take(&after, &node->limits.limit[limit], &node->budget[limit], cost, now_ns);
+    return verdict_of(node, &bucket, limit, cost, allowed);
+}
+
+void node_prefetch(const struct node *node, struct key_id id)
+{
+    table_prefetch(node->table, id);
+}
+
+bool node_wants_step(const struct node *node)
+{
+    return node->push_wanted && !node->push_waits;
+}

@@ -1,0 +1,305 @@
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int origin_find(const struct node *node, uint32_t member, uint64_t incarnation)
+{
+    for (int i = 0; i < ORIGINS_MAX; i++) {
+        const struct origin *origin = &node->origin[i];
+        if (origin->uid && origin->member == member && origin->incarnation == incarnation)
+            return i;
+    }
+    return -1;
+}
+
+int origin_find_uid(const struct node *node, uint32_t uid)
+{
+    for (int i = 0; i < ORIGINS_MAX; i++)
+        if (node->origin[i].uid == uid)
+            return i;
+    return -1;
+}
+
+int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation)
+{
+    int found = origin_find(node, member, incarnation);
+    if (found >= 0)
+        return found;
+    if (incarnation == 0 || incarnation <= node->member[member].retired_incarnation)
+        return -1;
+    int slot = origin_find_uid(node, 0);
+    if (slot < 0) {
+        node->stats.limit_drops++;
+        return -1;
+    }
+    struct origin *origin = &node->origin[slot];
+    memset(origin, 0, sizeof *origin);
+    origin->uid = ++node->last_uid;
+    origin->member = member;
+    origin->incarnation = incarnation;
+    list_init(&origin->log);
+    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+        node->member[m].known[slot] = 0;
+        node->member[m].knows_ended[slot / 64] &= ~((uint64_t)1 << (slot % 64));
+    }
+    for (uint32_t p = 0; p < node->snapshot.page_count; p++)
+        node->snapshot.page[p].applied[slot] = 0;
+    return slot;
+}
+
+bool origin_is_ghost(const struct node *node, const struct origin *origin)
+{
+    const struct member *member = &node->member[origin->member];
+    return origin->incarnation != member->incarnation || member->state == PEER_LEFT;
+}
+
+void origin_log_append(struct node *node, struct origin *origin, struct batch *batch)
+{
+    list_insert_before(&origin->log, &batch->link);
+    origin->log_count++;
+    origin->log_keys += batch->spend_count;
+    node->log_keys += batch->spend_count;
+}
+
+void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch)
+{
+    assert(origin->log_count > 0 && origin->log_keys >= batch->spend_count);
+    origin->log_count--;
+    origin->log_keys -= batch->spend_count;
+    node->log_keys -= batch->spend_count;
+    batch_destroy(&batch);
+}
+
+/* The highest number of `slot` that every needed member is known to have applied. */
+static uint64_t known_everywhere(const struct node *node, uint32_t slot)
+{
+    uint64_t least = node->origin[slot].applied;
+    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+        const struct member *member = &node->member[m];
+        if (!member_needed(member) || (uint32_t)m == node->origin[slot].member)
+            continue;
+        if (member->known[slot] < least)
+            least = member->known[slot];
+    }
+    return least;
+}
+
+/*
+ * A ghost may go when nobody can learn anything new of it: all needed members, each having said itself that
+ * this incarnation is over (so that it takes no late message of it), have what the best informed has.
+ */
+static bool ghost_is_done(const struct node *node, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+        const struct member *member = &node->member[m];
+        if (!member_needed(member))
+            continue;
+        bool said_so = (member->knows_ended[slot / 64] >> (slot % 64) & 1) != 0;
+        if (!said_so || member->known[slot] != origin->applied)
+            return false;
+    }
+    return true;
+}
+
+static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t stable)
+{
+    while (!list_empty(&origin->log)) {
+        struct batch *batch = LIST_OWNER(origin->log.next, struct batch, link);
+        if (batch->last > stable)
+            return;
+        origin_log_remove(node, origin, batch);
+    }
+}
+
+void origins_forget_stable(struct node *node)
+{
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        /* Own batches leave the log by settling. */
+        if (slot != node->my_slot)
+            forget_log_up_to(node, origin, known_everywhere(node, slot));
+        struct member *member = &node->member[origin->member];
+        if (slot == node->my_slot || !origin_is_ghost(node, origin) || !ghost_is_done(node, slot))
+            continue;
+        forget_log_up_to(node, origin, UINT64_MAX);
+        if (member->retired_incarnation < origin->incarnation)
+            member->retired_incarnation = origin->incarnation;
+        memset(origin, 0, sizeof *origin);
+    }
+}
+
+void origins_close(struct node *node)
+{
+    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+        if (node->origin[slot].uid)
+            forget_log_up_to(node, &node->origin[slot], UINT64_MAX);
+}
+
+/* ---- compaction ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct spend *x = a, *y = b;
+    if (x->limit != y->limit)
+        return x->limit < y->limit ? -1 : 1;
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high ? -1 : 1;
+    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+}
+
+/*
+ * What anybody lacks of our spends of a key is at most what is unsettled of it: the rest has been paid off
+ * by our own share of the refill. So an own spend shrinks to that, and vanishes when nothing is unsettled.
+ */
+static uint64_t clip_to_unsettled(struct node *node, const struct spend *spend)
+{
+    const struct limit *limit = &node->limits.limit[spend->limit];
+    struct entry *entry = table_find(node->table, spend->id);
+    if (!entry)
+        return spend->tokens;
+    bucket_refill(&entry->bucket, limit, &node->budget[spend->limit], node->now_ns);
+    uint64_t tokens = (uint64_t)((entry->bucket.unsettled + limit->units_per_token - 1) / limit->units_per_token);
+    return spend->tokens < tokens ? spend->tokens : tokens;
+}
+
+/* All spends of the run, one per key, in a new array; *count is how many. */
+static struct spend *merged_spends(struct node *node, struct list *first, struct list *end, bool own,
+                                   uint32_t *count)
+{
+    size_t total = 0;
+    for (struct list *at = first; at != end; at = at->next)
+        total += LIST_OWNER(at, struct batch, link)->spend_count;
+    struct spend *spends = malloc((total + 1) * sizeof *spends);
+    if (!spends)
+        return NULL;
+    size_t filled = 0;
+    for (struct list *at = first; at != end; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, struct batch, link);
+        memcpy(spends + filled, batch->spend, batch->spend_count * sizeof *spends);
+        filled += batch->spend_count;
+    }
+    qsort(spends, filled, sizeof *spends, by_key);
+    uint32_t kept = 0;
+    for (size_t i = 0, next; i < filled; i = next) {
+        struct spend sum = spends[i];
+        for (next = i + 1; next < filled && by_key(&spends[next], &sum) == 0; next++)
+            sum.tokens += spends[next].tokens;
+        if (own)
+            sum.tokens = clip_to_unsettled(node, &sum);
+        if (sum.tokens > 0)
+            spends[kept++] = sum;
+    }
+    *count = kept;
+    return spends;
+}
+
+/* Replaces the batches first..end (exclusive) of `origin` by as few as their keys need. False: nothing gained. */
+static bool merge_run(struct node *node, struct origin *origin, struct list *first, struct list *end, bool own)
+{
+    uint32_t count = 0, batches = 0;
+    const struct batch *oldest = LIST_OWNER(first, struct batch, link);
+    const struct batch *newest = LIST_OWNER(end->previous, struct batch, link);
+    for (struct list *at = first; at != end; at = at->next)
+        batches++;
+    struct spend *spends = merged_spends(node, first, end, own, &count);
+    uint32_t needed = count == 0 ? 1 : (count + node->open_max - 1) / node->open_max;
+    if (!spends || needed >= batches) {
+        free(spends);
+        return false;
+    }
+    uint64_t sequence = oldest->first;
+    for (uint32_t i = 0; i < needed; i++) {
+        uint32_t from = i * node->open_max;
+        uint32_t size = i + 1 == needed ? count - from : node->open_max;
+        struct batch *merged = batch_create(newest->depend_count, size);
+        assert(merged && "out of memory");
+        memcpy(merged->spend, spends + from, size * sizeof *spends);
+        memcpy(merged->depend, newest->depend, newest->depend_count * sizeof *merged->depend);
+        merged->origin_uid = origin->uid;
+        merged->first = sequence;
+        merged->last = i + 1 == needed ? newest->last : sequence;
+        sequence = merged->last + 1;
+        merged->at_ns = newest->at_ns;
+        merged->arrived_ns = newest->arrived_ns;
+        merged->sent_ns = newest->sent_ns;
+        merged->sends_count = newest->sends_count;
+        list_insert_before(first, &merged->link);
+        origin->log_count++;
+        origin->log_keys += size;
+        node->log_keys += size;
+    }
+    free(spends);
+    for (struct list *at = first, *next; at != end; at = next) {
+        next = at->next;
+        origin_log_remove(node, origin, LIST_OWNER(at, struct batch, link));
+    }
+    node->stats.batches_compacted += batches;
+    return true;
+}
+
+/* Merging across a number that some member has reached would make it apply the merged part twice. */
+static bool somebody_stands_at(const struct node *node, uint32_t slot, uint64_t sequence)
+{
+    for (int m = 0; m < NODE_PEERS_MAX; m++)
+        if (member_needed(&node->member[m]) && node->member[m].known[slot] == sequence)
+            return true;
+    return false;
+}
+
+static void compact_log(struct node *node, uint32_t slot)
+{
+    struct origin *origin = &node->origin[slot];
+    struct list *first = origin->log.next;
+    while (first != &origin->log) {
+        struct list *end = first->next;
+        while (end != &origin->log &&
+               !somebody_stands_at(node, slot, LIST_OWNER(end->previous, struct batch, link)->last))
+            end = end->next;
+        if (first->next != end)
+            (void)merge_run(node, origin, first, end, slot == node->my_slot);
+        first = end;
+    }
+}
+
+/* The origin whose log is largest, this node's own included; -1 when all are empty. */
+static int largest_log(const struct node *node)
+{
+    int largest = -1;
+    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+        if (node->origin[slot].log_count > 1 &&
+            (largest < 0 || node->origin[slot].log_keys > node->origin[largest].log_keys))
+            largest = slot;
+    return largest;
+}
+
+void origins_compact(struct node *node)
+{
+    node->log_full = false;
+    if (node->log_keys <= node->options.log_keys_max)
+        return;
+    for (int rounds = 0; rounds < ORIGINS_MAX && node->log_keys > node->options.log_keys_max * 3 / 4; rounds++) {
+        int slot = largest_log(node);
+        uint64_t before = node->log_keys;
+        if (slot < 0)
+            break;
+        compact_log(node, (uint32_t)slot);
+        if (node->log_keys == before)
+            break;
+    }
+    /* What others made is kept for convenience only: they have it as well. */
+    for (uint32_t slot = 0; slot < ORIGINS_MAX && node->log_keys > node->options.log_keys_max; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (!origin->uid || slot == node->my_slot || origin_is_ghost(node, origin))
+            continue;
+        while (!list_empty(&origin->log) && node->log_keys > node->options.log_keys_max) {
+            origin_log_remove(node, origin, LIST_OWNER(origin->log.next, struct batch, link));
+            node->stats.limit_drops++;
+        }
+    }
+    node->log_full = node->log_keys > node->options.log_keys_max;
+}

@@ -1,0 +1,179 @@
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t share_of(const struct node *node, uint32_t index)
+{
+    uint64_t sharers = 0;
+    const struct member *member = &node->member[index];
+    if (member->self)
+        return node->budget[0].share;
+    if (member->state == PEER_LEFT || (member->state == PEER_JOINING && !member->reserved))
+        return 0;
+    for (int i = 0; i < NODE_PEERS_MAX; i++)
+        sharers += node->member[i].used && !node->member[i].share_freed &&
+                   strcmp(node->member[i].region, member->region) == 0;
+    for (uint32_t i = 0; i < node->options.region_count; i++)
+        if (strcmp(node->options.regions[i].region, member->region) == 0)
+            return node->options.regions[i].weight / sharers;
+    return 0;
+}
+
+static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns, struct peer_report *report)
+{
+    const struct member *member = &node->member[index];
+    memset(report, 0, sizeof *report);
+    (void)snprintf(report->name, sizeof report->name, "%s", member->name);
+    (void)snprintf(report->region, sizeof report->region, "%s", member->region);
+    (void)snprintf(report->gossip_address, sizeof report->gossip_address, "%s", member->gossip_address);
+    report->self = member->self;
+    report->state = member->self ? node->state : member->state;
+    if (member_needed(member) && member->silent)
+        report->state = PEER_SILENT;
+    report->config_differs = member->config_differs;
+    report->incarnation = member->self ? node->incarnation : member->incarnation;
+    report->share = share_of(node, index);
+    report->heard_ago_ns = member->self ? 0 : UINT64_MAX;
+    if (member->heard_ns)
+        report->heard_ago_ns = now_ns > member->heard_ns ? now_ns - member->heard_ns : 0;
+    report->round_trip_ns = member->round_trip_ns;
+    if (member_needed(member))
+        report->lag_batches = node->origin[node->my_slot].applied - member->acknowledged;
+    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+        if (node->origin[slot].uid && node->origin[slot].member == index)
+            report->log_batches += node->origin[slot].log_count;
+}
+
+size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+        if (!node->member[i].used)
+            continue;
+        if (count < room)
+            report_peer(node, i, now_ns, &reports[count]);
+        count++;
+    }
+    return count;
+}
+
+void node_stats(const struct node *node, struct node_stats *stats)
+{
+    *stats = node->stats;
+    stats->batches_waiting = node->inbox_count;
+    stats->log_keys = node->log_keys;
+    stats->log_batches = 0;
+    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+        stats->log_batches += node->origin[slot].log_count;
+    stats->settle_ns = node->settle_ns;
+    stats->worst_debt_tokens = 0;
+    for (int i = 0; i < node->limits.count; i++) {
+        int64_t per_token = node->limits.limit[i].units_per_token;
+        uint64_t debt = (uint64_t)((node->worst_debt_units[i] + per_token - 1) / per_token);
+        if (debt > stats->worst_debt_tokens)
+            stats->worst_debt_tokens = debt;
+    }
+}
+
+void node_table_stats(const struct node *node, struct table_stats *stats)
+{
+    table_stats(node->table, stats);
+}
+
+void node_status(const struct node *node, struct node_status *status)
+{
+    memset(status, 0, sizeof *status);
+    status->state = node->superseded ? PEER_LEFT : node->state;
+    status->config_digest = node->options.config_digest;
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member->self && !member_needed(member))
+            continue;
+        status->peers++;
+        status->reachable_peers += member->self || (member->heard_ns && !member->silent);
+        status->config_differs |= member->config_differs;
+    }
+    status->share = node->budget[0].share;
+}
+
+/* What the others can have spent of one key without our having heard of it: see docs/accounting.md. */
+static double in_flight_tokens(const struct node *node, double capacity_tokens)
+{
+    double sum = 0;
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member))
+            continue;
+        double unheard_s = ((double)node->options.interval_ns + (double)member->round_trip_ns / 2) / 1e9;
+        double tokens = member->silent || !member->heard_ns ? capacity_tokens
+                                                            : member->demand_tokens_per_s * unheard_s;
+        sum += tokens < capacity_tokens ? tokens : capacity_tokens;
+    }
+    return sum;
+}
+
+void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns, struct explanation *out)
+{
+    assert(limit < node->limits.count);
+    const struct limit *of = &node->limits.limit[limit];
+    const struct entry *entry = table_find(node->table, id);
+    struct bucket bucket = node_bucket(node, id, limit, now_ns);
+    double per_token = (double)of->units_per_token;
+    memset(out, 0, sizeof *out);
+    out->settled_tokens = (double)bucket.settled / per_token;
+    out->unsettled_tokens = (double)bucket.unsettled / per_token;
+    out->allowance_tokens = (double)bucket_allowance(&bucket, &node->budget[limit]) / per_token;
+    out->share = (double)node->budget[limit].share / (double)SHARE_ONE;
+    out->capacity_tokens = of->capacity;
+    out->overshoot_tokens = of->overshoot;
+    out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
+    out->overshoot_bound_tokens = out->in_flight_bound_tokens < (double)of->overshoot ? out->in_flight_bound_tokens
+                                                                                      : (double)of->overshoot;
+    out->worst_debt_tokens = (double)node->worst_debt_units[limit] / per_token;
+    out->tracked = entry && !bucket_is_full(&bucket, of);
+    if (entry && entry->last_spender > 0 && node->member[entry->last_spender - 1].used)
+        (void)snprintf(out->last_spender, sizeof out->last_spender, "%s",
+                       node->member[entry->last_spender - 1].name);
+}
+
+static void check_origin(const struct node *node, const struct origin *origin)
+{
+    uint64_t keys = 0, previous = 0;
+    uint32_t batches = 0;
+    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        assert(batch->origin_uid == origin->uid);
+        assert(batch->first > previous && batch->first <= batch->last && batch->last <= origin->applied);
+        assert(batch->spend_count <= OPEN_KEYS_MAX || origin != &node->origin[node->my_slot]);
+        previous = batch->last;
+        keys += batch->spend_count;
+        batches++;
+    }
+    assert(keys == origin->log_keys && batches == origin->log_count);
+}
+
+void node_check(const struct node *node)
+{
+    uint64_t log_keys = 0;
+    uint32_t waiting = 0, selves = 0;
+    for (int slot = 0; slot < ORIGINS_MAX; slot++) {
+        if (!node->origin[slot].uid)
+            continue;
+        check_origin(node, &node->origin[slot]);
+        log_keys += node->origin[slot].log_keys;
+    }
+    assert(log_keys == node->log_keys);
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next)
+        waiting++;
+    assert(waiting == node->inbox_count && waiting <= INBOX_BATCHES_MAX);
+    assert(node->open_count <= node->open_max && node->open_max <= OPEN_KEYS_MAX);
+    for (int i = 0; i < NODE_PEERS_MAX; i++)
+        selves += node->member[i].used && node->member[i].self;
+    assert(selves == (node->now_ns > 0 && node->last_uid > 0 ? 1u : 0u));
+    for (uint16_t i = 0; i < node->limits.count; i++)
+        assert(node->budget[i].share <= SHARE_ONE);
+    assert(node->snapshot.page_count <= PAGES_MAX);
+    table_check(node->table);
+}

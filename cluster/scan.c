@@ -1,0 +1,80 @@
+#include "cluster/scan.h"
+
+enum { DEPTH_MAX = 8 };
+
+struct scanner {
+    const uint8_t *at;
+    size_t left;
+};
+
+/* Reads a big-endian number of `width` bytes; false when they are not there. */
+static bool number(struct scanner *scanner, size_t width, uint64_t *value)
+{
+    if (scanner->left < width)
+        return false;
+    *value = 0;
+    for (size_t i = 0; i < width; i++)
+        *value = *value << 8 | *scanner->at++;
+    scanner->left -= width;
+    return true;
+}
+
+static bool skip(struct scanner *scanner, uint64_t size)
+{
+    if (scanner->left < size)
+        return false;
+    scanner->at += size;
+    scanner->left -= size;
+    return true;
+}
+
+/* Passes one header and its payload; `children`: how many values follow that belong to it. */
+static bool pass_value(struct scanner *scanner, uint64_t *children)
+{
+    uint64_t head, size;
+    *children = 0;
+    if (!number(scanner, 1, &head))
+        return false;
+    if (head <= 0x7f || head >= 0xe0 || head == 0xc0 || head == 0xc2 || head == 0xc3)
+        return true; /* small integers, nil, booleans */
+    if (head >= 0x90 && head <= 0x9f) {
+        *children = head & 0x0f;
+        return *children <= scanner->left;
+    }
+    if (head >= 0xa0 && head <= 0xbf)
+        return skip(scanner, head & 0x1f);
+    if (head >= 0xc4 && head <= 0xc6) /* bin 8, 16, 32 */
+        return number(scanner, (size_t)1 << (head - 0xc4), &size) && skip(scanner, size);
+    if (head >= 0xcc && head <= 0xcf) /* uint 8..64 */
+        return skip(scanner, (uint64_t)1 << (head - 0xcc));
+    if (head >= 0xd0 && head <= 0xd3) /* int 8..64 */
+        return skip(scanner, (uint64_t)1 << (head - 0xd0));
+    if (head >= 0xd9 && head <= 0xdb) /* str 8, 16, 32 */
+        return number(scanner, (size_t)1 << (head - 0xd9), &size) && skip(scanner, size);
+    if (head == 0xdc || head == 0xdd) /* array 16, 32: each element takes a byte at least */
+        return number(scanner, head == 0xdc ? 2 : 4, children) && *children <= scanner->left;
+    return false;
+}
+
+bool scan_is_sound(struct bytes bytes)
+{
+    struct scanner scanner = {(const uint8_t *)bytes.data, bytes.size};
+    uint64_t open[DEPTH_MAX] = {1}; /* values still to come at each level */
+    int depth = 0;
+    while (depth >= 0) {
+        if (open[depth] == 0) {
+            depth--;
+            continue;
+        }
+        open[depth]--;
+        uint64_t children;
+        if (!pass_value(&scanner, &children))
+            return false;
+        if (children > 0) {
+            if (++depth == DEPTH_MAX)
+                return false;
+            open[depth] = children;
+        }
+    }
+    return scanner.left == 0;
+}

@@ -1,0 +1,17 @@
+/*
+ * scan: refuses msgpack bytes whose headers promise more than the bytes hold.
+ *
+ * The unpacker reserves memory for what a header declares, and five bytes can declare gigabytes. This looks
+ * at headers only, so that whatever passes costs memory in proportion to its size.
+ */
+#ifndef HEADGATE_CLUSTER_SCAN_H
+#define HEADGATE_CLUSTER_SCAN_H
+
+#include "base/bytes.h"
+
+#include <stdbool.h>
+
+/* True if `bytes` is exactly one msgpack value, nested at most a few levels, without maps or extensions. */
+bool scan_is_sound(struct bytes bytes);
+
+#endif

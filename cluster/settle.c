@@ -1,0 +1,259 @@
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { SMOOTHING = 8 };
+
+static uint64_t smooth(uint64_t average, uint64_t sample)
+{
+    return average == 0 ? sample : average - average / SMOOTHING + sample / SMOOTHING;
+}
+
+/* ---- one's own batches ---- */
+
+void close_batch(struct node *node)
+{
+    if (node->open_count == 0)
+        return;
+    struct origin *mine = &node->origin[node->my_slot];
+    struct depend depends[ORIGINS_MAX];
+    uint32_t depend_count = 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        if (slot != node->my_slot && node->origin[slot].uid && node->origin[slot].applied > 0)
+            depends[depend_count++] = (struct depend){node->origin[slot].uid, node->origin[slot].applied};
+    struct batch *batch = batch_create(depend_count, node->open_count);
+    assert(batch && "out of memory");
+    memcpy(batch->depend, depends, depend_count * sizeof *depends);
+    memcpy(batch->spend, node->open, node->open_count * sizeof *node->open);
+    batch_group_by_limit(batch);
+    batch->origin_uid = mine->uid;
+    batch->first = batch->last = ++mine->applied;
+    batch->at_ns = batch->arrived_ns = node->now_ns;
+    origin_log_append(node, mine, batch);
+    node->open_count = 0;
+    node->push_wanted = false;
+    node->stats.batches_closed++;
+    origins_compact(node);
+}
+
+static void settle_batch(struct node *node, struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
+        const struct spend *spend = &batch->spend[i];
+        const struct limit *limit = &node->limits.limit[spend->limit];
+        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
+        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, batch->at_ns);
+        node->stats.settled_tokens += spend->tokens;
+    }
+    node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
+    origin_log_remove(node, &node->origin[node->my_slot], batch);
+}
+
+/*
+ * What a peer says it has applied of ours counts only once all that it says it had spent itself, under this and
+ * earlier incarnations, is applied here: otherwise the acknowledgement would overtake spends made before it.
+ */
+static bool acknowledgement_counts(const struct node *node, uint32_t index)
+{
+    const struct member *member = &node->member[index];
+    if (origin_find(node, index, member->incarnation) < 0)
+        return false;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && origin->member == index && member->known[slot] > origin->applied)
+            return false;
+    }
+    return true;
+}
+
+void settle_acknowledged(struct node *node)
+{
+    uint64_t everywhere = UINT64_MAX;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+        struct member *member = &node->member[i];
+        if (!member_needed(member))
+            continue;
+        if (member->known[node->my_slot] > member->acknowledged && acknowledgement_counts(node, i))
+            member->acknowledged = member->known[node->my_slot];
+        if (member->acknowledged < everywhere)
+            everywhere = member->acknowledged;
+    }
+    struct origin *mine = &node->origin[node->my_slot];
+    while (!list_empty(&mine->log)) {
+        struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
+        if (batch->last > everywhere)
+            break;
+        settle_batch(node, batch);
+    }
+    if (node->log_full)
+        origins_compact(node);
+}
+
+/* ---- batches of others ---- */
+
+static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
+{
+    struct origin *origin = &node->origin[slot];
+    uint64_t tokens = 0;
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
+        const struct spend *spend = &batch->spend[i];
+        if (snapshot_contains(node, spend->id, slot, batch->last))
+            continue;
+        const struct limit *limit = &node->limits.limit[spend->limit];
+        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
+        bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, batch->at_ns);
+        entry->last_spender = (uint16_t)(origin->member + 1);
+        int64_t left = entry->bucket.settled - entry->bucket.unsettled;
+        if (-left > node->worst_debt_units[spend->limit])
+            node->worst_debt_units[spend->limit] = -left;
+        tokens += spend->tokens;
+    }
+    origin->applied = batch->last;
+    node->member[origin->member].demand_tokens += tokens;
+    node->stats.batches_applied++;
+    node->stats.applied_tokens += tokens;
+}
+
+static bool depends_are_met(const struct node *node, const struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->depend_count; i++) {
+        int slot = origin_find_uid(node, batch->depend[i].origin_uid);
+        if (slot >= 0 && (uint32_t)slot != node->my_slot && batch->depend[i].seq > node->origin[slot].applied)
+            return false;
+    }
+    return true;
+}
+
+/* One pass over what waits; true if something was applied. */
+static bool inbox_pass(struct node *node)
+{
+    bool applied = false;
+    for (struct list *at = node->inbox.next, *next; at != &node->inbox; at = next) {
+        next = at->next;
+        struct batch *batch = LIST_OWNER(at, struct batch, link);
+        int slot = origin_find_uid(node, batch->origin_uid);
+        if (slot < 0 || batch->last <= node->origin[slot].applied) {
+            node->inbox_count--;
+            batch_destroy(&batch);
+        } else if (batch->first <= node->origin[slot].applied + 1 && depends_are_met(node, batch)) {
+            list_remove(&batch->link);
+            node->inbox_count--;
+            apply_batch(node, (uint32_t)slot, batch);
+            origin_log_append(node, &node->origin[slot], batch);
+            applied = true;
+        }
+    }
+    return applied;
+}
+
+bool inbox_drain(struct node *node)
+{
+    bool applied = false;
+    if (node->state != PEER_JOINING)
+        while (inbox_pass(node))
+            applied = true;
+    if (list_empty(&node->inbox))
+        node->inbox_blocked_since_ns = 0;
+    else if (applied || node->inbox_blocked_since_ns == 0)
+        node->inbox_blocked_since_ns = node->now_ns;
+    if (applied) {
+        origins_compact(node);
+        snapshot_forget_pages(node);
+    }
+    return applied;
+}
+
+static bool inbox_has(const struct node *node, uint32_t uid, uint64_t first, uint64_t last)
+{
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        if (batch->origin_uid == uid && batch->first == first && batch->last == last)
+            return true;
+    }
+    return false;
+}
+
+/* The batch of a record, with its spends under known limits and its dependencies under known origins. */
+static struct batch *batch_of_record(struct node *node, const struct message *message,
+                                     const struct batch_record *record, const int *origin_map, uint32_t uid)
+{
+    struct batch *batch = batch_create(message->origin_count, record->spend_count);
+    if (!batch)
+        return NULL;
+    struct number_reader reader = {.groups = record->groups};
+    struct number_record number;
+    batch->spend_count = 0;
+    int limit = -1;
+    uint32_t limit_id = 0;
+    while (number_next(&reader, &number)) {
+        if (limit < 0 || number.limit_id != limit_id) {
+            limit_id = number.limit_id;
+            limit = limit_set_find_id(&node->limits, limit_id);
+        }
+        if (limit < 0 || number.number > LIMIT_CAPACITY_MAX) {
+            node->stats.limit_drops++;
+            continue;
+        }
+        batch->spend[batch->spend_count++] =
+            (struct spend){.id = number.id, .tokens = number.number, .limit = (uint16_t)limit};
+    }
+    batch->depend_count = 0;
+    for (uint32_t o = 0; o < message->origin_count; o++)
+        if (record->depends[o] > 0 && origin_map[o] >= 0 && o != record->origin)
+            batch->depend[batch->depend_count++] =
+                (struct depend){node->origin[origin_map[o]].uid, record->depends[o]};
+    batch->origin_uid = uid;
+    batch->first = record->first;
+    batch->last = record->last;
+    batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
+    batch->arrived_ns = node->now_ns;
+    return batch;
+}
+
+/* A batch that stands for several and cannot be applied: its dependencies may have been merged past us. */
+static bool is_stuck_merge(const struct node *node, const struct batch *batch, uint32_t slot)
+{
+    return batch->first < batch->last &&
+           (batch->first > node->origin[slot].applied + 1 || !depends_are_met(node, batch));
+}
+
+static void take_record(struct node *node, const struct message *message, const struct batch_record *record,
+                        const int *origin_map)
+{
+    int slot = origin_map[record->origin];
+    if (slot < 0 || (uint32_t)slot == node->my_slot || record->last <= node->origin[slot].applied ||
+        inbox_has(node, node->origin[slot].uid, record->first, record->last)) {
+        node->stats.batches_duplicate++;
+        return;
+    }
+    if (node->inbox_count >= INBOX_BATCHES_MAX) {
+        node->stats.limit_drops++; /* whoever holds it sends it again */
+        return;
+    }
+    struct batch *batch = batch_of_record(node, message, record, origin_map, node->origin[slot].uid);
+    if (!batch)
+        return;
+    if (is_stuck_merge(node, batch, (uint32_t)slot))
+        node->snapshot_wanted = true;
+    list_insert_before(&node->inbox, &batch->link);
+    node->inbox_count++;
+}
+
+bool receive_batches(struct node *node, const struct message *message, const int *member_map)
+{
+    int origin_map[ORIGINS_MAX];
+    struct batch_record record;
+    for (uint32_t o = 0; o < message->origin_count; o++) {
+        int member = member_map[message->origins[o].member];
+        origin_map[o] = member < 0 ? -1 : origin_find(node, (uint32_t)member, message->origins[o].incarnation);
+    }
+    for (uint32_t i = 0; i < message->batch_count; i++) {
+        if (!message_batch(message, i, &record)) {
+            node->stats.messages_invalid++;
+            break;
+        }
+        take_record(node, message, &record, origin_map);
+    }
+    return inbox_drain(node);
+}

@@ -1,0 +1,367 @@
+#include "cluster/effects.h"
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 wide;
+
+enum {
+    PREFIX_BITS_MAX = 32,
+    NUMBER_ENCODED_MAX_BYTES = 16 + 9,
+    ASK_AGAIN_INTERVALS = 4,
+    GIVE_UP_INTERVALS = 40,
+};
+
+/* ---- giving ---- */
+
+struct collection {
+    const struct node *node;
+    struct spend *numbers;
+    uint32_t count, room;
+};
+
+static void collect(void *context, const struct entry *entry)
+{
+    struct collection *collection = context;
+    const struct limit *limit = &collection->node->limits.limit[entry->limit];
+    struct bucket bucket = entry->bucket;
+    bucket_refill(&bucket, limit, &collection->node->budget[entry->limit], collection->node->now_ns);
+    uint64_t full_in_ns = bucket_reset_after_ns(&bucket, limit);
+    if (full_in_ns == 0)
+        return;
+    if (collection->count < collection->room)
+        collection->numbers[collection->count] =
+            (struct spend){.id = entry->id, .tokens = full_in_ns, .limit = entry->limit};
+    collection->count++;
+}
+
+static int by_limit(const void *a, const void *b)
+{
+    const struct spend *x = a, *y = b;
+    return x->limit < y->limit ? -1 : x->limit > y->limit;
+}
+
+/* Closing the own batch first makes the page and the digest in the header speak of the same spends. */
+static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct effects *effects)
+{
+    struct message_writer writer;
+    close_batch(node);
+    gossip_header(node, MESSAGE_REPLY);
+    message_begin(&writer, effects, &node->header);
+    message_begin_batches(&writer, 0);
+    size_t head = message_size(&writer) + LIMITS_MAX * 16;
+    size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
+    struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
+    page.numbers = calloc(page.room + 1, sizeof *page.numbers);
+    assert(page.numbers && "out of memory");
+    table_visit(node->table, prefix, bits, collect, &page);
+    bool split = page.count > page.room && bits < PREFIX_BITS_MAX;
+    uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
+    qsort(page.numbers, count, sizeof *page.numbers, by_limit);
+    message_end_with_page(&writer, prefix, bits, split, page.numbers, count, &node->limits);
+    free(page.numbers);
+    effects_emit(effects, EFFECT_REPLY, NULL, writer.start);
+    node->stats.snapshots_served++;
+}
+
+void snapshot_serve(struct node *node, const struct message *request, struct effects *effects)
+{
+    if (node->state == PEER_ACTIVE && request->has_page) {
+        serve_page(node, request->page_prefix, request->page_bits, effects);
+        return;
+    }
+    struct message_writer writer;
+    gossip_header(node, MESSAGE_REPLY);
+    message_begin(&writer, effects, &node->header);
+    message_begin_batches(&writer, 0);
+    message_end(&writer);
+    effects_emit(effects, EFFECT_REPLY, NULL, writer.start);
+}
+
+/* ---- asking ---- */
+
+int snapshot_donor(const struct node *node)
+{
+    int best = -1;
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member) || member->state != PEER_ACTIVE || member->silent || member->mute_in ||
+            member->number == 0)
+            continue;
+        if (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns)
+            best = i;
+    }
+    return best;
+}
+
+void snapshot_abandon(struct node *node)
+{
+    node->snapshot.running = false;
+    node->snapshot.done = false;
+    node->snapshot.page_count = 0;
+}
+
+void snapshot_start(struct node *node, uint32_t donor)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    snapshot->running = true;
+    snapshot->done = false;
+    snapshot->donor = donor;
+    snapshot->donor_incarnation = node->member[donor].incarnation;
+    snapshot->started_ns = node->now_ns;
+    snapshot->asked_ns = 0;
+    snapshot->page_count = 0;
+    snapshot->todo_count = 1;
+    snapshot->todo[0].prefix = 0;
+    snapshot->todo[0].bits = 0;
+}
+
+void snapshot_ask(struct node *node, struct effects *effects)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    const struct member *donor = &node->member[snapshot->donor];
+    if (snapshot->asked_ns && node->now_ns - snapshot->asked_ns < ASK_AGAIN_INTERVALS * node->options.interval_ns)
+        return;
+    if (donor->state != PEER_ACTIVE || donor->silent || donor->incarnation != snapshot->donor_incarnation ||
+        node->now_ns - snapshot->started_ns > GIVE_UP_INTERVALS * node->options.interval_ns) {
+        snapshot_abandon(node);
+        return;
+    }
+    struct message_writer writer;
+    gossip_header(node, MESSAGE_REQUEST);
+    message_begin(&writer, effects, &node->header);
+    message_begin_batches(&writer, 0);
+    message_end_with_request(&writer, snapshot->todo[snapshot->todo_count - 1].prefix,
+                             snapshot->todo[snapshot->todo_count - 1].bits);
+    effects_emit(effects, EFFECT_REQUEST, donor->snapshot_address, writer.start);
+    snapshot->asked_ns = node->now_ns;
+}
+
+/* ---- taking ---- */
+
+/* What the donor says a key has left, corrected by what this node knows and the donor did not. */
+struct staged {
+    struct key_id id;
+    uint16_t limit;
+    int64_t settled; /* units at now */
+    int64_t own;     /* own spends among them, in units: they are still unsettled here */
+};
+
+static int by_id(const void *a, const void *b)
+{
+    const struct staged *x = a, *y = b;
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high ? -1 : 1;
+    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+}
+
+static int64_t units_of_ns(const struct limit *limit, uint64_t ns)
+{
+    wide units = ((wide)ns * (uint64_t)limit->units_per_tick + limit->tick_ns - 1) / limit->tick_ns;
+    wide most = (wide)1 << 61;
+    return (int64_t)(units < most ? units : most);
+}
+
+static uint32_t stage(struct node *node, struct number_reader reader, struct staged *staged, uint32_t room)
+{
+    struct number_record record;
+    uint32_t count = 0;
+    while (count < room && number_next(&reader, &record)) {
+        int limit = limit_set_find_id(&node->limits, record.limit_id);
+        if (limit < 0) {
+            node->stats.limit_drops++;
+            continue;
+        }
+        const struct limit *of = &node->limits.limit[limit];
+        staged[count++] = (struct staged){.id = record.id,
+                                          .limit = (uint16_t)limit,
+                                          .settled = of->capacity_units - units_of_ns(of, record.number)};
+    }
+    qsort(staged, count, sizeof *staged, by_id);
+    return count;
+}
+
+/*
+ * Batches of third peers that are applied here and were not there: charged on top. Own batches that were
+ * applied there are still unsettled here: given back, since they will be charged when they settle.
+ */
+static void correct_stage(struct node *node, const struct page *page, struct staged *staged, uint32_t count)
+{
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+            const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+            bool there = batch->last <= page->applied[slot];
+            if (there != (slot == node->my_slot))
+                continue;
+            for (uint32_t i = 0; i < batch->spend_count; i++) {
+                struct staged key = {.id = batch->spend[i].id};
+                struct staged *found = bsearch(&key, staged, count, sizeof *staged, by_id);
+                if (!found || found->limit != batch->spend[i].limit)
+                    continue;
+                int64_t units = (int64_t)batch->spend[i].tokens * node->limits.limit[found->limit].units_per_token;
+                *(there ? &found->own : &found->settled) += there ? units : -units;
+            }
+        }
+    }
+}
+
+static void merge_stage(struct node *node, const struct staged *staged, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct limit *limit = &node->limits.limit[staged[i].limit];
+        struct entry *entry = table_obtain(node->table, staged[i].id, staged[i].limit, node->now_ns);
+        struct bucket *bucket = &entry->bucket;
+        bucket_refill(bucket, limit, &node->budget[staged[i].limit], node->now_ns);
+        int64_t own = staged[i].own < bucket->unsettled ? staged[i].own : bucket->unsettled;
+        if (staged[i].settled + own < bucket->settled)
+            bucket->settled = staged[i].settled + own;
+    }
+}
+
+static bool page_digest(const struct node *node, const struct message *reply, const int *member_map,
+                        struct page *page)
+{
+    memset(page->applied, 0, sizeof page->applied);
+    for (uint32_t r = 0; r < reply->row_count; r++) {
+        if (reply->rows[r].member != reply->sender)
+            continue;
+        for (uint32_t o = 0; o < reply->origin_count; o++) {
+            int member = member_map[reply->origins[o].member];
+            int slot = member < 0 ? -1 : origin_find(node, (uint32_t)member, reply->origins[o].incarnation);
+            if (slot >= 0)
+                page->applied[slot] = reply->rows[r].applied[o];
+        }
+        return true;
+    }
+    return false;
+}
+
+static struct page *page_add(struct snapshot *snapshot)
+{
+    if (snapshot->page_count == PAGES_MAX)
+        return NULL;
+    if (snapshot->page_count == snapshot->page_room) {
+        uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : 4;
+        struct page *grown = realloc(snapshot->page, room * sizeof *grown);
+        if (!grown)
+            return NULL;
+        snapshot->page = grown;
+        snapshot->page_room = room;
+    }
+    return &snapshot->page[snapshot->page_count];
+}
+
+/* All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. */
+static void finish(struct node *node, struct effects *effects)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (!origin->uid || slot == node->my_slot)
+            continue;
+        uint64_t base = UINT64_MAX;
+        for (uint32_t p = 0; p < snapshot->page_count; p++)
+            base = snapshot->page[p].applied[slot] < base ? snapshot->page[p].applied[slot] : base;
+        if (base > origin->applied)
+            origin->applied = base;
+    }
+    snapshot->running = false;
+    snapshot->done = true;
+    node->snapshot_wanted = false;
+    node->stats.snapshots_taken++;
+    node->answer_wanted = true;
+    snapshot_forget_pages(node);
+    (void)inbox_drain(node);
+    effects_notice(effects, NOTICE_INFO, "took a snapshot from %s", node->member[snapshot->donor].name);
+}
+
+static bool is_expected(const struct node *node, const struct message *reply, const int *member_map)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    return snapshot->running && member_map[reply->sender] == (int)snapshot->donor &&
+           reply->members[reply->sender].incarnation == snapshot->donor_incarnation &&
+           reply->page_prefix == snapshot->todo[snapshot->todo_count - 1].prefix &&
+           reply->page_bits == snapshot->todo[snapshot->todo_count - 1].bits;
+}
+
+void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    struct number_reader reader;
+    if (!is_expected(node, reply, member_map) || !message_page(reply, &reader))
+        return;
+    uint64_t prefix = reply->page_prefix;
+    uint32_t bits = reply->page_bits;
+    snapshot->asked_ns = 0;
+    snapshot->started_ns = node->now_ns; /* it makes progress */
+    snapshot->todo_count--;
+    if (reply->page_split) {
+        for (uint32_t child = 2; child-- > 0 && bits < PREFIX_BITS_MAX;) {
+            snapshot->todo[snapshot->todo_count].prefix = 2 * prefix + child;
+            snapshot->todo[snapshot->todo_count++].bits = bits + 1;
+        }
+    } else {
+        uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
+        struct page *page = page_add(snapshot);
+        struct staged *staged = calloc(room, sizeof *staged);
+        if (!page || !staged || !page_digest(node, reply, member_map, page)) {
+            free(staged);
+            snapshot_abandon(node);
+            return;
+        }
+        page->prefix = prefix;
+        page->bits = bits;
+        uint32_t count = stage(node, reader, staged, room);
+        correct_stage(node, page, staged, count);
+        merge_stage(node, staged, count);
+        snapshot->page_count++;
+        free(staged);
+    }
+    if (snapshot->todo_count == 0)
+        finish(node, effects);
+    else
+        snapshot_ask(node, effects);
+}
+
+/* ---- remembering what the parts contained ---- */
+
+static uint64_t page_start(const struct page *page)
+{
+    return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
+}
+
+bool snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t last)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    uint32_t low = 0, high = snapshot->page_count; /* the last page that starts at or before the id */
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (page_start(&snapshot->page[middle]) <= id.high)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    const struct page *page = &snapshot->page[low - 1];
+    bool inside = page->bits == 0 || id.high >> (64 - page->bits) == page->prefix;
+    return inside && page->applied[slot] >= last;
+}
+
+void snapshot_forget_pages(struct node *node)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    if (snapshot->running)
+        return;
+    for (uint32_t p = 0; p < snapshot->page_count; p++)
+        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+            if (node->origin[slot].uid && slot != node->my_slot &&
+                snapshot->page[p].applied[slot] > node->origin[slot].applied)
+                return;
+    snapshot->page_count = 0;
+}

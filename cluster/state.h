@@ -1,0 +1,195 @@
+/*
+ * state: what a node remembers; shared by the files of the cluster and by nobody else.
+ *
+ * Three things: members (who there is, and the newest digest heard of each), origins (one per member's
+ * incarnation: how far its batches are applied here, and those that somebody may still lack), and keys (the
+ * table). An origin whose incarnation has ended is a ghost: it gets no new batches, and is retired when all
+ * members are known to have the same of it.
+ */
+#ifndef HEADGATE_CLUSTER_STATE_H
+#define HEADGATE_CLUSTER_STATE_H
+
+#include "base/random.h"
+#include "cluster/message.h"
+#include "cluster/node.h"
+
+enum {
+    OPEN_KEYS_MAX = 16384,   /* keys in one batch */
+    INBOX_BATCHES_MAX = 512, /* batches that wait for others */
+    PAGES_MAX = 8192,        /* parts of a snapshot */
+    PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
+};
+
+struct member {
+    bool used;
+    bool self;
+    bool configured;
+    bool reserved;  /* its share is counted by everybody, whether or not this incarnation was acknowledged */
+    bool knows_me;  /* its newest message lists this node's incarnation */
+    bool knows_we_left;
+    bool silent;
+    bool mute_in, mute_out;
+    bool config_differs;
+    bool share_freed; /* left, and everything of it is applied here */
+    enum peer_state state; /* JOINING, ACTIVE or LEFT, as last told */
+    char name[NODE_NAME_BYTES];
+    char region[NODE_NAME_BYTES];
+    char gossip_address[NODE_ADDRESS_BYTES];
+    char snapshot_address[NODE_ADDRESS_BYTES];
+    uint64_t incarnation; /* 0: never heard */
+    uint64_t retired_incarnation;
+    uint64_t number;             /* of its newest message known here */
+    uint64_t heard_ns;           /* when a newer message became known, at first or second hand; 0: never */
+    uint64_t heard_direct_ns;    /* at first hand */
+    uint64_t left_ns;
+    uint64_t hears;              /* bit i: it hears member i directly */
+    uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
+    uint64_t acknowledged;       /* own batches up to this one, in the causal sense */
+    uint64_t round_trip_ns, round_trip_spread_ns;
+    uint64_t demand_tokens;         /* spent there since the demand was last averaged */
+    double demand_tokens_per_s;     /* smoothed, over all keys */
+    uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
+};
+
+struct origin {
+    uint32_t uid; /* 0: a free slot; never used twice */
+    uint32_t member;
+    uint64_t incarnation;
+    uint64_t applied; /* highest contiguous sequence number */
+    uint32_t log_count;
+    uint64_t log_keys;
+    struct list log; /* struct batch in order: those that somebody may lack */
+};
+
+/* A part of a snapshot that was taken: keys below it stand for what the donor had applied then. */
+struct page {
+    uint64_t prefix;
+    uint32_t bits;
+    uint64_t applied[ORIGINS_MAX]; /* by origin slot */
+};
+
+/* A batch to be said now. */
+struct due {
+    uint32_t slot;
+    struct batch *batch;
+};
+
+/* Taking a snapshot: pages still to ask for, a stack of (prefix, bits), and those merged already. */
+struct snapshot {
+    bool running;
+    bool done; /* since this incarnation began to join */
+    uint32_t donor; /* member */
+    uint64_t donor_incarnation;
+    uint64_t started_ns, asked_ns;
+    uint32_t todo_count;
+    struct { uint64_t prefix; uint32_t bits; } todo[2 * 33];
+    uint32_t page_count, page_room;
+    struct page *page; /* by prefix, ascending; kept until everything applied here is beyond them */
+};
+
+struct node {
+    struct node_options options;
+    struct limit_set limits;
+    struct random random;
+    enum peer_state state; /* of this node */
+    bool superseded;       /* a newer incarnation of this name lives somewhere else */
+    bool stopping;
+    uint64_t now_ns; /* never runs backwards */
+    uint64_t incarnation, number;
+    uint64_t started_ns, stop_ns, farewell_ns;
+    uint64_t joining_next_ns; /* when a joining node asks again */
+
+    struct member member[NODE_PEERS_MAX];
+    struct origin origin[ORIGINS_MAX];
+    uint32_t me;     /* member index of this node */
+    uint32_t my_slot; /* origin slot of this incarnation */
+    uint32_t last_uid;
+    uint32_t peer_count; /* members that have not left, this node included */
+
+    struct budget budget[LIMITS_MAX];
+    int64_t early_units[LIMITS_MAX]; /* a key's unsent tokens that ask for an early push */
+    int64_t worst_debt_units[LIMITS_MAX];
+    uint64_t settle_ns; /* smoothed; initially a guess */
+    bool somebody_silent;
+    struct table *table;
+
+    struct spend *open; /* the open batch: OPEN_KEYS_MAX spends */
+    uint32_t open_count, open_max;
+    bool push_wanted;   /* spends since the last step call for an early push */
+    bool push_waits;    /* the last step saw it, but it was too early */
+    bool answer_wanted; /* something was applied that others wait to see acknowledged */
+    bool log_full;
+    uint64_t published_ns; /* last time */
+    uint64_t tick_ns;      /* next batch */
+
+    struct list inbox; /* batches that wait for what they depend on */
+    uint32_t inbox_count;
+    uint64_t inbox_blocked_since_ns; /* 0: nothing waits */
+    uint64_t log_keys;               /* over all origins */
+    struct snapshot snapshot;
+    bool snapshot_wanted;
+    uint64_t demand_ns; /* when demands were last averaged */
+
+    struct node_stats stats;
+    struct message in, header; /* scratch: too large for the stack */
+    struct due due[PUBLISH_BATCHES_MAX];
+};
+
+/* ---- membership.c: who there is, and what share of a limit each has ---- */
+void membership_init(struct node *node, struct effects *effects);
+int member_find(const struct node *node, struct bytes name);
+/* A member that has not left and is not this node: its acknowledgement is needed. */
+bool member_needed(const struct member *member);
+/* Takes over what a message says of members; map[i] becomes the member index of its record i, or -1. */
+void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
+/* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
+void membership_refresh(struct node *node, struct effects *effects);
+void membership_left(struct node *node, uint32_t member, struct effects *effects, const char *why);
+void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects);
+bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
+
+/* ---- join.c: from nothing to a share, and a graceful end ---- */
+void join_step(struct node *node, struct effects *effects);
+void leave_step(struct node *node, struct effects *effects);
+
+/* ---- origins.c: how far each origin is applied, and its log ---- */
+int origin_find(const struct node *node, uint32_t member, uint64_t incarnation);
+int origin_find_uid(const struct node *node, uint32_t uid);
+/* Finds or makes it; -1 when it is retired or there is no slot. */
+int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation);
+/* No new batches can come of it: its member restarted or left. */
+bool origin_is_ghost(const struct node *node, const struct origin *origin);
+void origin_log_append(struct node *node, struct origin *origin, struct batch *batch);
+void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
+/* Frees what everybody has, and retires ghosts. */
+void origins_forget_stable(struct node *node);
+void origins_close(struct node *node);
+/* Merges neighbours until the log is within its limit; tells node->log_full when it cannot be. */
+void origins_compact(struct node *node);
+
+/* ---- settle.c: applying, acknowledging, settling ---- */
+void close_batch(struct node *node);
+/* Takes the message's batches in; true if anything was applied. */
+bool receive_batches(struct node *node, const struct message *message, const int *member_map);
+bool inbox_drain(struct node *node);
+void settle_acknowledged(struct node *node);
+
+/* ---- gossip.c: what is said, when, and how what is heard is understood ---- */
+void gossip_publish(struct node *node, struct effects *effects);
+void gossip_header(struct node *node, enum message_kind kind);
+/* False: the message is not for us or not sound. Afterwards node->in is closed. */
+void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
+
+/* ---- snapshot.c: giving and taking parts of the table ---- */
+/* An active peer to ask, or -1. */
+int snapshot_donor(const struct node *node);
+void snapshot_start(struct node *node, uint32_t donor);
+void snapshot_ask(struct node *node, struct effects *effects);
+void snapshot_serve(struct node *node, const struct message *request, struct effects *effects);
+void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects);
+void snapshot_abandon(struct node *node);
+/* True if the snapshot that gave this key's state already contained batch `last` of that origin slot. */
+bool snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t last);
+void snapshot_forget_pages(struct node *node);
+
+#endif
