@@ -9,6 +9,7 @@ enum {
     DOUBLE_BYTES = 32,
     ERROR_BYTES = 512,
     LINE_BYTES = 1024,
+    BULK_HEADER_BYTES = 1 + 20 + 2,
 };
 
 /* Writes `value` so that it ends at text[NUMBER_BYTES]; returns where it begins. */
@@ -125,6 +126,28 @@ void answer_map(struct answer *answer, size_t pairs)
 void answer_set(struct answer *answer, size_t count)
 {
     header(answer->output, answer->protocol >= 3 ? '~' : '*', (int64_t)count);
+}
+
+/* Room for the longest header is left in front; the body moves up to the real one. */
+size_t answer_bulk_begin(struct answer *answer)
+{
+    static const char room_for_header[BULK_HEADER_BYTES];
+    size_t begun = answer->output->size;
+    output_append(answer->output, room_for_header, sizeof room_for_header);
+    return begun;
+}
+
+void answer_bulk_end(struct answer *answer, size_t begun)
+{
+    struct output *output = answer->output;
+    if (output->overflowed)
+        return;
+    size_t body = begun + BULK_HEADER_BYTES, size = output->size - body;
+    output->size = begun;
+    header(output, '$', (int64_t)size);
+    memmove(output->data + output->size, output->data + body, size);
+    output->size += size;
+    output_append(output, "\r\n", 2);
 }
 
 void output_print(struct output *output, const char *format, ...)

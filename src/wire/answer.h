@@ -35,7 +35,14 @@ void answer_array(struct answer *answer, size_t count);
 void answer_map(struct answer *answer, size_t pairs);
 void answer_set(struct answer *answer, size_t count);
 
-/* Appends text (printf style) to a piece that is being written, e.g. the lines of a bulk. */
+/*
+ * A bulk whose length is known only when it was written: begin, append to the output, end with what begin
+ * returned.
+ */
+size_t answer_bulk_begin(struct answer *answer);
+void answer_bulk_end(struct answer *answer, size_t begun);
+
+/* Appends text (printf style, up to 1023 bytes) to a piece that is being written, e.g. the lines of a bulk. */
 void output_print(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

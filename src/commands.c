@@ -1,0 +1,255 @@
+#include "commands.h"
+
+#include "command_call.h"
+#include "limit/key.h"
+
+#include <assert.h>
+
+_Static_assert((int)COMMAND_VALUE_MAX_BYTES == (int)KEY_VALUE_MAX_BYTES, "what clients may name is a key");
+_Static_assert((int)COMMAND_DIMENSION_MAX_BYTES == (int)KEY_DIMENSION_MAX_BYTES, "what clients may name is a key");
+_Static_assert(COMMAND_COST_MAX == LIMIT_CAPACITY_MAX, "a cost is absurd above the largest capacity");
+
+enum {
+    GROUP_MAX = 16,
+    DECISION_BYTES = 4, /* ":1\r\n" */
+};
+
+/* Decisions that were read and not yet taken: their keys are on the way from memory. */
+struct group {
+    uint32_t count;
+    struct key_id id[GROUP_MAX];
+    uint64_t cost[GROUP_MAX];
+};
+
+void commands_init(struct commands *commands)
+{
+    assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
+    commands->stats = (struct commands_stats){0};
+}
+
+void session_open(struct session *session, const struct commands *commands, uint64_t id, const char *address)
+{
+    size_t size = strnlen(address, sizeof session->address - 1);
+    memcpy(session->address, address, size);
+    session->address[size] = '\0';
+    session->id = id;
+    session_reset(session, commands);
+}
+
+/* ---- groups of CAN_ACCESS ---- */
+
+static void decide_group(struct commands *commands, struct group *group, struct output *output, uint64_t now_ns)
+{
+    uint16_t limit = commands->limits->by_default;
+    for (uint32_t i = 0; i < group->count; i++) {
+        bool allowed = node_can_access(commands->node, group->id[i], limit, group->cost[i], now_ns);
+        output_append(output, allowed ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
+    }
+    commands->stats.total_commands_processed += group->count;
+    commands->stats.grouped_decisions += group->count;
+    group->count = 0;
+}
+
+/* False when the command is to be executed (or refused) alone. */
+static bool join_group(const struct commands *commands, const struct session *session,
+                       const struct resp_command *words, struct group *group)
+{
+    struct bytes key;
+    uint64_t cost;
+    char error[COMMAND_ERROR_BYTES];
+    if (words->count < 2 || !session->authenticated || command_find(words->args[0]) != COMMAND_CAN_ACCESS)
+        return false;
+    if (!command_parse_can_access(words, &key, &cost, error))
+        return false;
+    const struct limit_set *limits = commands->limits;
+    struct key_id id = key_id_of(&commands->hash_key, limits->limit[limits->by_default].id, bytes_of("user"), key);
+    node_prefetch(commands->node, id);
+    group->id[group->count] = id;
+    group->cost[group->count++] = cost;
+    return true;
+}
+
+/* ---- single commands ---- */
+
+void call_wrong_arity(struct call *call, const struct command_spec *parent, const struct command_spec *spec)
+{
+    const char *first = parent != NULL ? parent->name : "", *between = parent != NULL ? " " : "";
+    answer_error(&call->answer, "ERR wrong number of arguments for '%s%s%s' command: expected %s%s%s%s%s", first,
+                 between, spec->name, first, between, spec->name, spec->syntax[0] != '\0' ? " " : " alone",
+                 spec->syntax);
+}
+
+enum subcommand_id call_subcommand(struct call *call, enum command_id parent)
+{
+    const struct resp_command *words = call->words;
+    enum subcommand_id id = subcommand_find(parent, words->args[1]);
+    if (id == SUBCOMMAND_ID_COUNT) {
+        struct bytes word = words->args[1];
+        char known[COMMAND_ERROR_BYTES] = "";
+        struct output list = output_over(known, sizeof known - 1);
+        for (unsigned i = 0; i < SUBCOMMAND_ID_COUNT; i++)
+            if (subcommand_table[i].parent == parent)
+                output_print(&list, "%s%s", list.size > 0 ? ", " : "", subcommand_table[i].spec.name);
+        answer_error(&call->answer, "ERR unknown subcommand '%.*s' of %s: expected one of %s", call_shown(word),
+                     word.data, command_table[parent].name, known);
+        return id;
+    }
+    const struct command_spec *spec = &subcommand_table[id].spec;
+    if (command_arity_fits(spec->arity, words->count))
+        return id;
+    call_wrong_arity(call, &command_table[parent], spec);
+    return SUBCOMMAND_ID_COUNT;
+}
+
+int64_t call_ms(uint64_t ns)
+{
+    return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
+}
+
+static void run(struct call *call, enum command_id id)
+{
+    switch (id) {
+    case COMMAND_CAN_ACCESS:
+        call_can_access(call);
+        break;
+    case COMMAND_CHECK:
+        call_check(call);
+        break;
+    case COMMAND_PEEK:
+        call_peek(call);
+        break;
+    case COMMAND_EXPLAIN:
+        call_explain(call);
+        break;
+    case COMMAND_PING:
+        call_ping(call);
+        break;
+    case COMMAND_ECHO:
+        answer_bulk(&call->answer, call->words->args[1]);
+        break;
+    case COMMAND_HELLO:
+        call_hello(call);
+        break;
+    case COMMAND_AUTH:
+        call_auth(call);
+        break;
+    case COMMAND_CLIENT:
+        call_client(call);
+        break;
+    case COMMAND_SELECT:
+        call_select(call);
+        break;
+    case COMMAND_RESET:
+        call_reset(call);
+        break;
+    case COMMAND_QUIT:
+        answer_simple(&call->answer, "OK");
+        call->close = true;
+        break;
+    case COMMAND_COMMAND:
+        call_command(call);
+        break;
+    case COMMAND_INFO:
+        call_info(call);
+        break;
+    case COMMAND_CONFIG:
+        call_config(call);
+        break;
+    case COMMAND_NODES:
+        call_nodes(call);
+        break;
+    case COMMAND_CLUSTER:
+        call_cluster(call);
+        break;
+    case COMMAND_FORGET:
+        call_forget(call);
+        break;
+    case COMMAND_DEBUG:
+        call_debug(call);
+        break;
+    case COMMAND_ID_COUNT:
+        assert(false);
+    }
+}
+
+static void dispatch(struct call *call)
+{
+    struct bytes name = call->words->args[0];
+    enum command_id id = command_find(name);
+    if (id == COMMAND_ID_COUNT && (word_is(name, "post") || word_is(name, "host:"))) {
+        /* A web page made a browser talk to us: what follows may be anything. */
+        answer_error(&call->answer, "ERR Protocol error: this is not an HTTP server");
+        call->commands->stats.protocol_errors++;
+        call->close = true;
+    } else if (id == COMMAND_ID_COUNT) {
+        answer_error(&call->answer, "ERR unknown command '%.*s': COMMAND LIST names what this server knows",
+                     call_shown(name), name.data);
+    } else if (!command_arity_fits(command_table[id].arity, call->words->count)) {
+        call_wrong_arity(call, NULL, &command_table[id]);
+    } else if (!call->session->authenticated && (command_table[id].flags & COMMAND_NO_AUTH) == 0) {
+        answer_error(&call->answer, "NOAUTH Authentication required.");
+    } else {
+        run(call, id);
+    }
+}
+
+static bool execute(struct commands *commands, struct session *session, const struct resp_command *words,
+                    struct output *output, uint64_t now_ns)
+{
+    size_t before = output->size;
+    struct call call = {.commands = commands,
+                        .session = session,
+                        .words = words,
+                        .answer = {.output = output, .protocol = session->protocol},
+                        .now_ns = now_ns};
+    dispatch(&call);
+    if (output->overflowed) {
+        output->overflowed = false;
+        output->size = before;
+        answer_error(&call.answer, "ERR the answer is longer than %d bytes", OUTPUT_REPLY_MAX_BYTES);
+    }
+    commands->stats.total_commands_processed++;
+    if (output->data[before] == '-')
+        commands->stats.total_error_replies++;
+    return !call.close;
+}
+
+enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
+                                 struct output *output, uint64_t now_ns, size_t *consumed)
+{
+    struct resp_command words;
+    struct group group;
+    enum serve_status status = SERVE_MORE;
+    bool going = true;
+    group.count = 0;
+    *consumed = 0;
+    while (going) {
+        const char *error;
+        size_t frame;
+        if (output->room - output->size < OUTPUT_REPLY_MAX_BYTES + DECISION_BYTES * (size_t)group.count) {
+            status = SERVE_AGAIN;
+            break;
+        }
+        struct bytes rest = {input.data + *consumed, input.size - *consumed};
+        enum resp_status parsed = resp_parse(rest, &words, &frame, &error);
+        if (parsed == RESP_MORE)
+            break;
+        *consumed += frame;
+        if (parsed == RESP_COMMAND && (words.count == 0 || join_group(commands, session, &words, &group))) {
+            if (group.count == GROUP_MAX)
+                decide_group(commands, &group, output, now_ns);
+            continue;
+        }
+        decide_group(commands, &group, output, now_ns);
+        if (parsed == RESP_ERROR) {
+            struct answer answer = {.output = output, .protocol = session->protocol};
+            answer_error(&answer, "ERR %s", error);
+            commands->stats.protocol_errors++;
+            going = false;
+        } else {
+            going = execute(commands, session, &words, output, now_ns);
+        }
+    }
+    decide_group(commands, &group, output, now_ns);
+    return going ? status : SERVE_CLOSE;
+}
