@@ -38,11 +38,12 @@ void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_
     bucket->last_refill_ns = whole_ticks(limit, now_ns);
 }
 
-void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
+/* Refills `settled` and returns what it could not hold. */
+static int64_t refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
 {
     now_ns = whole_ticks(limit, now_ns);
     if (now_ns <= bucket->last_refill_ns)
-        return;
+        return 0;
     uint64_t ticks = now_ns - bucket->last_refill_ns;
     if (limit->tick_ns != 1)
         ticks /= limit->tick_ns;
@@ -53,11 +54,17 @@ void bucket_refill(struct bucket *bucket, const struct limit *limit, const struc
     uint64_t room = (uint64_t)limit->capacity_units - (uint64_t)bucket->settled; /* settled may be negative */
     if (refill <= room) {
         bucket->settled += (int64_t)refill;
-        return;
+        return 0;
     }
     bucket->settled = limit->capacity_units;
-    if (bucket->unsettled > 0) {
-        int64_t paid = units_times((int64_t)(refill - room), budget->share);
+    return (int64_t)(refill - room);
+}
+
+void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
+{
+    int64_t spill = refill_settled(bucket, limit, now_ns);
+    if (spill > 0 && bucket->unsettled > 0) {
+        int64_t paid = units_times(spill, budget->share);
         bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
     }
 }
@@ -131,18 +138,22 @@ bool bucket_is_full(const struct bucket *bucket, const struct limit *limit)
     return bucket->settled == limit->capacity_units && bucket->unsettled == 0;
 }
 
+/*
+ * The spill up to the later moment pays nothing off: what one side took for spill the other may know to be
+ * spent, and the order of three merges would matter. Whoever wants it paid refills before merging.
+ */
 void bucket_merge(struct bucket *bucket, const struct bucket *other, const struct limit *limit,
                   const struct budget *budget)
 {
+    (void)budget;
     struct bucket peer = *other;
-    bucket_refill(bucket, limit, budget, peer.last_refill_ns);
-    bucket_refill(&peer, limit, budget, bucket->last_refill_ns);
+    (void)refill_settled(bucket, limit, peer.last_refill_ns);
+    (void)refill_settled(&peer, limit, bucket->last_refill_ns);
+    assert(peer.last_refill_ns == bucket->last_refill_ns);
     if (peer.settled < bucket->settled)
         bucket->settled = peer.settled;
     if (peer.unsettled > bucket->unsettled)
         bucket->unsettled = peer.unsettled;
-    if (peer.last_refill_ns > bucket->last_refill_ns)
-        bucket->last_refill_ns = peer.last_refill_ns;
 }
 
 /* The least settled units at which `needed` unsettled units are allowed; above capacity: not even when full. */
@@ -172,20 +183,21 @@ static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit 
     if (paid_off > bucket->unsettled || budget->share == 0)
         return UINT64_MAX;
     wide spill = (((wide)(uint64_t)paid_off << 32) + budget->share - 1) / budget->share;
-    uint64_t refill_ns = limit_refill_ns(limit, limit->capacity_units - bucket->settled);
-    uint64_t spill_ns = spill > (wide)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)spill);
-    return refill_ns > UINT64_MAX - spill_ns ? UINT64_MAX : refill_ns + spill_ns;
+    wide refill = spill + ((uint64_t)limit->capacity_units - (uint64_t)bucket->settled);
+    return refill > (wide)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)refill);
 }
 
-/* Everything unsettled becomes settled after settle_ns; what is left to wait for is refill alone. */
+/* Everything unsettled becomes settled after settle_ns; until then the refill may spill, then it may not. */
 static uint64_t wait_for_settling(const struct bucket *bucket, const struct limit *limit,
                                   const struct budget *budget, int64_t cost, uint64_t settle_ns)
 {
-    int64_t settled = settled_for(cost, budget);
-    if (settle_ns == UINT64_MAX || settled > limit->capacity_units)
+    int64_t needed = settled_for(cost, budget);
+    if (settle_ns == UINT64_MAX || needed > limit->capacity_units)
         return UINT64_MAX;
-    uint64_t refill_ns = limit_refill_ns(limit, settled - (bucket->settled - bucket->unsettled));
-    return refill_ns > settle_ns ? refill_ns : settle_ns;
+    struct bucket then = {.settled = bucket->settled};
+    (void)refill_settled(&then, limit, settle_ns);
+    uint64_t refill_ns = limit_refill_ns(limit, needed - (then.settled - bucket->unsettled));
+    return refill_ns > UINT64_MAX - settle_ns ? UINT64_MAX : settle_ns + refill_ns;
 }
 
 uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,

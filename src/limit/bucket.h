@@ -63,8 +63,9 @@ void bucket_settle(struct bucket *bucket, const struct limit *limit, const struc
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit);
 
 /*
- * Min tokens, max last refill: brings both to the later last_refill_ns, then keeps the fewer settled tokens
- * and the more unsettled ones. Commutative, associative, idempotent; never raises what may be spent.
+ * Min tokens, max last refill: refills both up to the later last_refill_ns (without paying off anything
+ * unsettled), then keeps the fewer settled tokens and the more unsettled ones. Commutative, associative,
+ * idempotent; never raises what may be spent.
  */
 void bucket_merge(struct bucket *bucket, const struct bucket *other, const struct limit *limit,
                   const struct budget *budget);

@@ -56,6 +56,8 @@ bool limit_init(struct limit *limit, struct bytes name, uint64_t capacity, uint6
 {
     if (name.size == 0 || name.size >= LIMIT_NAME_BYTES)
         return error_set(error, EX_CONFIG, "name has %zu bytes: expected 1 to %d", name.size, LIMIT_NAME_BYTES - 1);
+    if (memchr(name.data, 0, name.size))
+        return error_set(error, EX_CONFIG, "name contains a zero byte: expected text");
     if (capacity < 1 || capacity > LIMIT_CAPACITY_MAX)
         return error_set(error, EX_CONFIG, "capacity is %llu: expected 1 to %llu tokens",
                          (unsigned long long)capacity, (unsigned long long)LIMIT_CAPACITY_MAX);

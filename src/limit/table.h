@@ -30,7 +30,7 @@ struct entry {
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
 struct table_stats {
-    uint64_t capacity_keys; /* slots */
+    uint64_t capacity_keys; /* slots; the working load is 0.8 of them */
     uint64_t used_keys;
     uint64_t bytes;         /* all memory of the table */
     uint64_t expired_keys;  /* full buckets forgotten by lookups that passed by */
@@ -39,9 +39,9 @@ struct table_stats {
 };
 
 /*
- * A table with room for at least `keys` keys (rounded up to whole groups; keys >= 1). `limits` and `budgets`
- * (one per limit) belong to the caller, outlive the table, and may change between calls. Memory is reserved
- * but not touched. NULL when there is not enough memory.
+ * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1). `limits` and
+ * `budgets` (one per limit) belong to the caller, outlive the table, and may change between calls. Memory is
+ * reserved but not touched. NULL when there is not enough memory.
  */
 struct table *table_create(uint64_t keys, const struct limit_set *limits, const struct budget *budgets);
 void table_destroy(struct table **table);
@@ -49,14 +49,22 @@ void table_destroy(struct table **table);
 /* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
 void table_prefetch(const struct table *table, struct key_id id);
 
-/* The entry of `id`, or NULL: then the key is full. Valid until the next table_obtain. */
+/* The entry of `id`, or NULL: then the key is as table_start says. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
 
 /*
- * The entry of `id`, inserted (full, or at its group's floor) if it was absent. Never NULL. It is not
- * refilled. Valid until the next table_obtain. Looks at a few neighbours and forgets those that are full.
+ * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until
+ * the next table_obtain. Looks at a few neighbours and forgets those that are full. now_ns may lie in the past,
+ * where a spend is to be charged.
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns);
+
+/*
+ * What table_obtain would start an absent key from: full, but not before the moment when the last full key of
+ * this limit was forgotten, and no higher than its group's floor. For those who only look.
+ */
+void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns,
+                 struct bucket *bucket);
 
 /* Visits every entry whose id.high begins with the `prefix_bits` (0..32) low bits of `prefix`; read-only. */
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,

@@ -1,0 +1,452 @@
+#include "limit/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/*
+ * Slots come in groups of 16. A key's home is the group at its place among all ids, (id.high * groups) >> 64,
+ * and it lives in one of the WINDOW groups that start there; the last homes have spare groups behind them, so
+ * that windows do not wrap and a range of ids is a range of groups.
+ *
+ * Each slot has a tag, a byte of the id that is not 0; 0 is an empty slot. Tags of a window are 64 adjacent
+ * bytes: a miss costs one or two cache lines, a hit one or two more. A lookup always reads the whole window
+ * before it says no, so that a slot can be emptied at any time without a tombstone.
+ *
+ * At a load of 0.8 one key in twenty lives outside its home group; windows of which every slot is taken are rare
+ * (one in a thousand) and are relieved by moving keys on.
+ */
+enum {
+    GROUP = 16,
+    WINDOW = 4,
+    REACH = 16,        /* how many groups behind a full window are searched for an empty slot */
+    EXPIRE_EVERY = 8,  /* every 8th hit looks at one neighbour; every insertion looks at three */
+    LINE_BYTES = 64,
+    FLOOR_SHIFT = 12,  /* unsettled time in a floor counts in 4,096 ns: 48 bits hold 36 years */
+    FLOOR_MIXED = 0xffff,
+};
+
+#define NO_SLOT UINT64_MAX
+#define FLOOR_UNSETTLED_MAX (((uint64_t)1 << 48) - 1)
+
+/*
+ * What the keys evicted from one home group may still owe: no evicted key was to be full later than
+ * full_at_ns, and none had more unsettled than refills in `unsettled` at the limit's whole rate. Durations
+ * mean the same under every limit. An id belongs to one limit only, so that while all evicted keys had the
+ * same one, keys of others need not suffer.
+ */
+struct floor {
+    uint64_t full_at_ns;     /* 0: there is no floor */
+    uint64_t unsettled : 48; /* in 2^FLOOR_SHIFT ns */
+    uint64_t limit : 16;     /* an index, or FLOOR_MIXED */
+};
+_Static_assert(sizeof(struct floor) == 16, "a byte per slot");
+
+struct table {
+    const struct limit_set *limits;
+    const struct budget *budgets;
+    struct entry *entries;
+    uint8_t *tags;
+    struct floor *floors;
+    uint64_t homes;  /* groups that are home to keys; WINDOW - 1 more follow */
+    uint64_t groups; /* all of them */
+    uint64_t bytes;
+    uint64_t used_keys, expired_keys, evicted_harmless_keys, evicted_harmful_keys;
+    uint64_t hits;
+    bool has_floors; /* until the first harmful eviction nobody needs to look */
+    /* When a full key of each limit was last forgotten. An absent key is known to be full only from then on:
+     * a spend that is charged to it late, as of a moment before, must not find it full at that moment. */
+    uint64_t forgotten_ns[LIMITS_MAX];
+};
+
+/* ---- slots ---- */
+
+/* A bit for each of the 16 tags that equals `tag`. */
+static inline uint32_t group_match(const uint8_t *tags, uint8_t tag)
+{
+#ifdef __SSE2__
+    __m128i group = _mm_load_si128((const __m128i *)(const void *)tags);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(group, _mm_set1_epi8((char)tag)));
+#else
+    uint32_t mask = 0;
+    for (unsigned i = 0; i < GROUP; i++)
+        mask |= (uint32_t)(tags[i] == tag) << i;
+    return mask;
+#endif
+}
+
+static inline uint64_t home_of(const struct table *table, struct key_id id)
+{
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)(((wide)id.high * table->homes) >> 64);
+}
+
+static inline uint8_t tag_of(struct key_id id)
+{
+    uint8_t tag = (uint8_t)(id.low >> 56);
+    return tag == 0 ? 1 : tag;
+}
+
+static inline struct entry *lookup(const struct table *table, struct key_id id)
+{
+    uint64_t first = home_of(table, id) * GROUP;
+    uint8_t tag = tag_of(id);
+    for (uint64_t slot = first; slot < first + WINDOW * GROUP; slot += GROUP) {
+        for (uint32_t mask = group_match(table->tags + slot, tag); mask != 0; mask &= mask - 1) {
+            struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
+            if (key_id_equal(entry->id, id))
+                return entry;
+        }
+    }
+    return NULL;
+}
+
+static void empty_slot(struct table *table, uint64_t slot)
+{
+    assert(table->tags[slot] != 0 && table->used_keys > 0);
+    table->tags[slot] = 0;
+    table->used_keys--;
+}
+
+static struct bucket refilled(const struct table *table, const struct entry *entry, uint64_t now_ns)
+{
+    struct bucket bucket = entry->bucket;
+    bucket_refill(&bucket, &table->limits->limit[entry->limit], &table->budgets[entry->limit], now_ns);
+    return bucket;
+}
+
+/* Empties the slot if its key, refilled up to now into `bucket`, is full. */
+static bool forget_if_full(struct table *table, uint64_t slot, uint64_t now_ns, struct bucket *bucket)
+{
+    const struct entry *entry = &table->entries[slot];
+    *bucket = refilled(table, entry, now_ns);
+    if (!bucket_is_full(bucket, &table->limits->limit[entry->limit]))
+        return false;
+    uint64_t *forgotten_ns = &table->forgotten_ns[entry->limit];
+    if (*forgotten_ns < bucket->last_refill_ns)
+        *forgotten_ns = bucket->last_refill_ns;
+    empty_slot(table, slot);
+    return true;
+}
+
+static void expire(struct table *table, uint64_t slot, uint64_t now_ns)
+{
+    struct bucket bucket;
+    if (table->tags[slot] != 0 && forget_if_full(table, slot, now_ns, &bucket))
+        table->expired_keys++;
+}
+
+/* ---- floors ---- */
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* ns of refill at the whole rate, as units of `limit`, rounded up; at most 2^61. */
+static int64_t units_of(const struct limit *limit, uint64_t ns)
+{
+    const uint64_t most = (uint64_t)1 << 61;
+    uint64_t ticks = ns / limit->tick_ns + (ns % limit->tick_ns != 0), units;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > most)
+        units = most;
+    return (int64_t)units;
+}
+
+/* Lowers a full bucket to the floor; every rounding is against the key. */
+static void apply_floor(const struct table *table, const struct floor *floor, uint16_t limit_index,
+                        struct bucket *bucket)
+{
+    const struct limit *limit = &table->limits->limit[limit_index];
+    if (floor->full_at_ns == 0 || (floor->limit != limit_index && floor->limit != FLOOR_MIXED))
+        return;
+    bucket->unsettled = units_of(limit, (uint64_t)floor->unsettled << FLOOR_SHIFT);
+    if (floor->full_at_ns >= bucket->last_refill_ns) {
+        bucket->settled -= units_of(limit, floor->full_at_ns - bucket->last_refill_ns);
+        return;
+    }
+    uint64_t spill_ticks = (bucket->last_refill_ns - floor->full_at_ns) / limit->tick_ns, spill;
+    if (__builtin_mul_overflow(spill_ticks, (uint64_t)limit->units_per_tick, &spill) || spill > INT64_MAX)
+        spill = INT64_MAX;
+    int64_t paid = units_times((int64_t)spill, table->budgets[limit_index].share);
+    bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
+}
+
+/*
+ * What is left of a floor at `now_ns`: its unsettled part is paid off from full_at_ns on, at the smallest
+ * share of the limits concerned and without the last, perhaps unfinished, tick.
+ */
+static void age_floor(const struct table *table, struct floor *floor, uint64_t now_ns)
+{
+    uint64_t share = SHARE_ONE, tick_ns = 1;
+    if (floor->full_at_ns == 0 || floor->full_at_ns >= now_ns)
+        return;
+    for (uint16_t i = 0; i < table->limits->count; i++) {
+        if (floor->limit != i && floor->limit != FLOOR_MIXED)
+            continue;
+        share = table->budgets[i].share < share ? table->budgets[i].share : share;
+        tick_ns = table->limits->limit[i].tick_ns > tick_ns ? table->limits->limit[i].tick_ns : tick_ns;
+    }
+    uint64_t spill_ns = now_ns - floor->full_at_ns;
+    spill_ns = spill_ns > tick_ns ? spill_ns - tick_ns : 0;
+    if (spill_ns > INT64_MAX)
+        spill_ns = INT64_MAX;
+    uint64_t paid = (uint64_t)units_times((int64_t)spill_ns, share) >> FLOOR_SHIFT;
+    if (paid >= floor->unsettled) {
+        memset(floor, 0, sizeof *floor);
+        return;
+    }
+    floor->unsettled = (floor->unsettled - paid) & FLOOR_UNSETTLED_MAX;
+    floor->full_at_ns = now_ns;
+}
+
+/* The floor of the evicted key's home becomes at least as low as `bucket`, which is refilled up to now_ns. */
+static void deepen_floor(struct table *table, const struct entry *entry, const struct bucket *bucket, uint64_t now_ns)
+{
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    struct floor *floor = &table->floors[home_of(table, entry->id)];
+    age_floor(table, floor, now_ns);
+    uint64_t full_at_ns =
+        add_saturated(bucket->last_refill_ns, limit_refill_ns(limit, limit->capacity_units - bucket->settled));
+    uint64_t unsettled_ns = limit_refill_ns(limit, bucket->unsettled);
+    uint64_t unsettled = (unsettled_ns >> FLOOR_SHIFT) + (unsettled_ns % (1u << FLOOR_SHIFT) != 0);
+    if (unsettled > FLOOR_UNSETTLED_MAX)
+        unsettled = FLOOR_UNSETTLED_MAX;
+    bool fresh = floor->full_at_ns == 0;
+    floor->limit = fresh || floor->limit == entry->limit ? entry->limit : FLOOR_MIXED;
+    if (full_at_ns > floor->full_at_ns)
+        floor->full_at_ns = full_at_ns > 0 ? full_at_ns : 1;
+    if (unsettled > floor->unsettled)
+        floor->unsettled = unsettled & FLOOR_UNSETTLED_MAX;
+    table->has_floors = true;
+}
+
+/* ---- making room ---- */
+
+/* How long until the key may be forgotten if nobody spends or settles. */
+static uint64_t owed_ns(const struct table *table, const struct entry *entry, const struct bucket *bucket)
+{
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    uint64_t share = table->budgets[entry->limit].share;
+    uint64_t refill_ns = limit_refill_ns(limit, limit->capacity_units - bucket->settled);
+    if (bucket->unsettled == 0)
+        return refill_ns;
+    uint64_t parts = share == 0 ? UINT64_MAX : SHARE_ONE / share, pay_ns;
+    if (__builtin_mul_overflow(limit_refill_ns(limit, bucket->unsettled), parts, &pay_ns))
+        return UINT64_MAX;
+    return add_saturated(refill_ns, pay_ns);
+}
+
+/* Empties one slot of a full window: a full bucket's, else the one that owes for the shortest time. */
+static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
+{
+    uint64_t victim = first, least_ns = 0;
+    struct bucket bucket, victim_bucket = {0};
+    for (uint64_t slot = first; slot < first + WINDOW * GROUP; slot++) {
+        if (forget_if_full(table, slot, now_ns, &bucket)) {
+            table->evicted_harmless_keys++;
+            return slot;
+        }
+        uint64_t owes_ns = owed_ns(table, &table->entries[slot], &bucket);
+        if (slot == first || owes_ns < least_ns) {
+            least_ns = owes_ns;
+            victim = slot;
+            victim_bucket = bucket;
+        }
+    }
+    deepen_floor(table, &table->entries[victim], &victim_bucket, now_ns);
+    empty_slot(table, victim);
+    table->evicted_harmful_keys++;
+    return victim;
+}
+
+/* The first empty slot of the groups [group, end), or NO_SLOT. */
+static uint64_t empty_in(const struct table *table, uint64_t group, uint64_t end)
+{
+    for (; group < end; group++) {
+        uint32_t empty = group_match(table->tags + group * GROUP, 0);
+        if (empty != 0)
+            return group * GROUP + (uint64_t)__builtin_ctz(empty);
+    }
+    return NO_SLOT;
+}
+
+/* Moves a key that may live as far as `hole` into it, from as near to the front as can be: its old slot. */
+static uint64_t move_hole(struct table *table, uint64_t hole)
+{
+    uint64_t group = hole / GROUP;
+    for (uint64_t slot = (group - WINDOW + 1) * GROUP; slot < group * GROUP; slot++) {
+        if (home_of(table, table->entries[slot].id) + WINDOW <= group)
+            continue;
+        table->entries[hole] = table->entries[slot];
+        table->tags[hole] = table->tags[slot];
+        table->tags[slot] = 0;
+        return slot;
+    }
+    return NO_SLOT;
+}
+
+/*
+ * Keys that come first take the nearest slots, so that whole windows fill up long before the table does. The
+ * next empty slot behind the window is then brought into it by moving keys whose windows reach further.
+ */
+static uint64_t free_slot(struct table *table, uint64_t home, uint64_t now_ns)
+{
+    uint64_t end = home + WINDOW, reach = end + REACH < table->groups ? end + REACH : table->groups;
+    uint64_t slot = empty_in(table, home, end);
+    if (slot != NO_SLOT)
+        return slot;
+    slot = empty_in(table, end, reach);
+    while (slot != NO_SLOT && slot >= end * GROUP)
+        slot = move_hole(table, slot);
+    return slot != NO_SLOT ? slot : make_room(table, home * GROUP, now_ns);
+}
+
+static struct entry *insert(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns)
+{
+    uint64_t slot = free_slot(table, home_of(table, id), now_ns);
+    struct entry *entry = &table->entries[slot];
+    memset(entry, 0, sizeof *entry);
+    entry->id = id;
+    entry->limit = limit;
+    table_start(table, id, limit, now_ns, &entry->bucket);
+    table->tags[slot] = tag_of(id);
+    table->used_keys++;
+    for (uint64_t other = 1; other < 4; other++) /* four entries are three cache lines */
+        expire(table, slot ^ other, now_ns);
+    return entry;
+}
+
+/* ---- the contract ---- */
+
+struct table *table_create(uint64_t keys, const struct limit_set *limits, const struct budget *budgets)
+{
+    assert(keys >= 1 && limits && budgets);
+    const uint64_t group_bytes = GROUP * sizeof(struct entry) + GROUP + sizeof(struct floor);
+    uint64_t slots = keys / 4 + (keys % 4 != 0); /* so that `keys` keys make a load of 0.8 */
+    if (__builtin_add_overflow(slots, keys, &slots) || slots > UINT64_MAX / 2 / group_bytes)
+        return NULL;
+    uint64_t homes = (slots + GROUP - 1) / GROUP, groups = homes + WINDOW - 1;
+    uint64_t bytes = sizeof(struct table) + LINE_BYTES + groups * group_bytes;
+    struct table *table = calloc(1, bytes);
+    if (!table)
+        return NULL;
+    table->limits = limits;
+    table->budgets = budgets;
+    table->homes = homes;
+    table->groups = groups;
+    table->bytes = bytes;
+    char *memory = (char *)(table + 1);
+    memory += (0 - (uintptr_t)memory) % LINE_BYTES;
+    table->entries = (struct entry *)(void *)memory;
+    table->tags = (uint8_t *)(table->entries + groups * GROUP);
+    table->floors = (struct floor *)(void *)(table->tags + groups * GROUP);
+    return table;
+}
+
+void table_destroy(struct table **table)
+{
+    free(*table);
+    *table = NULL;
+}
+
+/* Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at. */
+void table_prefetch(const struct table *table, struct key_id id)
+{
+    uint64_t slot = home_of(table, id) * GROUP;
+    uint32_t mask = group_match(table->tags + slot, tag_of(id)) | 1u << (GROUP - 1);
+    const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
+    __builtin_prefetch(entry, 1);
+    __builtin_prefetch((const char *)(entry + 1) - 1, 1);
+}
+
+struct entry *table_find(struct table *table, struct key_id id)
+{
+    return lookup(table, id);
+}
+
+struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns)
+{
+    assert(limit < table->limits->count);
+    struct entry *entry = lookup(table, id);
+    if (!entry)
+        return insert(table, id, limit, now_ns);
+    if (++table->hits % EXPIRE_EVERY == 0)
+        expire(table, (uint64_t)(entry - table->entries) ^ 1, now_ns);
+    return entry;
+}
+
+void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns, struct bucket *bucket)
+{
+    uint64_t forgotten_ns = table->forgotten_ns[limit];
+    bucket_fill(bucket, &table->limits->limit[limit], now_ns > forgotten_ns ? now_ns : forgotten_ns);
+    if (table->has_floors)
+        apply_floor(table, &table->floors[home_of(table, id)], limit, bucket);
+}
+
+void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,
+                 void (*visit)(void *context, const struct entry *entry), void *context)
+{
+    assert(prefix_bits <= 32);
+    struct key_id first = {0, 0}, last = {UINT64_MAX, 0};
+    if (prefix_bits > 0) {
+        first.high = prefix << (64 - prefix_bits);
+        last.high = first.high | UINT64_MAX >> prefix_bits;
+    }
+    uint64_t end = (home_of(table, last) + WINDOW) * GROUP;
+    for (uint64_t slot = home_of(table, first) * GROUP; slot < end; slot++) {
+        const struct entry *entry = &table->entries[slot];
+        if (table->tags[slot] != 0 && entry->id.high >= first.high && entry->id.high <= last.high)
+            visit(context, entry);
+    }
+}
+
+void table_clear(struct table *table)
+{
+    memset(table->tags, 0, table->groups * GROUP);
+    if (table->has_floors)
+        memset(table->floors, 0, table->groups * sizeof(struct floor));
+    memset(table->forgotten_ns, 0, sizeof table->forgotten_ns);
+    table->has_floors = false;
+    table->used_keys = 0;
+}
+
+void table_stats(const struct table *table, struct table_stats *stats)
+{
+    stats->capacity_keys = table->groups * GROUP;
+    stats->used_keys = table->used_keys;
+    stats->bytes = table->bytes;
+    stats->expired_keys = table->expired_keys;
+    stats->evicted_harmless_keys = table->evicted_harmless_keys;
+    stats->evicted_harmful_keys = table->evicted_harmful_keys;
+}
+
+void table_check(const struct table *table)
+{
+    uint64_t used = 0;
+    assert(table->groups == table->homes + WINDOW - 1);
+    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++) {
+        const struct entry *entry = &table->entries[slot];
+        if (table->tags[slot] == 0)
+            continue;
+        used++;
+        assert(table->tags[slot] == tag_of(entry->id));
+        uint64_t home = home_of(table, entry->id);
+        assert(home <= slot / GROUP && slot / GROUP < home + WINDOW);
+        assert(lookup(table, entry->id) == entry); /* and so nowhere else before */
+        assert(entry->limit < table->limits->count);
+        const struct limit *limit = &table->limits->limit[entry->limit];
+        assert(entry->bucket.settled <= limit->capacity_units && entry->bucket.unsettled >= 0);
+        assert(entry->bucket.last_refill_ns % limit->tick_ns == 0);
+    }
+    assert(used == table->used_keys);
+    for (uint64_t group = 0; group < table->groups; group++) {
+        const struct floor *floor = &table->floors[group];
+        assert(floor->full_at_ns == 0 || (table->has_floors && group < table->homes));
+        assert(floor->limit == FLOOR_MIXED || floor->limit < table->limits->count);
+    }
+}
