@@ -7,6 +7,8 @@
 enum {
     RESEND_BACKOFF_MAX = 5,       /* doublings */
     RELAY_FALLBACK = 4,           /* anybody passes a batch on after so many resend times */
+    SPARE_BATCH_BYTES = 64,       /* what a batch costs besides its keys, about */
+    SPARE_BYTES = 4096,           /* of batches that ride along in every message in case a copy was lost */
 };
 
 /* ---- saying ---- */
@@ -134,24 +136,35 @@ static bool due_for(const struct node *node, uint32_t slot, const struct batch *
     return since_ns >= RELAY_FALLBACK * wait_ns;
 }
 
-static bool batch_is_due(const struct node *node, uint32_t slot, const struct batch *batch)
+enum dueness { NOT_LACKED, LACKED, DUE };
+
+static enum dueness dueness_of(const struct node *node, uint32_t slot, const struct batch *batch)
 {
-    if (slot == node->my_slot && batch->sends_count == 0)
-        return true;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    enum dueness dueness = slot == node->my_slot && batch->sends_count == 0 ? DUE : NOT_LACKED;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX && dueness != DUE; i++) {
         const struct member *member = &node->member[i];
-        if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member)
+        if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member ||
+            member->known[slot] >= batch->last)
             continue;
-        if (member->known[slot] < batch->last && due_for(node, slot, batch, member))
-            return true;
+        dueness = due_for(node, slot, batch, member) ? DUE : LACKED;
     }
-    return false;
+    return dueness;
 }
 
-/* Batches to say now, oldest first per origin; own ones first. */
+static size_t spare_cost_bytes(const struct batch *batch)
+{
+    return SPARE_BATCH_BYTES + (size_t)batch->spend_count * sizeof(struct key_id);
+}
+
+/*
+ * Batches to say now, oldest first per origin; own ones first. A message costs the same whether it is empty or
+ * has a few KiB, so what somebody may still lack rides along while it is small: a lost message then costs no
+ * round trip. Large batches are said again only when they are overdue.
+ */
 static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
 {
     uint32_t count = 0;
+    size_t spare_bytes = SPARE_BYTES;
     for (uint32_t i = 0; i < ORIGINS_MAX; i++) {
         uint32_t slot = (node->my_slot + i) % ORIGINS_MAX;
         struct origin *origin = &node->origin[slot];
@@ -159,8 +172,12 @@ static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
             continue;
         for (struct list *at = origin->log.next; at != &origin->log && count < room; at = at->next) {
             struct batch *batch = LIST_OWNER(at, struct batch, link);
-            if (batch_is_due(node, slot, batch))
-                due[count++] = (struct due){slot, batch};
+            enum dueness dueness = dueness_of(node, slot, batch);
+            size_t bytes = spare_cost_bytes(batch);
+            if (dueness == DUE || (dueness == LACKED && bytes <= spare_bytes))
+                due[count++] = (struct due){slot, batch, dueness == LACKED};
+            if (dueness == LACKED)
+                spare_bytes -= bytes < spare_bytes ? bytes : spare_bytes;
         }
     }
     return count;
@@ -185,6 +202,8 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
             origin = o;
     }
     message_put_batch(writer, origin, node->now_ns - due->batch->at_ns, due->batch, depends, count, &node->limits);
+    if (due->spare)
+        return;
     if (due->batch->sends_count++ > 0 || due->slot != node->my_slot)
         node->stats.batches_resent++;
     due->batch->sent_ns = node->now_ns;

@@ -72,6 +72,7 @@ struct page {
 struct due {
     uint32_t slot;
     struct batch *batch;
+    bool spare; /* said already, and not overdue */
 };
 
 /* Taking a snapshot: pages still to ask for, a stack of (prefix, bits), and those merged already. */
