@@ -1,0 +1,19 @@
+# One daemon and the operator's command. Mount a config at /etc/headgate/headgate.yaml.
+#
+# Needs nothing at run time but its config and two ports: no root, no capability, no writable file.
+FROM debian:bookworm-slim AS build
+WORKDIR /src
+COPY .ci .ci
+RUN .ci/deps build
+COPY . .
+RUN make -s -j2 all
+
+FROM debian:bookworm-slim
+COPY .ci /tmp/ci/.ci
+RUN /tmp/ci/.ci/deps runtime && rm -rf /tmp/ci /var/lib/apt/lists/*
+COPY --from=build /src/build/release/headgated /src/build/release/headgate /usr/local/bin/
+USER 10001:10001
+EXPOSE 7070 7071 7072
+HEALTHCHECK --interval=5s --timeout=2s --start-period=5s --retries=3 CMD ["headgate", "info", "--at", "127.0.0.1:7070"]
+ENTRYPOINT ["headgated"]
+CMD ["--config", "/etc/headgate/headgate.yaml"]

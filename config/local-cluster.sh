@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# Three regions on this machine: `config/local-cluster.sh up` (or `make up`) starts what does not run yet of
+# config/{us-east,eu-west,ap-south}.yaml, waits until all see each other and shows that one limit holds;
+# `down` stops exactly what `up` started. Pid files and logs are in ./run.
+set -u
+cd "$(dirname "$0")/.."
+
+regions=(us-east eu-west ap-south)
+build=${HEADGATE_BUILD:-build/release}
+seconds_to_meet=15
+seconds_to_leave=15
+
+fail() {
+    echo "headgate: $*" >&2
+    exit 69
+}
+
+# The addresses that a config listens on, e.g. 127.0.0.1:7070; $2 picks one: clients, gossip, snapshots.
+listens() {
+    awk -v which="${2:-.}" '/^[^ #]/ { on = $1 == "listen:" } on && $1 ~ which && /^ .*:[0-9]+ *(#.*)?$/ { print $2 }' \
+        "config/$1.yaml" | tr -d "\"'"
+}
+
+# When a process started, in ticks after boot: with it, a pid names one process for good.
+started() {
+    sed -n 's/.*) //p' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
+}
+
+# The pid of a region's daemon, if it is alive and the very process that was started here.
+pid_of() {
+    local pid ticks
+    read -r pid ticks 2>/dev/null <"run/$1.pid" || return 1
+    [ -n "$ticks" ] && [ "$(started "$pid")" = "$ticks" ] && echo "$pid"
+}
+
+# Who listens on a port, as far as /proc tells: "redis-server, pid 12", or nothing.
+owner_of_port() {
+    local inode fd pid
+    inode=$(awk -v port="$(printf ':%04X' "$1")" '$4 == "0A" && substr($2, length($2) - 4) == port { print $10; exit }' \
+        /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+    [ -n "$inode" ] || return 1
+    fd=$(find /proc/[0-9]*/fd -lname "socket:\[$inode\]" -print -quit 2>/dev/null)
+    pid=${fd#/proc/}
+    pid=${pid%%/*}
+    [ -z "$pid" ] || echo "$(cat "/proc/$pid/comm"), pid $pid"
+}
+
+check_ports() {
+    local region address port owner
+    for region in "$@"; do
+        for address in $(listens "$region"); do
+            port=${address##*:}
+            if owner=$(owner_of_port "$port"); then
+                fail "port $port, which $region needs, is in use${owner:+ by $owner}: stop that," \
+                    "or choose another port in config/$region.yaml. Nothing was started."
+            fi
+        done
+    done
+}
+
+start() {
+    local pid
+    : >"run/$1.log"
+    setsid "$build/headgated" --config "config/$1.yaml" >>"run/$1.log" 2>&1 </dev/null 9>&- &
+    pid=$!
+    echo "$pid $(started "$pid")" >"run/$1.pid"
+}
+
+# Stops the named regions; those that do not leave in time are killed.
+stop() {
+    local region pid deadline=$((SECONDS + seconds_to_leave))
+    for region in "$@"; do
+        pid=$(pid_of "$region") && kill -TERM "$pid"
+    done
+    for region in "$@"; do
+        while pid=$(pid_of "$region"); do
+            [ "$SECONDS" -lt "$deadline" ] || kill -KILL "$pid"
+            sleep 0.05
+        done
+        rm -f "run/$region.pid"
+    done
+}
+
+running() {
+    local region
+    for region in "${regions[@]}"; do
+        pid_of "$region" >/dev/null && echo "$region"
+    done
+}
+
+# True when this region's daemon hears all the others.
+sees_all() {
+    [ "$("$build/headgate" nodes --at "$(listens "$1" clients)" 2>/dev/null | grep -cw active)" -eq ${#regions[@]} ]
+}
+
+give_up() {
+    local region=$1
+    shift
+    echo "headgate: $region $*; the end of run/$region.log:" >&2
+    tail -n 5 "run/$region.log" | sed 's/^/    /' >&2
+    stop "${begun[@]}"
+    fail "what was started has been stopped again"
+}
+
+wait_for_all() {
+    local region deadline=$((SECONDS + seconds_to_meet))
+    for region in "${regions[@]}"; do
+        until sees_all "$region"; do
+            pid_of "$region" >/dev/null || give_up "$region" "ended by itself"
+            [ "$SECONDS" -lt "$deadline" ] || give_up "$region" "does not see the others after $seconds_to_meet s"
+            sleep 0.05
+        done
+    done
+}
+
+up() {
+    local region
+    begun=()
+    for region in "${regions[@]}"; do
+        pid_of "$region" >/dev/null || begun+=("$region")
+    done
+    if [ ${#begun[@]} -eq 0 ]; then
+        echo "Headgate is already up."
+    else
+        check_ports "${begun[@]}"
+        trap 'stop "${begun[@]}"; exit 130' INT TERM
+        for region in "${begun[@]}"; do
+            start "$region"
+        done
+        wait_for_all
+        trap - INT TERM
+    fi
+    for region in "${regions[@]}"; do
+        printf '  %-9s clients on %s, pid %s\n' "$region" "$(listens "$region" clients)" "$(pid_of "$region")"
+    done
+    config/demonstrate.sh "$build/headgate" "$(for region in "${regions[@]}"; do listens "$region" clients; done | paste -sd ,)" ||
+        fail "the demonstration failed; the daemons are still up"
+    echo
+    echo "Try it:  redis-cli -p $(listens us-east clients | sed 's/.*://') CAN_ACCESS alice"
+    echo "         $build/headgate explain alice"
+    echo "Logs are in run/. \`make down\` stops all three."
+}
+
+down() {
+    local region up
+    up=$(running)
+    if [ -z "$up" ]; then
+        echo "Headgate is not up: nothing to stop."
+    else
+        # shellcheck disable=SC2086
+        stop $up
+        echo "Stopped" $up.
+    fi
+    for region in "${regions[@]}"; do
+        rm -f "run/$region.pid"
+    done
+}
+
+mkdir -p run || exit 73
+exec 9>run/lock
+flock -w 60 9 || fail "another make up or make down holds run/lock"
+case "${1:-}" in
+    up) up ;;
+    down) down ;;
+    *) echo "usage: $0 up|down" >&2; exit 64 ;;
+esac
