@@ -123,6 +123,7 @@ void headgate_client_close(struct headgate_client *client)
     hang_up(client);
     client->input_start = client->input_end = client->taken = 0;
     client->pending = 0;
+    client->lost = false;
     reply_parser_reset(&client->parser);
 }
 
@@ -195,11 +196,20 @@ static enum headgate_client_status finish_connecting(struct headgate_client *cli
 
 /* ---- bytes ---- */
 
+static enum headgate_client_status not_connected(struct headgate_client *client)
+{
+    if (!client->lost)
+        return client_fail(client, HEADGATE_CLIENT_CLOSED, "not connected to %s", client->address);
+    return client_fail(client, HEADGATE_CLIENT_CLOSED, "the daemon at %s closed the connection%s%s", client->address,
+                       client->lost_error ? ": " : "", client->lost_error ? strerror(client->lost_error) : "");
+}
+
 static enum headgate_client_status lost(struct headgate_client *client, int error)
 {
     hang_up(client);
-    return client_fail(client, HEADGATE_CLIENT_CLOSED, "the daemon at %s closed the connection%s%s", client->address,
-                       error ? ": " : "", error ? strerror(error) : "");
+    client->lost = true;
+    client->lost_error = error;
+    return not_connected(client);
 }
 
 static enum headgate_client_status send_output(struct headgate_client *client)
@@ -272,7 +282,7 @@ enum headgate_client_status headgate_client_step(struct headgate_client *client,
 {
     give_back_reply(client);
     if (client->fd < 0)
-        return client_fail(client, HEADGATE_CLIENT_CLOSED, "not connected to %s", client->address);
+        return not_connected(client);
     if (client->connecting) {
         enum headgate_client_status status = finish_connecting(client);
         if (status != HEADGATE_CLIENT_OK)
@@ -293,7 +303,7 @@ enum headgate_client_status headgate_client_queue(struct headgate_client *client
     if (count == 0 || !words)
         return client_fail(client, HEADGATE_CLIENT_USAGE, "a command has at least one word");
     if (client->fd < 0)
-        return client_fail(client, HEADGATE_CLIENT_CLOSED, "not connected to %s", client->address);
+        return not_connected(client);
     size_t needed = HEADER_BYTES;
     for (size_t i = 0; i < count; i++) {
         size_t size = sizes ? sizes[i] : strlen(words[i]);
@@ -353,11 +363,8 @@ enum headgate_client_status headgate_client_poll(struct headgate_client *client,
     enum reply_progress progress = REPLY_INCOMPLETE;
     if (input.size > 0)
         progress = client->pending > 0 ? reply_parse(&client->parser, input) : REPLY_INVALID;
-    if (progress == REPLY_INCOMPLETE) {
-        if (client->fd >= 0)
-            return HEADGATE_CLIENT_AGAIN;
-        return client_fail(client, HEADGATE_CLIENT_CLOSED, "the connection to %s is closed", client->address);
-    }
+    if (progress == REPLY_INCOMPLETE)
+        return client->fd >= 0 ? HEADGATE_CLIENT_AGAIN : not_connected(client);
     if (progress != REPLY_COMPLETE) {
         headgate_client_close(client);
         return client_fail(client, HEADGATE_CLIENT_PROTOCOL, "what %s answers is %s", client->address,

@@ -18,6 +18,8 @@ struct headgate_client {
     uint32_t timeout_ms;
     int fd; /* -1: not connected */
     bool connecting;
+    bool lost; /* there was a connection, and the other end closed it, or this error did (0: none) */
+    int lost_error;
     struct addrinfo *addresses, *next_address; /* while connecting */
     char *output, *input;
     size_t output_room, output_start, output_end;

@@ -25,9 +25,12 @@ static enum headgate_client_status wait_and_step(struct headgate_client *client,
         int count = poll(&ready, 1, left_ms > 1000000 ? 1000000 : (int)left_ms);
         if (count > 0)
             break;
-        if (count < 0 && errno != EINTR)
+        if (count < 0 && errno != EINTR) {
+            int error = errno;
+            headgate_client_close(client);
             return client_fail(client, HEADGATE_CLIENT_CLOSED, "cannot wait for %s: %s", client->address,
-                               strerror(errno));
+                               strerror(error));
+        }
         if (count == 0 && left_ms == 0) {
             headgate_client_close(client);
             return client_fail(client, HEADGATE_CLIENT_TIMEOUT, "the daemon at %s did not answer within %" PRIu32 " ms",
@@ -64,12 +67,14 @@ enum headgate_client_status headgate_client_command(struct headgate_client *clie
     enum headgate_client_status status = headgate_client_queue(client, count, words, sizes);
     if (status != HEADGATE_CLIENT_OK)
         return status;
-    /* A reply that came with the end of the connection is still a reply: step's errors do not hide it. */
-    enum headgate_client_status stepped = headgate_client_step(client, HEADGATE_CLIENT_WRITE);
-    while ((status = headgate_client_poll(client, reply)) == HEADGATE_CLIENT_AGAIN)
-        stepped = wait_and_step(client, deadline_ns);
-    bool answered = status == HEADGATE_CLIENT_OK || status == HEADGATE_CLIENT_REFUSED;
-    return !answered && stepped != HEADGATE_CLIENT_OK && stepped != HEADGATE_CLIENT_AGAIN ? stepped : status;
+    /* What a step has to tell is asked of poll: a reply that came with the end of the connection is still a reply. */
+    (void)headgate_client_step(client, HEADGATE_CLIENT_WRITE);
+    while ((status = headgate_client_poll(client, reply)) == HEADGATE_CLIENT_AGAIN) {
+        status = wait_and_step(client, deadline_ns);
+        if (headgate_client_fd(client) < 0 && client->pending == 0)
+            break; /* closed here, with its own sentence */
+    }
+    return status;
 }
 
 const struct headgate_reply *headgate_reply_at(const struct headgate_reply *array, uint32_t index)
