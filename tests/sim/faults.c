@@ -1,0 +1,245 @@
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Every fault is over when the phase with faults is over. */
+static uint64_t draw_duration_ns(struct sim *sim)
+{
+    uint64_t ns = draw_between(&sim->fault_random, sim->plan.fault_min_ns, sim->plan.fault_max_ns);
+    uint64_t left_ns = sim->plan.safety_ns - sim->now_ns;
+    return ns < left_ns ? ns : left_ns;
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static void post_next(struct sim *sim)
+{
+    uint64_t at_ns = sim->now_ns + 1 + random_below(&sim->fault_random, 2 * sim->plan.fault_gap_ns);
+    if (at_ns < sim->plan.safety_ns)
+        (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_FAULT, .at_ns = at_ns});
+}
+
+void faults_begin(struct sim *sim)
+{
+    if (sim->plan.faults != 0)
+        post_next(sim);
+}
+
+static void cut(struct sim *sim, unsigned from, unsigned to, uint64_t until_ns)
+{
+    struct link *link = &sim->link[from][to];
+    link->cut_from_ns = sim->now_ns;
+    if (until_ns > link->cut_until_ns)
+        link->cut_until_ns = until_ns;
+}
+
+static void cut_link(struct sim *sim, unsigned i, bool both_ways)
+{
+    unsigned j = (i + 1 + (unsigned)random_below(&sim->fault_random, sim->plan.nodes - 1)) % sim->plan.nodes;
+    uint64_t ns = draw_duration_ns(sim);
+    cut(sim, i, j, sim->now_ns + ns);
+    if (both_ways)
+        cut(sim, j, i, sim->now_ns + ns);
+    story_tell(sim, "network", "cuts %s %s %s for %.3f s", sim->node[i].name, both_ways ? "from" : "to",
+               sim->node[j].name, seconds(ns));
+}
+
+static void partition(struct sim *sim)
+{
+    unsigned all = (1u << sim->plan.nodes) - 1;
+    unsigned group = 1 + (unsigned)random_below(&sim->fault_random, all - 1);
+    uint64_t ns = draw_duration_ns(sim);
+    bool one_way = draw_one_in(&sim->fault_random, 5);
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        for (unsigned j = 0; j < sim->plan.nodes; j++) {
+            bool i_inside = group >> i & 1, j_inside = group >> j & 1;
+            if (i_inside != j_inside && (i_inside || !one_way))
+                cut(sim, i, j, sim->now_ns + ns);
+        }
+    char text[128] = "";
+    int used = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        if (group >> i & 1)
+            used += snprintf(text + used, sizeof text - (size_t)used, " %s", sim->node[i].name);
+    story_tell(sim, "network", "cuts the group%s off%s for %.3f s", text, one_way ? ", outwards only," : "", seconds(ns));
+}
+
+static void slow_link(struct sim *sim, unsigned i)
+{
+    unsigned j = (i + 1 + (unsigned)random_below(&sim->fault_random, sim->plan.nodes - 1)) % sim->plan.nodes;
+    uint64_t ns = draw_duration_ns(sim);
+    sim->link[i][j].slow_until_ns = sim->now_ns + ns;
+    story_tell(sim, "network", "is slow from %s to %s for %.3f s", sim->node[i].name, sim->node[j].name, seconds(ns));
+}
+
+static void pause_node(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    uint64_t ns = draw_duration_ns(sim);
+    if (!world_is_up(sim, i))
+        return;
+    n->paused_until_ns = sim->now_ns + ns;
+    n->pause_drops = draw_one_in(&sim->fault_random, 2);
+    story_tell(sim, n->name, "is paused for %.3f s; what arrives meanwhile %s", seconds(ns),
+               n->pause_drops ? "is lost" : "waits");
+}
+
+static bool another_is_active(const struct sim *sim, unsigned i)
+{
+    for (unsigned j = 0; j < sim->plan.nodes; j++)
+        if (j != i && sim->node[j].life == LIFE_UP && !sim->node[j].was_joining)
+            return true;
+    return false;
+}
+
+static unsigned members_left(const struct sim *sim)
+{
+    unsigned count = 0;
+    for (unsigned j = 0; j < sim->plan.nodes; j++)
+        count += sim->node[j].life != LIFE_FORGOTTEN && !sim->node[j].stays_away;
+    return count;
+}
+
+static void post_start(struct sim *sim, unsigned i)
+{
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_START,
+                                                     .at_ns = sim->now_ns + draw_duration_ns(sim),
+                                                     .node = (uint8_t)i});
+}
+
+/* The last that knows what was spent does not crash: nothing could then be promised. */
+static void crash(struct sim *sim, unsigned i)
+{
+    if (!world_is_up(sim, i) || !another_is_active(sim, i))
+        return;
+    world_crash(sim, i);
+    post_start(sim, i);
+}
+
+static void leave(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    if (n->life != LIFE_UP || !another_is_active(sim, i) || sim->now_ns < n->paused_until_ns)
+        return;
+    n->stays_away = members_left(sim) > 2 && draw_one_in(&sim->fault_random, 3);
+    n->life = LIFE_LEAVING;
+    story_tell(sim, n->name, "is asked to leave%s", n->stays_away ? " for good" : "");
+    post_start(sim, i);
+    world_step(sim, i, EVENT_STOP, (struct bytes){0}, NULL);
+}
+
+static void post_forget(struct sim *sim, unsigned told, unsigned gone, uint64_t in_ns)
+{
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_FORGET,
+                                                     .at_ns = sim->now_ns + in_ns,
+                                                     .node = (uint8_t)told,
+                                                     .from = (uint8_t)gone});
+}
+
+static void forget(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    if (!world_is_up(sim, i) || !another_is_active(sim, i) || members_left(sim) <= 2)
+        return;
+    n->stays_away = true;
+    world_crash(sim, i);
+    post_forget(sim, (i + 1) % sim->plan.nodes, i, draw_duration_ns(sim));
+}
+
+/* Tells a peer that is up; the operator asks another if it is not, and again later if nobody is. */
+void faults_forget(struct sim *sim, const struct happening *happening)
+{
+    for (unsigned step = 0; step < sim->plan.nodes; step++) {
+        unsigned i = (happening->node + step) % sim->plan.nodes;
+        if (sim->node[i].life != LIFE_UP || sim->now_ns < sim->node[i].paused_until_ns)
+            continue;
+        const char *gone = sim->node[happening->from].name;
+        story_tell(sim, sim->node[i].name, "is told to forget %s", gone);
+        world_step(sim, i, EVENT_FORGET, (struct bytes){0}, gone);
+        return;
+    }
+    post_forget(sim, happening->node, happening->from, sim->plan.interval_ns);
+}
+
+static void jump(struct sim *sim, unsigned i)
+{
+    uint64_t ns = draw_scale(&sim->fault_random, sim->plan.interval_ns / 10, sim->plan.fault_max_ns);
+    clock_jump(&sim->node[i].clock, sim->now_ns, ns);
+    clock_jump(&sim->fast, sim->now_ns, ns);
+    story_tell(sim, sim->node[i].name, "has its clock jump %.3f s ahead", seconds(ns));
+    world_rearm(sim, i);
+}
+
+static void stall(struct sim *sim, unsigned i)
+{
+    uint64_t ns = draw_duration_ns(sim);
+    bool catches_up = draw_one_in(&sim->fault_random, 2);
+    clock_stall(&sim->node[i].clock, sim->now_ns);
+    clock_stall(&sim->slow, sim->now_ns);
+    story_tell(sim, sim->node[i].name, "has its clock stand still for %.3f s%s", seconds(ns),
+               catches_up ? ", then catch up" : "");
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_CLOCK_GOES,
+                                                     .at_ns = sim->now_ns + ns,
+                                                     .node = (uint8_t)i,
+                                                     .life = sim->node[i].lives,
+                                                     .value = catches_up ? ns : 0});
+    world_rearm(sim, i);
+}
+
+void faults_clock_goes(struct sim *sim, const struct happening *happening)
+{
+    struct sim_node *n = &sim->node[happening->node];
+    clock_go(&sim->slow, sim->now_ns);
+    if (happening->life != n->lives)
+        return;
+    clock_go(&n->clock, sim->now_ns);
+    if (happening->value > 0 && n->clock.stalls == 0) {
+        clock_jump(&n->clock, sim->now_ns, happening->value);
+        clock_jump(&sim->fast, sim->now_ns, happening->value);
+    }
+    world_rearm(sim, happening->node);
+}
+
+static void strike(struct sim *sim, enum fault_kind kind, unsigned i)
+{
+    switch (kind) {
+    case FAULT_CUT_ONE_WAY: cut_link(sim, i, false); break;
+    case FAULT_CUT_BOTH: cut_link(sim, i, true); break;
+    case FAULT_PARTITION: partition(sim); break;
+    case FAULT_SLOW_LINK: slow_link(sim, i); break;
+    case FAULT_PAUSE: pause_node(sim, i); break;
+    case FAULT_CRASH: crash(sim, i); break;
+    case FAULT_LEAVE: leave(sim, i); break;
+    case FAULT_FORGET: forget(sim, i); break;
+    case FAULT_JUMP: jump(sim, i); break;
+    case FAULT_STALL: stall(sim, i); break;
+    case FAULT_KINDS: break;
+    }
+}
+
+void faults_strike(struct sim *sim)
+{
+    unsigned kind;
+    do {
+        kind = (unsigned)random_below(&sim->fault_random, FAULT_KINDS);
+    } while (!(sim->plan.faults >> kind & 1));
+    strike(sim, (enum fault_kind)kind, (unsigned)random_below(&sim->fault_random, sim->plan.nodes));
+    post_next(sim);
+}
+
+void faults_heal(struct sim *sim)
+{
+    sim->plan.loss = sim->plan.duplicate = sim->plan.corrupt = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        for (unsigned j = 0; j < sim->plan.nodes; j++) {
+            sim->link[i][j].cut_until_ns = sim->link[i][j].slow_until_ns = 0;
+            sim->link[i][j].last_arrival_ns = 0;
+        }
+        if (sim->node[i].life == LIFE_DOWN)
+            world_start(sim, i);
+    }
+}

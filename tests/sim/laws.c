@@ -1,0 +1,349 @@
+/*
+ * What must hold in every run.
+ *
+ *   overshoot    the high truth of a key never falls below -E. Nothing is added to E for lost messages, cuts
+ *                or pauses. What a crash may cost is given back to the truth at the crash: the node's
+ *                unsettled spends, which somebody may never hear of. A node that goes on alone without a
+ *                snapshot has forgotten what others spent: then the truth starts full again.
+ *   reach        the same for what all nodes would admit if everyone asked now: a law that would break with
+ *                the next burst is broken.
+ *   shares       the sum of all shares is at most the whole, whatever the views.
+ *   limits       logs, tables and messages stay within their options.
+ *   agreement    when all faults are over and load pauses: nothing unsettled, logs empty, everyone active;
+ *                no view above the high truth (a spend was forgotten), none below the low one by more than
+ *                what its lateness explains (a spend that nobody made).
+ *   utilisation  under steady load at least 90% of the rate is admitted again.
+ */
+#include "tests/sim/sim.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MEASURED_KEYS_MAX = 2 };
+
+void sim_fail(struct sim *sim, const char *format, ...)
+{
+    if (sim->failure[0] != '\0')
+        return;
+    int used = snprintf(sim->failure, sizeof sim->failure, "at %.6f s, ", (double)sim->now_ns / 1e9);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(sim->failure + used, sizeof sim->failure - (size_t)used, format, arguments);
+    va_end(arguments);
+    story_tell(sim, "LAW BROKEN", "%s", sim->failure);
+}
+
+static const struct limit *limit_of(const struct sim *sim, unsigned key)
+{
+    return &sim->plan.limits.limit[sim->plan.key[key].limit];
+}
+
+static double tokens(const struct limit *limit, int64_t units)
+{
+    return (double)units / (double)limit->units_per_token;
+}
+
+/* Clocks are read in whole ticks, by the truth as by each node: a tick on either side explains nothing else. */
+static int64_t rounding_units(const struct limit *limit)
+{
+    return 3 * limit->units_per_tick;
+}
+
+static int64_t settle_time_ns(const struct sim *sim)
+{
+    return (int64_t)(sim->plan.interval_ns + 4 * sim->plan.latency_max_ns);
+}
+
+void laws_begin(struct sim *sim)
+{
+    unsigned count = 0;
+    for (unsigned k = 0; k < sim->plan.keys && sim->plan.table_keys > 2 * SIM_KEYS_MAX; k++) {
+        const struct limit *limit = limit_of(sim, k);
+        double refill_ns = (double)limit->capacity * (double)limit->period_ns / (double)limit->rate;
+        sim->measured[k] = count < MEASURED_KEYS_MAX && sim->arrivals == NULL && limit->capacity >= 40 * sim->plan.nodes &&
+                           refill_ns > 8 * (double)settle_time_ns(sim) && refill_ns < 60 * (double)sim->plan.interval_ns;
+        count += sim->measured[k];
+    }
+}
+
+void truth_now(struct sim *sim, unsigned key)
+{
+    truth_refill(&sim->truth[key], limit_of(sim, key), clock_read(&sim->fast, sim->now_ns),
+                 clock_read(&sim->slow, sim->now_ns));
+}
+
+void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
+{
+    const struct limit *limit = limit_of(sim, key);
+    if (sim->quiet_laws || sim->plan.corrupt > 0)
+        return;
+    if (sim->truth[key].high < -limit->overshoot_units - rounding_units(limit))
+        sim_fail(sim, "overshoot: %s admitted key %u to %.3f tokens below zero, declared %" PRIu64 " (C %" PRIu64 ")",
+                 sim->node[i].name, key, -tokens(limit, sim->truth[key].high), limit->overshoot, limit->capacity);
+}
+
+/* What all would admit of one key if everyone asked at this moment. */
+static void check_reach(struct sim *sim, unsigned key)
+{
+    const struct plan_key *plan_key = &sim->plan.key[key];
+    const struct limit *limit = limit_of(sim, key);
+    int64_t reach = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        if (!world_is_up(sim, i))
+            continue;
+        struct verdict verdict =
+            node_peek(sim->node[i].node, plan_key->id, plan_key->limit, 1, world_local_ns(sim, i));
+        if (verdict.remaining_tokens > limit->capacity)
+            sim_fail(sim, "reach: %s says that %" PRIu64 " tokens are left of %" PRIu64, sim->node[i].name,
+                     verdict.remaining_tokens, limit->capacity);
+        else if (verdict.allowed || verdict.reason == VERDICT_ALLOWED)
+            reach += (int64_t)verdict.remaining_tokens * limit->units_per_token;
+    }
+    truth_now(sim, key);
+    int64_t below = sim->truth[key].high - reach;
+    if (below < -limit->overshoot_units - rounding_units(limit))
+        sim_fail(sim,
+                 "reach: together the nodes would admit %.0f of key %u now, to %.3f tokens below zero, declared %" PRIu64
+                 " (C %" PRIu64 ")",
+                 tokens(limit, reach), key, -tokens(limit, below), limit->overshoot, limit->capacity);
+}
+
+static void check_shares(struct sim *sim)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        struct node_status status;
+        if (!world_is_up(sim, i))
+            continue;
+        node_status(sim->node[i].node, &status);
+        sum += status.share;
+    }
+    if (sum > SHARE_ONE)
+        sim_fail(sim, "shares: they add up to %.6f", (double)sum / (double)SHARE_ONE);
+}
+
+static void check_limits(struct sim *sim, unsigned i)
+{
+    struct node_stats stats;
+    struct table_stats table;
+    const struct sim_node *n = &sim->node[i];
+    node_stats(n->node, &stats);
+    node_table_stats(n->node, &table);
+    if (stats.log_keys > sim->plan.log_keys_max)
+        sim_fail(sim, "log: %s keeps %" PRIu64 " spends, the limit is %" PRIu64, n->name, stats.log_keys,
+                 sim->plan.log_keys_max);
+    if (stats.admitted_tokens < stats.settled_tokens && sim->plan.corrupt == 0)
+        sim_fail(sim, "settled: %s settled %" PRIu64 " tokens of %" PRIu64 " admitted", n->name, stats.settled_tokens,
+                 stats.admitted_tokens);
+    if (stats.batches_compacted > 0 || table.evicted_harmful_keys > 0)
+        sim->forgotten_by_limit = true;
+    if (stats.messages_invalid > 0 && sim->plan.corrupt == 0 && sim->phase == PHASE_SAFETY && !sim->quiet_laws)
+        sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
+    if (table.used_keys > table.capacity_keys)
+        sim_fail(sim, "table: %s uses %" PRIu64 " of %" PRIu64 " keys", n->name, table.used_keys, table.capacity_keys);
+}
+
+/* A node that begins to admit without having asked anyone what was spent. */
+static void watch_joining(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    struct node_status status;
+    struct node_stats stats;
+    if (!n->was_joining)
+        return;
+    node_status(n->node, &status);
+    if (status.state != PEER_ACTIVE)
+        return;
+    n->was_joining = false;
+    node_stats(n->node, &stats);
+    story_tell(sim, n->name, "is active, share %.4f%s", (double)status.share / (double)SHARE_ONE,
+               stats.snapshots_taken > 0 ? "" : ", without a snapshot");
+    if (n->cold || stats.snapshots_taken > 0)
+        return;
+    sim->knowledge_lost = true;
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        truth_now(sim, k);
+        truth_refund(&sim->truth[k], limit_of(sim, k), limit_of(sim, k)->capacity_units - sim->truth[k].high);
+    }
+}
+
+void laws_after_step(struct sim *sim, unsigned i)
+{
+    watch_joining(sim, i);
+    check_shares(sim);
+    if (sim->steps % 16 == 0)
+        check_limits(sim, i);
+    if (!sim->quiet_laws && sim->plan.corrupt == 0)
+        check_reach(sim, (unsigned)(sim->steps % sim->plan.keys));
+}
+
+/* Commutative, associative, idempotent, and never more than either side may spend. */
+static void check_merge(struct sim *sim, unsigned key)
+{
+    const struct limit *limit = limit_of(sim, key);
+    struct budget budget;
+    struct bucket seen[3];
+    unsigned count = 0;
+    budget_init(&budget, limit, SHARE_ONE / 3, false);
+    for (unsigned i = 0; i < sim->plan.nodes && count < 3; i++) {
+        if (!world_is_up(sim, i))
+            continue;
+        uint64_t now_ns = world_local_ns(sim, i);
+        seen[count] = node_bucket(sim->node[i].node, sim->plan.key[key].id, sim->plan.key[key].limit, now_ns);
+        seen[count].last_refill_ns = 1000000 * limit->tick_ns - i * 1000 * limit->tick_ns; /* as if on one clock */
+        count++;
+    }
+    if (count < 3)
+        return;
+    struct bucket ab = seen[0], ba = seen[1], bc = seen[1], twice;
+    bucket_merge(&ab, &seen[1], limit, &budget);
+    bucket_merge(&ba, &seen[0], limit, &budget);
+    bucket_merge(&bc, &seen[2], limit, &budget);
+    twice = ab;
+    bucket_merge(&twice, &seen[1], limit, &budget);
+    struct bucket left = ab, right = seen[0];
+    bucket_merge(&left, &seen[2], limit, &budget);
+    bucket_merge(&right, &bc, limit, &budget);
+    if (ab.settled != ba.settled || ab.unsettled != ba.unsettled || ab.last_refill_ns != ba.last_refill_ns)
+        sim_fail(sim, "merge: is not commutative for key %u", key);
+    if (twice.settled != ab.settled || twice.unsettled != ab.unsettled)
+        sim_fail(sim, "merge: is not idempotent for key %u", key);
+    if (left.settled != right.settled || left.last_refill_ns != right.last_refill_ns)
+        sim_fail(sim, "merge: is not associative for key %u", key);
+}
+
+void laws_sample(struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        if (!world_is_up(sim, i))
+            continue;
+        node_check(sim->node[i].node);
+        check_limits(sim, i);
+    }
+    if (sim->quiet_laws || sim->plan.corrupt > 0)
+        return;
+    for (unsigned k = 0; k < sim->plan.keys; k++)
+        check_reach(sim, k);
+    check_merge(sim, (unsigned)random_below(&sim->load_random, sim->plan.keys));
+}
+
+uint64_t laws_agree_ns(const struct sim *sim)
+{
+    return 3 * sim->plan.interval_ns + 2 * sim->plan.latency_max_ns + sim->plan.join_timeout_ns +
+           2 * sim->plan.silent_after_ns;
+}
+
+static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room)
+{
+    const struct sim_node *n = &sim->node[i];
+    struct node_status status;
+    struct node_stats stats;
+    node_status(n->node, &status);
+    node_stats(n->node, &stats);
+    if (status.state != PEER_ACTIVE) {
+        (void)snprintf(text, room, "%s is %s", n->name, peer_state_name(status.state));
+        return false;
+    }
+    if (stats.log_batches != 0 || stats.log_keys != 0 || stats.batches_waiting != 0) {
+        (void)snprintf(text, room,
+                       "%s keeps %" PRIu64 " batches with %" PRIu64 " spends in its log, %" PRIu64 " wait", n->name,
+                       stats.log_batches, stats.log_keys, stats.batches_waiting);
+        return false;
+    }
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        struct bucket bucket =
+            node_bucket(n->node, sim->plan.key[k].id, sim->plan.key[k].limit, world_local_ns(sim, i));
+        if (bucket.unsettled != 0) {
+            (void)snprintf(text, room, "%s has %.3f tokens of key %u unsettled", n->name,
+                           tokens(limit_of(sim, k), bucket.unsettled), k);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool peers_are_active(struct sim *sim, unsigned i, char *text, size_t room)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    for (unsigned j = 0; j < sim->plan.nodes; j++) {
+        enum peer_state state = PEER_LEFT;
+        for (size_t r = 0; r < count; r++)
+            if (strcmp(reports[r].name, sim->node[j].name) == 0)
+                state = reports[r].state;
+        enum peer_state expected = sim->node[j].life == LIFE_FORGOTTEN ? PEER_LEFT : PEER_ACTIVE;
+        if (state != expected) {
+            (void)snprintf(text, room, "%s sees %s as %s, not %s", sim->node[i].name, sim->node[j].name,
+                           peer_state_name(state), peer_state_name(expected));
+            return false;
+        }
+    }
+    return true;
+}
+
+bool laws_are_settled(struct sim *sim, char *text, size_t room)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        if (sim->node[i].life == LIFE_FORGOTTEN)
+            continue;
+        if (!world_is_up(sim, i)) {
+            (void)snprintf(text, room, "%s is not up", sim->node[i].name);
+            return false;
+        }
+        if (!node_is_settled(sim, i, text, room) || !peers_are_active(sim, i, text, room))
+            return false;
+    }
+    return true;
+}
+
+static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t lateness_ns)
+{
+    const struct limit *limit = limit_of(sim, key);
+    const struct truth *truth = &sim->truth[key];
+    struct bucket bucket =
+        node_bucket(sim->node[i].node, sim->plan.key[key].id, sim->plan.key[key].limit, world_local_ns(sim, i));
+    if (bucket.settled > truth->high + rounding_units(limit))
+        sim_fail(sim, "forgotten: %s sees %.3f tokens of key %u, the truth is %.3f", sim->node[i].name,
+                 tokens(limit, bucket.settled), key, tokens(limit, truth->high));
+    if (sim->forgotten_by_limit)
+        return;
+    /* A bucket that was full when it heard of a spend lost the refill of the time between. */
+    double late_units = (double)lateness_ns / (double)limit->tick_ns * (double)limit->units_per_tick * 1.001;
+    if ((double)bucket.settled < (double)truth->low - (double)rounding_units(limit) - late_units)
+        sim_fail(sim, "phantom: %s sees %.3f tokens of key %u, the truth is %.3f and lateness explains %.3f",
+                 sim->node[i].name, tokens(limit, bucket.settled), key, tokens(limit, truth->low),
+                 late_units / (double)limit->units_per_token);
+}
+
+void laws_agree(struct sim *sim, uint64_t lateness_ns)
+{
+    char text[256];
+    if (!laws_are_settled(sim, text, sizeof text)) {
+        sim_fail(sim, "agreement: %.3f s after healing %s", (double)(sim->now_ns - sim->healed_ns) / 1e9, text);
+        return;
+    }
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        truth_now(sim, k);
+        bool late = sim->phase == PHASE_AGREE || !sim->rested[k];
+        for (unsigned i = 0; i < sim->plan.nodes; i++)
+            if (sim->node[i].life == LIFE_UP)
+                check_view(sim, i, k, late ? sim->now_ns : lateness_ns);
+    }
+}
+
+void laws_utilisation(struct sim *sim)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const struct limit *limit = limit_of(sim, k);
+        if (!sim->measured[k])
+            continue;
+        double ideal = (double)(sim->now_ns - sim->measured_from_ns) * (double)limit->rate / (double)limit->period_ns;
+        double admitted = (double)(sim->truth[k].admitted_tokens - sim->measured_tokens[k]);
+        story_tell(sim, "load", "key %u: %.0f tokens admitted of %.0f, %.3f", k, admitted, ideal, admitted / ideal);
+        if (admitted < 0.9 * ideal)
+            sim_fail(sim, "utilisation: %.0f of %.0f tokens of key %u admitted under steady load, %.3f", admitted, ideal,
+                     k, admitted / ideal);
+    }
+}

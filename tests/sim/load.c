@@ -1,0 +1,215 @@
+#include "tests/sim/sim.h"
+
+static bool load_is_on(const struct sim *sim)
+{
+    return sim->phase == PHASE_SAFETY || sim->phase == PHASE_WARM_UP || sim->phase == PHASE_MEASURE;
+}
+
+/* The mean time between two clients at a node, or 0 for none. */
+static uint64_t gap_ns(const struct sim *sim, unsigned i)
+{
+    const struct plan *plan = &sim->plan;
+    unsigned busiest = (unsigned)(plan->seed % plan->nodes);
+    if (sim->phase != PHASE_SAFETY)
+        return plan->interval_ns / 8;
+    switch (plan->shape) {
+    case LOAD_EVEN: return plan->arrival_gap_ns;
+    case LOAD_SKEWED: return i == busiest ? plan->arrival_gap_ns : plan->arrival_gap_ns * plan->nodes * 2;
+    case LOAD_ONE_REGION: return plan->node[i].region == plan->node[busiest].region ? plan->arrival_gap_ns : 0;
+    case LOAD_SHAPES: break;
+    }
+    return 0;
+}
+
+static void post_arrival(struct sim *sim, unsigned i)
+{
+    uint64_t gap = gap_ns(sim, i);
+    uint64_t in_ns = gap > 0 && load_is_on(sim) ? 1 + random_below(&sim->load_random, 2 * gap) : sim->plan.interval_ns;
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_ARRIVAL,
+                                                     .at_ns = sim->now_ns + in_ns,
+                                                     .node = (uint8_t)i,
+                                                     .value = gap > 0 && load_is_on(sim)});
+}
+
+static void post_listed(struct sim *sim)
+{
+    if (sim->arrival_next == sim->arrival_count)
+        return;
+    const struct arrival *next = &sim->arrivals[sim->arrival_next++];
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_ARRIVAL, .at_ns = next->at_ns, .node = next->node});
+}
+
+static void post_burst(struct sim *sim)
+{
+    uint64_t in_ns = sim->plan.interval_ns * draw_between(&sim->load_random, 1, 40);
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_BURST, .at_ns = sim->now_ns + in_ns});
+}
+
+void load_begin(struct sim *sim)
+{
+    if (sim->arrivals != NULL) {
+        post_listed(sim);
+        return;
+    }
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        post_arrival(sim, i);
+    if (sim->plan.bursts)
+        post_burst(sim);
+}
+
+/* Every now and then, an admission is checked against the question that takes nothing. */
+static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *key, uint64_t cost, uint64_t now_ns)
+{
+    struct node *node = sim->node[i].node;
+    struct verdict asked = node_peek(node, key->id, key->limit, cost, now_ns);
+    struct verdict given = node_admit(node, key->id, key->limit, cost, now_ns);
+    struct verdict after = node_peek(node, key->id, key->limit, cost, now_ns);
+    if (asked.allowed != given.allowed)
+        sim_fail(sim, "verdict: %s says %s to a cost of %llu when asked, and %s when it counts", sim->node[i].name,
+                 asked.allowed ? "yes" : "no", (unsigned long long)cost, given.allowed ? "yes" : "no");
+    else if (given.allowed && given.remaining_tokens > asked.remaining_tokens)
+        sim_fail(sim, "verdict: %s has more tokens left after admitting than before", sim->node[i].name);
+    else if (after.remaining_tokens != given.remaining_tokens)
+        sim_fail(sim, "verdict: %s has %llu tokens left, says %llu", sim->node[i].name,
+                 (unsigned long long)after.remaining_tokens, (unsigned long long)given.remaining_tokens);
+    else if (given.allowed != (given.reason == VERDICT_ALLOWED) || (given.allowed && given.retry_after_ns != 0))
+        sim_fail(sim, "verdict: %s contradicts itself", sim->node[i].name);
+    return given.allowed;
+}
+
+bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
+{
+    const struct plan_key *key = &sim->plan.key[k];
+    struct sim_node *n = &sim->node[i];
+    uint64_t now_ns = world_local_ns(sim, i);
+    bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
+                                             : node_can_access(n->node, key->id, key->limit, cost, now_ns);
+    sim_hash_u64(sim, (uint64_t)i << 1 | allowed);
+    if (!allowed) {
+        sim->refusals++;
+        return false;
+    }
+    sim->admissions++;
+    n->admitted_tokens += cost;
+    n->admitted_requests++;
+    truth_now(sim, k);
+    truth_spend(&sim->truth[k], &sim->plan.limits.limit[key->limit], cost);
+    if (sim->trace)
+        story_tell(sim, n->name, "admits %llu of key %u", (unsigned long long)cost, k);
+    laws_after_admit(sim, i, k);
+    if (node_wants_step(n->node)) /* soon, but more may come before */
+        (void)queue_post(&sim->queue,
+                         (struct happening){.kind = HAPPENS_WAKE,
+                                            .at_ns = sim->now_ns + random_below(&sim->load_random, 100000),
+                                            .node = (uint8_t)i,
+                                            .life = n->lives,
+                                            .value = 1});
+    return true;
+}
+
+/* Takes all that the node would give for a key, or a part, in one or in many requests. */
+static void take_all(struct sim *sim, unsigned i, unsigned k)
+{
+    const struct plan_key *key = &sim->plan.key[k];
+    uint64_t left = node_peek(sim->node[i].node, key->id, key->limit, 1, world_local_ns(sim, i)).remaining_tokens;
+    if (left > 0 && draw_one_in(&sim->load_random, 3))
+        left = 1 + random_below(&sim->load_random, left);
+    for (uint64_t parts = draw_between(&sim->load_random, 1, 4); left > 0 && parts > 0; parts--) {
+        uint64_t cost = (left + parts - 1) / parts;
+        if (!load_admit(sim, i, k, cost))
+            return;
+        left -= cost;
+    }
+}
+
+static void one_client(struct sim *sim, unsigned i, unsigned k)
+{
+    const struct plan_key *key = &sim->plan.key[k];
+    if (random_below(&sim->load_random, 65536) < key->skip)
+        return;
+    uint64_t cost = draw_between(&sim->load_random, 1, key->cost_max);
+    if (draw_one_in(&sim->load_random, 64))
+        cost = draw_one_in(&sim->load_random, 2) ? 0 : random_u64(&sim->load_random);
+    struct sim_node *n = &sim->node[i];
+    if (sim->now_ns < n->paused_until_ns) {
+        if (!n->pause_drops)
+            (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_CLIENT,
+                                                             .at_ns = n->paused_until_ns,
+                                                             .node = (uint8_t)i,
+                                                             .key = (uint16_t)k,
+                                                             .life = n->lives,
+                                                             .value = cost});
+        return;
+    }
+    if (sim->plan.greedy && draw_one_in(&sim->load_random, 4))
+        take_all(sim, i, k);
+    else
+        (void)load_admit(sim, i, k, cost);
+}
+
+/* Three times the rate in all, evenly, for the keys whose utilisation is measured. */
+static void measured_clients(struct sim *sim, unsigned i)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
+        if (!sim->measured[k])
+            continue;
+        double wanted = 3.0 * (double)limit->rate / (double)limit->period_ns * (double)gap_ns(sim, i) / sim->plan.nodes;
+        double whole = wanted < 1 ? (random_unit(&sim->load_random) < wanted ? 1 : 0) : wanted;
+        if (whole >= 1)
+            (void)load_admit(sim, i, k, (uint64_t)whole);
+    }
+}
+
+/* Few keys get many of the clients, many keys few. */
+static unsigned draw_key(struct sim *sim)
+{
+    uint64_t a = random_below(&sim->load_random, sim->plan.keys), b = random_below(&sim->load_random, sim->plan.keys);
+    return (unsigned)(a < b ? a : b);
+}
+
+static void idle_now_and_then(struct sim *sim)
+{
+    if (sim->plan.gaps && draw_one_in(&sim->load_random, 200))
+        sim->idle_until_ns = sim->now_ns + sim->plan.interval_ns * draw_between(&sim->load_random, 2, 30);
+}
+
+void load_arrive(struct sim *sim, const struct happening *happening)
+{
+    unsigned i = happening->node;
+    sim->node[i].arrived_requests++;
+    if (sim->arrivals != NULL) {
+        if (world_is_up(sim, i))
+            (void)load_admit(sim, i, 0, 1);
+        post_listed(sim);
+        return;
+    }
+    if (happening->value != 0 && load_is_on(sim) && sim->node[i].life == LIFE_UP) {
+        if (sim->phase != PHASE_SAFETY)
+            measured_clients(sim, i);
+        else if (sim->now_ns >= sim->idle_until_ns)
+            one_client(sim, i, draw_key(sim));
+    }
+    idle_now_and_then(sim);
+    post_arrival(sim, i);
+}
+
+void load_client(struct sim *sim, const struct happening *happening)
+{
+    const struct sim_node *n = &sim->node[happening->node];
+    if (sim->phase == PHASE_SAFETY && n->node != NULL && n->lives == happening->life &&
+        sim->now_ns >= n->paused_until_ns)
+        (void)load_admit(sim, happening->node, happening->key, happening->value);
+}
+
+void load_burst(struct sim *sim)
+{
+    if (sim->phase != PHASE_SAFETY)
+        return;
+    unsigned k = draw_key(sim);
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        for (unsigned count = 0; count < 16 && sim->failure[0] == '\0'; count++)
+            if (sim->node[i].life == LIFE_UP)
+                one_client(sim, i, k);
+    post_burst(sim);
+}

@@ -1,0 +1,349 @@
+/*
+ * sim: the program. Runs seeds, one or many, in one process or several, and says what broke.
+ *
+ *   sim --seed N [--verbose] [--trace] [--hash]   one seed; --verbose tells its story, --trace every step
+ *   sim --seeds COUNT [--from N] [--jobs J]       many seeds
+ *   sim --seconds S [--from N] [--jobs J]         as many seeds as fit
+ *       --known FILE     first the seeds listed there, which once broke a law
+ *       --keep-going     report every failing seed, not only the first of each job
+ *       --tap            for prove
+ *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
+ *   sim --search TRIALS | --search-seconds S      adversarial schedules without refill
+ *
+ * Exit status 1 if a law was broken. A failing seed is a command to paste.
+ */
+#include "tests/sim/sim.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { JOBS_MAX = 16, TWICE_EVERY = 16 };
+
+struct arguments {
+    const char *program, *known;
+    uint64_t from, count;
+    double seconds;
+    unsigned jobs;
+    bool one, verbose, trace, hash, tap, keep_going;
+    unsigned scenario_seeds;
+    uint64_t search;
+    double search_seconds;
+};
+
+/* What the jobs tell the parent, in shared memory. */
+struct job {
+    uint64_t seed, next; /* running now, or 0 with next = where to go on */
+    uint64_t runs, steps, admissions, messages, failures;
+    double simulated_seconds;
+};
+
+static struct sim *sim;
+
+static double wall_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool run_seed(const struct arguments *arguments, uint64_t seed)
+{
+    sim_clear(sim);
+    plan_draw(&sim->plan, seed);
+    sim->verbose = arguments->verbose || arguments->trace;
+    sim->trace = arguments->trace;
+    return sim_run(sim);
+}
+
+static void print_failure(const struct arguments *arguments, uint64_t seed, const char *what)
+{
+    printf("%sseed %" PRIu64 ": %s    (%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed, what,
+           arguments->program, seed);
+    (void)fflush(stdout);
+}
+
+static bool run_and_report(const struct arguments *arguments, uint64_t seed, struct job *job)
+{
+    char failure[SIM_FAILURE_BYTES];
+    job->seed = seed;
+    bool held = run_seed(arguments, seed);
+    uint64_t hash = sim->hash;
+    job->runs++;
+    job->steps += sim->steps;
+    job->admissions += sim->admissions;
+    job->messages += sim->messages;
+    job->simulated_seconds += (double)sim->now_ns / 1e9;
+    memcpy(failure, sim->failure, sizeof failure);
+    if (held && seed % TWICE_EVERY == 0) {
+        held = run_seed(arguments, seed) && sim->hash == hash;
+        if (!held)
+            (void)snprintf(failure, sizeof failure, "hash: two runs differ, %016" PRIx64 " and %016" PRIx64, hash, sim->hash);
+    }
+    if (!held) {
+        job->failures++;
+        print_failure(arguments, seed, failure);
+    }
+    return held;
+}
+
+/* One process's part of the seeds: from `next`, every `jobs`th. */
+static void work(const struct arguments *arguments, struct job *job, double until)
+{
+    while (arguments->seconds > 0 ? wall_seconds() < until : job->next < arguments->from + arguments->count) {
+        uint64_t seed = job->next;
+        job->next += arguments->jobs;
+        if (!run_and_report(arguments, seed, job) && !arguments->keep_going)
+            exit(EXIT_FAILURE);
+    }
+    job->seed = 0;
+    exit(EXIT_SUCCESS);
+}
+
+static pid_t fork_job(const struct arguments *arguments, struct job *job, double until)
+{
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        work(arguments, job, until);
+    if (pid < 0) {
+        perror("sim: fork");
+        exit(EX_OSERR);
+    }
+    return pid;
+}
+
+/* Waits for the jobs; one that died is started again behind the seed that killed it, if we go on. */
+static bool run_jobs(const struct arguments *arguments, struct job *jobs)
+{
+    pid_t pids[JOBS_MAX];
+    double until = wall_seconds() + arguments->seconds;
+    bool held = true;
+    for (unsigned j = 0; j < arguments->jobs; j++) {
+        jobs[j].next = arguments->from + j;
+        pids[j] = fork_job(arguments, &jobs[j], until);
+    }
+    for (unsigned j = 0; j < arguments->jobs;) {
+        int status;
+        char text[128];
+        if (waitpid(pids[j], &status, 0) < 0 && errno == EINTR)
+            continue;
+        bool finished = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+        bool reported = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE && jobs[j].failures > 0;
+        held &= finished && jobs[j].failures == 0;
+        if (!finished && !reported) {
+            jobs[j].failures++;
+            (void)snprintf(text, sizeof text, "crash: the process ended with %s %d",
+                           WIFSIGNALED(status) ? "signal" : "status",
+                           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+            print_failure(arguments, jobs[j].seed, text);
+            if (arguments->keep_going) {
+                pids[j] = fork_job(arguments, &jobs[j], until);
+                continue;
+            }
+        }
+        j++;
+    }
+    return held;
+}
+
+static void print_sum(const struct arguments *arguments, const struct job *jobs, double took)
+{
+    struct job sum = {0};
+    for (unsigned j = 0; j < arguments->jobs; j++) {
+        sum.runs += jobs[j].runs;
+        sum.steps += jobs[j].steps;
+        sum.admissions += jobs[j].admissions;
+        sum.messages += jobs[j].messages;
+        sum.failures += jobs[j].failures;
+        sum.simulated_seconds += jobs[j].simulated_seconds;
+    }
+    printf("%s%" PRIu64 " seeds from %" PRIu64 ", %" PRIu64 " failed; %.0f s of clusters' lives, %" PRIu64
+           " steps, %" PRIu64 " messages, %" PRIu64 " admissions in %.1f s\n",
+           arguments->tap ? "# " : "", sum.runs, arguments->from, sum.failures, sum.simulated_seconds, sum.steps,
+           sum.messages, sum.admissions, took);
+}
+
+static bool run_range(const struct arguments *arguments)
+{
+    struct job *jobs = mmap(NULL, sizeof *jobs * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (jobs == MAP_FAILED) {
+        perror("sim: mmap");
+        exit(EX_OSERR);
+    }
+    double began = wall_seconds();
+    bool held = run_jobs(arguments, jobs);
+    print_sum(arguments, jobs, wall_seconds() - began);
+    (void)munmap(jobs, sizeof *jobs * JOBS_MAX);
+    return held;
+}
+
+/* Lines "seed reason"; empty ones and those beginning with # are skipped. */
+static bool run_known(const struct arguments *arguments, unsigned *count)
+{
+    char line[512];
+    bool held = true;
+    FILE *file = fopen(arguments->known, "r");
+    if (file == NULL) {
+        perror(arguments->known);
+        exit(EX_NOINPUT);
+    }
+    while (fgets(line, sizeof line, file) != NULL) {
+        char *end;
+        struct arguments one = *arguments;
+        one.from = strtoull(line, &end, 10);
+        if (end == line)
+            continue;
+        one.count = one.jobs = 1;
+        one.seconds = 0;
+        one.keep_going = true;
+        struct job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (job == MAP_FAILED)
+            exit(EX_OSERR);
+        held &= run_jobs(&one, job);
+        (void)munmap(job, sizeof *job);
+        ++*count;
+    }
+    (void)fclose(file);
+    return held;
+}
+
+static int run_one(const struct arguments *arguments)
+{
+    bool held = run_seed(arguments, arguments->from);
+    if (arguments->hash)
+        printf("%016" PRIx64 "\n", sim->hash);
+    if (!held) {
+        print_failure(arguments, arguments->from, sim->failure);
+        return EXIT_FAILURE;
+    }
+    if (!arguments->hash)
+        printf("seed %" PRIu64 ": every law held; %.3f s, %" PRIu64 " steps, %" PRIu64 " messages, %" PRIu64
+               " admitted, %" PRIu64 " refused, hash %016" PRIx64 "\n",
+               arguments->from, (double)sim->now_ns / 1e9, sim->steps, sim->messages, sim->admissions, sim->refusals,
+               sim->hash);
+    return EXIT_SUCCESS;
+}
+
+/* The hash of many seeds' hashes: one number to compare between compilers. */
+static int run_hashes(const struct arguments *arguments)
+{
+    uint64_t all = 0;
+    for (uint64_t seed = arguments->from; seed < arguments->from + arguments->count; seed++) {
+        (void)run_seed(arguments, seed);
+        all = all * 31 + sim->hash;
+    }
+    printf("%016" PRIx64 "\n", all);
+    return EXIT_SUCCESS;
+}
+
+static int run_many(const struct arguments *arguments)
+{
+    unsigned known = 0;
+    bool known_held = arguments->known == NULL || run_known(arguments, &known);
+    bool range_held = run_range(arguments);
+    if (arguments->tap)
+        printf("%sok 1 - %u seeds that once failed hold every law\n%sok 2 - fresh seeds hold every law\n1..2\n",
+               known_held ? "" : "not ", known, range_held ? "" : "not ");
+    return known_held && range_held ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int usage(const char *program)
+{
+    (void)fprintf(stderr,
+                  "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
+                  "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
+                  "       %s --scenarios SEEDS [--tap]\n"
+                  "       %s (--search TRIALS | --search-seconds S) [--from N] [--tap]\n",
+                  program, program, program, program);
+    return EX_USAGE;
+}
+
+static bool flag(struct arguments *arguments, const char *word)
+{
+    struct {
+        const char *name;
+        bool *set;
+    } const flags[] = {
+        {"--verbose", &arguments->verbose}, {"--trace", &arguments->trace},           {"--hash", &arguments->hash},
+        {"--tap", &arguments->tap},         {"--keep-going", &arguments->keep_going},
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (strcmp(word, flags[i].name) == 0)
+            return *flags[i].set = true;
+    return false;
+}
+
+static bool option(struct arguments *arguments, const char *word, const char *value)
+{
+    char *end;
+    if (strcmp(word, "--known") == 0) {
+        arguments->known = value;
+        return true;
+    }
+    double number = strtod(value, &end);
+    uint64_t whole = strtoull(value, NULL, 10);
+    if (end == value || *end != '\0' || number < 0)
+        return false;
+    if (strcmp(word, "--seed") == 0)
+        arguments->one = true, arguments->from = whole;
+    else if (strcmp(word, "--seeds") == 0)
+        arguments->count = whole;
+    else if (strcmp(word, "--from") == 0)
+        arguments->from = whole;
+    else if (strcmp(word, "--seconds") == 0)
+        arguments->seconds = number;
+    else if (strcmp(word, "--scenarios") == 0)
+        arguments->scenario_seeds = (unsigned)whole;
+    else if (strcmp(word, "--search") == 0)
+        arguments->search = whole;
+    else if (strcmp(word, "--search-seconds") == 0)
+        arguments->search_seconds = number;
+    else if (strcmp(word, "--jobs") == 0 && whole >= 1 && whole <= JOBS_MAX)
+        arguments->jobs = (unsigned)whole;
+    else
+        return false;
+    return true;
+}
+
+static int run(const struct arguments *arguments)
+{
+    if (arguments->scenario_seeds > 0)
+        return scenarios_run(sim, arguments->scenario_seeds, arguments->tap);
+    if (arguments->search > 0 || arguments->search_seconds > 0)
+        return search_run(arguments->from, arguments->search, arguments->search_seconds, arguments->tap);
+    if (arguments->one)
+        return run_one(arguments);
+    if (arguments->hash && arguments->count > 0)
+        return run_hashes(arguments);
+    if (arguments->count > 0 || arguments->seconds > 0)
+        return run_many(arguments);
+    return usage(arguments->program);
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {.program = argv[0], .from = 1, .jobs = 1};
+    for (int i = 1; i < argc; i++) {
+        if (flag(&arguments, argv[i]))
+            continue;
+        if (i + 1 == argc || !option(&arguments, argv[i], argv[i + 1]))
+            return usage(argv[0]);
+        i++;
+    }
+    sim = calloc(1, sizeof *sim);
+    if (sim == NULL) {
+        perror("sim");
+        return EX_OSERR;
+    }
+    int status = run(&arguments);
+    free(sim);
+    return status;
+}

@@ -1,0 +1,215 @@
+#include "tests/sim/sim.h"
+
+#include <string.h>
+
+enum { SAMPLE_INTERVALS = 4, MEASURE_INTERVALS = 30 };
+
+/* FNV-1a, eight bytes at a time: quick, and the same everywhere. */
+void sim_hash_u64(struct sim *sim, uint64_t value)
+{
+    sim->hash = (sim->hash ^ value) * UINT64_C(0x100000001b3);
+    sim->hash ^= sim->hash >> 29;
+}
+
+void sim_hash(struct sim *sim, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    sim_hash_u64(sim, size);
+    for (; size >= 8; bytes += 8, size -= 8) {
+        uint64_t word = 0;
+        for (int b = 0; b < 8; b++)
+            word |= (uint64_t)bytes[b] << (8 * b);
+        sim_hash_u64(sim, word);
+    }
+    for (; size > 0; bytes++, size--)
+        sim_hash_u64(sim, *bytes);
+}
+
+/* The longest that a measured bucket takes to fill, or 0 if none is measured. */
+static uint64_t longest_refill_ns(const struct sim *sim)
+{
+    uint64_t longest_ns = 0;
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
+        uint64_t ns = sim->measured[k] ? limit_refill_ns(limit, limit->capacity_units) : 0;
+        longest_ns = ns > longest_ns ? ns : longest_ns;
+    }
+    return longest_ns;
+}
+
+static void note_rested(struct sim *sim)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const struct plan_key *key = &sim->plan.key[k];
+        truth_now(sim, k);
+        sim->rested[k] = sim->truth[k].low == sim->plan.limits.limit[key->limit].capacity_units;
+        for (unsigned i = 0; i < sim->plan.nodes && sim->rested[k]; i++)
+            if (world_is_up(sim, i)) {
+                struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i));
+                sim->rested[k] = bucket_is_full(&bucket, &sim->plan.limits.limit[key->limit]);
+            }
+    }
+}
+
+static uint64_t phase_ns(const struct sim *sim, enum phase phase)
+{
+    uint64_t refill_ns = longest_refill_ns(sim);
+    switch (phase) {
+    case PHASE_SAFETY: return sim->plan.safety_ns;
+    case PHASE_AGREE: return laws_agree_ns(sim);
+    case PHASE_REST: return refill_ns == 0 ? 0 : 2 * refill_ns + 2 * sim->plan.interval_ns;
+    case PHASE_WARM_UP: return refill_ns;
+    case PHASE_MEASURE: return refill_ns == 0 ? 0 : MEASURE_INTERVALS * sim->plan.interval_ns;
+    case PHASE_SETTLE: return laws_agree_ns(sim);
+    case PHASE_OVER: return 0;
+    }
+    return 0;
+}
+
+static void begin_phase(struct sim *sim, enum phase phase)
+{
+    sim->phase = phase;
+    story_tell(sim, "phase", "%s", phase_name(phase));
+    (void)queue_post(&sim->queue,
+                     (struct happening){.kind = HAPPENS_PHASE, .at_ns = sim->now_ns + phase_ns(sim, phase)});
+}
+
+/* A spend reaches everyone within an interval, the way there, and a lost race for the way back. */
+static uint64_t calm_lateness_ns(const struct sim *sim)
+{
+    return 2 * sim->plan.interval_ns + 4 * sim->plan.latency_max_ns;
+}
+
+static void next_phase(struct sim *sim)
+{
+    switch (sim->phase) {
+    case PHASE_SAFETY:
+        if (!sim->plan.liveness) {
+            sim->phase = PHASE_OVER;
+            return;
+        }
+        sim->healed_ns = sim->now_ns;
+        begin_phase(sim, PHASE_AGREE);
+        faults_heal(sim);
+        return;
+    case PHASE_AGREE:
+        laws_agree(sim, sim->now_ns);
+        begin_phase(sim, PHASE_REST);
+        return;
+    case PHASE_REST:
+        note_rested(sim);
+        begin_phase(sim, PHASE_WARM_UP);
+        return;
+    case PHASE_WARM_UP:
+        for (unsigned k = 0; k < sim->plan.keys; k++)
+            sim->measured_tokens[k] = sim->truth[k].admitted_tokens;
+        sim->measured_from_ns = sim->now_ns;
+        begin_phase(sim, PHASE_MEASURE);
+        return;
+    case PHASE_MEASURE:
+        laws_utilisation(sim);
+        sim->healed_ns = sim->now_ns;
+        begin_phase(sim, longest_refill_ns(sim) > 0 ? PHASE_SETTLE : PHASE_OVER);
+        return;
+    case PHASE_SETTLE:
+        laws_agree(sim, calm_lateness_ns(sim));
+        sim->phase = PHASE_OVER;
+        return;
+    case PHASE_OVER: return;
+    }
+}
+
+static void sample(struct sim *sim)
+{
+    laws_sample(sim);
+    story_sample(sim);
+    (void)queue_post(&sim->queue,
+                     (struct happening){.kind = HAPPENS_SAMPLE,
+                                        .at_ns = sim->now_ns + SAMPLE_INTERVALS * sim->plan.interval_ns});
+}
+
+/* True if the node sleeps: what arrives waits with it or is lost. */
+static bool put_off(struct sim *sim, struct happening *happening)
+{
+    struct sim_node *n = &sim->node[happening->node];
+    if (sim->now_ns >= n->paused_until_ns || n->node == NULL || happening->life != n->lives)
+        return false;
+    if (happening->kind != HAPPENS_WAKE && n->pause_drops) {
+        payload_release(happening->payload);
+        return true;
+    }
+    bool in_force = happening->kind == HAPPENS_WAKE && happening->order == n->wake_order;
+    struct happening later = *happening;
+    later.at_ns = n->paused_until_ns;
+    uint64_t order = queue_post(&sim->queue, later);
+    if (in_force)
+        n->wake_order = order;
+    return true;
+}
+
+static void happen(struct sim *sim, struct happening *happening)
+{
+    switch (happening->kind) {
+    case HAPPENS_WAKE:
+        if (!put_off(sim, happening))
+            world_wake(sim, happening);
+        break;
+    case HAPPENS_MESSAGE:
+    case HAPPENS_REQUEST:
+    case HAPPENS_RESPONSE:
+        if (put_off(sim, happening))
+            break;
+        network_deliver(sim, happening);
+        payload_release(happening->payload);
+        break;
+    case HAPPENS_ARRIVAL: load_arrive(sim, happening); break;
+    case HAPPENS_CLIENT: load_client(sim, happening); break;
+    case HAPPENS_BURST: load_burst(sim); break;
+    case HAPPENS_FAULT: faults_strike(sim); break;
+    case HAPPENS_FORGET: faults_forget(sim, happening); break;
+    case HAPPENS_START: world_start(sim, happening->node); break;
+    case HAPPENS_CLOCK_GOES: faults_clock_goes(sim, happening); break;
+    case HAPPENS_SAMPLE: sample(sim); break;
+    case HAPPENS_PHASE: next_phase(sim); break;
+    }
+}
+
+void sim_clear(struct sim *sim)
+{
+    memset(sim, 0, offsetof(struct sim, queue));
+}
+
+static void init(struct sim *sim)
+{
+    uint64_t seed = sim->plan.seed;
+    random_seed(&sim->network_random, seed * 4 + 1);
+    random_seed(&sim->fault_random, seed * 4 + 2);
+    random_seed(&sim->load_random, seed * 4 + 3);
+    sim->now_ns = 0;
+    sim->hash = UINT64_C(0xcbf29ce484222325);
+    queue_init(&sim->queue);
+    effects_init(&sim->effects);
+    laws_begin(sim);
+    world_init(sim);
+}
+
+bool sim_run(struct sim *sim)
+{
+    struct happening happening;
+    init(sim);
+    story_plan(sim);
+    begin_phase(sim, PHASE_SAFETY);
+    load_begin(sim);
+    faults_begin(sim);
+    sample(sim);
+    while (sim->phase != PHASE_OVER && sim->failure[0] == '\0' && queue_take(&sim->queue, &happening)) {
+        sim->now_ns = happening.at_ns;
+        happen(sim, &happening);
+    }
+    laws_sample(sim);
+    story_sample(sim);
+    world_close(sim);
+    queue_close(&sim->queue);
+    effects_close(&sim->effects);
+    return sim->failure[0] == '\0';
+}

@@ -1,0 +1,162 @@
+/*
+ * sim: a whole cluster in one process, on simulated time.
+ *
+ * The one idea: everything that happens is a happening in one queue, in one order, drawn from one seed; the
+ * nodes under test are the real ones (cluster/node.h). Each part of the simulator owns one file: the plan
+ * (what the seed decided), the world (nodes and network), the faults, the load, the laws, the story.
+ */
+#ifndef HEADGATE_TESTS_SIM_SIM_H
+#define HEADGATE_TESTS_SIM_SIM_H
+
+#include "base/random.h"
+#include "cluster/node.h"
+#include "tests/sim/clock.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/queue.h"
+#include "tests/sim/truth.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SIM_FAILURE_BYTES = 512, SIM_STEPS_AT_ONCE_MAX = 10000 };
+
+enum phase {
+    PHASE_SAFETY,  /* faults and load */
+    PHASE_AGREE,   /* healed, no load: everyone comes to know everything */
+    PHASE_REST,    /* until every bucket is full */
+    PHASE_WARM_UP, /* steady load until no burst is left */
+    PHASE_MEASURE, /* what is admitted now is compared with the rate */
+    PHASE_SETTLE,  /* no load: everyone comes to know everything again */
+    PHASE_OVER,
+};
+
+enum life { LIFE_DOWN, LIFE_UP, LIFE_LEAVING, LIFE_FORGOTTEN };
+
+struct sim_node {
+    struct node *node; /* NULL unless up or leaving */
+    char name[NODE_NAME_BYTES], gossip_address[NODE_ADDRESS_BYTES], snapshot_address[NODE_ADDRESS_BYTES];
+    enum life life;
+    uint32_t lives;             /* how often it was started, or ended */
+    uint64_t incarnation;
+    struct sim_clock clock;
+    uint64_t wake_local_ns, wake_order; /* the wake-up that is in force */
+    uint64_t paused_until_ns;
+    bool pause_drops;           /* what arrives during the pause is lost, not late */
+    bool stays_away;            /* once it has left, it never returns */
+    bool was_joining;           /* not active yet in this life */
+    bool cold;                  /* of the first start: nothing was spent before */
+    bool hears[SIM_NODES_MAX];  /* listens to what that node publishes */
+    uint64_t stepped_ns, steps_at_once;
+    uint64_t admitted_tokens, admitted_requests, arrived_requests;
+};
+
+struct link {
+    uint64_t cut_from_ns, cut_until_ns, slow_until_ns;
+    uint64_t last_arrival_ns;
+};
+
+struct arrival {
+    uint64_t at_ns;
+    uint8_t node;
+};
+
+struct sim {
+    struct plan plan;
+    struct random network_random, fault_random, load_random;
+    uint64_t now_ns;
+    enum phase phase;
+    uint64_t healed_ns, idle_until_ns; /* load stands still until then (gaps) */
+    struct sim_node node[SIM_NODES_MAX];
+    struct link link[SIM_NODES_MAX][SIM_NODES_MAX];
+    struct truth truth[SIM_KEYS_MAX];
+    struct sim_clock fast, slow;       /* the clocks of the truth */
+    const struct arrival *arrivals;    /* a scenario's load, or NULL: drawn */
+    size_t arrival_count, arrival_next;
+    bool measured[SIM_KEYS_MAX];            /* has its utilisation measured */
+    bool rested[SIM_KEYS_MAX];              /* was full everywhere when the steady load began */
+    uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
+    uint64_t measured_from_ns;
+    bool knowledge_lost;               /* a crash or a lonely start made some peer forget spends */
+    bool forgotten_by_limit;           /* somebody evicted or compacted: views may be too low, never too high */
+    struct effects effects;
+    uint64_t hash;                     /* of every effect and every decision */
+    uint64_t steps, admissions, refusals, messages;
+    bool verbose, trace, quiet_laws;   /* quiet_laws: scenarios measure overshoot instead of failing on it */
+    char failure[SIM_FAILURE_BYTES];   /* "" as long as every law holds */
+    struct queue queue;                /* last, because it is large and keeps nothing between runs */
+};
+
+/* Everything zero, but for what a caller sets before sim_run: plan, arrivals, verbose, trace, quiet_laws. */
+void sim_clear(struct sim *sim);
+
+/* Runs the plan in `sim` to its end or to the first broken law. True if all laws held. */
+bool sim_run(struct sim *sim);
+
+/* Notes the first broken law, as one line; later ones are ignored. */
+void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void sim_hash(struct sim *sim, const void *data, size_t size);
+void sim_hash_u64(struct sim *sim, uint64_t value);
+
+/* ---- world.c: nodes ---- */
+void world_init(struct sim *sim);
+void world_close(struct sim *sim);
+void world_start(struct sim *sim, unsigned i);
+/* The node vanishes with its memory; what it had spent and nobody else knew is given back to the truth. */
+void world_crash(struct sim *sim, unsigned i);
+void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes bytes, const char *name);
+void world_wake(struct sim *sim, const struct happening *happening);
+/* After a clock was bent: its wake-up comes at another time. */
+void world_rearm(struct sim *sim, unsigned i);
+uint64_t world_local_ns(const struct sim *sim, unsigned i);
+bool world_is_up(const struct sim *sim, unsigned i); /* has a node, leaving ones included */
+
+/* ---- network.c ---- */
+void network_publish(struct sim *sim, unsigned from, struct bytes bytes);
+void network_request(struct sim *sim, unsigned from, const char *snapshot_address, struct bytes bytes);
+void network_reply(struct sim *sim, unsigned from, unsigned to, uint32_t to_life, struct bytes bytes);
+void network_connect(struct sim *sim, unsigned listener, const char *gossip_address, bool connect);
+void network_deliver(struct sim *sim, struct happening *happening);
+bool network_is_cut(const struct sim *sim, unsigned from, unsigned to);
+
+/* ---- faults.c ---- */
+void faults_begin(struct sim *sim);
+void faults_strike(struct sim *sim);
+void faults_clock_goes(struct sim *sim, const struct happening *happening);
+void faults_forget(struct sim *sim, const struct happening *happening);
+void faults_heal(struct sim *sim);
+
+/* ---- load.c ---- */
+void load_begin(struct sim *sim);
+void load_arrive(struct sim *sim, const struct happening *happening);
+void load_client(struct sim *sim, const struct happening *happening);
+void load_burst(struct sim *sim);
+/* Decides one request at a node, in its present state of mind, and tells the truth. */
+bool load_admit(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
+
+/* ---- laws.c ---- */
+void laws_after_admit(struct sim *sim, unsigned i, unsigned key);
+void laws_after_step(struct sim *sim, unsigned i);
+void laws_sample(struct sim *sim);  /* the expensive ones */
+/* Healed, and nothing under way any more: everyone knows everything. `lateness_ns`: the longest that a spend
+ * may have been on its way to somebody. */
+void laws_agree(struct sim *sim, uint64_t lateness_ns);
+/* Nothing unsettled, nothing in logs, all active: what laws_agree asserts first. The text says what is missing. */
+bool laws_are_settled(struct sim *sim, char *text, size_t room);
+void laws_utilisation(struct sim *sim);
+/* Chooses the keys whose utilisation under steady load is worth measuring: bursts larger than what is in flight. */
+void laws_begin(struct sim *sim);
+uint64_t laws_agree_ns(const struct sim *sim); /* the longest that healing may take */
+void truth_now(struct sim *sim, unsigned key);
+
+/* ---- story.c ---- */
+void story_plan(const struct sim *sim);
+void story_tell(const struct sim *sim, const char *who, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void story_sample(struct sim *sim);
+const char *phase_name(enum phase phase);
+
+/* ---- scenarios.c, search.c: print and return an exit status ---- */
+int scenarios_run(struct sim *sim, unsigned seeds, bool tap);
+int search_run(uint64_t from, uint64_t trials, double seconds, bool tap);
+
+#endif

@@ -1,0 +1,99 @@
+/* The transcript of a run: who did what when, for a human. */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *phase_name(enum phase phase)
+{
+    switch (phase) {
+    case PHASE_SAFETY: return "faults and load";
+    case PHASE_AGREE: return "all faults are over; no load until all agree";
+    case PHASE_REST: return "no load until buckets are full";
+    case PHASE_WARM_UP: return "steady load, three times the rate";
+    case PHASE_MEASURE: return "steady load, measured";
+    case PHASE_SETTLE: return "no load until all agree again";
+    case PHASE_OVER: return "over";
+    }
+    return "";
+}
+
+void story_tell(const struct sim *sim, const char *who, const char *format, ...)
+{
+    if (!sim->verbose)
+        return;
+    va_list arguments;
+    printf("%12.6f  %-10s ", (double)sim->now_ns / 1e9, who);
+    va_start(arguments, format);
+    (void)vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+}
+
+static void tell_faults(const struct plan *plan)
+{
+    printf("#   faults:  ");
+    if (plan->faults == 0)
+        printf("none");
+    for (unsigned kind = 0; kind < FAULT_KINDS; kind++)
+        if (plan->faults >> kind & 1)
+            printf("%s%s", fault_name((enum fault_kind)kind), plan->faults >> (kind + 1) ? ", " : "");
+    if (plan->faults != 0)
+        printf("; every %.3f s for %.3f to %.3f s", (double)plan->fault_gap_ns / 1e9, (double)plan->fault_min_ns / 1e9,
+               (double)plan->fault_max_ns / 1e9);
+    printf("%s\n", plan->corrupt > 0 ? "; corrupted messages" : "");
+}
+
+void story_plan(const struct sim *sim)
+{
+    const struct plan *plan = &sim->plan;
+    if (!sim->verbose)
+        return;
+    printf("# seed %" PRIu64 ": %u nodes in %u regions, interval %.0f ms, %u keys\n", plan->seed, plan->nodes,
+           plan->regions, (double)plan->interval_ns / 1e6, plan->keys);
+    printf("#   network: latency %.3f ms +-%.0f%%, loss %.1f%%, duplicates %.1f%%, %s\n",
+           (double)plan->latency_max_ns / 1e6, plan->jitter / 655.36, plan->loss / 655.36, plan->duplicate / 655.36,
+           plan->in_order ? "in order" : "reordering");
+    tell_faults(plan);
+    printf("#   load:    %s%s%s%s, %" PRIu64 "%% of the rate\n", load_shape_name(plan->shape),
+           plan->bursts ? ", bursts" : "", plan->gaps ? ", gaps" : "", plan->greedy ? ", greedy" : "",
+           plan->demand_percent);
+    printf("#   options: table %" PRIu64 " keys, log %" PRIu64 " spends, messages %" PRIu64
+           " bytes, silent after %.3f s, join timeout %.3f s%s\n",
+           plan->table_keys, plan->log_keys_max, plan->message_max_bytes, (double)plan->silent_after_ns / 1e9,
+           (double)plan->join_timeout_ns / 1e9, plan->seeds_only ? ", configs name the first node only" : "");
+    for (unsigned l = 0; l < plan->limits.count; l++) {
+        const struct limit *limit = &plan->limits.limit[l];
+        printf("#   %s: capacity %" PRIu64 ", rate %" PRIu64 " per %.6f s, overshoot %" PRIu64 ", tick %" PRIu64 " ns\n",
+               limit->name, limit->capacity, limit->rate, (double)limit->period_ns / 1e9, limit->overshoot,
+               limit->tick_ns);
+    }
+    for (unsigned i = 0; i < plan->nodes; i++)
+        printf("#   %s: region weight %.4f, drift %d ppm%s\n", sim->node[i].name,
+               (double)plan->weight[plan->node[i].region] / (double)SHARE_ONE, plan->node[i].drift_ppm,
+               plan->node[i].unnamed ? ", not named in others' configs" : "");
+}
+
+/* One line: what each node admitted since the last one, and the truth of the first keys. */
+void story_sample(struct sim *sim)
+{
+    char text[512];
+    int used = 0;
+    if (!sim->verbose)
+        return;
+    used += snprintf(text, sizeof text, "admitted");
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        struct sim_node *n = &sim->node[i];
+        used += snprintf(text + used, sizeof text - (size_t)used, " %s %" PRIu64, n->name, n->admitted_tokens);
+        n->admitted_tokens = 0;
+    }
+    used += snprintf(text + used, sizeof text - (size_t)used, "; left in truth");
+    for (unsigned k = 0; k < sim->plan.keys && k < 3; k++) {
+        truth_now(sim, k);
+        const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
+        used += snprintf(text + used, sizeof text - (size_t)used, " %.1f/%" PRIu64,
+                         (double)sim->truth[k].high / (double)limit->units_per_token, limit->capacity);
+    }
+    story_tell(sim, "load", "%s", text);
+}

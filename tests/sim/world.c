@@ -1,0 +1,298 @@
+#include "tests/sim/sim.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static const char *const region_names[SIM_NODES_MAX] = {"east", "west", "south", "north", "coast", "isle", "hill"};
+
+static void copy_text(char *to, size_t room, const char *from)
+{
+    int size = snprintf(to, room, "%s", from);
+    assert(size >= 0 && (size_t)size < room);
+}
+
+/* A node's own number within its region makes its name: "west-2". */
+static void name_node(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    unsigned number = 1;
+    for (unsigned j = 0; j < i; j++)
+        number += sim->plan.node[j].region == sim->plan.node[i].region;
+    (void)snprintf(n->name, sizeof n->name, "%s-%u", region_names[sim->plan.node[i].region], number);
+    (void)snprintf(n->gossip_address, sizeof n->gossip_address, "10.0.0.%u:7071", i + 1);
+    (void)snprintf(n->snapshot_address, sizeof n->snapshot_address, "10.0.0.%u:7072", i + 1);
+}
+
+void world_init(struct sim *sim)
+{
+    int32_t fastest_ppm = 0, slowest_ppm = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        int32_t ppm = sim->plan.node[i].drift_ppm;
+        name_node(sim, i);
+        fastest_ppm = ppm > fastest_ppm ? ppm : fastest_ppm;
+        slowest_ppm = ppm < slowest_ppm ? ppm : slowest_ppm;
+        sim->node[i].life = LIFE_DOWN;
+        sim->node[i].cold = true;
+        sim->node[i].incarnation = 1 + i;
+        clock_init(&sim->node[i].clock, 0, sim->plan.node[i].clock_ns, ppm);
+        (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_START,
+                                                         .at_ns = sim->plan.node[i].start_ns,
+                                                         .node = (uint8_t)i});
+    }
+    clock_init(&sim->fast, 0, 0, fastest_ppm);
+    clock_init(&sim->slow, 0, 0, slowest_ppm);
+    for (unsigned k = 0; k < sim->plan.keys; k++)
+        truth_init(&sim->truth[k], &sim->plan.limits.limit[sim->plan.key[k].limit], 0, 0);
+}
+
+void world_close(struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        node_destroy(&sim->node[i].node);
+}
+
+bool world_is_up(const struct sim *sim, unsigned i)
+{
+    return sim->node[i].node != NULL;
+}
+
+uint64_t world_local_ns(const struct sim *sim, unsigned i)
+{
+    return clock_read(&sim->node[i].clock, sim->now_ns);
+}
+
+static void add_peer(struct node_options *options, const struct sim *sim, unsigned peer)
+{
+    struct node_peer_options *to = &options->peers[options->peer_count++];
+    copy_text(to->name, sizeof to->name, sim->node[peer].name);
+    copy_text(to->region, sizeof to->region, region_names[sim->plan.node[peer].region]);
+    copy_text(to->gossip_address, sizeof to->gossip_address, sim->node[peer].gossip_address);
+    copy_text(to->snapshot_address, sizeof to->snapshot_address, sim->node[peer].snapshot_address);
+}
+
+static void fill_options(struct node_options *options, const struct sim *sim, unsigned i)
+{
+    const struct plan *plan = &sim->plan;
+    const struct sim_node *n = &sim->node[i];
+    memset(options, 0, sizeof *options);
+    copy_text(options->name, sizeof options->name, n->name);
+    copy_text(options->region, sizeof options->region, region_names[plan->node[i].region]);
+    copy_text(options->gossip_address, sizeof options->gossip_address, n->gossip_address);
+    copy_text(options->snapshot_address, sizeof options->snapshot_address, n->snapshot_address);
+    for (unsigned r = 0; r < plan->regions; r++) {
+        copy_text(options->regions[r].region, sizeof options->regions[r].region, region_names[r]);
+        options->regions[r].weight = plan->weight[r];
+    }
+    options->region_count = plan->regions;
+    for (unsigned j = 0; j < plan->nodes; j++)
+        if (j != i && !plan->node[j].unnamed && (!plan->seeds_only || j == 0 || i == 0))
+            add_peer(options, sim, j);
+    options->interval_ns = plan->interval_ns;
+    options->early_push_share = plan->early_push_share;
+    options->silent_after_ns = plan->silent_after_ns;
+    options->join_timeout_ns = plan->join_timeout_ns;
+    options->forget_after_ns = plan->forget_after_ns;
+    options->leave_timeout_ns = plan->leave_timeout_ns;
+    options->table_keys = plan->table_keys;
+    options->log_keys_max = plan->log_keys_max;
+    options->message_max_bytes = plan->message_max_bytes;
+    options->incarnation = n->incarnation;
+    options->seed = plan->seed * 31 + i;
+    hash_key_from_secret(&options->hash_key, "secret", 6);
+    options->limits = &plan->limits;
+    options->config_digest = 1;
+}
+
+void world_start(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    static struct node_options options; /* large, and only needed here */
+    struct error error = {0};
+    if (n->life == LIFE_LEAVING) { /* not before it is gone */
+        (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_START,
+                                                         .at_ns = sim->now_ns + sim->plan.interval_ns,
+                                                         .node = (uint8_t)i});
+        return;
+    }
+    if (n->node != NULL || n->life == LIFE_FORGOTTEN)
+        return;
+    fill_options(&options, sim, i);
+    n->node = node_create(&options, &error);
+    if (n->node == NULL) {
+        sim_fail(sim, "node_create refused its options: %s", error.text);
+        return;
+    }
+    story_tell(sim, n->name, "starts, incarnation %" PRIu64, n->incarnation);
+    n->life = LIFE_UP;
+    n->lives++;
+    n->was_joining = true;
+    n->paused_until_ns = 0;
+    n->wake_order = 0;
+    memset(n->hears, 0, sizeof n->hears);
+    world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
+}
+
+/* What this node had spent and somebody may not know: it may be lost with it, and is no fault of the rule. */
+static void refund_unsettled(struct sim *sim, unsigned i)
+{
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        const struct plan_key *key = &sim->plan.key[k];
+        const struct limit *limit = &sim->plan.limits.limit[key->limit];
+        int64_t units = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled;
+        if (units <= 0)
+            continue;
+        truth_now(sim, k);
+        truth_refund(&sim->truth[k], limit, units);
+        sim->knowledge_lost = true;
+        story_tell(sim, sim->node[i].name, "takes up to %.2f tokens of key %u with it",
+                   (double)units / (double)limit->units_per_token, k);
+    }
+}
+
+static void end_life(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    node_destroy(&n->node);
+    n->life = n->stays_away ? LIFE_FORGOTTEN : LIFE_DOWN;
+    n->lives++;
+    n->cold = false;
+    n->paused_until_ns = 0;
+    n->incarnation += 1 + random_below(&sim->fault_random, 1000);
+    for (unsigned j = 0; j < sim->plan.nodes; j++)
+        n->hears[j] = false;
+    /* Another boot, another clock. */
+    clock_init(&n->clock, sim->now_ns, draw_scale(&sim->fault_random, 1, UINT64_C(1) << 50), n->clock.drift_ppm);
+}
+
+void world_crash(struct sim *sim, unsigned i)
+{
+    assert(world_is_up(sim, i));
+    story_tell(sim, sim->node[i].name, "crashes");
+    refund_unsettled(sim, i);
+    end_life(sim, i);
+}
+
+static void hash_effects(struct sim *sim, unsigned i)
+{
+    const struct effects *effects = &sim->effects;
+    sim_hash_u64(sim, i);
+    sim_hash_u64(sim, effects->next_wake_ns);
+    sim_hash_u64(sim, effects->left);
+    for (size_t e = 0; e < effects->effect_count; e++) {
+        struct bytes bytes = effect_bytes(effects, &effects->effect[e]);
+        sim_hash_u64(sim, effects->effect[e].kind);
+        sim_hash(sim, effects->effect[e].address, strlen(effects->effect[e].address));
+        sim_hash(sim, bytes.data, bytes.size);
+    }
+    for (size_t t = 0; t < effects->notice_count; t++)
+        sim_hash(sim, effects->notice[t].text, strlen(effects->notice[t].text));
+}
+
+static void trace_step(struct sim *sim, unsigned i, enum event_kind kind)
+{
+    static const char *const kinds[] = {"start", "wake", "message", "request", "response", "forget", "mute", "stop"};
+    static const char *const effects[] = {"publish", "request", "reply", "connect", "disconnect"};
+    char text[512];
+    int used = snprintf(text, sizeof text, "%s ->", kinds[kind]);
+    for (size_t e = 0; e < sim->effects.effect_count && used > 0 && used < (int)sizeof text; e++) {
+        const struct effect *effect = &sim->effects.effect[e];
+        used += snprintf(text + used, sizeof text - (size_t)used, " %s(%s%zu)", effects[effect->kind], effect->address,
+                         effect->size);
+    }
+    story_tell(sim, sim->node[i].name, "%s", text);
+}
+
+/* The bytes of a reply go to whoever asked, which the step's caller knows. */
+static void apply_effects(struct sim *sim, unsigned i)
+{
+    const struct effects *effects = &sim->effects;
+    for (size_t e = 0; e < effects->effect_count; e++) {
+        const struct effect *effect = &effects->effect[e];
+        struct bytes bytes = effect_bytes(effects, effect);
+        if (bytes.size > sim->plan.message_max_bytes)
+            sim_fail(sim, "message size: %s emitted %zu bytes, the limit is %" PRIu64, sim->node[i].name, bytes.size,
+                     sim->plan.message_max_bytes);
+        switch (effect->kind) {
+        case EFFECT_PUBLISH: network_publish(sim, i, bytes); break;
+        case EFFECT_REQUEST: network_request(sim, i, effect->address, bytes); break;
+        case EFFECT_REPLY: break;
+        case EFFECT_CONNECT: network_connect(sim, i, effect->address, true); break;
+        case EFFECT_DISCONNECT: network_connect(sim, i, effect->address, false); break;
+        }
+    }
+    for (size_t t = 0; t < effects->notice_count; t++)
+        story_tell(sim, sim->node[i].name, "%s\"%s\"", effects->notice[t].level == NOTICE_WARNING ? "warns " : "says ",
+                   effects->notice[t].text);
+}
+
+void world_rearm(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    if (n->node == NULL || n->wake_local_ns == UINT64_MAX)
+        return;
+    uint64_t at_ns = clock_when(&n->clock, sim->now_ns, n->wake_local_ns);
+    if (at_ns == UINT64_MAX)
+        n->wake_order = 0; /* its clock stands still: rearmed when it goes on */
+    else
+        n->wake_order = queue_post(&sim->queue, (struct happening){.kind = HAPPENS_WAKE,
+                                                                   .at_ns = at_ns,
+                                                                   .node = (uint8_t)i,
+                                                                   .life = n->lives});
+}
+
+/* A node that asks to be woken again and again while time stands still would burn a processor. */
+static void count_steps(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    n->steps_at_once = n->stepped_ns == sim->now_ns ? n->steps_at_once + 1 : 0;
+    n->stepped_ns = sim->now_ns;
+    if (n->steps_at_once > SIM_STEPS_AT_ONCE_MAX)
+        sim_fail(sim, "progress: %s was stepped %d times within one moment", n->name, SIM_STEPS_AT_ONCE_MAX);
+    if (sim->queue.overflow)
+        sim_fail(sim, "messages: more than %d events wait in the simulator", QUEUE_EVENTS_MAX);
+    sim->steps++;
+}
+
+static void leave_if_done(struct sim *sim, unsigned i)
+{
+    if (!sim->effects.left)
+        return;
+    if (sim->node[i].life != LIFE_LEAVING) {
+        sim_fail(sim, "leave: %s left without having been asked", sim->node[i].name);
+        return;
+    }
+    story_tell(sim, sim->node[i].name, "has left");
+    refund_unsettled(sim, i);
+    end_life(sim, i);
+}
+
+void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes bytes, const char *name)
+{
+    struct sim_node *n = &sim->node[i];
+    struct event event = {.kind = kind, .now_ns = world_local_ns(sim, i), .bytes = bytes, .name = name};
+    count_steps(sim, i);
+    node_step(n->node, &event, &sim->effects);
+    hash_effects(sim, i);
+    if (sim->trace)
+        trace_step(sim, i, kind);
+    apply_effects(sim, i);
+    if (n->wake_order == 0 || sim->effects.next_wake_ns != n->wake_local_ns || kind == EVENT_WAKE) {
+        n->wake_local_ns = sim->effects.next_wake_ns;
+        n->wake_order = 0;
+        world_rearm(sim, i);
+    }
+    laws_after_step(sim, i);
+    leave_if_done(sim, i);
+}
+
+void world_wake(struct sim *sim, const struct happening *happening)
+{
+    struct sim_node *n = &sim->node[happening->node];
+    if (n->node == NULL || happening->life != n->lives || (happening->value == 0 && happening->order != n->wake_order))
+        return;
+    world_step(sim, happening->node, EVENT_WAKE, (struct bytes){0}, NULL);
+}
