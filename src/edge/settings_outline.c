@@ -10,8 +10,9 @@
 struct level {
     char path[OUTLINE_PATH_BYTES];
     bool is_list;
-    bool has_key; /* of a mapping: the next node is its value */
-    unsigned next; /* of a list: the index of the next entry */
+    bool has_key;    /* of a mapping: the next node is its value */
+    size_t key_line;
+    unsigned next;   /* of a list: the index of the next entry */
 };
 
 struct outline_reader {
@@ -38,8 +39,8 @@ static void join(char path[OUTLINE_PATH_BYTES], const char *base, const char *se
     memcpy(path, joined, sizeof joined);
 }
 
-/* The path of the node that comes now, a value or the beginning of a mapping or list. */
-static void place(struct outline_reader *reader, char path[OUTLINE_PATH_BYTES])
+/* The path of the node that comes now, a value or the beginning of a mapping or list; *line becomes its key's. */
+static void place(struct outline_reader *reader, char path[OUTLINE_PATH_BYTES], size_t *line)
 {
     path[0] = '\0';
     if (reader->depth == 0)
@@ -52,6 +53,7 @@ static void place(struct outline_reader *reader, char path[OUTLINE_PATH_BYTES])
     } else {
         memcpy(path, reader->key, OUTLINE_PATH_BYTES);
         level->has_key = false;
+        *line = level->key_line;
     }
 }
 
@@ -70,7 +72,7 @@ static bool add(struct outline_reader *reader, const char *path, size_t line, en
 static bool begin(struct outline_reader *reader, size_t line, bool is_list)
 {
     char path[OUTLINE_PATH_BYTES];
-    place(reader, path);
+    place(reader, path, &line);
     if (!add(reader, path, line, is_list ? OUTLINE_LIST : OUTLINE_MAP))
         return false;
     if (reader->depth == OUTLINE_DEPTH_MAX)
@@ -89,10 +91,11 @@ static bool scalar(struct outline_reader *reader, const yaml_event_t *event, siz
         const char *name = (const char *)event->data.scalar.value;
         join(reader->key, level->path, level->path[0] ? "." : "", name, event->data.scalar.length);
         level->has_key = true;
+        level->key_line = line;
         return true;
     }
     char path[OUTLINE_PATH_BYTES];
-    place(reader, path);
+    place(reader, path, &line);
     return add(reader, path, line, OUTLINE_VALUE);
 }
 
@@ -207,6 +210,14 @@ const struct outline_node *outline_find(const struct outline *outline, const cha
         if (strncmp(outline->nodes[i].path, path, OUTLINE_PATH_BYTES - 1) == 0)
             return &outline->nodes[i];
     return NULL;
+}
+
+unsigned outline_last_line(const struct outline *outline, const char *path)
+{
+    for (size_t i = outline->count; i-- > 0;)
+        if (strncmp(outline->nodes[i].path, path, OUTLINE_PATH_BYTES - 1) == 0)
+            return outline->nodes[i].line;
+    return outline_line(outline, path);
 }
 
 unsigned outline_line(const struct outline *outline, const char *path)

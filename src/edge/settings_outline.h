@@ -23,7 +23,7 @@ enum outline_kind { OUTLINE_VALUE, OUTLINE_MAP, OUTLINE_LIST };
 
 struct outline_node {
     char path[OUTLINE_PATH_BYTES];
-    unsigned line; /* from 1 */
+    unsigned line; /* of its key, or of itself in a list; from 1 */
     enum outline_kind kind;
 };
 
@@ -43,5 +43,7 @@ void outline_close(struct outline *outline);
 const struct outline_node *outline_find(const struct outline *outline, const char *path);
 /* The line of `path`, or of what would hold it; at least 1. */
 unsigned outline_line(const struct outline *outline, const char *path);
+/* The line of the last of those that have this path: of a key that is given twice. */
+unsigned outline_last_line(const struct outline *outline, const char *path);
 
 #endif

@@ -1,0 +1,280 @@
+#include "edge/settings.h"
+
+#include "base/units.h"
+#include "edge/settings_cluster.h"
+#include "edge/settings_outline.h"
+#include "edge/settings_reader.h"
+#include "edge/settings_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+
+#define MILLISECOND ((uint64_t)1000000)
+#define SECOND (1000 * MILLISECOND)
+#define DAY (24 * 3600 * SECOND)
+
+enum {
+    DEFAULT_CLIENTS_PORT = 7070,
+    DEFAULT_TABLE_KEYS = 1048576,
+    DEFAULT_LOG_KEYS = 1048576,
+    DEFAULT_MESSAGE_MAX_BYTES = 1 << 20,
+    DEFAULT_MAX_CONNECTIONS = 10000,
+    MESSAGE_LEAST_BYTES = 64 << 10,
+    MESSAGE_MOST_BYTES = 64 << 20,
+};
+
+static void set_defaults(struct settings *settings)
+{
+    memset(settings, 0, sizeof *settings);
+    struct node_options *node = &settings->node;
+    (void)snprintf(node->region, sizeof node->region, "default");
+    (void)snprintf(settings->clients_address, NODE_ADDRESS_BYTES, "127.0.0.1:%d", DEFAULT_CLIENTS_PORT);
+    (void)snprintf(settings->gossip_address, NODE_ADDRESS_BYTES, "127.0.0.1:%d", DEFAULT_CLIENTS_PORT + 1);
+    node->interval_ns = 100 * MILLISECOND;
+    node->join_timeout_ns = 2 * SECOND;
+    node->leave_timeout_ns = 2 * SECOND;
+    node->table_keys = DEFAULT_TABLE_KEYS;
+    node->log_keys_max = DEFAULT_LOG_KEYS;
+    node->message_max_bytes = DEFAULT_MESSAGE_MAX_BYTES;
+    settings->max_connections = DEFAULT_MAX_CONNECTIONS;
+    settings->log_level = LOG_LEVEL_INFO;
+}
+
+/* ---- limits ---- */
+
+static bool read_overshoot(const struct settings_reader *reader, const char *path, const char *text,
+                           uint64_t capacity, uint64_t *overshoot)
+{
+    uint64_t millionths;
+    *overshoot = capacity;
+    if (!text)
+        return true;
+    if (units_parse_percent(bytes_of(text), &millionths) && millionths <= 1000000000) {
+        /* Capacities are below 2^40 and millionths below 2^30: 128 bits are more than enough. */
+        *overshoot = (uint64_t)((__extension__(unsigned __int128)capacity) * millionths / 1000000);
+        return true;
+    }
+    if (units_parse_count(bytes_of(text), overshoot) && *overshoot <= LIMIT_CAPACITY_MAX)
+        return true;
+    return reader_wrong(reader, path, text, "a percentage of the capacity such as 20%%, or a number of tokens");
+}
+
+static bool read_limit(const struct settings_reader *reader, struct settings *settings,
+                       const struct limit_text *text, unsigned index, bool *is_default)
+{
+    struct limit_set *set = &settings->limits;
+    char path[OUTLINE_PATH_BYTES], name[LIMIT_NAME_BYTES];
+    uint64_t capacity = 0, rate, period_ns, overshoot;
+    (void)snprintf(path, sizeof path, "limits[%u].name", index);
+    if (!read_name(reader, path, text->name, name, sizeof name, "a name for the limit"))
+        return false;
+    int twin = limit_set_find(set, bytes_of(name));
+    if (twin >= 0)
+        return reader_wrong(reader, path, name, "a name that limits[%d] does not have already", twin);
+    (void)snprintf(path, sizeof path, "limits[%u].capacity", index);
+    if (!text->capacity)
+        return reader_missing(reader, path, "a number of tokens");
+    if (!read_count(reader, path, text->capacity, 1, LIMIT_CAPACITY_MAX, &capacity))
+        return false;
+    (void)snprintf(path, sizeof path, "limits[%u].rate", index);
+    if (!text->rate)
+        return reader_missing(reader, path, "tokens per time such as 100/s or 6000/m");
+    if (!units_parse_rate(bytes_of(text->rate), &rate, &period_ns))
+        return reader_wrong(reader, path, text->rate, "tokens per time such as 100/s, 6000/m or 5/10s");
+    (void)snprintf(path, sizeof path, "limits[%u].overshoot", index);
+    if (!read_overshoot(reader, path, text->overshoot, capacity, &overshoot))
+        return false;
+    (void)snprintf(path, sizeof path, "limits[%u].default", index);
+    if (!read_bool(reader, path, text->is_default, is_default))
+        return false;
+    struct error error;
+    (void)snprintf(path, sizeof path, "limits[%u]", index);
+    if (!limit_init(&set->limit[set->count], bytes_of(name), capacity, rate, period_ns, overshoot, &error))
+        return reader_fail(reader, path, "limits[%u] '%s': %s", index, name, error.text);
+    twin = limit_set_find_id(set, set->limit[set->count].id);
+    if (twin >= 0)
+        return reader_fail(reader, path,
+                           "limits[%u].name '%s' and limits[%d].name '%s' have the same hash: expected one of them "
+                           "to be renamed",
+                           index, name, twin, set->limit[twin].name);
+    set->count++;
+    return true;
+}
+
+static bool read_limits(const struct settings_reader *reader, struct settings *settings,
+                        const struct settings_text *text)
+{
+    int by_default = -1;
+    if (text->limit_count == 0)
+        return reader_missing(reader, "limits", "at least one limit with name, capacity and rate");
+    for (unsigned i = 0; i < text->limit_count; i++) {
+        bool is_default = false;
+        if (!read_limit(reader, settings, &text->limits[i], i, &is_default))
+            return false;
+        if (is_default && by_default >= 0) {
+            char path[OUTLINE_PATH_BYTES];
+            (void)snprintf(path, sizeof path, "limits[%u].default", i);
+            return reader_wrong(reader, path, "true", "one default, and limits[%d] is it already", by_default);
+        }
+        by_default = is_default ? (int)i : by_default;
+    }
+    if (by_default < 0 && text->limit_count > 1)
+        return reader_fail(reader, "limits", "limits has no default: expected `default: true` at one of the %u limits",
+                           text->limit_count);
+    settings->limits.by_default = by_default < 0 ? 0 : (uint16_t)by_default;
+    settings->node.limits = &settings->limits;
+    return true;
+}
+
+/* ---- the rest ---- */
+
+static bool read_early_push(const struct settings_reader *reader, const char *text, uint64_t *share)
+{
+    uint64_t millionths;
+    if (!text || strcmp(text, "auto") == 0)
+        return true;
+    if (!units_parse_percent(bytes_of(text), &millionths) || millionths < 1 || millionths > 1000000)
+        return reader_wrong(reader, "early_push", text, "auto, or a percentage above 0%% and up to 100%%");
+    *share = (millionths << 32) / 1000000;
+    return true;
+}
+
+static bool read_times(const struct settings_reader *reader, struct node_options *node,
+                       const struct settings_text *text)
+{
+    if (!read_duration(reader, "interval", text->interval, MILLISECOND, 60 * SECOND, &node->interval_ns))
+        return false;
+    node->silent_after_ns = 10 * node->interval_ns > SECOND ? 10 * node->interval_ns : SECOND;
+    bool forget = text->forget_after && strcmp(text->forget_after, "off") != 0;
+    if (!read_duration(reader, "silent_after", text->silent_after, 2 * node->interval_ns, DAY,
+                       &node->silent_after_ns) ||
+        !read_duration(reader, "join_timeout", text->join_timeout, 0, DAY, &node->join_timeout_ns) ||
+        !read_duration(reader, "leave_timeout", text->leave_timeout, 0, DAY, &node->leave_timeout_ns))
+        return false;
+    uint64_t ns;
+    if (forget && !units_parse_duration(bytes_of(text->forget_after), &ns))
+        return reader_wrong(reader, "forget_after", text->forget_after, "off, or a duration such as 1h");
+    return !forget || read_duration(reader, "forget_after", text->forget_after, node->silent_after_ns, 366 * DAY,
+                                    &node->forget_after_ns);
+}
+
+static bool read_text(const struct settings_reader *reader, const char *path, const char *text,
+                      char out[SETTINGS_SECRET_BYTES])
+{
+    if (!text)
+        return true;
+    if (!text[0])
+        return reader_wrong(reader, path, text, "at least one character, or no such key");
+    (void)snprintf(out, SETTINGS_SECRET_BYTES, "%s", text); /* never longer than SETTINGS_VALUE_BYTES */
+    return true;
+}
+
+static bool read_sizes(const struct settings_reader *reader, struct settings *settings,
+                       const struct settings_text *text)
+{
+    struct node_options *node = &settings->node;
+    uint64_t connections = settings->max_connections;
+    if (!read_count(reader, "table.keys", text->table.keys, 1, (uint64_t)1 << 36, &node->table_keys) ||
+        !read_count(reader, "log_keys", text->log_keys, 1, (uint64_t)1 << 32, &node->log_keys_max) ||
+        !read_size(reader, "message_max", text->message_max, MESSAGE_LEAST_BYTES, MESSAGE_MOST_BYTES,
+                   &node->message_max_bytes) ||
+        !read_count(reader, "max_connections", text->max_connections, 1, SETTINGS_CONNECTIONS_MAX, &connections))
+        return false;
+    settings->max_connections = (uint32_t)connections;
+    return true;
+}
+
+static bool read_rest(const struct settings_reader *reader, struct settings *settings,
+                      const struct settings_text *text)
+{
+    if (!read_early_push(reader, text->early_push, &settings->node.early_push_share) ||
+        !read_times(reader, &settings->node, text) || !read_sizes(reader, settings, text) ||
+        !read_text(reader, "secret", text->secret, settings->secret) ||
+        !read_text(reader, "password", text->password, settings->password) ||
+        !read_bool(reader, "debug", text->debug, &settings->debug))
+        return false;
+    if (text->log_level && !log_level_parse(bytes_of(text->log_level), &settings->log_level))
+        return reader_wrong(reader, "log_level", text->log_level, "error, warning, info or debug");
+    return true;
+}
+
+/* In the order in which later checks need earlier results. */
+static bool read_all(const struct settings_reader *reader, struct settings *settings,
+                     const struct settings_text *text)
+{
+    struct node_options *node = &settings->node;
+    if (!read_name(reader, "node", text->node, node->name, sizeof node->name, "this node's name"))
+        return false;
+    return settings_read_cluster(settings, reader, text) && read_limits(reader, settings, text) &&
+           read_rest(reader, settings, text);
+}
+
+bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error)
+{
+    struct outline outline;
+    struct settings_text *values = NULL;
+    set_defaults(settings);
+    bool good = outline_read(&outline, text, file, error);
+    if (good) {
+        values = settings_text_parse(text, &outline, file, error);
+        good = values != NULL;
+    }
+    if (good) {
+        struct settings_reader reader = {.file = file, .outline = &outline, .error = error};
+        good = read_all(&reader, settings, values);
+        settings_text_free(&values);
+    }
+    outline_close(&outline);
+    if (!good)
+        return false;
+    hash_key_from_secret(&settings->node.hash_key, settings->secret, strlen(settings->secret));
+    settings->node.config_digest = settings_digest(settings);
+    return true;
+}
+
+/* ---- the file ---- */
+
+/* The whole file, on the heap; NULL with `error` set. */
+static char *read_file(const char *path, size_t *size, struct error *error)
+{
+    struct stat status;
+    FILE *file = fopen(path, "rb");
+    bool known = file && fstat(fileno(file), &status) == 0;
+    char *text = NULL;
+    if (!known)
+        (void)error_set(error, EX_NOINPUT, "%s cannot be read: %s", path, strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+        (void)error_set(error, EX_NOINPUT, "%s is a directory: expected a config file", path);
+    else if (!(text = malloc(SETTINGS_FILE_MAX_BYTES + 1)))
+        (void)error_set(error, EX_OSERR, "out of memory while reading %s", path);
+    if (text) {
+        *size = fread(text, 1, SETTINGS_FILE_MAX_BYTES + 1, file);
+        bool failed = ferror(file) != 0;
+        if (failed)
+            (void)error_set(error, EX_NOINPUT, "%s cannot be read: %s", path, strerror(errno));
+        else if (*size > SETTINGS_FILE_MAX_BYTES)
+            (void)error_set(error, EX_CONFIG, "%s is larger than 1 MiB: expected a config file", path);
+        if (failed || *size > SETTINGS_FILE_MAX_BYTES) {
+            free(text);
+            text = NULL;
+        }
+    }
+    if (file)
+        (void)fclose(file);
+    return text;
+}
+
+bool settings_read(struct settings *settings, const char *path, struct error *error)
+{
+    size_t size;
+    char *text = read_file(path, &size, error);
+    if (!text)
+        return false;
+    bool good = settings_parse(settings, (struct bytes){text, size}, path, error);
+    free(text);
+    return good;
+}

@@ -1,0 +1,55 @@
+/*
+ * settings: what the config file says, checked, with units turned into numbers and defaults filled in.
+ *
+ * The one idea: after settings_read everything is usable as it is; a mistake is one sentence with file, line,
+ * key, value and what was expected. config/headgated.yaml documents every key. Nothing here is changed later.
+ */
+#ifndef HEADGATE_EDGE_SETTINGS_H
+#define HEADGATE_EDGE_SETTINGS_H
+
+#include "base/error.h"
+#include "cluster/node.h"
+#include "edge/log.h"
+#include "limit/limit.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    SETTINGS_SECRET_BYTES = 257,        /* with the terminator */
+    SETTINGS_FILE_MAX_BYTES = 1 << 20,
+    SETTINGS_CONNECTIONS_MAX = 1000000,
+};
+
+/* Not to be copied: node.limits points at `limits`. */
+struct settings {
+    struct node_options node; /* incarnation and seed are left 0: whoever starts the node draws them */
+    struct limit_set limits;
+    char clients_address[NODE_ADDRESS_BYTES];  /* where to listen, as the next two; */
+    char gossip_address[NODE_ADDRESS_BYTES];   /* where peers reach them is in `node` */
+    char snapshot_address[NODE_ADDRESS_BYTES];
+    char advertise[NODE_ADDRESS_BYTES]; /* "": as in the addresses to listen on */
+    char secret[SETTINGS_SECRET_BYTES];
+    char password[SETTINGS_SECRET_BYTES]; /* "": clients need none */
+    uint32_t max_connections;
+    enum log_level log_level;
+    bool debug;
+};
+
+/*
+ * Reads the file at `path`. False with EX_NOINPUT (66) when it cannot be read, EX_CONFIG (78) for what is wrong in
+ * it. sodium_init comes first.
+ */
+bool settings_read(struct settings *settings, const char *path, struct error *error);
+
+/* The same for a text that is in memory already; `file` is its name for sentences. */
+bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error);
+
+/* Writes all settings, defaults included and secrets too, as YAML that reads back to the same. */
+bool settings_print(const struct settings *settings, FILE *out);
+
+/* What must be equal at all peers (limits, weights, interval), as one number under the cluster's hash key. */
+uint64_t settings_digest(const struct settings *settings);
+
+#endif
