@@ -10,6 +10,7 @@
 #   make e2e          real processes       make sim-canary   planted bugs that it must find
 #   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
 #   make compose-check    three regions as containers (skips where no engine can be started)
+#   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc
 #   make clean        remove build/
 #
 # FLAVOUR=release|asan|tsan|debug|clang chooses a build tree (build/<flavour>), V=1 shows whole commands,
@@ -90,7 +91,7 @@ rooms_edge := edge wire limit base
 rooms_all := edge cluster wire limit base
 
 .PHONY: all
-all: $(B)/headgated $(B)/headgate
+all: $(B)/headgated $(B)/headgate library
 
 define room_rule
 $(B)/lib$(1).a: $(objects_$(1))
@@ -112,6 +113,33 @@ $(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/headgate*.c)) $(ALL_ARCHIV
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
+# The library for other programs. Each of its parts becomes one object in which only headgate_* is global: the
+# words of our rooms (table_create, error_set) are also other people's.
+LIBRARY := $(B)/libheadgate.a $(B)/libheadgate.so.0 $(B)/libheadgate.so
+.PHONY: library
+library: $(LIBRARY)
+
+CC_PART = $(CC) -r -nostdlib -fPIC $(CFLAGS_$(FLAVOUR)) \
+    $(if $(findstring flto,$(CFLAGS_$(FLAVOUR))),-flinker-output=nolto-rel)
+define part_rule
+$(B)/library/$(1).o: $(2) $(3)
+	$(SAY) LD $$@
+	@mkdir -p $$(@D)
+	$(Q)$$(CC_PART) -o $$@.all $$^ && objcopy --wildcard --keep-global-symbol='headgate_*' $$@.all $$@ && rm $$@.all
+endef
+$(eval $(call part_rule,limiter,$(O)/src/limit/limiter.o,$(foreach r,limit base,$(call archive,$(r)))))
+$(eval $(call part_rule,client,$(O)/src/edge/client.o,$(foreach r,edge wire base,$(call archive,$(r)))))
+PARTS := $(B)/library/limiter.o $(B)/library/client.o
+
+$(B)/libheadgate.a: $(PARTS)
+	$(SAY) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(B)/libheadgate.so.0: $(PARTS)
+	$(SAY) LD $@
+	$(Q)$(CC) -shared $(filter-out -pie,$(ALL_LDFLAGS)) -Wl,-soname,$(@F) -o $@ $^ -lsodium
+$(B)/libheadgate.so: $(B)/libheadgate.so.0
+	$(Q)ln -sf $(<F) $@
+
 # tests/unit/<room>_<what>.c is linked with that room and those below it.
 define unit_rule
 $(B)/tests/unit/$(1)_%: $(O)/tests/unit/$(1)_%.o $(foreach r,$(rooms_$(1)),$(call archive,$(r)))
@@ -128,8 +156,23 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(foreach r,$
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
+# tests/fuzz/fuzz_<what>.c is a libFuzzer target; here its main replays tests/fuzz/corpus/<what> and mutations.
+FUZZ_ROOMS := cluster wire limit base
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
+# tests/unit/server_<what>.c is linked with the commands and without the cluster: it brings a node of its own.
+$(B)/tests/unit/server_%: $(O)/tests/unit/server_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/command*.c) src/report.c) \
+    $(foreach r,edge wire limit base,$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
 .PHONY: test-programs
-test-programs: $(UNIT) $(SIM)
+test-programs: $(UNIT) $(SIM) $(FUZZ)
 
 # Rewritten only when the compiler or a flag is another than last time; every object depends on it.
 STAMP := $(shell $(CC) --version 2>/dev/null | head -n 1) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LIBS)
@@ -162,6 +205,18 @@ e2e: all
 tidy:
 	prove -j2 tests/tidy/*.t
 
+# With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz:
+	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
+	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
+	    clang -std=c11 -g -O1 -D_GNU_SOURCE -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	        -o build/fuzz/$$target tests/fuzz/$$target.c \
+	        $(wildcard src/base/*.c src/limit/*.c src/wire/*.c cluster/*.c) $(LIBS) && \
+	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
+	done
+
 # One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs alone.
 check: deps
 	@echo 'check: building with gcc (release, asan, tsan) and clang; a warning is an error'
@@ -171,7 +226,7 @@ check: deps
 	@echo 'check: units (release, asan), simulator, end to end, source rules'
 	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
 	    $(patsubst %.c,build/release/%,$(wildcard tests/unit/*.c)) \
-	    $(patsubst %.c,build/asan/%,$(wildcard tests/unit/*.c)) \
+	    $(patsubst %.c,build/asan/%,$(wildcard tests/unit/*.c tests/fuzz/fuzz_*.c)) \
 	    $(wildcard tests/tidy/*.t tests/e2e/*.t)
 
 # ---- a cluster to look at --------------------------------------------------------------------------
@@ -188,6 +243,28 @@ down:
 compose-check:
 	@.ci/deps build containers
 	prove tests/compose-check
+
+# ---- installation ----------------------------------------------------------------------------------
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+DESTINATION = $(DESTDIR)$(PREFIX)
+
+.PHONY: install install-library
+install: all install-library
+	install -d $(DESTINATION)/bin
+	install -m 755 $(B)/headgated $(B)/headgate $(DESTINATION)/bin
+
+install-library: library
+	install -d $(DESTINATION)/include/headgate $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 include/headgate/*.h $(DESTINATION)/include/headgate
+	install -m 644 $(B)/libheadgate.a $(B)/libheadgate.so.0 $(DESTDIR)$(LIBDIR)
+	ln -sf libheadgate.so.0 $(DESTDIR)$(LIBDIR)/libheadgate.so
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$(LIBDIR)' '' 'Name: headgate' \
+	    'Description: a rate limiter for your program, and a client of the headgate daemon' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lheadgate' \
+	    'Requires.private: libsodium' >$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc
 
 # ---- the rest --------------------------------------------------------------------------------------
 
