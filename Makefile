@@ -128,7 +128,8 @@ $(B)/library/$(1).o: $(2) $(3)
 	$(Q)$$(CC_PART) -o $$@.all $$^ && objcopy --wildcard --keep-global-symbol='headgate_*' $$@.all $$@ && rm $$@.all
 endef
 $(eval $(call part_rule,limiter,$(O)/src/limit/limiter.o,$(foreach r,limit base,$(call archive,$(r)))))
-$(eval $(call part_rule,client,$(O)/src/edge/client.o,$(foreach r,edge wire base,$(call archive,$(r)))))
+client_objects := $(patsubst %.c,$(O)/%.o,$(wildcard src/edge/client*.c))
+$(eval $(call part_rule,client,$(client_objects),$(foreach r,edge wire base,$(call archive,$(r)))))
 PARTS := $(B)/library/limiter.o $(B)/library/client.o
 
 $(B)/libheadgate.a: $(PARTS)

@@ -1,0 +1,265 @@
+#include "headgate/limiter.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "limit/bucket.h"
+#include "limit/key.h"
+#include "limit/limit.h"
+#include "limit/table.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#define RELAX() _mm_pause()
+#else
+#define RELAX() ((void)0)
+#endif
+
+/*
+ * The table is cut into shards by the first bits of the key's id, each with a lock of its own that is held for
+ * the few dozen nanoseconds of one decision. Keys are hashed before. A limiter is one peer alone: its share is
+ * the whole, and what it spends settles at once.
+ */
+enum {
+    SHARD_BITS_MAX = 6,
+    SHARD_KEYS_MIN = 1024, /* below that, shards would fill up unevenly */
+    LINE_BYTES = 64,
+    DEFAULT_KEYS = 65536,
+    SPINS = 128, /* then the holder has lost its processor: give it ours */
+};
+_Static_assert(HEADGATE_NAME_MAX_BYTES == LIMIT_NAME_BYTES - 1, "public and inner limits agree");
+_Static_assert(HEADGATE_DIMENSION_MAX_BYTES == (int)KEY_DIMENSION_MAX_BYTES, "public and inner limits agree");
+_Static_assert(HEADGATE_VALUE_MAX_BYTES == (int)KEY_VALUE_MAX_BYTES, "public and inner limits agree");
+_Static_assert(HEADGATE_LIMITS_MAX == (int)LIMITS_MAX, "public and inner limits agree");
+
+struct shard {
+    _Alignas(LINE_BYTES) atomic_bool locked;
+    struct table *table;
+    uint64_t allowed, refused;
+};
+
+struct headgate_limiter {
+    struct shard shards[1 << SHARD_BITS_MAX];
+    unsigned shard_bits;
+    struct hash_key hash_key;
+    struct limit_set limits;
+    struct budget budgets[LIMITS_MAX];
+};
+
+static void shard_lock(struct shard *shard)
+{
+    while (atomic_exchange_explicit(&shard->locked, true, memory_order_acquire)) {
+        for (int spins = 0; atomic_load_explicit(&shard->locked, memory_order_relaxed); spins++) {
+            if (spins < SPINS)
+                RELAX();
+            else
+                thrd_yield();
+        }
+    }
+}
+
+static void shard_unlock(struct shard *shard)
+{
+    atomic_store_explicit(&shard->locked, false, memory_order_release);
+}
+
+/* The shard of `id`, whose first bits are then moved out of the way: a table spreads keys by the bits in front. */
+static struct shard *shard_of(struct headgate_limiter *limiter, struct key_id *id)
+{
+    unsigned bits = limiter->shard_bits;
+    struct shard *shard = &limiter->shards[id->high >> 1 >> (63 - bits)];
+    id->high = id->high << bits | id->high >> 1 >> (63 - bits);
+    return shard;
+}
+
+static bool add_limit(struct headgate_limiter *limiter, const struct headgate_limit *given, struct error *error)
+{
+    struct limit_set *set = &limiter->limits;
+    struct limit *limit = &set->limit[set->count];
+    struct error inner;
+    if (!given->name)
+        return error_set(error, 1, "limit %u has no name", set->count + 1u);
+    if (!limit_init(limit, bytes_of(given->name), given->capacity, given->rate_tokens, given->period_ns, 0, &inner))
+        return error_set(error, 1, "limit \"%.64s\": %s", given->name, inner.text);
+    int same = limit_set_find_id(set, limit->id);
+    if (same >= 0)
+        return error_set(error, 1, "limit \"%s\": its name is taken, or too much like \"%s\": expected another one",
+                         limit->name, set->limit[same].name);
+    budget_init(&limiter->budgets[set->count], limit, SHARE_ONE, true);
+    set->count++;
+    return true;
+}
+
+static bool add_limits(struct headgate_limiter *limiter, const struct headgate_options *options, struct error *error)
+{
+    if (options->limit_count < 1 || options->limit_count > LIMITS_MAX)
+        return error_set(error, 1, "%zu limits are given: expected 1 to %d", options->limit_count, LIMITS_MAX);
+    for (size_t i = 0; i < options->limit_count; i++)
+        if (!add_limit(limiter, &options->limits[i], error))
+            return false;
+    if (!options->default_limit)
+        return true;
+    int by_default = limit_set_find(&limiter->limits, bytes_of(options->default_limit));
+    if (by_default < 0)
+        return error_set(error, 1, "default_limit is \"%.64s\": expected the name of one of the limits",
+                         options->default_limit);
+    limiter->limits.by_default = (uint16_t)by_default;
+    return true;
+}
+
+static bool add_shards(struct headgate_limiter *limiter, uint64_t keys, struct error *error)
+{
+    while (limiter->shard_bits < SHARD_BITS_MAX && keys >> limiter->shard_bits >= 2 * SHARD_KEYS_MIN)
+        limiter->shard_bits++;
+    uint64_t shards = (uint64_t)1 << limiter->shard_bits;
+    for (uint64_t i = 0; i < shards; i++) {
+        struct shard *shard = &limiter->shards[i];
+        atomic_init(&shard->locked, false);
+        shard->table = table_create((keys - 1) / shards + 1, &limiter->limits, limiter->budgets);
+        if (!shard->table)
+            return error_set(error, 1, "table_keys is %llu: not enough memory", (unsigned long long)keys);
+    }
+    return true;
+}
+
+struct headgate_limiter *headgate_limiter_create(const struct headgate_options *options, char *error_text,
+                                                 size_t error_room)
+{
+    assert(options && (options->limits || options->limit_count == 0));
+    assert(options->secret || options->secret_size == 0);
+    struct error error = {.text = "not enough memory"};
+    struct headgate_limiter *limiter = aligned_alloc(LINE_BYTES, sizeof *limiter);
+    if (limiter) {
+        memset(limiter, 0, sizeof *limiter);
+        hash_key_from_secret(&limiter->hash_key, options->secret, options->secret_size);
+        if (!add_limits(limiter, options, &error) ||
+            !add_shards(limiter, options->table_keys > 0 ? options->table_keys : DEFAULT_KEYS, &error))
+            headgate_limiter_destroy(&limiter);
+    }
+    if (!limiter && error_room > 0)
+        (void)snprintf(error_text, error_room, "%s", error.text);
+    return limiter;
+}
+
+void headgate_limiter_destroy(struct headgate_limiter **limiter)
+{
+    if (!*limiter)
+        return;
+    for (size_t i = 0; i < (size_t)1 << SHARD_BITS_MAX; i++)
+        table_destroy(&(*limiter)->shards[i].table);
+    free(*limiter);
+    *limiter = NULL;
+}
+
+static const struct bytes user_dimension = {"user", 4};
+
+bool headgate_can_access(struct headgate_limiter *limiter, const char *key, uint64_t now_ns)
+{
+    struct bytes value = bytes_of(key);
+    if (value.size > KEY_VALUE_MAX_BYTES)
+        return false;
+    uint16_t index = limiter->limits.by_default;
+    const struct limit *limit = &limiter->limits.limit[index];
+    struct key_id id = key_id_of(&limiter->hash_key, limit->id, user_dimension, value);
+    struct shard *shard = shard_of(limiter, &id);
+    shard_lock(shard);
+    struct entry *entry = table_obtain(shard->table, id, index, now_ns);
+    bool allowed = bucket_take(&entry->bucket, limit, &limiter->budgets[index], 1, now_ns);
+    shard->allowed += allowed;
+    shard->refused += !allowed;
+    shard_unlock(shard);
+    return allowed;
+}
+
+/* Decides under the shard's lock; the bucket as it is afterwards goes to `after`. */
+static bool decide(struct headgate_limiter *limiter, struct key_id id, uint16_t index, uint64_t cost, bool peek,
+                   uint64_t now_ns, struct bucket *after)
+{
+    const struct limit *limit = &limiter->limits.limit[index];
+    const struct budget *budget = &limiter->budgets[index];
+    struct shard *shard = shard_of(limiter, &id);
+    bool allowed;
+    shard_lock(shard);
+    if (peek) {
+        const struct entry *entry = table_find(shard->table, id);
+        if (entry)
+            *after = entry->bucket;
+        else
+            table_start(shard->table, id, index, now_ns, after);
+        struct bucket tried = *after;
+        allowed = bucket_take(&tried, limit, budget, cost, now_ns);
+        bucket_refill(after, limit, budget, now_ns);
+    } else {
+        struct entry *entry = table_obtain(shard->table, id, index, now_ns);
+        allowed = bucket_take(&entry->bucket, limit, budget, cost, now_ns);
+        *after = entry->bucket;
+        shard->allowed += allowed;
+        shard->refused += !allowed;
+    }
+    shard_unlock(shard);
+    return allowed;
+}
+
+static uint64_t later(uint64_t wait_ns, uint64_t by_ns)
+{
+    return wait_ns == 0 ? 0 : wait_ns > UINT64_MAX - by_ns ? UINT64_MAX : wait_ns + by_ns;
+}
+
+bool headgate_check(struct headgate_limiter *limiter, const struct headgate_request *request, uint64_t now_ns,
+                    struct headgate_verdict *verdict)
+{
+    const struct limit_set *limits = &limiter->limits;
+    struct bytes dimension = request->dimension ? bytes_of(request->dimension) : user_dimension;
+    struct bytes value = {.data = request->value, .size = request->value_size};
+    uint64_t cost = request->cost > 0 ? request->cost : 1;
+    int found = request->limit ? limit_set_find(limits, bytes_of(request->limit)) : limits->by_default;
+    memset(verdict, 0, sizeof *verdict);
+    if (found < 0 || dimension.size > KEY_DIMENSION_MAX_BYTES || value.size > KEY_VALUE_MAX_BYTES) {
+        verdict->reason = found < 0 ? HEADGATE_UNKNOWN_LIMIT : HEADGATE_INVALID_KEY;
+        return false;
+    }
+    uint16_t index = (uint16_t)found;
+    const struct limit *limit = &limits->limit[index];
+    const struct budget *budget = &limiter->budgets[index];
+    struct key_id id = key_id_of(&limiter->hash_key, limit->id, dimension, value);
+    struct bucket bucket;
+    verdict->allowed = decide(limiter, id, index, cost, request->peek, now_ns, &bucket);
+    verdict->limit = limit->capacity;
+    verdict->remaining = bucket_remaining(&bucket, limit, budget);
+    /* Threads' clocks may disagree: what refills, refills from the latest time that was given. */
+    uint64_t ahead_ns = bucket.last_refill_ns > now_ns ? bucket.last_refill_ns - now_ns : 0;
+    verdict->reset_after_ns = later(bucket_reset_after_ns(&bucket, limit), ahead_ns);
+    if (!verdict->allowed) {
+        verdict->reason = cost > limit->capacity ? HEADGATE_TOO_LARGE : HEADGATE_NO_TOKENS;
+        verdict->retry_after_ns = later(bucket_retry_after_ns(&bucket, limit, budget, cost, UINT64_MAX), ahead_ns);
+    }
+    return verdict->allowed;
+}
+
+void headgate_limiter_stats(struct headgate_limiter *limiter, struct headgate_limiter_stats *stats)
+{
+    memset(stats, 0, sizeof *stats);
+    stats->bytes = sizeof *limiter;
+    for (size_t i = 0; i < (size_t)1 << limiter->shard_bits; i++) {
+        struct shard *shard = &limiter->shards[i];
+        struct table_stats of_table;
+        shard_lock(shard);
+        table_stats(shard->table, &of_table);
+        stats->allowed += shard->allowed;
+        stats->refused += shard->refused;
+        shard_unlock(shard);
+        stats->capacity_keys += of_table.capacity_keys;
+        stats->used_keys += of_table.used_keys;
+        stats->bytes += of_table.bytes;
+        stats->expired_keys += of_table.expired_keys;
+        stats->evicted_harmless_keys += of_table.evicted_harmless_keys;
+        stats->evicted_harmful_keys += of_table.evicted_harmful_keys;
+    }
+}
