@@ -388,22 +388,30 @@ static int open_lane(struct lane *lane, const char *address)
     return status;
 }
 
-/* The free lane of that address, else one that is closed, else (closed now) the idle one unused for longest. */
+/*
+ * The free lane of that address, else one that is closed, else (closed now) the idle one unused for longest. NULL
+ * when too many are waiting.
+ */
 static struct lane *find_lane(struct transport *transport, const char *address)
 {
-    struct lane *idle = NULL;
+    struct lane *free_lane = NULL, *same = NULL;
+    int waiting = 0;
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
         struct lane *lane = &transport->lanes[i];
+        bool is_same = lane->address[0] && strcmp(lane->address, address) == 0;
+        waiting += is_same && lane->waiting;
         if (lane->waiting)
             continue;
-        if (lane->address[0] && strcmp(lane->address, address) == 0)
-            return lane;
-        if (!idle || (idle->address[0] && (!lane->address[0] || lane->used_ns < idle->used_ns)))
-            idle = lane;
+        if (is_same)
+            same = lane;
+        if (!free_lane || (free_lane->address[0] && (!lane->address[0] || lane->used_ns < free_lane->used_ns)))
+            free_lane = lane;
     }
-    if (idle)
-        close_lane(idle);
-    return idle;
+    if (waiting >= TRANSPORT_REQUESTS_EACH)
+        return NULL;
+    if (!same && free_lane)
+        close_lane(free_lane);
+    return same ? same : free_lane;
 }
 
 void transport_request(struct transport *transport, const char *address, struct bytes bytes)

@@ -140,7 +140,7 @@ static bool a_heard_both(void) { return a.messages >= 2 && a.last_size > 0; }
 static bool b_heard_all(void) { return b.next == 20000; }
 static bool b_heard_again(void) { return b.messages > 0; }
 static bool a_has_response(void) { return a.responses > 0; }
-static bool a_has_eight(void) { return a.responses == TRANSPORT_REQUESTS_MAX; }
+static bool a_has_both(void) { return a.responses == TRANSPORT_REQUESTS_EACH; }
 static bool c_got_request(void) { return c.requests > 0; }
 static bool a_gave_up(void) { return transport_stats(a.transport)->requests_expired > 0; }
 static bool b_redialled(void) { return transport_stats(b.transport)->redials >= 2; }
@@ -161,6 +161,11 @@ static void say_hello(void)
 static void a_says_something(void)
 {
     transport_publish(a.transport, bytes_of("a"));
+}
+
+static void a_asks_b(void)
+{
+    transport_request(a.transport, b.snapshots, bytes_of("hello"));
 }
 
 static uint64_t sent;
@@ -206,18 +211,29 @@ static void requests(void)
 
     a.responses = 0;
     uint64_t refused = transport_stats(a.transport)->requests_refused;
-    for (int i = 0; i < TRANSPORT_REQUESTS_MAX + 3; i++)
+    for (int i = 0; i < TRANSPORT_REQUESTS_EACH + 3; i++)
         transport_request(a.transport, b.snapshots, bytes_of("many"));
-    OK_U64(transport_stats(a.transport)->requests_refused, refused + 3, "no more than %d wait at the same time",
-           TRANSPORT_REQUESTS_MAX);
-    OK(run_until(a_has_eight, NULL), "those are all answered");
+    OK_U64(transport_stats(a.transport)->requests_refused, refused + 3, "no more than %d to one address wait at the same time",
+           TRANSPORT_REQUESTS_EACH);
+    OK(run_until(a_has_both, NULL), "those are all answered");
 
     c.silent = true;
     a.responses = 0;
     transport_request(a.transport, c.snapshots, bytes_of("c?"));
-    OK(run_until(c_got_request, NULL), "another address takes over the place of an idle socket");
+    OK(run_until(c_got_request, NULL), "another address is asked at the same time");
     OK(run_until(a_gave_up, NULL), "what is not answered is given up");
     OK_U64(a.responses, 0, "without an answer");
+
+    char address[64];
+    refused = transport_stats(a.transport)->requests_refused;
+    for (int i = 0; i < TRANSPORT_REQUESTS_MAX + 5; i++) {
+        (void)snprintf(address, sizeof address, "127.0.0.1:%d", i + 1);
+        transport_request(a.transport, address, bytes_of("anybody?"));
+    }
+    OK_U64(transport_stats(a.transport)->requests_refused, refused + 5, "no more than %d wait in all",
+           TRANSPORT_REQUESTS_MAX);
+    a.responses = 0;
+    OK(run_until(a_has_response, a_asks_b), "they are given up, and a place is free for who is alive");
 
     transport_request(a.transport, "no address", bytes_of("x"));
     transport_request(a.transport, "", bytes_of("x"));
