@@ -197,8 +197,10 @@ deps:
 unit: $(UNIT)
 	prove $(UNIT)
 
-sim: $(SIM)
-	prove $(SIM)
+sim:
+	@$(SUBMAKE) -s FLAVOUR=asan build/asan/tests/sim
+	@$(SUBMAKE) -s FLAVOUR=release build/release/tests/sim
+	prove tests/sim/*.t
 
 e2e: all
 	prove tests/e2e/*.t
@@ -212,11 +214,14 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
-	    clang -std=c11 -g -O1 -D_GNU_SOURCE -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	    clang -std=c11 -g -O1 -D_GNU_SOURCE -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -o build/fuzz/$$target tests/fuzz/$$target.c \
 	        $(wildcard src/base/*.c src/limit/*.c src/wire/*.c cluster/*.c) $(LIBS) && \
 	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
 	done
+
+# What runs in several threads.
+TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/limit_limiter.c))
 
 # One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs alone.
 check: deps
@@ -224,11 +229,12 @@ check: deps
 	@$(SUBMAKE) -s FLAVOUR=release all test-programs
 	@$(SUBMAKE) -s FLAVOUR=clang all test-programs
 	@$(SUBMAKE) -s FLAVOUR=asan all test-programs
-	@echo 'check: units (release, asan), simulator, end to end, source rules'
+	@$(SUBMAKE) -s FLAVOUR=tsan $(TSAN)
+	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
 	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
 	    $(patsubst %.c,build/release/%,$(wildcard tests/unit/*.c)) \
 	    $(patsubst %.c,build/asan/%,$(wildcard tests/unit/*.c tests/fuzz/fuzz_*.c)) \
-	    $(wildcard tests/tidy/*.t tests/e2e/*.t)
+	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t)
 
 # ---- a cluster to look at --------------------------------------------------------------------------
 
