@@ -253,7 +253,7 @@ compose-check:
 
 # ---- installation ----------------------------------------------------------------------------------
 
-VERSION := 0.1.0
+VERSION := $(shell sed -n 's/.*HEADGATE_VERSION "\(.*\)"/\1/p' src/base/version.h)
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTINATION = $(DESTDIR)$(PREFIX)
