@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <time.h>
 
-enum { USES_PER_READING = 64 };
-
 static uint64_t read_ns(clockid_t id)
 {
     struct timespec now;
@@ -21,44 +19,4 @@ uint64_t clock_monotonic_ns(void)
 uint64_t clock_wall_ns(void)
 {
     return read_ns(CLOCK_REALTIME);
-}
-
-static void forget_before_poll(uv_prepare_t *handle)
-{
-    ((struct loop_clock *)handle->data)->uses_left = 0;
-}
-
-static void forget_after_poll(uv_check_t *handle)
-{
-    ((struct loop_clock *)handle->data)->uses_left = 0;
-}
-
-void loop_clock_init(struct loop_clock *clock, uv_loop_t *loop)
-{
-    clock->now_ns = 0;
-    clock->uses_left = 0;
-    (void)uv_prepare_init(loop, &clock->before_poll);
-    (void)uv_check_init(loop, &clock->after_poll);
-    clock->before_poll.data = clock;
-    clock->after_poll.data = clock;
-    (void)uv_prepare_start(&clock->before_poll, forget_before_poll);
-    (void)uv_check_start(&clock->after_poll, forget_after_poll);
-    uv_unref((uv_handle_t *)&clock->before_poll);
-    uv_unref((uv_handle_t *)&clock->after_poll);
-}
-
-void loop_clock_close(struct loop_clock *clock)
-{
-    uv_close((uv_handle_t *)&clock->before_poll, NULL);
-    uv_close((uv_handle_t *)&clock->after_poll, NULL);
-}
-
-uint64_t loop_clock_now(struct loop_clock *clock)
-{
-    if (clock->uses_left == 0) {
-        clock->now_ns = clock_monotonic_ns();
-        clock->uses_left = USES_PER_READING;
-    }
-    clock->uses_left--;
-    return clock->now_ns;
 }
