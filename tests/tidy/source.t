@@ -70,12 +70,13 @@ sub includes_only_where {
     };
 }
 
+# Which shows that a header needs nothing before it.
 sub own_header_first {
     my ($file) = @_;
-    my ($own) = $file->{path} =~ m{^(?:src/)?(.*)\.c$};
-    return () if !$own || !-e "$Source::root/src/$own.h" && !-e "$Source::root/$own.h";
-    my ($first) = includes($file);
-    return $first && $first->[2] eq "$own.h" ? () : "1: the first include is expected to be \"$own.h\"";
+    my ($own) = $file->{path} =~ m{(\w+)\.c$} or return ();
+    my @includes = includes($file);
+    my @at = grep { $includes[$_][2] =~ m{^(?:.*/)?\Q$own\E\.h$} } 0 .. $#includes;
+    return !@at || $at[0] == 0 ? () : "$includes[$at[0]][0]: $includes[$at[0]][2] is expected to be the first include";
 }
 
 # ---- calls ----
@@ -137,8 +138,12 @@ sub whitespace {
 sub line_length {
     my ($file) = @_;
     my @lines = @{$file->{lines}};
-    return map { utf8::decode(my $text = $lines[$_]); length $text > 120 ? $_ + 1 . ': ' . length($text) . ' columns' : () }
-        0 .. $#lines;
+    my @faults;
+    for my $i (0 .. $#lines) {
+        utf8::decode(my $text = $lines[$i]);
+        push @faults, $i + 1 . ': ' . length($text) . ' columns' if length $text > 120;
+    }
+    return @faults;
 }
 
 my ($file_lines_wanted, $file_lines_most) = (400, 600);
@@ -173,23 +178,18 @@ sub opening {
     return @faults;
 }
 
-# In public headers: a comment right above each declaration, or above the first of a block of them.
+# In public headers: a comment right above each function, and above a struct or next to its first member.
 sub documented {
     my ($file) = @_;
-    my ($above, @faults) = (0);
-    my $inside = 0;
+    my @faults;
     for my $i (0 .. $#{$file->{lines}}) {
-        my ($line, $code) = ($file->{lines}[$i], $file->{code}[$i] // '');
-        my $declares = $code =~ /^(?:struct|enum|union|bool|int|void|char|const|u?int\d+_t|size_t|HEADGATE_API)\b.*[;{(,]\s*$/;
-        if ($declares && !$inside) {
-            push @faults, $i + 1 . ': nothing says what this is' if !$above && $code !~ /^(?:struct|enum) \w+;$/;
-            push @faults, $i + 1 . ": \"$1\" is expected to begin with headgate_" if $code =~ /\b((?!headgate_)\w+)\(/;
-            push @faults, $i + 1 . ": \"$1\" is expected to begin with headgate_"
-                if $code =~ /^(?:struct|enum) ((?!headgate_)\w+) \{/;
-        }
-        $inside = 1 if $code =~ /[{(][^})]*$/;
-        $inside = 0 if $code =~ /^\}|\);\s*$/;
-        $above = $line =~ m{\*/\s*$} || ($above && $line =~ /\S/) || $inside;
+        my $code = $file->{code}[$i] // '';
+        next if $code !~ /^(?:(?:const |unsigned )*\w+ \**(?:\w+ \**)?(\w+)\(|struct (\w+) \{$)/;
+        my ($name, $function) = ($1 // $2, defined $1);
+        push @faults, $i + 1 . ": \"$name\" is expected to begin with headgate_" if $name !~ /^headgate_/;
+        next if $i > 0 && $file->{lines}[$i - 1] =~ m{\*/\s*$};
+        next if !$function && ($file->{lines}[$i + 1] // '') =~ m{/\*};
+        push @faults, $i + 1 . ": nothing says what $name is";
     }
     return @faults;
 }
@@ -222,9 +222,9 @@ sub default_over_enum {
 }
 
 # A variable of a module forbids two instances in one process.
-my $module_state = pattern(
-    qr/^(?:static\s+)?(?!static\b|const\b|struct \w+;|typedef|extern|return|enum)(?!.*\bconst\b)[a-z]\w*(?:\s+\w+)*[\s*]+\w+(?:\[[^\]]*\])*\s*(?:=.*|;)\s*$/,
-    'a variable of the whole module');
+my $module_state = pattern(qr/
+    ^(?:static\s+)?(?!static\b|const\b|struct\s\w+;|typedef\b|extern\b|enum\b)(?!.*\bconst\b)
+    [a-z]\w*(?:\s+\w+)*[\s*]+\w+(?:\[[^\]]*\])*\s*(?:=.*|;)\s*$/x, 'a variable of the whole module');
 
 # ---- words, tests ----
 
@@ -249,35 +249,56 @@ sub has_module {
 
 my $c = qr/\.[ch]$/;
 my @rules = (
-    ['includes go one way', $c, \&direction, 'src/limit/x.c', qq{#include "cluster/node.h"\n}],
-    ['edge sees of the cluster only node.h', qr{^src/edge/}, \&direction, 'src/edge/x.c', qq{#include "cluster/log.h"\n}],
-    ['only the edge touches the world', $c, includes_only_where($world, $worldly), 'cluster/x.c', "#include <uv.h>\n"],
-    ['only codecs include msgpack', $c, includes_only_where(qr/^msgpack/, $codec), 'src/edge/x.c', "#include <msgpack.h>\n"],
-    ['a source includes its own header first', $ours, \&own_header_first, 'src/base/hash.c', "#include <stdio.h>\n"],
-    ['only edge/clock.c reads a clock', $ours, calls($clock, qr{^src/edge/clock\.c$}), 'src/edge/x.c', "a = time(NULL);\n"],
-    ['only base/random.c draws', $ours, calls($chance, qr{^src/base/random\.c$}), 'cluster/x.c', "a = rand();\n"],
-    ['no careless library calls', $c, calls($careless), 'src/x.c', "    sprintf(a, b);\n"],
-    ['no allocation on the request path', $request_path, calls($allocation), 'src/limit/bucket.c', "p = malloc(1);\n"],
-    ['functions have at most 70 lines', $c, \&function_length, 'src/x.c', "{\n" . "    a();\n" x 71 . "}\n"],
-    ['lines have at most 120 columns', qr/\.(?:[chty]|pm|sh|pl)$/, \&line_length, 'src/x.c', '/' x 121 . "\n"],
-    ['no tabs, no trailing space, one final newline', qr/./, \&whitespace, 'src/x.c', "a; \n"],
-    ["files have at most $file_lines_most lines", $c, \&file_length, 'src/x.c', "a;\n" x 601],
-    ['guards are named after their headers', qr/\.h$/, \&guard, 'src/base/x.h', "/*\n */\n#ifndef X_H\n#define X_H\n#endif\n"],
-    ['a comment opens every header', qr/\.h$/, \&opening, 'src/base/x.h', "#ifndef A\n"],
-    ['what is public is explained', qr{^include/headgate/}, \&documented, 'include/headgate/x.h', "\nint headgate_x(int a);\n"],
-    ['no typedef of a struct, union or enum', $c, pattern(qr/\btypedef\s+(?:struct|union|enum)\b/, 'a typedef'), 'src/x.h',
-        "typedef struct x x;\n"],
-    ['no default in a switch over an enum', $c, \&default_over_enum, 'src/x.c',
-        "    switch (a) {\n    case A_B:\n        break;\n    default:\n        break;\n    }\n"],
-    ['no state of a whole module', qr{^(?:src|cluster)/.*\.[ch]$}, $module_state, 'src/base/x.c', "static int count = 0;\n"],
-    ['asserts are never switched off', qr{\.[ch]$|Makefile$}, pattern(qr/\bNDEBUG\b/, 'mentions it', 'lines'), 'src/x.c',
-        "#define NDEBUG\n"],
-    ['comments are /* */', $c, pattern(qr{(?<!:)//}, 'a line comment', 'lines'), 'src/x.c', "// a\n"],
-    ['nothing is left to do', qr/./, pattern(qr/\b(?:$words)/, 'names unfinished work', 'lines'), 'src/x.c', '/* TO' . "DO */\n"],
-    ['no path of somebody\'s machine', qr/./, pattern(qr/$machine/, 'a path of a machine', 'lines'), 'docs/x.md', 'see /ho' . "me/me\n"],
-    ['tests do not sleep to wait', qr{^tests/.*\.(?:t|sh)$}, pattern(qr/\bsleep[ (]+[1-9]/, 'sleeps', 'lines'), 'tests/e2e/x.t',
-        "sleep 1;\n"],
-    ['a unit test is named after its module', qr{^tests/unit/}, \&has_module, 'tests/unit/base_nothing.c', "\n"],
+    ['includes go one way', $c, \&direction,
+        'src/limit/x.c', qq{#include "cluster/node.h"\n}],
+    ['edge sees of the cluster only node.h', qr{^src/edge/}, \&direction,
+        'src/edge/x.c', qq{#include "cluster/log.h"\n}],
+    ['only the edge touches the world', $c, includes_only_where($world, $worldly),
+        'cluster/x.c', "#include <uv.h>\n"],
+    ['only codecs include msgpack', $c, includes_only_where(qr/^msgpack/, $codec),
+        'src/edge/x.c', "#include <msgpack.h>\n"],
+    ['a source includes its own header first', $ours, \&own_header_first,
+        'src/base/hash.c', qq{#include <stdio.h>\n#include "base/hash.h"\n}],
+    ['only edge/clock.c reads a clock', $ours, calls($clock, qr{^src/edge/clock\.c$}),
+        'src/edge/x.c', "a = time(NULL);\n"],
+    ['only base/random.c draws', $ours, calls($chance, qr{^src/base/random\.c$}),
+        'cluster/x.c', "a = rand();\n"],
+    ['no careless library calls', $c, calls($careless),
+        'src/x.c', "    sprintf(a, b);\n"],
+    ['no allocation on the request path', $request_path, calls($allocation),
+        'src/limit/bucket.c', "p = malloc(1);\n"],
+    ['functions have at most 70 lines', $c, \&function_length,
+        'src/x.c', "{\n" . "    a();\n" x 71 . "}\n"],
+    ['lines have at most 120 columns', qr/\.(?:[chty]|pm|sh|pl)$/, \&line_length,
+        'src/x.c', '/' x 121 . "\n"],
+    ['no tabs, no trailing space, one final newline', qr{^(?!tests/fuzz/corpus/)}, \&whitespace,
+        'src/x.c', "a; \n"],
+    ["files have at most $file_lines_most lines", $c, \&file_length,
+        'src/x.c', "a;\n" x 601],
+    ['guards are named after their headers', qr/\.h$/, \&guard,
+        'src/base/x.h', "/*\n */\n#ifndef X_H\n#define X_H\n#endif\n"],
+    ['a comment opens every header', qr/\.h$/, \&opening,
+        'src/base/x.h', "#ifndef A\n"],
+    ['what is public is explained', qr{^include/headgate/}, \&documented,
+        'include/headgate/x.h', "\nint headgate_x(int a);\n"],
+    ['no typedef of a struct, union or enum', $c, pattern(qr/\btypedef\s+(?:struct|union|enum)\b/, 'a typedef'),
+        'src/x.h', "typedef struct x x;\n"],
+    ['no default in a switch over an enum', $c, \&default_over_enum,
+        'src/x.c', "    switch (a) {\n    case A_B:\n        break;\n    default:\n        break;\n    }\n"],
+    ['no state of a whole module', qr{^(?:src|cluster)/.*\.[ch]$}, $module_state,
+        'src/base/x.c', "static int count = 0;\n"],
+    ['asserts are never switched off', qr{\.[ch]$|Makefile$}, pattern(qr/\bNDEBUG\b/, 'mentions it', 'lines'),
+        'src/x.c', "#define NDEBUG\n"],
+    ['comments are /* */', $c, pattern(qr{(?<!:)//}, 'a line comment', 'lines'),
+        'src/x.c', "// a\n"],
+    ['nothing is left to do', qr/./, pattern(qr/\b(?:$words)/, 'names unfinished work', 'lines'),
+        'src/x.c', '/* TO' . "DO */\n"],
+    ['no path of somebody\'s machine', qr/./, pattern(qr/$machine/, 'a path of a machine', 'lines'),
+        'docs/x.md', 'see /ho' . "me/me\n"],
+    ['tests do not sleep to wait', qr{^tests/(?!tidy/).*\.(?:t|sh)$}, pattern(qr/\bsleep[ (]+[1-9]/, 'sleeps', 'lines'),
+        'tests/e2e/x.t', "sleep 1;\n"],
+    ['a unit test is named after its module', qr{^tests/unit/}, \&has_module,
+        'tests/unit/base_nothing.c', "\n"],
 );
 
 my @files = map { Source::load($_) } Source::paths();
