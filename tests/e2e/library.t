@@ -1,0 +1,130 @@
+#!/usr/bin/perl
+# What other programs get: make install into an empty root, then C and C++ programs built against it by
+# pkg-config, with the shared library and the static one.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $source = abs_path(dirname(__FILE__) . '/../..');
+my $root = tempdir('headgate-install-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $installed = "$root/opt/headgate";
+delete @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL CFLAGS LDFLAGS)};
+$ENV{PKG_CONFIG_PATH} = "$installed/lib/pkgconfig";
+$ENV{PKG_CONFIG_SYSROOT_DIR} = $root;
+
+# Runs a command; its output with errors, and whether it succeeded.
+sub run {
+    my ($command) = @_;
+    my $output = `exec 2>&1; $command`;
+    diag("$command:\n$output") if $? != 0;
+    return ($output, $? == 0);
+}
+
+sub write_file {
+    my ($name, $text) = @_;
+    open my $file, '>', "$root/$name" or die "$root/$name: $!";
+    print $file $text;
+    close $file or die "$root/$name: $!";
+    return "$root/$name";
+}
+
+my ($said, $done) = run("make -C $source -s FLAVOUR=release install DESTDIR=$root PREFIX=/opt/headgate");
+ok($done, 'make install') or BAIL_OUT('nothing is installed');
+ok(-f "$installed/$_", "$_ is installed")
+    for qw(include/headgate/limiter.h include/headgate/client.h lib/libheadgate.a lib/libheadgate.so.0
+           lib/libheadgate.so lib/pkgconfig/headgate.pc);
+ok(-x "$installed/bin/$_", "$_ is installed") for qw(headgated headgate);
+
+my ($flags, $found) = run('pkg-config --cflags headgate');
+my ($shared) = run('pkg-config --libs headgate');
+my ($static) = run('pkg-config --static --libs headgate');
+ok($found, 'pkg-config knows it');
+chomp($flags, $shared, $static);
+$static =~ s/-lheadgate/-l:libheadgate.a/;
+
+# What the headers declare is what is exported, and nothing else.
+my %declared;
+for my $header (glob "$installed/include/headgate/*.h") {
+    open my $file, '<', $header or die "$header: $!";
+    my $text = do { local $/; <$file> };
+    $text =~ s{/\*.*?\*/}{}gs;
+    $declared{$1}++ while $text =~ /\b(headgate_\w+)\s*\(/g;
+}
+my $declared = join ' ', sort keys %declared;
+for my $library (["the shared library", "nm -D --defined-only $installed/lib/libheadgate.so.0"],
+                 ["the static library", "nm -g --defined-only $installed/lib/libheadgate.a"]) {
+    my ($what, $command) = @$library;
+    my ($symbols) = run($command);
+    my $exported = join ' ', sort $symbols =~ /^[0-9a-f]+ [A-Z] (\S+)$/mg;
+    is($exported, $declared, "$what exports what the headers declare, and nothing else");
+}
+like((run("readelf -d $installed/lib/libheadgate.so.0"))[0], qr/SONAME.*\[libheadgate\.so\.0\]/, 'it has its soname');
+
+my $expected = <<'END';
+alice: 5 of 10 allowed
+bob: 5 of 10 allowed
+alice: come back in 200 ms
+alice: allowed then
+acme: allowed, 600 of 1000 left
+12 allowed, 11 refused, 3 keys
+END
+
+# A C++ program with words of its own that our rooms use as well, and both headers.
+my $cxx = write_file('user.cc', <<'END');
+#include <headgate/client.h>
+#include <headgate/limiter.h>
+#include <iostream>
+#include <string>
+
+extern "C" int table_create() { return 7; }
+extern "C" int error_set() { return 8; }
+
+int main()
+{
+    headgate_limit limit = {"default", 3, 1, 1000000000};
+    headgate_options options = {};
+    options.limits = &limit;
+    options.limit_count = 1;
+    std::string error(200, '\0');
+    headgate_limiter *limiter = headgate_limiter_create(&options, &error[0], error.size());
+    if (!limiter)
+        return 1;
+    int allowed = 0;
+    for (int i = 0; i < 9; i++)
+        allowed += headgate_can_access(limiter, "alice", 1000);
+    headgate_request request = {};
+    request.value = "alice";
+    request.value_size = 5;
+    headgate_verdict verdict;
+    headgate_check(limiter, &request, 1000, &verdict);
+    std::cout << allowed << " " << verdict.retry_after_ns << " " << table_create() + error_set() << "\n";
+    headgate_limiter_destroy(&limiter);
+    options.default_limit = "no such";
+    if (!headgate_limiter_create(&options, &error[0], error.size()))
+        std::cout << error.c_str() << "\n";
+}
+END
+my $cxx_expected = "3 1000000000 15\ndefault_limit is \"no such\": expected the name of one of the limits\n";
+
+my $strict = '-O1 -Wall -Wextra -Wpedantic -Werror';
+for my $kind (['shared', $shared], ['static', $static]) {
+    my ($what, $libs) = @$kind;
+    local $ENV{LD_LIBRARY_PATH} = $what eq 'shared' ? "$installed/lib" : '';
+    for my $program (['C', "gcc -std=c11 $strict -D_POSIX_C_SOURCE=200809L", "$source/docs/examples/limiter.c", $expected],
+                     ['C++', "g++ -std=c++11 $strict", $cxx, $cxx_expected]) {
+        my ($language, $compiler, $file, $wanted) = @$program;
+        my $binary = "$root/$language-$what";
+        my (undef, $built) = run("$compiler $flags $file $libs -o $binary");
+        ok($built, "a $language program builds, $what");
+        is((run($binary))[0], $wanted, '... and runs');
+        my ($needed) = run("readelf -d $binary");
+        is(scalar($needed =~ /libheadgate/), $what eq 'shared' ? 1 : '', "... and is $what");
+    }
+}
+
+my $c99 = write_file('headers.c', "#include <headgate/limiter.h>\n#include <headgate/client.h>\nint main(void){return 0;}\n");
+ok((run("gcc -std=c99 $strict $flags -fsyntax-only $c99"))[1], 'the headers are C99');
+done_testing();
