@@ -72,8 +72,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     char *input = connection->listener->input;
     if (connection->input_size > 0)
         memcpy(input, connection->input->data, connection->input_size);
-    *buffer = uv_buf_init(input + connection->input_size,
-                          (unsigned)(POOL_LARGE_BYTES - connection->input_size));
+    *buffer = uv_buf_init(input + connection->input_size, (unsigned)(POOL_LARGE_BYTES - connection->input_size));
 }
 
 /* Keeps unserved input until more comes. False when there is no buffer for it. */

@@ -27,8 +27,8 @@ enum connection_state {
 
 struct connection {
     struct listener *listener;
-    struct list link;  /* of all connections, or of the free ones */
-    struct list timed; /* in the listener's list while it has a deadline */
+    struct list link;     /* of all connections, or of the free ones */
+    struct list timed;    /* in the listener's list while it has a deadline */
     uint64_t deadline_ms; /* on the loop's clock */
     size_t queued_bytes;  /* not yet taken by the reader when the deadline was set */
     struct pool_buffer *input, *output;

@@ -13,8 +13,8 @@
 
 enum {
     BACKLOG = 511,
-    SPARE_CONNECTIONS = 16,    /* slots to refuse from; more wait unaccepted until one is free */
-    OTHER_DESCRIPTORS = 1024,  /* peers, files, the loop's own */
+    SPARE_CONNECTIONS = 16,   /* slots to refuse from; more wait unaccepted until one is free */
+    OTHER_DESCRIPTORS = 1024, /* peers, files, the loop's own */
     DEADLINE_STEP_MS = 100,
 };
 
@@ -202,12 +202,12 @@ static int listen_on(struct listener *listener, const struct sockaddr *address)
 static bool listen_error(struct error *error, const char *address, int failed)
 {
     if (failed == UV_EADDRINUSE)
-        return error_set(error, EX_UNAVAILABLE,
-                         "cannot listen on %s: the port is in use by another program; stop it or choose another port",
-                         address);
+        return error_set(
+            error, EX_UNAVAILABLE,
+            "cannot listen on %s: the port is in use by another program; stop it or choose another port", address);
     if (failed == UV_EACCES)
-        return error_set(error, EX_NOPERM, "cannot listen on %s: ports below 1024 need root or CAP_NET_BIND_SERVICE",
-                         address);
+        return error_set(error, EX_NOPERM,
+                         "cannot listen on %s: ports below 1024 need root or CAP_NET_BIND_SERVICE", address);
     if (failed == UV_EADDRNOTAVAIL)
         return error_set(error, EX_UNAVAILABLE, "cannot listen on %s: this machine has no such address", address);
     return error_set(error, EX_UNAVAILABLE, "cannot listen on %s: %s", address, uv_strerror(failed));
@@ -217,9 +217,9 @@ bool listener_bind(struct listener *listener, const char *address, struct error 
 {
     char host[256], port[6];
     if (!split_address(address, host, sizeof host, port, sizeof port))
-        return error_set(error, EX_CONFIG,
-                         "cannot listen on \"%s\": expected host:port, [v6 address]:port or *:port, port up to 65535",
-                         address);
+        return error_set(
+            error, EX_CONFIG,
+            "cannot listen on \"%s\": expected host:port, [v6 address]:port or *:port, port up to 65535", address);
     if (listener->socket_count == LISTENER_SOCKETS_MAX)
         return error_set(error, EX_CONFIG, "cannot listen on %s: at most %d addresses", address,
                          LISTENER_SOCKETS_MAX);

@@ -49,10 +49,10 @@ struct service {
 };
 
 struct listener_options {
-    uint32_t connections_max;     /* beyond: an error, and closed */
-    size_t buffers_max_bytes;     /* of all buffers that connections hold; who needs more is closed */
-    uint64_t stall_timeout_ms;    /* a reader that takes nothing of its replies for this long is closed */
-    uint64_t close_timeout_ms;    /* how long a closing connection may take to read its last reply */
+    uint32_t connections_max;  /* beyond: an error, and closed */
+    size_t buffers_max_bytes;  /* of all buffers that connections hold; who needs more is closed */
+    uint64_t stall_timeout_ms; /* a reader that takes nothing of its replies for this long is closed */
+    uint64_t close_timeout_ms; /* how long a closing connection may take to read its last reply */
 };
 
 #define LISTENER_OPTIONS_DEFAULT                                                                                   \

@@ -26,7 +26,8 @@ struct log {
 /* `fd` is the caller's: 2 for standard error. */
 void log_init(struct log *log, enum log_level level, int fd);
 
-void log_write(struct log *log, enum log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void log_write(struct log *log, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* "error", "warning", "info", "debug" */
 const char *log_level_name(enum log_level level);

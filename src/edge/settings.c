@@ -55,7 +55,7 @@ static bool read_overshoot(const struct settings_reader *reader, const char *pat
         return true;
     if (units_parse_percent(bytes_of(text), &millionths) && millionths <= 1000000000) {
         /* Capacities are below 2^40 and millionths below 2^30: 128 bits are more than enough. */
-        *overshoot = (uint64_t)((__extension__(unsigned __int128)capacity) * millionths / 1000000);
+        *overshoot = (uint64_t)((__extension__(unsigned __int128) capacity) * millionths / 1000000);
         return true;
     }
     if (units_parse_count(bytes_of(text), overshoot) && *overshoot <= LIMIT_CAPACITY_MAX)
@@ -123,7 +123,8 @@ static bool read_limits(const struct settings_reader *reader, struct settings *s
         by_default = is_default ? (int)i : by_default;
     }
     if (by_default < 0 && text->limit_count > 1)
-        return reader_fail(reader, "limits", "limits has no default: expected `default: true` at one of the %u limits",
+        return reader_fail(reader, "limits",
+                           "limits has no default: expected `default: true` at one of the %u limits",
                            text->limit_count);
     settings->limits.by_default = by_default < 0 ? 0 : (uint16_t)by_default;
     settings->node.limits = &settings->limits;

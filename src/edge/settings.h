@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 enum {
-    SETTINGS_SECRET_BYTES = 257,        /* with the terminator */
+    SETTINGS_SECRET_BYTES = 257, /* with the terminator */
     SETTINGS_FILE_MAX_BYTES = 1 << 20,
     SETTINGS_CONNECTIONS_MAX = 1000000,
 };
@@ -26,8 +26,8 @@ enum {
 struct settings {
     struct node_options node; /* incarnation and seed are left 0: whoever starts the node draws them */
     struct limit_set limits;
-    char clients_address[NODE_ADDRESS_BYTES];  /* where to listen, as the next two; */
-    char gossip_address[NODE_ADDRESS_BYTES];   /* where peers reach them is in `node` */
+    char clients_address[NODE_ADDRESS_BYTES]; /* where to listen, as the next two; */
+    char gossip_address[NODE_ADDRESS_BYTES];  /* where peers reach them is in `node` */
     char snapshot_address[NODE_ADDRESS_BYTES];
     char advertise[NODE_ADDRESS_BYTES]; /* "": as in the addresses to listen on */
     char secret[SETTINGS_SECRET_BYTES];

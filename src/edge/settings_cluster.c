@@ -39,7 +39,8 @@ static bool read_regions(const struct settings_reader *reader, struct settings *
     }
     if (text->region_count > 0 && sum != WHOLE_BILLIONTHS)
         return reader_fail(reader, "regions", "regions have weights that sum to %llu.%09llu: expected exactly 1",
-                           (unsigned long long)(sum / WHOLE_BILLIONTHS), (unsigned long long)(sum % WHOLE_BILLIONTHS));
+                           (unsigned long long)(sum / WHOLE_BILLIONTHS),
+                           (unsigned long long)(sum % WHOLE_BILLIONTHS));
     if (text->region_count == 0 && text->peer_count > 0)
         return reader_missing(reader, "regions", "each region's name and weight, as there are peers");
     if (text->region_count == 0) {
@@ -137,16 +138,17 @@ static bool check_ports(const struct settings_reader *reader, const struct setti
     const char *snapshots = text->snapshots ? "listen.snapshots" : "listen.gossip";
     unsigned clients = address_port(settings->clients_address), gossip = address_port(settings->gossip_address);
     if (clients == gossip)
-        return reader_fail(reader, "listen.gossip", "listen.gossip has port %u: expected another one than listen.clients",
-                           gossip);
+        return reader_fail(reader, "listen.gossip",
+                           "listen.gossip has port %u: expected another one than listen.clients", gossip);
     if (address_port(settings->snapshot_address) == clients)
-        return reader_fail(reader, snapshots,
-                           "listen.snapshots has port %u (by default listen.gossip's next): expected another one than "
-                           "listen.clients",
-                           clients);
+        return reader_fail(
+            reader, snapshots,
+            "listen.snapshots has port %u (by default listen.gossip's next): expected another one than "
+            "listen.clients",
+            clients);
     if (address_port(settings->snapshot_address) == gossip)
-        return reader_fail(reader, snapshots, "listen.snapshots has port %u: expected another one than listen.gossip",
-                           gossip);
+        return reader_fail(reader, snapshots,
+                           "listen.snapshots has port %u: expected another one than listen.gossip", gossip);
     return true;
 }
 

@@ -10,9 +10,9 @@
 struct level {
     char path[OUTLINE_PATH_BYTES];
     bool is_list;
-    bool has_key;    /* of a mapping: the next node is its value */
+    bool has_key; /* of a mapping: the next node is its value */
     size_t key_line;
-    unsigned next;   /* of a list: the index of the next entry */
+    unsigned next; /* of a list: the index of the next entry */
 };
 
 struct outline_reader {
@@ -31,7 +31,8 @@ static bool fail(struct outline_reader *reader, size_t line, const char *what)
 }
 
 /* Appends to a path, cutting what does not fit. */
-static void join(char path[OUTLINE_PATH_BYTES], const char *base, const char *separator, const char *name, size_t size)
+static void join(char path[OUTLINE_PATH_BYTES], const char *base, const char *separator, const char *name,
+                 size_t size)
 {
     char joined[OUTLINE_PATH_BYTES];
     if (snprintf(joined, sizeof joined, "%s%s%.*s", base, separator, (int)(size < 255 ? size : 255), name) < 0)
@@ -162,8 +163,9 @@ static bool parser_failed(struct outline_reader *reader, const yaml_parser_t *pa
 {
     const char *problem = parser->problem ? parser->problem : "it cannot be read";
     if (parser->error == YAML_READER_ERROR)
-        return error_set(reader->error, EX_CONFIG, "%s:%zu: this is not text (%s at byte %zu): expected YAML in UTF-8",
-                         reader->file, line_at(text, parser->problem_offset), problem, parser->problem_offset);
+        return error_set(reader->error, EX_CONFIG,
+                         "%s:%zu: this is not text (%s at byte %zu): expected YAML in UTF-8", reader->file,
+                         line_at(text, parser->problem_offset), problem, parser->problem_offset);
     size_t line = parser->problem_mark.line + 1;
     for (size_t near = line; near >= 1 && near + 1 >= line; near--)
         if (has_tab(text, near))

@@ -80,8 +80,8 @@ static void print_lists(struct printer *printer)
     text->regions = printer->regions;
     text->region_count = node->region_count;
     for (uint32_t i = 0; i < node->region_count; i++)
-        printer->regions[i] = (struct region_text){
-            node->regions[i].region, fraction(printer, node->regions[i].weight, 1000000000, "")};
+        printer->regions[i] = (struct region_text){node->regions[i].region,
+                                                   fraction(printer, node->regions[i].weight, 1000000000, "")};
     text->peers = printer->peers;
     text->peer_count = node->peer_count;
     for (uint32_t i = 0; i < node->peer_count; i++)
@@ -93,10 +93,9 @@ static void print_lists(struct printer *printer)
         struct limit *limit = &settings->limits.limit[i];
         char *rate = room(printer);
         (void)units_format_rate(rate, UNITS_TEXT_BYTES, limit->rate, limit->period_ns);
-        printer->limits[i] =
-            (struct limit_text){limit->name, number(printer, limit->capacity), rate,
-                                number(printer, limit->overshoot),
-                                i == settings->limits.by_default ? word(printer, "true") : NULL};
+        printer->limits[i] = (struct limit_text){limit->name, number(printer, limit->capacity), rate,
+                                                 number(printer, limit->overshoot),
+                                                 i == settings->limits.by_default ? word(printer, "true") : NULL};
     }
 }
 
@@ -107,12 +106,12 @@ static void print_values(struct printer *printer)
     struct settings_text *text = &printer->text;
     text->node = node->name;
     text->region = node->region;
-    text->listen = (struct listen_text){settings->clients_address, settings->gossip_address,
-                                        settings->snapshot_address};
+    text->listen =
+        (struct listen_text){settings->clients_address, settings->gossip_address, settings->snapshot_address};
     text->advertise = settings->advertise[0] ? settings->advertise : NULL;
     text->interval = duration(printer, node->interval_ns);
-    text->early_push = node->early_push_share ? fraction(printer, node->early_push_share, 1000000, "%")
-                                              : word(printer, "auto");
+    text->early_push =
+        node->early_push_share ? fraction(printer, node->early_push_share, 1000000, "%") : word(printer, "auto");
     text->silent_after = duration(printer, node->silent_after_ns);
     text->join_timeout = duration(printer, node->join_timeout_ns);
     text->leave_timeout = duration(printer, node->leave_timeout_ns);
@@ -159,10 +158,11 @@ uint64_t settings_digest(const struct settings *settings)
     for (uint32_t i = 0; i < settings->limits.count; i++) {
         const struct limit *limit = &settings->limits.limit[i];
         /* 100/s and 6000/m are the same; the derived units are equal for equal rates. */
-        size = snprintf(line, sizeof line, "limit %s capacity %llu units %lld tick %lld per %llu ns overshoot %llu%s",
-                        limit->name, (unsigned long long)limit->capacity, (long long)limit->units_per_token,
-                        (long long)limit->units_per_tick, (unsigned long long)limit->tick_ns,
-                        (unsigned long long)limit->overshoot, i == settings->limits.by_default ? " default" : "");
+        size =
+            snprintf(line, sizeof line, "limit %s capacity %llu units %lld tick %lld per %llu ns overshoot %llu%s",
+                     limit->name, (unsigned long long)limit->capacity, (long long)limit->units_per_token,
+                     (long long)limit->units_per_tick, (unsigned long long)limit->tick_ns,
+                     (unsigned long long)limit->overshoot, i == settings->limits.by_default ? " default" : "");
         sum += hash_64(key, line, (size_t)size);
     }
     return sum;

@@ -22,7 +22,8 @@ static void show(char shown[SHOWN_BYTES + 4], const char *value)
     memcpy(shown + size, value[size] ? "..." : "", value[size] ? 4 : 1);
 }
 
-bool reader_wrong(const struct settings_reader *reader, const char *path, const char *value, const char *format, ...)
+bool reader_wrong(const struct settings_reader *reader, const char *path, const char *value, const char *format,
+                  ...)
 {
     char expected[SENTENCE_BYTES], shown[SHOWN_BYTES + 4];
     va_list arguments;
@@ -142,8 +143,8 @@ bool read_name(const struct settings_reader *reader, const char *path, const cha
     if (!text)
         return reader_missing(reader, path, expected);
     if (!is_name(text) || strlen(text) >= room)
-        return reader_wrong(reader, path, text, "%s: 1 to %zu letters, digits, dots, dashes or underscores", expected,
-                            room - 1);
+        return reader_wrong(reader, path, text, "%s: 1 to %zu letters, digits, dots, dashes or underscores",
+                            expected, room - 1);
     memset(name, 0, room);
     memcpy(name, text, strlen(text));
     return true;

@@ -21,8 +21,8 @@ struct settings_reader {
 };
 
 /* "FILE:LINE: PATH is 'VALUE': expected ..." */
-bool reader_wrong(const struct settings_reader *reader, const char *path, const char *value, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+bool reader_wrong(const struct settings_reader *reader, const char *path, const char *value, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
 /* "FILE:LINE: PATH is missing: expected ..." */
 bool reader_missing(const struct settings_reader *reader, const char *path, const char *expected);
 /* "FILE:LINE: ..." */

@@ -10,11 +10,11 @@
 /* ---- the schema ---- */
 
 #define TEXT(structure, key, member)                                                                               \
-    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct structure, member, 0,              \
+    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct structure, member, 0,             \
                            SETTINGS_VALUE_BYTES)
 #define TEXT_KEY(structure, key) TEXT(structure, #key, key)
 #define LIST(key, entry, most)                                                                                     \
-    CYAML_FIELD_SEQUENCE_COUNT(#key "s", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct settings_text, key##s,    \
+    CYAML_FIELD_SEQUENCE_COUNT(#key "s", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct settings_text, key##s,   \
                                key##_count, &entry, 0, most)
 
 static const cyaml_schema_field_t listen_fields[] = {
@@ -41,12 +41,8 @@ static const cyaml_schema_field_t peer_fields[] = {
 };
 
 static const cyaml_schema_field_t limit_fields[] = {
-    TEXT_KEY(limit_text, name),
-    TEXT_KEY(limit_text, capacity),
-    TEXT_KEY(limit_text, rate),
-    TEXT_KEY(limit_text, overshoot),
-    TEXT(limit_text, "default", is_default),
-    CYAML_FIELD_END,
+    TEXT_KEY(limit_text, name),      TEXT_KEY(limit_text, capacity),          TEXT_KEY(limit_text, rate),
+    TEXT_KEY(limit_text, overshoot), TEXT(limit_text, "default", is_default), CYAML_FIELD_END,
 };
 
 static const cyaml_schema_value_t region_entry = {
@@ -183,7 +179,8 @@ static bool wrong_shape(const struct complaint *complaint, const struct outline 
     bool is_map = complaint->path[0] == '\0' || strcmp(complaint->path, "listen") == 0 ||
                   strcmp(complaint->path, "table") == 0 || complaint->path[strlen(complaint->path) - 1] == ']';
     return error_set(error, EX_CONFIG, "%s:%u: %s is %s: expected %s", file, outline_line(outline, complaint->path),
-                     complaint->path[0] ? complaint->path : "the file", node ? kind_name(node->kind) : "something else",
+                     complaint->path[0] ? complaint->path : "the file",
+                     node ? kind_name(node->kind) : "something else",
                      is_list  ? "a list, each entry after a dash"
                      : is_map ? "a mapping of keys to values"
                               : "a single value");
@@ -218,7 +215,8 @@ static bool explain(cyaml_err_t status, const struct complaint *complaint, const
     if (status == CYAML_ERR_OOM)
         return error_set(error, EX_OSERR, "out of memory while reading %s", file);
     return error_set(error, EX_CONFIG, "%s:%u: %s%s cannot be used: %s", file, line, complaint->path,
-                     complaint->path[0] ? "" : "the file", complaint->text[0] ? complaint->text : cyaml_strerror(status));
+                     complaint->path[0] ? "" : "the file",
+                     complaint->text[0] ? complaint->text : cyaml_strerror(status));
 }
 
 /* ---- reading and writing ---- */
@@ -246,7 +244,8 @@ struct settings_text *settings_text_parse(struct bytes yaml, const struct outlin
     if (status != CYAML_OK)
         (void)explain(status, &complaint, outline, file, error);
     else if (!data)
-        (void)error_set(error, EX_CONFIG, "%s:1: the file is empty: expected at least the keys node and limits", file);
+        (void)error_set(error, EX_CONFIG, "%s:1: the file is empty: expected at least the keys node and limits",
+                        file);
     return data;
 }
 

@@ -23,7 +23,8 @@ enum {
     QUEUE_MIN_MESSAGES = 256,
     ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */
 };
-#define QUEUE_MAX_BYTES ((size_t)256 << 20) /* of messages waiting in one direction, if all are of the largest size */
+#define QUEUE_MAX_BYTES                                                                                            \
+    ((size_t)256 << 20) /* of messages waiting in one direction, if all are of the largest size */
 
 /* An address that is listened to. */
 struct link {
@@ -140,7 +141,8 @@ static void handle_closed(uv_handle_t *handle)
     count_closed(handle->data);
 }
 
-static int poll_socket(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready)
+static int poll_socket(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket,
+                       uv_poll_cb ready)
 {
     int fd, status = nng_socket_get_int(socket, NNG_OPT_RECVFD, &fd);
     if (status != 0)
@@ -458,7 +460,8 @@ static bool start(struct transport *transport, const struct transport_options *o
     if (!listen_on(transport->publisher, "peers (gossip)", options->gossip_address, error) ||
         !listen_on(transport->replier, "peers (snapshots)", options->snapshot_address, error))
         return false;
-    status = poll_socket(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
+    status =
+        poll_socket(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
     if (status == 0)
         status = poll_socket(transport, &transport->replier_poll, transport, transport->replier, replier_ready);
     if (status != 0)

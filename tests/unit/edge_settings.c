@@ -62,12 +62,12 @@ static const struct mistake mistakes[] = {
 
     {"node: ''\n" LIMITS, "f:1: node is '': expected this node's name: 1 to 63 letters, digits, dots, dashes or "
                           "underscores"},
-    {"node: a b\n" LIMITS, "f:1: node is 'a b': expected this node's name: 1 to 63 letters, digits, dots, dashes or "
-                           "underscores"},
+    {"node: a b\n" LIMITS,
+     "f:1: node is 'a b': expected this node's name: 1 to 63 letters, digits, dots, dashes or "
+     "underscores"},
     {"node: \"a\\nb\"\n" LIMITS, "f:1: node is 'a?b': expected this node's name: 1 to 63 letters, digits, dots, "
                                  "dashes or underscores"},
-    {LEAST "interval: 100\n",
-     "f:4: interval is '100': expected a duration from 1 ms to 1 m, such as 100ms or 2s"},
+    {LEAST "interval: 100\n", "f:4: interval is '100': expected a duration from 1 ms to 1 m, such as 100ms or 2s"},
     {LEAST "interval:\n", "f:4: interval is '': expected a duration from 1 ms to 1 m, such as 100ms or 2s"},
     {LEAST "interval: 2h\n", "f:4: interval is '2h': expected a duration from 1 ms to 1 m, such as 100ms or 2s"},
     {LEAST "interval: -1s\n", "f:4: interval is '-1s': expected a duration from 1 ms to 1 m, such as 100ms or 2s"},
@@ -77,9 +77,9 @@ static const struct mistake mistakes[] = {
     {LEAST "forget_after: 10ms\n",
      "f:4: forget_after is '10ms': expected a duration from 1 s to 366 d, such as 100ms or 2s"},
     {LEAST "early_push: 5\n", "f:4: early_push is '5': expected auto, or a percentage above 0% and up to 100%"},
-    {LEAST "early_push: 101%\n", "f:4: early_push is '101%': expected auto, or a percentage above 0% and up to 100%"},
-    {LEAST "table:\n  keys: many\n",
-     "f:5: table.keys is 'many': expected a whole number from 1 to 68,719,476,736"},
+    {LEAST "early_push: 101%\n",
+     "f:4: early_push is '101%': expected auto, or a percentage above 0% and up to 100%"},
+    {LEAST "table:\n  keys: many\n", "f:5: table.keys is 'many': expected a whole number from 1 to 68,719,476,736"},
     {LEAST "table: {keys: 0}\n", "f:4: table.keys is '0': expected a whole number from 1 to 68,719,476,736"},
     {LEAST "message_max: 1\n", "f:4: message_max is '1': expected a size from 64 KiB to 64 MiB"},
     {LEAST "message_max: 1 parsec\n", "f:4: message_max is '1 parsec': expected a size from 64 KiB to 64 MiB"},
@@ -88,10 +88,12 @@ static const struct mistake mistakes[] = {
     {LEAST "log_level: loud\n", "f:4: log_level is 'loud': expected error, warning, info or debug"},
     {LEAST "secret: ''\n", "f:4: secret is '': expected at least one character, or no such key"},
 
-    {"node: a\nlimits:\n- {name: d, rate: 1/s}\n", "f:3: limits[0].capacity is missing: expected a number of tokens"},
+    {"node: a\nlimits:\n- {name: d, rate: 1/s}\n",
+     "f:3: limits[0].capacity is missing: expected a number of tokens"},
     {"node: a\nlimits:\n- {name: d, capacity: 1}\n",
      "f:3: limits[0].rate is missing: expected tokens per time such as 100/s or 6000/m"},
-    {"node: a\nlimits:\n- {capacity: 1, rate: 1/s}\n", "f:3: limits[0].name is missing: expected a name for the limit"},
+    {"node: a\nlimits:\n- {capacity: 1, rate: 1/s}\n",
+     "f:3: limits[0].name is missing: expected a name for the limit"},
     {"node: a\nlimits:\n- name: d\n  capacity: 0\n  rate: 1/s\n",
      "f:4: limits[0].capacity is '0': expected a whole number from 1 to 1,000,000,000,000"},
     {"node: a\nlimits:\n- name: d\n  capacity: 1.5\n  rate: 1/s\n",
@@ -101,7 +103,8 @@ static const struct mistake mistakes[] = {
     {"node: a\nlimits:\n- name: d\n  capacity: 5\n  rate: 0/s\n",
      "f:3: limits[0] 'd': rate is 0: expected 1 to 1000000000000 tokens per period"},
     {"node: a\nlimits:\n- name: d\n  capacity: 5\n  rate: 1/s\n  overshoot: lots\n",
-     "f:6: limits[0].overshoot is 'lots': expected a percentage of the capacity such as 20%, or a number of tokens"},
+     "f:6: limits[0].overshoot is 'lots': expected a percentage of the capacity such as 20%, or a number of "
+     "tokens"},
     {LEAST "- {name: d, capacity: 1, rate: 1/s}\n",
      "f:4: limits[1].name is 'd': expected a name that limits[0] does not have already"},
     {LEAST "- {name: e, capacity: 1, rate: 1/s}\n",
@@ -133,7 +136,8 @@ static const struct mistake mistakes[] = {
     {LEAST "region: z\nregions:\n- {name: x, weight: 1}\n",
      "f:4: region is 'z': expected a region that has a weight in regions"},
     {LEAST "regions:\n- {name: x, weight: 1}\n", "f:1: region is missing: expected this node's region"},
-    {LEAST "region: x\n" PEER, "f:1: regions is missing: expected each region's name and weight, as there are peers"},
+    {LEAST "region: x\n" PEER,
+     "f:1: regions is missing: expected each region's name and weight, as there are peers"},
 
     {LEAST REGIONS "peers:\n- {node: b, region: q, gossip: h:1}\n",
      "f:9: peers[0].region is 'q': expected a region that has a weight in regions"},
@@ -149,7 +153,8 @@ static const struct mistake mistakes[] = {
      "f:9: peers[0].gossip is '127.0.0.1:7071': expected an address that a does not have already"},
     {LEAST REGIONS "peers:\n- {node: b, region: y}\n",
      "f:9: peers[0].gossip is missing: expected host:port where the peer publishes"},
-    {LEAST REGIONS "peers:\n- {region: y, gossip: h:1}\n", "f:9: peers[0].node is missing: expected the peer's name"},
+    {LEAST REGIONS "peers:\n- {region: y, gossip: h:1}\n",
+     "f:9: peers[0].node is missing: expected the peer's name"},
     {LEAST REGIONS "peers:\n- {node: b, region: y, gossip: '*:1'}\n",
      "f:9: peers[0].gossip is '*:1': expected an address that can be connected to"},
     {LEAST REGIONS "peers:\n- {node: b, region: y, gossip: h:9, snapshots: h:9}\n",
@@ -214,7 +219,8 @@ static void too_many(void)
 
     size = (size_t)snprintf(yaml, sizeof yaml, "%s", LEAST REGIONS "peers:\n");
     for (int i = 0; i < NODE_PEERS_MAX; i++)
-        size += (size_t)snprintf(yaml + size, sizeof yaml - size, "- {node: p%d, region: y, gossip: 'h%d:1'}\n", i, i);
+        size +=
+            (size_t)snprintf(yaml + size, sizeof yaml - size, "- {node: p%d, region: y, gossip: 'h%d:1'}\n", i, i);
     OK(!parse(&settings, yaml, &error), "64 peers");
     OK_STRING(error.text, "f:72: peers has too many entries: expected at most 63", "the sentence");
 
@@ -238,14 +244,16 @@ static void colliding_ids(void)
     /* Two names with the same 32-bit hash, found by trying. */
     static struct settings settings;
     struct error error;
-    OK(!parse(&settings, "node: a\nlimits:\n- {name: costarring, capacity: 1, rate: 1/s, default: true}\n"
-                         "- {name: liquid, capacity: 1, rate: 1/s}\n",
+    OK(!parse(&settings,
+              "node: a\nlimits:\n- {name: costarring, capacity: 1, rate: 1/s, default: true}\n"
+              "- {name: liquid, capacity: 1, rate: 1/s}\n",
               &error),
        "names whose hashes collide");
-    OK_STRING(error.text,
-              "f:4: limits[1].name 'liquid' and limits[0].name 'costarring' have the same hash: expected one of them "
-              "to be renamed",
-              "the sentence");
+    OK_STRING(
+        error.text,
+        "f:4: limits[1].name 'liquid' and limits[0].name 'costarring' have the same hash: expected one of them "
+        "to be renamed",
+        "the sentence");
 }
 
 static const char full[] =
@@ -274,7 +282,8 @@ static void accepts(void)
     OK_U64(settings.node.silent_after_ns, 1000000000, "silent_after, by default");
     OK_U64(settings.limits.limit[0].overshoot, 100, "overshoot is 100%%, by default");
     OK_U64(settings.node.regions[0].weight, SHARE_ONE, "a lone region has everything");
-    OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0, "the only limit is the default");
+    OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0,
+       "the only limit is the default");
 
     OK(parse(&settings, full, &error), "everything: %s", error.text);
     OK_STRING(settings.clients_address, "*:7070", "clients");
@@ -329,15 +338,17 @@ static void digests(void)
 {
     uint64_t digest = digest_of(LEAST REGIONS);
     OK(digest != 0, "a digest");
-    OK_U64(digest_of("node: b\n" LIMITS "region: y\nregions:\n- {name: y, weight: 0.50}\n- {name: x, weight: 0.5}\n"),
+    OK_U64(digest_of("node: b\n" LIMITS
+                     "region: y\nregions:\n- {name: y, weight: 0.50}\n- {name: x, weight: 0.5}\n"),
            digest, "another node, regions in another order: the same");
-    OK_U64(digest_of("node: a\nlimits:\n- {name: d, capacity: 100, rate: 6000/m, overshoot: 100%}\n" REGIONS), digest,
-           "6000/m is 100/s: the same");
+    OK_U64(digest_of("node: a\nlimits:\n- {name: d, capacity: 100, rate: 6000/m, overshoot: 100%}\n" REGIONS),
+           digest, "6000/m is 100/s: the same");
     OK(digest_of(LEAST REGIONS "interval: 99ms\n") != digest, "another interval");
     OK(digest_of(LEAST REGIONS "secret: s\n") != digest, "another secret");
     OK(digest_of(LEAST "region: x\nregions:\n- {name: x, weight: 0.4}\n- {name: y, weight: 0.6}\n") != digest,
        "other weights");
-    OK(digest_of("node: a\nlimits:\n- {name: d, capacity: 101, rate: 100/s}\n" REGIONS) != digest, "another capacity");
+    OK(digest_of("node: a\nlimits:\n- {name: d, capacity: 101, rate: 100/s}\n" REGIONS) != digest,
+       "another capacity");
     OK(digest_of("node: a\nlimits:\n- {name: d, capacity: 100, rate: 101/s}\n" REGIONS) != digest, "another rate");
     OK(digest_of("node: a\nlimits:\n- {name: d, capacity: 100, rate: 100/s, overshoot: 0}\n" REGIONS) != digest,
        "another overshoot");

@@ -133,18 +133,54 @@ static bool run_until(condition_function *condition, void (*each)(void))
 
 static struct peer a, b, c;
 
-static bool c_closed(void) { return c.closed; }
-static bool b_closed(void) { return b.closed; }
-static bool all_closed(void) { return a.closed && b.closed && c.closed; }
-static bool a_heard_both(void) { return a.messages >= 2 && a.last_size > 0; }
-static bool b_heard_all(void) { return b.next == 20000; }
-static bool b_heard_again(void) { return b.messages > 0; }
-static bool a_has_response(void) { return a.responses > 0; }
-static bool a_has_both(void) { return a.responses == TRANSPORT_REQUESTS_EACH; }
-static bool c_got_request(void) { return c.requests > 0; }
-static bool a_gave_up(void) { return transport_stats(a.transport)->requests_expired > 0; }
-static bool b_redialled(void) { return transport_stats(b.transport)->redials >= 2; }
-static bool b_got_largest(void) { return b.last_size == MESSAGE_MAX; }
+static bool c_closed(void)
+{
+    return c.closed;
+}
+static bool b_closed(void)
+{
+    return b.closed;
+}
+static bool all_closed(void)
+{
+    return a.closed && b.closed && c.closed;
+}
+static bool a_heard_both(void)
+{
+    return a.messages >= 2 && a.last_size > 0;
+}
+static bool b_heard_all(void)
+{
+    return b.next == 20000;
+}
+static bool b_heard_again(void)
+{
+    return b.messages > 0;
+}
+static bool a_has_response(void)
+{
+    return a.responses > 0;
+}
+static bool a_has_both(void)
+{
+    return a.responses == TRANSPORT_REQUESTS_EACH;
+}
+static bool c_got_request(void)
+{
+    return c.requests > 0;
+}
+static bool a_gave_up(void)
+{
+    return transport_stats(a.transport)->requests_expired > 0;
+}
+static bool b_redialled(void)
+{
+    return transport_stats(b.transport)->redials >= 2;
+}
+static bool b_got_largest(void)
+{
+    return b.last_size == MESSAGE_MAX;
+}
 
 static void shut(struct peer *peer, condition_function *done)
 {
@@ -213,8 +249,8 @@ static void requests(void)
     uint64_t refused = transport_stats(a.transport)->requests_refused;
     for (int i = 0; i < TRANSPORT_REQUESTS_EACH + 3; i++)
         transport_request(a.transport, b.snapshots, bytes_of("many"));
-    OK_U64(transport_stats(a.transport)->requests_refused, refused + 3, "no more than %d to one address wait at the same time",
-           TRANSPORT_REQUESTS_EACH);
+    OK_U64(transport_stats(a.transport)->requests_refused, refused + 3,
+           "no more than %d to one address wait at the same time", TRANSPORT_REQUESTS_EACH);
     OK(run_until(a_has_both, NULL), "those are all answered");
 
     c.silent = true;

@@ -1,0 +1,157 @@
+/* headgated: options, what the process needs of the system, and exit codes. */
+#include "base/error.h"
+#include "base/version.h"
+#include "edge/clock.h"
+#include "edge/settings.h"
+#include "server.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+
+enum {
+    SPARE_FILES = 256, /* descriptors for peers, the loop and the libraries */
+};
+
+static const char usage[] =
+    "usage: headgated --config FILE [--check-config | --print-config]\n"
+    "       headgated --version | --help\n"
+    "\n"
+    "One rate limit for many daemons: this is one of them.\n"
+    "\n"
+    "  -c, --config FILE   the config, in YAML; config/headgated.yaml explains every key\n"
+    "      --check-config  read it, say what is wrong with it, and end\n"
+    "      --print-config  print it with all defaults (and its secrets) as YAML, and end\n"
+    "      --version       print the version, and end\n"
+    "  -h, --help          print this, and end\n"
+    "\n"
+    "SIGTERM and SIGINT: leave the cluster and end; a second one ends at once.\n"
+    "Exit status: 0, or of sysexits(3): 64 wrong usage, 66 the config cannot be read, 68 unknown host,\n"
+    "69 a port is in use, 71 the system has not enough of something, 77 a port needs root, 78 a mistake in the "
+    "config.\n";
+
+enum action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT };
+
+struct request {
+    enum action action;
+    const char *config;
+};
+
+/* False when the process is to end with *status. */
+static bool read_options(int argc, char **argv, struct request *request, int *status)
+{
+    enum { OPTION_CHECK = 256, OPTION_PRINT, OPTION_VERSION };
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"check-config", no_argument, NULL, OPTION_CHECK},
+        {"print-config", no_argument, NULL, OPTION_PRINT},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    *status = EX_OK;
+    for (int option; (option = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
+        if (option == 'c') {
+            request->config = optarg;
+        } else if (option == OPTION_CHECK) {
+            request->action = ACTION_CHECK;
+        } else if (option == OPTION_PRINT) {
+            request->action = ACTION_PRINT;
+        } else if (option == OPTION_VERSION) {
+            (void)printf("headgated %s\n", HEADGATE_VERSION);
+            return false;
+        } else if (option == 'h') {
+            (void)fputs(usage, stdout);
+            return false;
+        } else {
+            *status = EX_USAGE; /* getopt has named the culprit */
+            return false;
+        }
+    }
+    if (optind < argc)
+        (void)fprintf(stderr, "headgated: '%s' is not an option: expected --config FILE\n", argv[optind]);
+    else if (!request->config)
+        (void)fprintf(stderr, "headgated: --config is missing: expected --config FILE, or --help\n");
+    else
+        return true;
+    *status = EX_USAGE;
+    return false;
+}
+
+/* Descriptors for all connections, or as many as the system allows and fewer connections; false: not even a few. */
+static bool make_room_for_files(struct settings *settings, struct error *error)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)settings->max_connections + SPARE_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return true;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return true;
+    if (limit.rlim_cur <= SPARE_FILES)
+        return error_set(error, EX_OSERR,
+                         "only %llu file descriptors are allowed: expected more than %d (ulimit -n)",
+                         (unsigned long long)limit.rlim_cur, SPARE_FILES);
+    uint32_t possible = (uint32_t)(limit.rlim_cur - SPARE_FILES);
+    (void)fprintf(stderr,
+                  "headgated: max_connections is %u, but only %llu file descriptors are allowed (ulimit -n): "
+                  "going on with %u connections\n",
+                  settings->max_connections, (unsigned long long)limit.rlim_cur, possible);
+    settings->max_connections = possible;
+    return true;
+}
+
+static bool run(struct settings *settings, const struct request *request, struct error *error)
+{
+    if (!settings_read(settings, request->config, error))
+        return false;
+    switch (request->action) {
+    case ACTION_CHECK:
+        (void)printf("%s is good: node %s in region %s, limits: %u, peers: %u\n", request->config, settings->node.name,
+                     settings->node.region, settings->limits.count, settings->node.peer_count);
+        return true;
+    case ACTION_PRINT:
+        return settings_print(settings, stdout) || error_set(error, EX_IOERR, "cannot print the config");
+    case ACTION_RUN:
+        break;
+    }
+    if (!make_room_for_files(settings, error))
+        return false;
+    /* A client that is gone is told of by the write, not by a signal. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    settings->node.incarnation = clock_wall_ns();
+    randombytes_buf(&settings->node.seed, sizeof settings->node.seed);
+    return server_run(settings, request->config, error);
+}
+
+int main(int argc, char **argv)
+{
+    struct request request = {0};
+    struct error error = {0};
+    int status;
+    if (!read_options(argc, argv, &request, &status))
+        return status;
+    if (sodium_init() < 0) {
+        (void)fprintf(stderr, "headgated: libsodium cannot be initialised\n");
+        return EX_OSERR;
+    }
+    struct settings *settings = calloc(1, sizeof *settings);
+    if (!settings) {
+        (void)fprintf(stderr, "headgated: out of memory\n");
+        return EX_OSERR;
+    }
+    bool good = run(settings, &request, &error);
+    if (!good)
+        (void)fprintf(stderr, "headgated: %s\n", error.text);
+    sodium_memzero(settings, sizeof *settings);
+    free(settings);
+    if (fflush(stdout) != 0 && good)
+        return EX_IOERR;
+    return good ? EX_OK : error.exit_status;
+}
