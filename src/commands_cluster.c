@@ -57,9 +57,10 @@ void call_cluster(struct call *call)
     size_t begun = answer_bulk_begin(&call->answer);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
-        output_print(call->answer.output, "%s %s %s %s%s heard_ms=%lld round_trip_us=%llu lag=%llu log=%llu share=%.4f%s\n",
-                     peer->name, peer->region, peer->gossip_address, peer->self ? "self," : "",
-                     peer_state_name(peer->state), (long long)(peer->self ? 0 : call_ms(peer->heard_ago_ns)),
+        output_print(call->answer.output,
+                     "%s %s %s %s%s heard_ms=%lld round_trip_us=%llu lag=%llu log=%llu share=%.4f%s\n", peer->name,
+                     peer->region, peer->gossip_address, peer->self ? "self," : "", peer_state_name(peer->state),
+                     (long long)(peer->self ? 0 : call_ms(peer->heard_ago_ns)),
                      (unsigned long long)peer->round_trip_ns / 1000, (unsigned long long)peer->lag_batches,
                      (unsigned long long)peer->log_batches, share_of(peer),
                      peer->config_differs ? " config=differs" : "");
@@ -76,13 +77,15 @@ static bool find_peer(struct call *call, struct bytes word, char name[NODE_NAME_
         if (!bytes_equal(word, bytes_of(peers[i].name)))
             continue;
         if (peers[i].self) {
-            answer_error(&call->answer, "ERR '%s' is this node itself: expected the name of another", peers[i].name);
+            answer_error(&call->answer, "ERR '%s' is this node itself: expected the name of another",
+                         peers[i].name);
             return false;
         }
         memcpy(name, peers[i].name, NODE_NAME_BYTES);
         return true;
     }
-    answer_error(&call->answer, "ERR unknown node '%.*s': CLUSTER NODES names them all", call_shown(word), word.data);
+    answer_error(&call->answer, "ERR unknown node '%.*s': CLUSTER NODES names them all", call_shown(word),
+                 word.data);
     return false;
 }
 
@@ -100,8 +103,7 @@ void call_forget(struct call *call)
 
 static void mute(struct call *call, const char *name, bool in, bool out)
 {
-    struct event event = {
-        .kind = EVENT_MUTE, .now_ns = call->now_ns, .name = name, .mute_in = in, .mute_out = out};
+    struct event event = {.kind = EVENT_MUTE, .now_ns = call->now_ns, .name = name, .mute_in = in, .mute_out = out};
     call->commands->submit(call->commands->context, &event);
 }
 
@@ -147,7 +149,8 @@ static void heal(struct call *call)
 void call_debug(struct call *call)
 {
     if (!call->commands->debug) {
-        answer_error(&call->answer, "ERR DEBUG is off: set `debug: true` in the config of this node and restart it");
+        answer_error(&call->answer,
+                     "ERR DEBUG is off: set `debug: true` in the config of this node and restart it");
         return;
     }
     enum subcommand_id id = call_subcommand(call, COMMAND_DEBUG);

@@ -46,8 +46,8 @@ static bool resolve(struct call *call, bool takes_cost, struct question *questio
     if (check.rule.size > 0) {
         int found = limit_set_find(limits, check.rule);
         if (found < 0) {
-            answer_error(&call->answer, "ERR unknown rule '%.*s': INFO limits names them all", call_shown(check.rule),
-                         check.rule.data);
+            answer_error(&call->answer, "ERR unknown rule '%.*s': INFO limits names them all",
+                         call_shown(check.rule), check.rule.data);
             return false;
         }
         question->limit = (uint16_t)found;
@@ -146,7 +146,8 @@ static void print_explanation(struct call *call, const struct question *question
                  seen->overshoot_bound_tokens, (unsigned long long)seen->overshoot_tokens,
                  seen->in_flight_bound_tokens);
     output_print(output, "worst debt seen   %.3f tokens, of any key of this limit\n", seen->worst_debt_tokens);
-    output_print(output, "last spender      %s%s\n", seen->last_spender[0] != '\0' ? seen->last_spender : "nobody known",
+    output_print(output, "last spender      %s%s\n",
+                 seen->last_spender[0] != '\0' ? seen->last_spender : "nobody known",
                  seen->tracked ? "" : " (nothing is owed: the key is full and takes no memory)");
 }
 

@@ -6,8 +6,8 @@
 #include <assert.h>
 
 static const char wrong_password[] = "WRONGPASS invalid username-password pair or user is disabled.";
-static const char no_password[] =
-    "ERR AUTH called without any password configured: remove the password from the client, or set one in the config";
+static const char no_password[] = "ERR AUTH called without any password configured: remove the password from the "
+                                  "client, or set one in the config";
 
 void session_reset(struct session *session, const struct commands *commands)
 {
@@ -79,9 +79,10 @@ static void copy_name(char *to, struct bytes name)
 
 static void answer_bad_name(struct call *call)
 {
-    answer_error(&call->answer,
-                 "ERR Client names cannot contain spaces, newlines or special characters, and have at most %d bytes",
-                 SESSION_NAME_BYTES - 1);
+    answer_error(
+        &call->answer,
+        "ERR Client names cannot contain spaces, newlines or special characters, and have at most %d bytes",
+        SESSION_NAME_BYTES - 1);
 }
 
 static void answer_hello(struct call *call)
@@ -145,8 +146,9 @@ void call_hello(struct call *call)
         }
     }
     if (!authenticated) {
-        answer_error(&call->answer, "NOAUTH HELLO must be called with the client already authenticated, otherwise the "
-                                    "HELLO <proto> AUTH <user> <pass> option can be used");
+        answer_error(&call->answer,
+                     "NOAUTH HELLO must be called with the client already authenticated, otherwise the "
+                     "HELLO <proto> AUTH <user> <pass> option can be used");
         return;
     }
     call->session->authenticated = true;
@@ -176,8 +178,8 @@ static void set_info(struct call *call)
     else if (word_is(what, "lib-ver"))
         set_name(call, call->session->library_version, value);
     else
-        answer_error(&call->answer, "ERR Unrecognized option '%.*s': expected LIB-NAME or LIB-VER", call_shown(what),
-                     what.data);
+        answer_error(&call->answer, "ERR Unrecognized option '%.*s': expected LIB-NAME or LIB-VER",
+                     call_shown(what), what.data);
 }
 
 static void answer_client_line(struct call *call)

@@ -122,7 +122,8 @@ static bool wanted(const struct resp_command *words, const char *section)
 {
     for (uint32_t i = 1; i < words->count; i++) {
         struct bytes word = words->args[i];
-        if (word_is(word, section) || word_is(word, "all") || word_is(word, "default") || word_is(word, "everything"))
+        if (word_is(word, section) || word_is(word, "all") || word_is(word, "default") ||
+            word_is(word, "everything"))
             return true;
     }
     return words->count == 1;

@@ -131,10 +131,11 @@ static bool parse_id(struct bytes word, struct command_id_words *id, char *error
             return fail(error, "dimension of %zu bytes: expected at most %d", size, COMMAND_DIMENSION_MAX_BYTES);
         for (size_t i = 0; i < size; i++)
             if (!is_dimension_character(word.data[i]))
-                return fail(error,
-                            "dimension '%.*s' has characters other than letters, digits, '_', '-' and '.': expected "
-                            "dimension=value, e.g. user=a=b for the user a=b",
-                            shown(id->dimension), id->dimension.data);
+                return fail(
+                    error,
+                    "dimension '%.*s' has characters other than letters, digits, '_', '-' and '.': expected "
+                    "dimension=value, e.g. user=a=b for the user a=b",
+                    shown(id->dimension), id->dimension.data);
     }
     return check_value(id->value, error);
 }
@@ -143,7 +144,8 @@ static bool parse_id(struct bytes word, struct command_id_words *id, char *error
  * The id comes first; options follow. Further ids would stand between them, and need a '=' to be told from
  * options: such words are refused, not ignored.
  */
-bool command_parse_check(const struct resp_command *command, bool takes_cost, struct command_check *check, char *error)
+bool command_parse_check(const struct resp_command *command, bool takes_cost, struct command_check *check,
+                         char *error)
 {
     const char *expected = takes_cost ? "COST n or RULE name" : "RULE name";
     bool has_cost = false, has_rule = false;

@@ -25,12 +25,12 @@ enum {
 
 /* Flags, as client libraries know them. */
 enum {
-    COMMAND_WRITE = 1 << 0,    /* takes tokens, or changes something */
-    COMMAND_READ = 1 << 1,     /* takes nothing */
-    COMMAND_FAST = 1 << 2,     /* bounded work, whatever the cluster's size */
-    COMMAND_NO_AUTH = 1 << 3,  /* answered before a password was given */
+    COMMAND_WRITE = 1 << 0,   /* takes tokens, or changes something */
+    COMMAND_READ = 1 << 1,    /* takes nothing */
+    COMMAND_FAST = 1 << 2,    /* bounded work, whatever the cluster's size */
+    COMMAND_NO_AUTH = 1 << 3, /* answered before a password was given */
     COMMAND_ADMIN = 1 << 4,
-    COMMAND_KEY = 1 << 5,      /* the first argument names what is limited */
+    COMMAND_KEY = 1 << 5, /* the first argument names what is limited */
 };
 
 /*
@@ -92,14 +92,14 @@ enum command_id {
 #define X(id, ...) COMMAND_##id,
     COMMANDS(X)
 #undef X
-    COMMAND_ID_COUNT,
+        COMMAND_ID_COUNT,
 };
 
 enum subcommand_id {
 #define X(parent, id, ...) SUBCOMMAND_##id,
     SUBCOMMANDS(X)
 #undef X
-    SUBCOMMAND_ID_COUNT,
+        SUBCOMMAND_ID_COUNT,
 };
 
 struct command_spec {
@@ -145,8 +145,7 @@ struct command_check {
 };
 
 /* CAN_ACCESS, arity checked. False, with a sentence for the client in `error` (COMMAND_ERROR_BYTES). */
-bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost,
-                              char *error);
+bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error);
 /* CHECK, PEEK and EXPLAIN (without COST), arity checked. As above. */
 bool command_parse_check(const struct resp_command *command, bool takes_cost, struct command_check *check,
                          char *error);

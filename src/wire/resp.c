@@ -216,8 +216,7 @@ enum resp_status resp_parse(struct bytes input, struct resp_command *command, si
     if (input.size == 0)
         return RESP_MORE;
     struct cursor cursor = {.start = input.data, .at = input.data, .end = input.data + input.size};
-    enum resp_status status =
-        *cursor.at == '*' ? parse_array(&cursor, command) : parse_inline(&cursor, command);
+    enum resp_status status = *cursor.at == '*' ? parse_array(&cursor, command) : parse_inline(&cursor, command);
     if (status == RESP_COMMAND)
         *consumed = (size_t)(cursor.at - cursor.start);
     else if (status == RESP_ERROR)

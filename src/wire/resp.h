@@ -32,7 +32,6 @@ enum resp_status {
 };
 
 /* `command` points into `input` and into itself until either changes. `*error` is constant text without "ERR". */
-enum resp_status resp_parse(struct bytes input, struct resp_command *command, size_t *consumed,
-                            const char **error);
+enum resp_status resp_parse(struct bytes input, struct resp_command *command, size_t *consumed, const char **error);
 
 #endif

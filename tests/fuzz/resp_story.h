@@ -50,7 +50,8 @@ static inline void resp_story_tell(struct resp_story *story, const struct resp_c
  * What `data` says when it arrives in pieces of `piece` bytes, the first being `first` bytes. Asserts what
  * holds for any input: consumed within the input, arguments within the input or the command, no endless frame.
  */
-static inline void resp_story_of(struct resp_story *story, const char *data, size_t size, size_t first, size_t piece)
+static inline void resp_story_of(struct resp_story *story, const char *data, size_t size, size_t first,
+                                 size_t piece)
 {
     size_t arrived = first < size ? first : size, consumed = 0;
     struct resp_command *command = malloc(sizeof *command);

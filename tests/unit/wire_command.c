@@ -146,7 +146,8 @@ static void test_check(void)
     struct command_check check;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         words(good[i].line);
-        OK(command_parse_check(&command, true, &check, error), "understood: %.*s", shown(good[i].line), good[i].line);
+        OK(command_parse_check(&command, true, &check, error), "understood: %.*s", shown(good[i].line),
+           good[i].line);
         bool same = bytes_equal(check.id.dimension, bytes_of(good[i].dimension)) &&
                     bytes_equal(check.id.value, bytes_of(good[i].value)) && check.cost == good[i].cost &&
                     bytes_equal(check.rule, bytes_of(good[i].rule));

@@ -11,7 +11,10 @@ struct sample {
     const char *story;
 };
 
-#define SAMPLE(bytes, story) {bytes, sizeof bytes - 1, story}
+#define SAMPLE(bytes, story)                                                                                       \
+    {                                                                                                              \
+        bytes, sizeof bytes - 1, story                                                                             \
+    }
 
 static const struct sample samples[] = {
     SAMPLE("", ""),
