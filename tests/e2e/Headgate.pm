@@ -197,6 +197,21 @@ sub start {
     return $self;
 }
 
+# Waits until every daemon that runs sees all of them active and holds a share itself.
+sub wait_met {
+    my ($self, $seconds) = @_;
+    my @daemons = grep { $_->{pid} } $self->daemons;
+    my @clients = map { $_->client } @daemons;
+    return Headgate::wait_until($seconds // 10, sub {
+        for my $client (@clients) {
+            my $info = $client->fields('INFO', 'cluster');
+            return 0 if $info->{state} ne 'active' || $info->{config_differs} ne 'no' && !$self->{may_differ};
+            return 0 if grep { ($info->{"peer_$_->{name}"} // '') !~ /state=active,/ } @daemons;
+        }
+        return 1;
+    });
+}
+
 # SIGTERM to all, then waits: true when every one ended with status 0.
 sub stop {
     my ($self, $seconds) = @_;
@@ -238,11 +253,12 @@ sub spawn {
     return $self;
 }
 
+# The kernel accepts connections before the daemon does: only an answer counts.
 sub wait_listening {
     my ($self, $seconds) = @_;
     my $up = Headgate::wait_until($seconds, sub {
         die "$self->{name} ended:\n" . $self->log if !$self->running;
-        return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{ports}{clients}, Timeout => 1);
+        return eval { $self->client->command('PING') };
     });
     die "$self->{name} does not listen:\n" . $self->log if !$up;
     return $self;

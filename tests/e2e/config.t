@@ -1,0 +1,107 @@
+#!/usr/bin/perl
+# headgated's options, and what it says of a config or a system that it cannot work with.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use IO::Socket::INET;
+use Test::More;
+
+my $headgated = Headgate::headgated();
+my $scratch = Headgate::scratch();
+
+sub says {
+    my ($status, $sentence, $name, @arguments) = @_;
+    my ($got, $out, $err) = Headgate::run(10, $headgated, @arguments);
+    is($got, $status, "$name: exit status $status");
+    is($err, "headgated: $sentence\n", "$name: one sentence");
+    is($out, '', "$name: nothing else");
+}
+
+my ($status, $out, $err) = Headgate::run(10, $headgated, '--version');
+is($status, 0, '--version');
+like($out, qr/^headgated \d+\.\d+\.\d+\n$/, 'prints it');
+($status, $out, $err) = Headgate::run(10, $headgated, '--help');
+is($status, 0, '--help');
+like($out, qr/--config FILE.*--check-config.*--print-config/s, 'names the options');
+
+says(64, '--config is missing: expected --config FILE, or --help', 'no option');
+says(64, "'x.yaml' is not an option: expected --config FILE", 'a word', 'x.yaml');
+($status, $out, $err) = Headgate::run(10, $headgated, '--confg', 'x');
+is($status, 64, 'a misspelt option');
+like($err, qr/unrecognized option '--confg'/, 'is named');
+
+# ---- the file ----
+
+says(66, "$scratch/none.yaml cannot be read: No such file or directory", 'no file', '-c', "$scratch/none.yaml");
+says(66, "$scratch is a directory: expected a config file", 'a directory', '-c', $scratch);
+says(78, "$scratch/e.yaml:1: the file is empty: expected at least the keys node and limits", 'an empty file', '-c',
+     Headgate::write_file("$scratch/e.yaml", ''));
+says(78, "$scratch/b.yaml:1: this is not text (control characters are not allowed at byte 0): expected YAML in UTF-8",
+     'a binary', '-c', Headgate::write_file("$scratch/b.yaml", "\x7fELF\x01\x02"));
+says(78, "$scratch/r.yaml:4: limits[0].rate is '100': expected tokens per time such as 100/s, 6000/m or 5/10s",
+     'a rate without its unit', '-c',
+     Headgate::write_file("$scratch/r.yaml", "node: a\nlimits:\n- {name: d, capacity: 100,\n   rate: 100}\n"));
+says(78, "$scratch/w.yaml:3: regions have weights that sum to 0.900000000: expected exactly 1",
+     'weights that do not sum to 1', '--check-config', '-c',
+     Headgate::write_file("$scratch/w.yaml", "node: a\nregion: x\nregions:\n- {name: x, weight: 0.9}\n"));
+
+# ---- checking and printing ----
+
+my @configs = (glob("$Headgate::root/config/*.yaml"), glob("$Headgate::root/config/compose/*.yaml"));
+cmp_ok(scalar @configs, '>=', 4, 'configs come with it');
+for my $config (@configs) {
+    (my $name = $config) =~ s{^\Q$Headgate::root\E/}{};
+    ($status, $out, $err) = Headgate::run(10, $headgated, '--config', $config, '--check-config');
+    is("$status$err", '0', "$name is good");
+    ($status, my $once, $err) = Headgate::run(10, $headgated, '--config', $config, '--print-config');
+    is("$status$err", '0', "$name is printed");
+    Headgate::write_file("$scratch/p.yaml", $once);
+    ($status, my $twice) = Headgate::run(10, $headgated, '--config', "$scratch/p.yaml", '--print-config');
+    is($twice, $once, "$name reads back to the same");
+}
+
+# ---- what the system refuses ----
+
+my $cluster = Headgate::cluster(regions => ['here']);
+my $daemon = $cluster->daemon('here');
+for my $which (['clients', qr/^headgated: .*127\.0\.0\.1:PORT.* in use/],
+               ['gossip', qr/^headgated: cannot listen for peers \(gossip\) on 127\.0\.0\.1:PORT: the port is in use /],
+               ['snapshots', qr/^headgated: cannot listen for peers \(snapshots\) on 127\.0\.0\.1:PORT: the port is /]) {
+    my ($name, $sentence) = @$which;
+    my $port = $daemon->{ports}{$name};
+    my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 1) or die $!;
+    ($status, $out, $err) = Headgate::run(10, $headgated, '-c', $daemon->{config});
+    is($status, 69, "the port for $name is in use: exit status 69");
+    $sentence = "$sentence";
+    $sentence =~ s/PORT/$port/;
+    like($err, qr/$sentence/, 'it says which');
+    is(scalar(grep { /^headgated: / } split /\n/, $err), 1, 'in one sentence');
+}
+
+# ---- a lone daemon ----
+
+$daemon->start;
+my $client = $daemon->client;
+like($daemon->log, qr/ info table [\d,]+ keys, [\d.]+ MiB\n/, 'it says what memory its table takes');
+like($daemon->log, qr/ info listening on 127\.0\.0\.1:\d+ for clients, /, 'and where it listens');
+ok($cluster->wait_met(5), 'a lone daemon is active');
+is($client->command('CAN_ACCESS', 'alice'), 1, 'and decides');
+is($daemon->signal('INT')->wait_end(5), 0, 'SIGINT: it ends with status 0');
+ok($client->closed, 'its clients are told by the end of their connection');
+like($daemon->log, qr/SIGINT: leaving the cluster\n.*here has left\n\z/s, 'and so is the log');
+
+$daemon->start;
+is($daemon->stop, 0, 'SIGTERM: the same');
+
+my $low = Headgate::cluster(regions => ['low'], max_connections => 100_000)->daemon('low');
+my $pid = Headgate::spawn("$scratch/low", "$scratch/low", 'sh', '-c', 'ulimit -n 400; exec "$@"', 'sh', $headgated, '-c',
+                          $low->{config});
+ok(Headgate::wait_until(10, sub { Headgate::read_file("$scratch/low") =~ / info listening / }),
+   'few file descriptors: it starts');
+like(Headgate::read_file("$scratch/low"),
+     qr/^headgated: max_connections is 100000, but only 400 file descriptors are allowed \(ulimit -n\): /,
+     'and says what that means');
+
+done_testing();
