@@ -1,0 +1,408 @@
+/*
+ * The listener with real sockets in one process: the loop turns only while a test waits for something.
+ */
+#include "edge/listener.h"
+
+#include "edge/connection.h"
+#include "tests/tap.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
+
+/* ---- a service: each line is answered; "big N" by N bytes, "quit" ends ---- */
+
+struct visit {
+    uint64_t id;
+    uint32_t lines;
+};
+
+static struct {
+    uint32_t opened, closed, served;
+    bool session_was_zero;
+    char address[LISTENER_ADDRESS_BYTES];
+} seen;
+
+static void on_open(void *context, void *session, uint64_t id, const char *address)
+{
+    struct visit *visit = session;
+    (void)context;
+    seen.session_was_zero = visit->id == 0 && visit->lines == 0;
+    seen.opened++;
+    visit->id = id;
+    (void)snprintf(seen.address, sizeof seen.address, "%s", address);
+}
+
+static void on_close(void *context, void *session)
+{
+    (void)context, (void)session;
+    seen.closed++;
+}
+
+static void answer_big(struct output *output, size_t size, uint32_t number)
+{
+    static char block[OUTPUT_REPLY_MAX_BYTES];
+    memset(block, 'a' + (int)(number % 26), size);
+    output_append(output, block, size);
+}
+
+static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
+                                  size_t *consumed)
+{
+    struct visit *visit = session;
+    (void)context;
+    seen.served++;
+    *consumed = 0;
+    while (*consumed < input.size) {
+        const char *line = input.data + *consumed;
+        const char *end = memchr(line, '\n', input.size - *consumed);
+        if (end == NULL)
+            return input.size - *consumed > 60000 ? SERVE_CLOSE : SERVE_MORE;
+        if (output->room - output->size < OUTPUT_REPLY_MAX_BYTES)
+            return SERVE_AGAIN;
+        *consumed += (size_t)(end + 1 - line);
+        visit->lines++;
+        if (strncmp(line, "big ", 4) == 0) {
+            answer_big(output, strtoul(line + 4, NULL, 10), visit->lines);
+        } else if (strncmp(line, "quit", 4) == 0) {
+            output_append(output, "bye\n", 4);
+            return SERVE_CLOSE;
+        } else {
+            output_append(output, line, (size_t)(end + 1 - line));
+        }
+    }
+    return SERVE_MORE;
+}
+
+/* ---- the scene ---- */
+
+static uv_loop_t loop;
+static struct listener listener;
+static bool all_closed;
+static char *received;
+
+static void on_all_closed(void *context)
+{
+    (void)context;
+    all_closed = true;
+}
+
+static void open_listener(const struct listener_options *options)
+{
+    struct service service = {.session_bytes = sizeof(struct visit),
+                              .open = on_open,
+                              .serve = on_serve,
+                              .close = on_close};
+    struct error error;
+    memset(&seen, 0, sizeof seen);
+    all_closed = false;
+    bool fine = uv_loop_init(&loop) == 0 && listener_init(&listener, &loop, &service, options, &error) &&
+                listener_bind(&listener, "127.0.0.1:0", &error);
+    assert(fine);
+}
+
+/* Turns the loop until `condition` holds or the deadline passes; its value. */
+#define TURN_UNTIL(condition)                                                                                      \
+    do {                                                                                                           \
+        uint64_t turn_end = uv_hrtime() / 1000000 + DEADLINE_MS;                                                   \
+        while (!(condition) && uv_hrtime() / 1000000 < turn_end) {                                                 \
+            (void)uv_run(&loop, UV_RUN_NOWAIT);                                                                    \
+            (void)poll(NULL, 0, 1);                                                                                \
+        }                                                                                                          \
+    } while (0)
+
+static void close_listener(void)
+{
+    listener_close(&listener, on_all_closed, NULL);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&loop) == 0, "everything closes");
+}
+
+static int dial(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(listener_port(&listener, 0))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int small = 4096;
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    int failed = connect(fd, (struct sockaddr *)&address, sizeof address);
+    assert(failed == 0);
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    return fd;
+}
+
+static void say(int fd, const char *text, size_t size)
+{
+    size_t sent = 0;
+    while (sent < size) {
+        ssize_t some = send(fd, text + sent, size - sent, MSG_NOSIGNAL);
+        if (some > 0)
+            sent += (size_t)some;
+        else if (errno != EAGAIN)
+            return;
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+    }
+}
+
+/* Reads until `size` bytes came, or the end, or the deadline. Returns how many; -1 - errno for a reset. */
+static ssize_t hear(int fd, size_t size, bool *ended)
+{
+    size_t heard = 0;
+    uint64_t end_ms = uv_hrtime() / 1000000 + DEADLINE_MS;
+    *ended = false;
+    while (heard < size && uv_hrtime() / 1000000 < end_ms) {
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+        ssize_t some = recv(fd, received + heard, size - heard, 0);
+        if (some > 0) {
+            heard += (size_t)some;
+        } else if (some == 0) {
+            *ended = true;
+            break;
+        } else if (errno != EAGAIN) {
+            return -1 - errno;
+        }
+    }
+    received[heard] = '\0';
+    return (ssize_t)heard;
+}
+
+static bool hears(int fd, const char *text)
+{
+    bool ended;
+    size_t size = strlen(text);
+    return hear(fd, size, &ended) == (ssize_t)size && memcmp(received, text, size) == 0;
+}
+
+static bool hears_end(int fd)
+{
+    bool ended;
+    return hear(fd, 1, &ended) == 0 && ended;
+}
+
+/* ---- the tests ---- */
+
+static void test_serving(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int fd = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 1);
+    OK(seen.opened == 1 && seen.session_was_zero && strncmp(seen.address, "127.0.0.1:", 10) == 0,
+       "a connection opens a session (%s)", seen.address);
+    say(fd, "one\ntwo\nthree\n", 14);
+    OK(hears(fd, "one\ntwo\nthree\n"), "lines are answered");
+    OK(listener.stats.total_reads == 1 && listener.stats.total_writes == 1, "one read, one write");
+    OK_U64(listener.stats.buffer_bytes, 0, "and no buffer is held");
+    say(fd, "fo", 2);
+    TURN_UNTIL(listener.stats.total_reads == 2);
+    OK_U64(listener.stats.buffer_bytes, POOL_SMALL_BYTES, "half a line is held in a small buffer");
+    say(fd, "ur\nfi", 5);
+    OK(hears(fd, "four\n"), "and served when it is whole");
+    say(fd, "ve\n", 3);
+    OK(hears(fd, "five\n") && listener.stats.buffer_bytes == 0, "then the buffer goes back");
+    static char line[50001];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    say(fd, line, 30000);
+    TURN_UNTIL(listener.stats.total_net_input_bytes == 14 + 2 + 5 + 3 + 30000);
+    OK_U64(listener.stats.buffer_bytes, POOL_LARGE_BYTES, "a long one in a large buffer");
+    say(fd, line + 30000, sizeof line - 30000);
+    bool ended;
+    OK(hear(fd, sizeof line, &ended) == (ssize_t)sizeof line && memcmp(received, line, sizeof line) == 0,
+       "and is served whole");
+    OK(connection_bytes(256) < 2048, "an idle connection costs %zu bytes", connection_bytes(256));
+    (void)shutdown(fd, SHUT_WR);
+    OK(hears_end(fd) && seen.closed == 1, "who ends is closed");
+    (void)close(fd);
+
+    fd = dial();
+    say(fd, "a\nquit\nignored\n", 15);
+    OK(hears(fd, "a\nbye\n") && hears_end(fd), "the service may end it");
+    (void)close(fd);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    OK(seen.opened == 2 && seen.closed == 2 && listener.stats.closed_by_error == 1, "every session is closed once");
+
+    /* Much input that nobody reads must not turn into a reset that overtakes the last reply. */
+    fd = dial();
+    say(fd, "quit\n", 5);
+    for (int i = 0; i < 20; i++)
+        say(fd, line, sizeof line);
+    OK(hears(fd, "bye\n") && hears_end(fd), "the last reply arrives although more was sent");
+    (void)close(fd);
+    close_listener();
+}
+
+static void test_connections_max(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.connections_max = 2;
+    open_listener(&options);
+    int fds[2] = {dial(), dial()};
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    int extra[40];
+    for (size_t i = 0; i < 40; i++)
+        extra[i] = dial();
+    bool refused = true;
+    for (size_t i = 0; i < 40; i++) {
+        refused &= hears(extra[i], "-ERR max number of clients reached\r\n") && hears_end(extra[i]);
+        (void)close(extra[i]);
+    }
+    OK(refused, "one too many is told so and closed, forty at once too");
+    OK(listener.stats.rejected_connections == 40 && seen.opened == 2, "and counted");
+    say(fds[0], "still\n", 6);
+    OK(hears(fds[0], "still\n"), "the others go on");
+    (void)close(fds[1]);
+    TURN_UNTIL(listener.stats.connected_clients == 1);
+    fds[1] = dial();
+    say(fds[1], "in\n", 3);
+    OK(hears(fds[1], "in\n") && seen.session_was_zero, "a free place is taken, with a fresh session");
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    close_listener();
+}
+
+static void test_slow_reader(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int slow = dial(), other = dial();
+    enum { LINES = 200, BIG = 40000 };
+    for (int i = 0; i < LINES; i++)
+        say(slow, "big 40000\n", 10);
+    say(slow, "ha", 2);
+    TURN_UNTIL(listener.stats.blocked_clients == 1);
+    OK_U64(listener.stats.blocked_clients, 1, "who does not take replies is not read");
+    OK(listener.stats.buffer_bytes <= 2 * POOL_LARGE_BYTES, "and holds %llu bytes at most",
+       (unsigned long long)listener.stats.buffer_bytes);
+    say(other, "me\n", 3);
+    OK(hears(other, "me\n"), "others are served");
+    bool ended, right = true;
+    ssize_t heard = hear(slow, (size_t)LINES * BIG, &ended);
+    OK_I64(heard, (ssize_t)LINES * BIG, "when it reads, everything comes");
+    for (int i = 0; i < LINES && heard > 0; i++)
+        right &= received[i * BIG] == 'a' + (i + 1) % 26 && received[(i + 1) * BIG - 1] == 'a' + (i + 1) % 26;
+    OK(right, "in order");
+    say(slow, "lf\n", 3);
+    OK(hears(slow, "half\n"), "and the connection goes on where it was");
+    OK(listener.stats.blocked_clients == 0 && listener.stats.buffer_bytes == 0, "holding nothing");
+    for (int i = 0; i < LINES; i++)
+        say(slow, "big 40000\n", 10);
+    TURN_UNTIL(listener.stats.blocked_clients == 1);
+    (void)close(slow);
+    TURN_UNTIL(listener.stats.connected_clients == 1);
+    OK(listener.stats.buffer_bytes == 0 && listener.stats.blocked_clients == 0, "gone, it holds nothing either");
+    (void)close(other);
+    close_listener();
+
+    options.stall_timeout_ms = 200;
+    open_listener(&options);
+    slow = dial();
+    for (int i = 0; i < LINES; i++)
+        say(slow, "big 40000\n", 10);
+    TURN_UNTIL(listener.stats.closed_stalled == 1);
+    OK(listener.stats.closed_stalled == 1 && seen.closed == 1, "who takes nothing for too long is closed");
+    (void)close(slow);
+    close_listener();
+
+    options = LISTENER_OPTIONS_DEFAULT;
+    options.buffers_max_bytes = POOL_SMALL_BYTES;
+    open_listener(&options);
+    slow = dial();
+    other = dial();
+    say(other, "x", 1);
+    TURN_UNTIL(listener.stats.buffer_bytes > 0);
+    say(slow, "y", 1);
+    TURN_UNTIL(listener.stats.closed_no_buffer == 1);
+    OK(listener.stats.closed_no_buffer == 1 && hears_end(slow), "without a buffer left, who needs one is closed");
+    say(other, "\n", 1);
+    OK(hears(other, "x\n"), "who has one goes on");
+    (void)close(slow);
+    (void)close(other);
+    close_listener();
+}
+
+/* Closing while a reader is still taking its replies. */
+static void test_close(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int fd = dial();
+    bool ended;
+    while (listener.stats.blocked_clients == 0)
+        say(fd, "big 60000\n", 10);
+    listener_close(&listener, on_all_closed, NULL);
+    uint64_t owed = listener.stats.total_net_output_bytes;
+    ssize_t heard = hear(fd, RECEIVED_MAX, &ended);
+    OK(ended && heard == (ssize_t)owed, "what was answered is delivered before it closes (%zd bytes)", heard);
+    (void)close(fd);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&loop) == 0, "then everything is closed");
+
+    options.close_timeout_ms = 100;
+    open_listener(&options);
+    fd = dial();
+    while (listener.stats.blocked_clients == 0)
+        say(fd, "big 60000\n", 10);
+    listener_close(&listener, on_all_closed, NULL);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&loop) == 0, "but a reader that takes nothing is not waited for");
+    (void)close(fd);
+}
+
+static void test_addresses(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    struct error error;
+    char address[64];
+    open_listener(&options);
+    (void)snprintf(address, sizeof address, "127.0.0.1:%u", listener_port(&listener, 0));
+    OK(!listener_bind(&listener, address, &error) && error.exit_status == EX_UNAVAILABLE,
+       "a busy port is unavailable");
+    OK(strstr(error.text, address) != NULL && strstr(error.text, "in use") != NULL, "%s", error.text);
+    static const char *const nonsense[] = {"7070", "a:b", "127.0.0.1:", "127.0.0.1:70000", "::1:7070", "h:123456"};
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++)
+        OK(!listener_bind(&listener, nonsense[i], &error) && error.exit_status == EX_CONFIG, "%s", error.text);
+    OK(!listener_bind(&listener, "192.0.2.1:0", &error) && error.exit_status == EX_UNAVAILABLE, "%s", error.text);
+    OK(!listener_bind(&listener, "no-such-host.invalid:7070", &error) && error.exit_status == EX_NOHOST, "%s",
+       error.text);
+    OK(listener_bind(&listener, "localhost:0", &error), "a name is looked up");
+    OK(listener_bind(&listener, "*:0", &error) && listener_port(&listener, listener.socket_count - 1) > 0,
+       "* is every interface");
+
+    bool has_v6 = listener_bind(&listener, "[::1]:0", &error);
+    if (has_v6) {
+        struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+        to.sin6_port = htons(listener_port(&listener, listener.socket_count - 1));
+        int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        OK(connect(fd, (struct sockaddr *)&to, sizeof to) == 0, "v6 is listened on");
+        (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+        say(fd, "six\n", 4);
+        OK(hears(fd, "six\n") && strncmp(seen.address, "[::1]:", 6) == 0, "and served (%s)", seen.address);
+        (void)close(fd);
+    } else {
+        tap_skip("v6 is listened on", error.text);
+    }
+    close_listener();
+}
+
+int main(void)
+{
+    received = malloc(RECEIVED_MAX + 1);
+    assert(received != NULL);
+    test_serving();
+    test_connections_max();
+    test_slow_reader();
+    test_close();
+    test_addresses();
+    free(received);
+    return tap_done();
+}
