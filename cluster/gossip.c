@@ -24,6 +24,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .retired_incarnation = member->retired_incarnation,
         .state = member->self ? node->state : member->state,
         .reserved = member->reserved,
+        .forgotten = member->forgotten,
     };
 }
 

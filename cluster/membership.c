@@ -117,7 +117,8 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     bool first = member->incarnation == 0;
     bool was_left = member->state == PEER_LEFT;
     if (was_left)
-        member->reserved = false;
+        member->reserved = member->configured && !member->forgotten;
+    member->forgotten = false;
     member->incarnation = record->incarnation;
     member->state = PEER_JOINING;
     member->share_freed = false;
@@ -146,14 +147,19 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
                    first ? "is heard for the first time" : "has started anew");
 }
 
-void membership_left(struct node *node, uint32_t index, struct effects *effects, const char *why)
+void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why)
 {
     struct member *member = &node->member[index];
-    if (member->state == PEER_LEFT)
+    bool newly_forgotten = forgotten && !member->forgotten;
+    member->forgotten |= forgotten;
+    if (member->state == PEER_LEFT) {
+        if (newly_forgotten)
+            effects_notice(effects, NOTICE_INFO, "%s %s", member->name, why);
         return;
+    }
     member->state = PEER_LEFT;
     member->left_ns = node->now_ns;
-    member->reserved = false;
+    member->reserved = member->configured && !forgotten;
     member->share_freed = false;
     member->knows_me = false;
     effects_emit(effects, EFFECT_DISCONNECT, member->gossip_address, effects->arena_size);
@@ -246,7 +252,7 @@ static void merge_record(struct node *node, const struct member_record *record, 
     if (record->incarnation != member->incarnation)
         return;
     if (record->state == PEER_LEFT)
-        membership_left(node, index, effects, "has left");
+        membership_left(node, index, record->forgotten, effects, record->forgotten ? "is forgotten" : "has left");
     if (record->state == PEER_ACTIVE && member->state == PEER_JOINING) {
         member->state = PEER_ACTIVE;
         member->reserved = true;
@@ -301,19 +307,24 @@ static void refresh_silence(struct node *node, struct effects *effects)
                            silent ? "is silent: its share stays reserved" : "is heard again");
         member->silent = silent;
         if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
-            membership_left(node, (uint32_t)i, effects, "was silent for forget_after and is forgotten");
+            membership_left(node, (uint32_t)i, true, effects, "was silent for forget_after and is forgotten");
             continue;
         }
         node->somebody_silent |= silent || !member->heard_ns;
     }
 }
 
-/* Whoever left gives its share back when all it ever told is applied here, or after a time without hope. */
+/*
+ * Whoever left for good gives its share back when all it ever told is applied here, or after a time without hope.
+ * A node that the config names may return where nobody hears it and use its share at once: it keeps it until the
+ * operator forgets it.
+ */
 static void refresh_freed(struct node *node)
 {
     for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
         struct member *member = &node->member[i];
-        if (!member->used || member->state != PEER_LEFT || member->share_freed)
+        if (!member->used || member->state != PEER_LEFT || member->share_freed ||
+            (member->configured && !member->forgotten))
             continue;
         bool complete = true;
         for (uint32_t o = 0; o < ORIGINS_MAX; o++)

@@ -23,6 +23,9 @@ enum {
     MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
 };
 
+/* Flags of a member on the wire. */
+enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_FLAGS_END = 4 };
+
 enum message_kind { MESSAGE_GOSSIP, MESSAGE_REQUEST, MESSAGE_REPLY };
 
 struct member_record {
@@ -31,6 +34,7 @@ struct member_record {
     uint64_t retired_incarnation; /* everything of incarnations up to this one is known everywhere */
     enum peer_state state;        /* never PEER_SILENT: silence is in the ear of the listener */
     bool reserved;                /* counted in its region's division before this incarnation */
+    bool forgotten;               /* left because it was forgotten: it has no claim to its share */
 };
 
 struct origin_record {

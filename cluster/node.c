@@ -97,7 +97,7 @@ static void forget(struct node *node, const char *name, struct effects *effects)
     else if (node->member[index].self)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
     else
-        membership_left(node, (uint32_t)index, effects, "is forgotten, as the operator asked");
+        membership_left(node, (uint32_t)index, true, effects, "is forgotten, as the operator asked");
 }
 
 static void mute(struct node *node, const struct event *event, struct effects *effects)

@@ -55,14 +55,6 @@ bool origin_is_ghost(const struct node *node, const struct origin *origin)
     return origin->incarnation != member->incarnation || member->state == PEER_LEFT;
 }
 
-void origin_log_append(struct node *node, struct origin *origin, struct batch *batch)
-{
-    list_insert_before(&origin->log, &batch->link);
-    origin->log_count++;
-    origin->log_keys += batch->spend_count;
-    node->log_keys += batch->spend_count;
-}
-
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch)
 {
     assert(origin->log_count > 0 && origin->log_keys >= batch->spend_count);
@@ -70,6 +62,21 @@ void origin_log_remove(struct node *node, struct origin *origin, struct batch *b
     origin->log_keys -= batch->spend_count;
     node->log_keys -= batch->spend_count;
     batch_destroy(&batch);
+}
+
+void origin_log_append(struct node *node, struct origin *origin, struct batch *batch)
+{
+    /* A merged batch stands for those that it overlaps. */
+    while (!list_empty(&origin->log)) {
+        struct batch *newest = LIST_OWNER(origin->log.previous, struct batch, link);
+        if (newest->first < batch->first)
+            break;
+        origin_log_remove(node, origin, newest);
+    }
+    list_insert_before(&origin->log, &batch->link);
+    origin->log_count++;
+    origin->log_keys += batch->spend_count;
+    node->log_keys += batch->spend_count;
 }
 
 /* The highest number of `slot` that every needed member is known to have applied. */

@@ -140,14 +140,16 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
 
 static void check_origin(const struct node *node, const struct origin *origin)
 {
-    uint64_t keys = 0, previous = 0;
+    uint64_t keys = 0, first = 0, last = 0;
     uint32_t batches = 0;
     for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         assert(batch->origin_uid == origin->uid);
-        assert(batch->first > previous && batch->first <= batch->last && batch->last <= origin->applied);
+        assert(batch->first > first && batch->last > last);
+        assert(batch->first <= batch->last && batch->last <= origin->applied);
         assert(batch->spend_count <= OPEN_KEYS_MAX || origin != &node->origin[node->my_slot]);
-        previous = batch->last;
+        first = batch->first;
+        last = batch->last;
         keys += batch->spend_count;
         batches++;
     }

@@ -30,7 +30,8 @@ struct member {
     bool silent;
     bool mute_in, mute_out;
     bool config_differs;
-    bool share_freed; /* left, and everything of it is applied here */
+    bool forgotten;   /* left because an operator, or forget_after, said so */
+    bool share_freed; /* left for good, and everything of it is applied here */
     enum peer_state state; /* JOINING, ACTIVE or LEFT, as last told */
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
@@ -145,7 +146,7 @@ bool member_needed(const struct member *member);
 void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
 /* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
 void membership_refresh(struct node *node, struct effects *effects);
-void membership_left(struct node *node, uint32_t member, struct effects *effects, const char *why);
+void membership_left(struct node *node, uint32_t member, bool forgotten, struct effects *effects, const char *why);
 void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
 
