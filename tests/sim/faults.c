@@ -96,12 +96,13 @@ static bool another_is_active(const struct sim *sim, unsigned i)
     return false;
 }
 
-static unsigned members_left(const struct sim *sim)
+/* Whoever knows but one address cannot return when that one is gone. */
+static bool may_go_for_good(const struct sim *sim, unsigned i)
 {
     unsigned count = 0;
     for (unsigned j = 0; j < sim->plan.nodes; j++)
         count += sim->node[j].life != LIFE_FORGOTTEN && !sim->node[j].stays_away;
-    return count;
+    return count > 2 && !(sim->plan.seeds_only && i == 0);
 }
 
 static void post_start(struct sim *sim, unsigned i)
@@ -120,18 +121,6 @@ static void crash(struct sim *sim, unsigned i)
     post_start(sim, i);
 }
 
-static void leave(struct sim *sim, unsigned i)
-{
-    struct sim_node *n = &sim->node[i];
-    if (n->life != LIFE_UP || !another_is_active(sim, i) || sim->now_ns < n->paused_until_ns)
-        return;
-    n->stays_away = members_left(sim) > 2 && draw_one_in(&sim->fault_random, 3);
-    n->life = LIFE_LEAVING;
-    story_tell(sim, n->name, "is asked to leave%s", n->stays_away ? " for good" : "");
-    post_start(sim, i);
-    world_step(sim, i, EVENT_STOP, (struct bytes){0}, NULL);
-}
-
 static void post_forget(struct sim *sim, unsigned told, unsigned gone, uint64_t in_ns)
 {
     (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_FORGET,
@@ -140,10 +129,25 @@ static void post_forget(struct sim *sim, unsigned told, unsigned gone, uint64_t 
                                                      .from = (uint8_t)gone});
 }
 
+static void leave(struct sim *sim, unsigned i)
+{
+    struct sim_node *n = &sim->node[i];
+    if (n->life != LIFE_UP || !another_is_active(sim, i) || sim->now_ns < n->paused_until_ns)
+        return;
+    n->stays_away = may_go_for_good(sim, i) && draw_one_in(&sim->fault_random, 3);
+    n->life = LIFE_LEAVING;
+    story_tell(sim, n->name, "is asked to leave%s", n->stays_away ? " for good" : "");
+    if (n->stays_away) /* in case nobody heard its goodbye */
+        post_forget(sim, (i + 1) % sim->plan.nodes, i, draw_duration_ns(sim) + 2 * sim->plan.leave_timeout_ns);
+    else
+        post_start(sim, i);
+    world_step(sim, i, EVENT_STOP, (struct bytes){0}, NULL);
+}
+
 static void forget(struct sim *sim, unsigned i)
 {
     struct sim_node *n = &sim->node[i];
-    if (!world_is_up(sim, i) || !another_is_active(sim, i) || members_left(sim) <= 2)
+    if (!world_is_up(sim, i) || !another_is_active(sim, i) || !may_go_for_good(sim, i))
         return;
     n->stays_away = true;
     world_crash(sim, i);
@@ -168,6 +172,8 @@ void faults_forget(struct sim *sim, const struct happening *happening)
 static void jump(struct sim *sim, unsigned i)
 {
     uint64_t ns = draw_scale(&sim->fault_random, sim->plan.interval_ns / 10, sim->plan.fault_max_ns);
+    if (!world_is_up(sim, i))
+        return;
     clock_jump(&sim->node[i].clock, sim->now_ns, ns);
     clock_jump(&sim->fast, sim->now_ns, ns);
     story_tell(sim, sim->node[i].name, "has its clock jump %.3f s ahead", seconds(ns));
@@ -178,6 +184,8 @@ static void stall(struct sim *sim, unsigned i)
 {
     uint64_t ns = draw_duration_ns(sim);
     bool catches_up = draw_one_in(&sim->fault_random, 2);
+    if (!world_is_up(sim, i))
+        return;
     clock_stall(&sim->node[i].clock, sim->now_ns);
     clock_stall(&sim->slow, sim->now_ns);
     story_tell(sim, sim->node[i].name, "has its clock stand still for %.3f s%s", seconds(ns),

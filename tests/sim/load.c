@@ -150,11 +150,14 @@ static void one_client(struct sim *sim, unsigned i, unsigned k)
 /* Three times the rate in all, evenly, for the keys whose utilisation is measured. */
 static void measured_clients(struct sim *sim, unsigned i)
 {
+    unsigned nodes_up = 0;
+    for (unsigned j = 0; j < sim->plan.nodes; j++)
+        nodes_up += sim->node[j].life == LIFE_UP;
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
         if (!sim->measured[k])
             continue;
-        double wanted = 3.0 * (double)limit->rate / (double)limit->period_ns * (double)gap_ns(sim, i) / sim->plan.nodes;
+        double wanted = 3.0 * (double)limit->rate / (double)limit->period_ns * (double)gap_ns(sim, i) / nodes_up;
         double whole = wanted < 1 ? (random_unit(&sim->load_random) < wanted ? 1 : 0) : wanted;
         if (whole >= 1)
             (void)load_admit(sim, i, k, (uint64_t)whole);

@@ -68,6 +68,8 @@ static void step(struct search *search, unsigned i, enum event_kind kind, struct
 static void ask(struct search *search, unsigned i, const char *address, struct payload *question)
 {
     unsigned j = (unsigned)(address[0] - 'a');
+    if (search->node[j] == NULL) /* not started yet */
+        return;
     step(search, j, EVENT_REQUEST, question);
     for (size_t e = 0; e < search->effects.effect_count; e++)
         if (search->effects.effect[e].kind == EFFECT_REPLY) {

@@ -70,6 +70,7 @@ static void begin_phase(struct sim *sim, enum phase phase)
 {
     sim->phase = phase;
     story_tell(sim, "phase", "%s", phase_name(phase));
+    story_views(sim);
     (void)queue_post(&sim->queue,
                      (struct happening){.kind = HAPPENS_PHASE, .at_ns = sim->now_ns + phase_ns(sim, phase)});
 }

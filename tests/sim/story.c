@@ -97,3 +97,24 @@ void story_sample(struct sim *sim)
     }
     story_tell(sim, "load", "%s", text);
 }
+
+void story_views(struct sim *sim)
+{
+    for (unsigned k = 0; sim->verbose && k < sim->plan.keys && k < 3; k++) {
+        const struct plan_key *key = &sim->plan.key[k];
+        const struct limit *limit = &sim->plan.limits.limit[key->limit];
+        char text[512];
+        int used = 0;
+        truth_now(sim, k);
+        for (unsigned i = 0; i < sim->plan.nodes; i++) {
+            if (!world_is_up(sim, i))
+                continue;
+            struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i));
+            used += snprintf(text + used, sizeof text - (size_t)used, ", %s %.2f - %.2f", sim->node[i].name,
+                             (double)bucket.settled / (double)limit->units_per_token,
+                             (double)bucket.unsettled / (double)limit->units_per_token);
+        }
+        story_tell(sim, "views", "key %u (%s): truth %.2f%s", k, limit->name,
+                   (double)sim->truth[k].high / (double)limit->units_per_token, used > 0 ? text : "");
+    }
+}

@@ -74,6 +74,13 @@ static void add_peer(struct node_options *options, const struct sim *sim, unsign
     copy_text(to->snapshot_address, sizeof to->snapshot_address, sim->node[peer].snapshot_address);
 }
 
+/* The operator adds to the file who joined, and takes out who is gone for good. */
+static bool operator_names(const struct sim *sim, unsigned i, unsigned peer)
+{
+    bool joined = !sim->plan.node[peer].unnamed || sim->node[peer].lives > 0;
+    return joined && sim->node[peer].life != LIFE_FORGOTTEN && (!sim->plan.seeds_only || peer == 0 || i == 0);
+}
+
 static void fill_options(struct node_options *options, const struct sim *sim, unsigned i)
 {
     const struct plan *plan = &sim->plan;
@@ -89,12 +96,13 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     }
     options->region_count = plan->regions;
     for (unsigned j = 0; j < plan->nodes; j++)
-        if (j != i && !plan->node[j].unnamed && (!plan->seeds_only || j == 0 || i == 0))
+        if (j != i && operator_names(sim, i, j))
             add_peer(options, sim, j);
     options->interval_ns = plan->interval_ns;
     options->early_push_share = plan->early_push_share;
     options->silent_after_ns = plan->silent_after_ns;
-    options->join_timeout_ns = plan->join_timeout_ns;
+    /* Going on alone is only for those whose share everybody reserves. */
+    options->join_timeout_ns = plan->seeds_only || plan->node[i].unnamed ? 0 : plan->join_timeout_ns;
     options->forget_after_ns = plan->forget_after_ns;
     options->leave_timeout_ns = plan->leave_timeout_ns;
     options->table_keys = plan->table_keys;
