@@ -192,7 +192,7 @@ static uint64_t wait_for_settling(const struct bucket *bucket, const struct limi
                                   const struct budget *budget, int64_t cost, uint64_t settle_ns)
 {
     int64_t needed = settled_for(cost, budget);
-    if (settle_ns == UINT64_MAX || needed > limit->capacity_units)
+    if (needed > limit->capacity_units)
         return UINT64_MAX;
     struct bucket then = {.settled = bucket->settled};
     (void)refill_settled(&then, limit, settle_ns);
@@ -209,10 +209,9 @@ uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *
     if (bucket->unsettled + units <= bucket_allowance(bucket, budget))
         return 0;
     uint64_t refilled_ns = wait_for_refill(bucket, limit, budget, bucket->unsettled + units);
-    if (budget->alone)
+    if (budget->alone || refilled_ns <= settle_ns)
         return refilled_ns;
-    uint64_t settled_ns = wait_for_settling(bucket, limit, budget, units, settle_ns);
-    return refilled_ns < settled_ns ? refilled_ns : settled_ns;
+    return wait_for_settling(bucket, limit, budget, units, settle_ns);
 }
 
 uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit)

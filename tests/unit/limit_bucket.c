@@ -1,0 +1,437 @@
+#include "base/random.h"
+#include "limit/bucket.h"
+#include "tests/tap.h"
+
+#include <assert.h>
+
+__extension__ typedef __int128 wide;
+
+#ifdef __SANITIZE_ADDRESS__
+enum { SLOW = 20 }; /* how many times fewer operations */
+#else
+enum { SLOW = 1 };
+#endif
+#define SECOND_NS 1000000000ull
+
+static struct limit make(uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t overshoot)
+{
+    struct limit limit;
+    struct error error;
+    bool made = limit_init(&limit, bytes_of("test"), capacity, rate, period_ns, overshoot, &error);
+    assert(made);
+    return limit;
+}
+
+/* Fine and coarse ticks, slow and fast rates, tiny and huge capacities. */
+static struct limit limits[8];
+enum { LIMITS = sizeof limits / sizeof limits[0] };
+
+static void make_limits(void)
+{
+    const uint64_t day_ns = 86400 * SECOND_NS;
+    limits[0] = make(100, 100, SECOND_NS, 0);
+    limits[1] = make(100, 100, SECOND_NS, 20);
+    limits[2] = make(1, 1, 60 * SECOND_NS, 1);
+    limits[3] = make(1000000, 999983, SECOND_NS, 1000000);
+    limits[4] = make(10000, 9973, day_ns, 500);
+    limits[5] = make(1000000, 7, 366 * day_ns, 0);
+    limits[6] = make(LIMIT_CAPACITY_MAX, LIMIT_CAPACITY_MAX, SECOND_NS, LIMIT_CAPACITY_MAX);
+    limits[7] = make(3, 1000, 1, 0);
+}
+
+/* ---- examples ---- */
+
+static void examples_alone(void)
+{
+    const struct limit *limit = &limits[0];
+    struct budget budget;
+    struct bucket bucket;
+    budget_init(&budget, limit, SHARE_ONE, true);
+    static const struct {
+        uint64_t at_ms, cost;
+        bool allowed;
+        uint64_t remaining, retry_ms, reset_ms;
+    } steps[] = {
+        {0, 60, true, 40, 0, 600},       {0, 41, false, 40, 10, 600},      {0, 40, true, 0, 0, 1000},
+        {0, 1, false, 0, 10, 1000},      {9, 1, false, 0, 1, 991},         {10, 1, true, 0, 0, 1000},
+        {510, 50, true, 0, 0, 1000},     {10000, 100, true, 0, 0, 1000},   {10000, 0, true, 0, 0, 1000},
+        {9000, 1, false, 0, 10, 1000},   {20000, 101, false, 100, UINT64_MAX, 0},
+    };
+    bucket_fill(&bucket, limit, 0);
+    OK(bucket_is_full(&bucket, limit), "a fresh bucket is full");
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        uint64_t ns = 1000000;
+        OK(bucket_take(&bucket, limit, &budget, steps[i].cost, steps[i].at_ms * ns) == steps[i].allowed,
+           "at %" PRIu64 " ms, %" PRIu64 " tokens are %s", steps[i].at_ms, steps[i].cost,
+           steps[i].allowed ? "allowed" : "refused");
+        OK_U64(bucket_remaining(&bucket, limit, &budget), steps[i].remaining, "... leaving %" PRIu64,
+               steps[i].remaining);
+        if (!steps[i].allowed)
+            OK_U64(bucket_retry_after_ns(&bucket, limit, &budget, steps[i].cost, UINT64_MAX),
+                   steps[i].retry_ms == UINT64_MAX ? UINT64_MAX : steps[i].retry_ms * ns, "... to retry when said");
+        OK_U64(bucket_reset_after_ns(&bucket, limit), steps[i].reset_ms * ns, "... full in %" PRIu64 " ms",
+               steps[i].reset_ms);
+    }
+}
+
+static void examples_shared(void)
+{
+    struct budget budget;
+    struct bucket bucket;
+    budget_init(&budget, &limits[0], SHARE_ONE / 2, false);
+    bucket_fill(&bucket, &limits[0], 0);
+    OK_U64(bucket_remaining(&bucket, &limits[0], &budget), 37, "half a share, nothing declared: (1-k) w C = 37.5");
+    OK(bucket_take(&bucket, &limits[0], &budget, 37, 0), "... 37 can be taken");
+    OK(!bucket_take(&bucket, &limits[0], &budget, 1, 0), "... and no 38th");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget, 1, UINT64_MAX), 10000000,
+           "... until a spill of 1 token pays 0.5 unsettled off: 10 ms");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget, 1, 5000000), 5000000,
+           "... or until they are settled, if that is sooner");
+    bucket_settle(&bucket, &limits[0], &budget, 37, 0);
+    OK_I64(bucket.unsettled, 0, "settled: nothing is unsettled");
+    OK_I64(bucket.settled, 63 * limits[0].units_per_token, "... 63 are left");
+    OK_U64(bucket_remaining(&bucket, &limits[0], &budget), 23, "... of which (1-k) w may be spent: 23.6");
+    bucket_charge(&bucket, &limits[0], &budget, 100, 0);
+    OK_I64(bucket.settled, -37 * limits[0].units_per_token, "spends of others may leave a debt");
+    OK_U64(bucket_remaining(&bucket, &limits[0], &budget), 0, "... nothing can be spent");
+    OK(!bucket_take(&bucket, &limits[0], &budget, 0, 0), "... not even nothing");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget, 0, UINT64_MAX), 370000000, "... until it is repaid");
+
+    budget_init(&budget, &limits[1], SHARE_ONE / 2, false);
+    bucket_fill(&bucket, &limits[1], 0);
+    OK_U64(bucket_remaining(&bucket, &limits[1], &budget), 47, "20 declared: half of them are added");
+    budget_init(&budget, &limits[1], 0, false);
+    OK_U64(bucket_remaining(&bucket, &limits[1], &budget), 0, "no share: nothing can be spent");
+    OK(bucket_take(&bucket, &limits[1], &budget, 0, 0), "... but nothing, while nobody is owed");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[1], &budget, 1, 1), UINT64_MAX, "... never");
+}
+
+static void examples_late_charges(void)
+{
+    const struct limit *limit = &limits[0];
+    struct budget budget;
+    struct bucket bucket;
+    budget_init(&budget, limit, SHARE_ONE / 2, false);
+    bucket_fill(&bucket, limit, 0);
+    bucket_charge(&bucket, limit, &budget, 50, SECOND_NS);
+    bucket_refill(&bucket, limit, &budget, SECOND_NS + 100000000);
+    OK_I64(bucket.settled, 60 * limit->units_per_token, "a spend counts from the moment it was made");
+    bucket_charge(&bucket, limit, &budget, 10, SECOND_NS - 1);
+    OK_I64(bucket.settled, 50 * limit->units_per_token, "... or from the last refill, when that is later");
+    bucket_charge(&bucket, limit, &budget, UINT64_MAX, SECOND_NS);
+    bucket_charge(&bucket, limit, &budget, UINT64_MAX, SECOND_NS);
+    OK_I64(bucket.settled, -((int64_t)1 << 61), "debt has a floor instead of wrapping round");
+    bucket_refill(&bucket, limit, &budget, UINT64_MAX);
+    OK(bucket_is_full(&bucket, limit), "... and any debt is repaid in the end");
+}
+
+/* ---- no drift ---- */
+
+/*
+ * The exact model: tokens as a fraction with the denominator period_ns, in 128 bits, unreduced and without
+ * ticks: a second derivation of the same numbers.
+ */
+struct exact {
+    wide level; /* tokens * period_ns */
+    uint64_t at_ns;
+};
+
+static bool exact_take(struct exact *exact, const struct limit *limit, uint64_t cost, uint64_t now_ns)
+{
+    wide full = (wide)limit->capacity * limit->period_ns;
+    exact->level += (wide)limit->rate * (now_ns - exact->at_ns);
+    exact->at_ns = now_ns;
+    if (exact->level > full)
+        exact->level = full;
+    wide taken = (wide)cost * limit->period_ns;
+    if (exact->level < taken)
+        return false;
+    exact->level -= taken;
+    return true;
+}
+
+/* Takes a little faster than the refill, with pauses now and then, against the exact model at every step. */
+static bool agrees(const struct limit *limit, uint64_t takes, uint64_t seed)
+{
+    struct random random;
+    struct budget budget;
+    struct bucket bucket;
+    uint64_t now_ns = 0, wrong = 0, allowed = 0, per_token_ns = limit->period_ns / limit->rate + 1;
+    random_seed(&random, seed);
+    budget_init(&budget, limit, SHARE_ONE, true);
+    bucket_fill(&bucket, limit, 0);
+    struct exact exact = {.level = (wide)limit->capacity * limit->period_ns};
+    bool took = bucket_take(&bucket, limit, &budget, limit->capacity, 0);
+    wrong += !took || !exact_take(&exact, limit, limit->capacity, 0);
+    uint64_t full_ns = limit_refill_ns(limit, limit->capacity_units), done = 0;
+    for (; done < takes && now_ns < (uint64_t)1 << 62; done++) {
+        uint64_t drawn = random_u64(&random), cost = 1 + ((drawn & 31) == 0);
+        uint64_t step_ns = (drawn >> 5 & 7) * per_token_ns / 4;
+        if (drawn >> 44 == 0 && full_ns < (uint64_t)1 << 60)
+            step_ns = 2 * full_ns;
+        now_ns += (1 + step_ns / limit->tick_ns) * limit->tick_ns;
+        took = bucket_take(&bucket, limit, &budget, cost, now_ns);
+        wrong += took != exact_take(&exact, limit, cost, now_ns);
+        wrong += (wide)bucket.settled * limit->period_ns != exact.level * limit->units_per_token;
+        allowed += took;
+    }
+    return wrong == 0 && allowed > done / 4 && allowed < done && done > 1000;
+}
+
+/*
+ * The long run: each take refills by a few ns and, mostly, spends a token. As long as the bucket is never full,
+ * the exact level has a closed form: capacity - allowed + rate * elapsed / period.
+ */
+static bool never_drifts(const struct limit *limit, uint64_t takes)
+{
+    struct random random;
+    struct budget budget;
+    struct bucket bucket;
+    uint64_t now_ns = 0, wrong = 0, allowed = 0, per_token_ns = limit->period_ns / limit->rate, drawn = 0;
+    random_seed(&random, 9);
+    budget_init(&budget, limit, SHARE_ONE, true);
+    bucket_fill(&bucket, limit, 0);
+    allowed += bucket_take(&bucket, limit, &budget, 1, 0);
+    for (uint64_t i = 1; i <= takes; i++) {
+        drawn = i % 16 == 1 ? random_u64(&random) : drawn >> 4;
+        now_ns += per_token_ns / 2 + (drawn & 15) * per_token_ns / 16;
+        allowed += bucket_take(&bucket, limit, &budget, 1, now_ns);
+        if (i % 65536 != 0 && i != takes)
+            continue;
+        wide level = ((wide)limit->capacity - allowed) * limit->period_ns + (wide)limit->rate * now_ns;
+        wrong += (wide)bucket.settled * limit->period_ns != level * limit->units_per_token;
+        wrong += bucket.settled >= limit->capacity_units;
+    }
+    printf("# %" PRIu64 " refills, %" PRIu64 " spends\n", takes, allowed);
+    return wrong == 0 && allowed > takes / 10 * 9;
+}
+
+static void no_drift(void)
+{
+    const uint64_t million = 1000000;
+    struct limit limit = make(1000000, 999983, SECOND_NS, 0);
+    OK(never_drifts(&limit, 510 * million / SLOW), "10^9 small refills and spends: not a unit of drift");
+    for (int i = 0; i < LIMITS - 2; i++)
+        OK(agrees(&limits[i], 2 * million / SLOW, (uint64_t)i), "limit %d: every decision and level is exact", i);
+}
+
+/* ---- random buckets ---- */
+
+static uint64_t draw_time(struct random *random, const struct limit *limit)
+{
+    uint64_t span_ns = limit_refill_ns(limit, limit->capacity_units);
+    span_ns = span_ns > UINT64_MAX / 8 ? UINT64_MAX / 4 : 2 * span_ns + 10;
+    return random_below(random, random_below(random, 4) == 0 ? 2000000 : span_ns);
+}
+
+static struct bucket draw_bucket(struct random *random, const struct limit *limit)
+{
+    struct bucket bucket;
+    uint64_t capacity = (uint64_t)limit->capacity_units;
+    bucket_fill(&bucket, limit, draw_time(random, limit));
+    switch (random_below(random, 4)) {
+    case 0:
+        break;
+    case 1:
+        bucket.settled -= (int64_t)random_below(random, 3 * capacity);
+        break;
+    default:
+        bucket.settled -= (int64_t)random_below(random, capacity);
+        bucket.unsettled = (int64_t)random_below(random, capacity);
+    }
+    return bucket;
+}
+
+static struct budget draw_budget(struct random *random, const struct limit *limit)
+{
+    struct budget budget;
+    static const uint64_t shares[] = {0, 1, SHARE_ONE / 64, SHARE_ONE / 5, SHARE_ONE / 3, SHARE_ONE / 2, SHARE_ONE};
+    budget_init(&budget, limit, shares[random_below(random, 7)], random_below(random, 4) == 0);
+    return budget;
+}
+
+static bool same(const struct bucket *a, const struct bucket *b)
+{
+    return a->settled == b->settled && a->unsettled == b->unsettled && a->last_refill_ns == b->last_refill_ns;
+}
+
+static struct bucket merged(struct bucket a, const struct bucket *b, const struct limit *limit,
+                            const struct budget *budget)
+{
+    bucket_merge(&a, b, limit, budget);
+    return a;
+}
+
+/* What may still be spent at `at_ns`. */
+static int64_t spendable(struct bucket bucket, const struct limit *limit, const struct budget *budget, uint64_t at_ns)
+{
+    bucket_refill(&bucket, limit, budget, at_ns);
+    return bucket_allowance(&bucket, budget) - bucket.unsettled;
+}
+
+static void merge_laws(void)
+{
+    struct random random;
+    random_seed(&random, 4);
+    uint64_t rounds = 400000 / SLOW, order = 0, grouping = 0, twice = 0, raised = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        const struct limit *limit = &limits[i % LIMITS];
+        struct budget budget = draw_budget(&random, limit);
+        struct bucket a = draw_bucket(&random, limit), b = draw_bucket(&random, limit),
+                      c = draw_bucket(&random, limit);
+        struct bucket ab = merged(a, &b, limit, &budget), ba = merged(b, &a, limit, &budget);
+        struct bucket bc = merged(b, &c, limit, &budget);
+        struct bucket left = merged(ab, &c, limit, &budget), right = merged(a, &bc, limit, &budget);
+        struct bucket again = merged(ab, &b, limit, &budget), itself = merged(a, &a, limit, &budget);
+        order += !same(&ab, &ba);
+        grouping += !same(&left, &right);
+        twice += !same(&again, &ab) || !same(&itself, &a);
+        uint64_t at_ns = ab.last_refill_ns + draw_time(&random, limit);
+        int64_t after = spendable(ab, limit, &budget, at_ns);
+        raised += after > spendable(a, limit, &budget, at_ns) || after > spendable(b, limit, &budget, at_ns);
+    }
+    OK_U64(order, 0, "merging is commutative");
+    OK_U64(grouping, 0, "merging is associative");
+    OK_U64(twice, 0, "merging is idempotent");
+    OK_U64(raised, 0, "merging never raises what may be spent, then or later");
+}
+
+/* ---- when to come back ---- */
+
+static void retry_after(void)
+{
+    struct random random;
+    random_seed(&random, 5);
+    uint64_t rounds = 400000 / SLOW, early = 0, late = 0, never = 0, waits = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        const struct limit *limit = &limits[i % LIMITS];
+        struct budget budget = draw_budget(&random, limit);
+        struct bucket bucket = draw_bucket(&random, limit);
+        uint64_t cost = random_below(&random, 3) ? 1 : random_below(&random, limit->capacity + 2);
+        uint64_t now_ns = bucket.last_refill_ns + random_below(&random, limit->tick_ns);
+        uint64_t wait_ns = bucket_retry_after_ns(&bucket, limit, &budget, cost, UINT64_MAX);
+        struct bucket then = bucket;
+        if (wait_ns == UINT64_MAX || wait_ns > UINT64_MAX - now_ns) {
+            never += bucket_take(&then, limit, &budget, cost, UINT64_MAX - 1) && wait_ns == UINT64_MAX &&
+                     limit->units_per_tick < 1000; /* such waits end before time does: the others' may not */
+            continue;
+        }
+        early += !bucket_take(&then, limit, &budget, cost, now_ns + wait_ns);
+        if (wait_ns == 0)
+            continue;
+        waits++;
+        then = bucket;
+        late += bucket_take(&then, limit, &budget, cost, now_ns + wait_ns - limit->tick_ns);
+    }
+    printf("# %" PRIu64 " of %" PRIu64 " have to wait\n", waits, rounds);
+    OK_U64(early, 0, "after retry_after, a request is always allowed");
+    OK_U64(late, 0, "one tick before, it is always refused");
+    OK_U64(never, 0, "never means never");
+}
+
+static void retry_after_settling(void)
+{
+    struct random random;
+    random_seed(&random, 6);
+    uint64_t rounds = 200000 / SLOW, early = 0, used = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        const struct limit *limit = &limits[i % 4];
+        struct budget budget;
+        struct bucket bucket;
+        budget_init(&budget, limit, SHARE_ONE / (1 + random_below(&random, 5)), false);
+        bucket_fill(&bucket, limit, SECOND_NS);
+        bucket_charge(&bucket, limit, &budget, random_below(&random, limit->capacity + 1), SECOND_NS);
+        uint64_t taken = 0;
+        while (taken < limit->capacity && bucket_take(&bucket, limit, &budget, 1 + limit->capacity / 16, SECOND_NS))
+            taken += 1 + limit->capacity / 16;
+        uint64_t settle_ns = random_below(&random, 300000000), cost = 1 + limit->capacity / 16;
+        uint64_t wait_ns = bucket_retry_after_ns(&bucket, limit, &budget, cost, settle_ns);
+        if (wait_ns == UINT64_MAX || wait_ns < settle_ns)
+            continue; /* it does not count on settling */
+        bucket_refill(&bucket, limit, &budget, SECOND_NS + settle_ns);
+        bucket_settle(&bucket, limit, &budget, taken, SECOND_NS);
+        used++;
+        early += !bucket_take(&bucket, limit, &budget, cost, SECOND_NS + wait_ns);
+    }
+    printf("# %" PRIu64 " waited for settling\n", used);
+    OK(used > rounds / 10, "many waits count on settling");
+    OK_U64(early, 0, "if everything is settled when expected, they are allowed when said");
+}
+
+/* ---- shares ---- */
+
+/* N peers that never hear of each other: all of what they admit together stays within the limit. */
+static void budgets_alone_hold(void)
+{
+    struct random random;
+    random_seed(&random, 7);
+    uint64_t rounds = 400 / SLOW + 40, above = 0, above_slack = 0, burst_above = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        const struct limit *limit = &limits[i % 2 ? 1 : 0];
+        struct bucket buckets[8];
+        struct budget budgets[8];
+        uint64_t peers = 1 + random_below(&random, 8), left = SHARE_ONE;
+        for (uint64_t p = 0; p < peers; p++) {
+            uint64_t share = p + 1 == peers ? left : random_below(&random, left + 1);
+            left -= share;
+            budget_init(&budgets[p], limit, share, false);
+            bucket_fill(&buckets[p], limit, 0);
+        }
+        uint64_t now_ns = 0, admitted = 0;
+        for (int step = 0; step < 3000; step++) {
+            now_ns += random_below(&random, 20000000);
+            uint64_t peer = random_below(&random, peers);
+            for (uint64_t n = random_below(&random, 30); n > 0; n--)
+                admitted += bucket_take(&buckets[peer], limit, &budgets[peer], 1, now_ns);
+            uint64_t ideal = limit->capacity + now_ns / 10000000 + 1;
+            above += admitted > ideal + limit->overshoot;
+            above_slack += limit->overshoot == 0 && admitted > ideal;
+            burst_above += step == 0 && admitted > limit->capacity * 3 / 4 + limit->overshoot;
+        }
+    }
+    OK_U64(above + above_slack, 0, "peers that hear nothing stay within capacity, refill and declared overshoot");
+    OK_U64(burst_above, 0, "... and at once spend at most (1-k) C + E");
+}
+
+static void shares_never_exceed_the_whole(void)
+{
+    struct random random;
+    random_seed(&random, 8);
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < 100000 / SLOW; i++) {
+        const struct limit *limit = &limits[i % LIMITS];
+        int64_t units = (int64_t)random_below(&random, (uint64_t)limit->capacity_units);
+        uint64_t left = SHARE_ONE;
+        int64_t sum = 0, slack = 0, debts = 0;
+        while (left > 0) {
+            uint64_t share = 1 + random_below(&random, left);
+            struct budget budget;
+            budget_init(&budget, limit, share, false);
+            sum += units_times(units, budget.share);
+            debts += units_times(-units, budget.share);
+            slack += budget.slack_units;
+            wrong += budget.spendable * 4 > share * 3;
+            left -= share;
+        }
+        wrong += sum > units || debts > -units || slack > limit->overshoot_units;
+    }
+    OK_U64(wrong, 0, "shares of anything never add up to more than the whole");
+}
+
+int main(void)
+{
+    make_limits();
+    for (int i = 0; i < LIMITS; i++)
+        printf("# limit %d: tick %" PRIu64 " ns, token %" PRId64 " units, tick %" PRId64 " units\n", i,
+               limits[i].tick_ns, limits[i].units_per_token, limits[i].units_per_tick);
+    examples_alone();
+    examples_shared();
+    examples_late_charges();
+    no_drift();
+    merge_laws();
+    retry_after();
+    retry_after_settling();
+    budgets_alone_hold();
+    shares_never_exceed_the_whole();
+    return tap_done();
+}
