@@ -47,6 +47,8 @@ static void *grow(void *array, size_t count, size_t *room, size_t element_bytes,
 
 void effects_append(struct effects *effects, const void *data, size_t size)
 {
+    if (size == 0)
+        return; /* data may be NULL */
     effects->arena = grow(effects->arena, effects->arena_size, &effects->arena_room, 1, size);
     memcpy(effects->arena + effects->arena_size, data, size);
     effects->arena_size += size;
