@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Every fault is over when the phase with faults is over. */
 static uint64_t draw_duration_ns(struct sim *sim)
@@ -239,6 +240,30 @@ void faults_strike(struct sim *sim)
     post_next(sim);
 }
 
+static bool still_counts(const struct sim *sim, unsigned i, unsigned gone)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    for (size_t r = 0; r < count; r++)
+        if (strcmp(reports[r].name, sim->node[gone].name) == 0)
+            return reports[r].state != PEER_LEFT;
+    return false;
+}
+
+/* Whoever was told before may have crashed before it could tell others: the operator looks, and says it again. */
+static void forget_again(struct sim *sim)
+{
+    for (unsigned gone = 0; gone < sim->plan.nodes; gone++) {
+        if (sim->node[gone].life != LIFE_FORGOTTEN)
+            continue;
+        for (unsigned i = 0; i < sim->plan.nodes; i++)
+            if (sim->node[i].life == LIFE_UP && still_counts(sim, i, gone)) {
+                post_forget(sim, i, gone, 0);
+                break;
+            }
+    }
+}
+
 void faults_heal(struct sim *sim)
 {
     sim->plan.loss = sim->plan.duplicate = sim->plan.corrupt = 0;
@@ -250,4 +275,5 @@ void faults_heal(struct sim *sim)
         if (sim->node[i].life == LIFE_DOWN)
             world_start(sim, i);
     }
+    forget_again(sim);
 }
