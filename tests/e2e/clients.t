@@ -1,0 +1,100 @@
+#!/usr/bin/perl
+# Clients as they are, unchanged: redis-cli, redis-benchmark, python3-redis, node-redis, netcat.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Test::More;
+
+my $cluster = Headgate::cluster(regions => ['here'],
+                                limits => [{name => 'default', capacity => 10, rate => '1/h', default => 'true'}]);
+$cluster->start;
+$cluster->wait_met or die 'the daemon did not become active';
+my $port = $cluster->daemon('here')->{ports}{clients};
+my $scratch = Headgate::scratch();
+
+# Runs a shell command that reads `input`; its stdout, with its stderr appended when it says anything.
+sub shell {
+    my ($input, $command) = @_;
+    Headgate::write_file("$scratch/input", $input);
+    my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "$command <'$scratch/input'");
+    return $status == 0 ? $out . $err : "status $status: $out$err";
+}
+
+subtest 'redis-cli' => sub {
+    is(shell('', "redis-cli -p $port PING"), "PONG\n", 'one command');
+    is(shell('', "redis-cli -p $port CAN_ACCESS cli"), "1\n", 'a decision');
+    like(shell('', "redis-cli -p $port CHECK cli COST 2"), qr/^1\n10\n7\n0\n\d+\ndefault\n$/, 'CHECK');
+    is(shell("CAN_ACCESS lines\n" x 12, "redis-cli -p $port"), "1\n" x 10 . "0\n" x 2, 'lines from a pipe');
+    is(shell('', "redis-cli -3 -p $port CAN_ACCESS three"), "1\n", 'version 3');
+    like(shell('', "redis-cli -3 -p $port NODES"), qr/^node here\n?/m, 'maps of version 3');
+    like(shell('', "redis-cli -p $port INFO server"), qr/^# Server\r\nheadgate_version:\d/, 'INFO');
+    like(shell('', "redis-cli -p $port EXPLAIN cli"), qr/^user=cli under limit default: capacity 10, rate 1\/h\n/, 'EXPLAIN');
+    like(shell('', "redis-cli -p $port NONSENSE"), qr/^ERR unknown command 'NONSENSE'/, 'an error');
+    like(shell('', "redis-cli -p $port COMMAND DOCS can_access"), qr/Takes cost tokens/, 'docs');
+    my $bulk = join '', map { Headgate::Client::encode('CAN_ACCESS', "pipe$_") } 1 .. 5000;
+    like(shell($bulk, "redis-cli -p $port --pipe"), qr/errors: 0, replies: 5000\n/, '--pipe');
+    like(shell('', "redis-cli -p $port -r 12 -i 0 CAN_ACCESS repeat"), qr/^(?:1\n){10}(?:0\n){2}$/, 'repeated');
+};
+
+subtest 'redis-benchmark' => sub {
+    for my $pipeline (1, 16) {
+        my $out = shell('', "redis-benchmark -p $port -P $pipeline -n 50000 -c 20 -r 1000 -q CAN_ACCESS __rand_int__");
+        like($out, qr/requests per second/, "-P $pipeline ends");
+        unlike($out, qr/error|warning|status/i, 'without a complaint');
+    }
+    my $info = $cluster->daemon('here')->client->fields('INFO', 'clients', 'stats');
+    cmp_ok($info->{grouped_decisions}, '>=', 100000, 'they were decided in groups');
+};
+
+subtest 'python3-redis' => sub {
+    plan skip_all => 'no python3-redis for /usr/bin/python3' if system('/usr/bin/python3 -c "import redis" 2>&-') != 0;
+    my $program = <<"END";
+import redis
+client = redis.Redis(port=$port, client_name='python-test', decode_responses=True, health_check_interval=1)
+assert client.ping()
+assert client.client_getname() == 'python-test'
+assert client.execute_command('CAN_ACCESS', 'py') == 1
+assert client.execute_command('CHECK', 'user=py', 'COST', 2)[:3] == [1, 10, 7]
+pipe = client.pipeline(transaction=False)
+for _ in range(50):
+    pipe.execute_command('CAN_ACCESS', 'py')
+assert sum(pipe.execute()) == 7
+try:
+    client.execute_command('CHECK', 'py', 'COST', 'many')
+    assert False
+except redis.ResponseError as error:
+    assert "cost 'many' is out of range" in str(error), error
+assert client.execute_command('PEEK', 'py')[0] == 0
+info = client.info('table')
+assert info['used_keys'] >= 1, info
+assert client.command_count() == len(client.execute_command('COMMAND LIST'))
+assert client.echo('x') == 'x' and client.client_id() > 0
+assert client.command()['can_access']['arity'] == -2
+client.close()
+import inspect
+if 'protocol' in inspect.signature(redis.Connection.__init__).parameters:
+    three = redis.Redis(port=$port, protocol=3, decode_responses=True)
+    assert three.execute_command('NODES')[0]['node'] == 'here'
+    print('RESP3 too')
+print('fine')
+END
+    like(shell($program, '/usr/bin/python3 -'), qr/^(?:RESP3 too\n)?fine\n$/, 'an ordinary program');
+};
+
+subtest 'node-redis' => sub {
+    plan skip_all => 'no npm' if system('command -v node npm >/dev/null') != 0;
+    system('cp', '-r', "$FindBin::Bin/node", "$scratch/node") == 0 or die;
+    my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "cd '$scratch/node' && npm ci --no-audit --no-fund");
+    plan skip_all => 'npm cannot install node-redis: ' . ($err =~ /(E[A-Z]{3,}\w*)/ ? $1 : "status $status") if $status != 0;
+    is(shell('', "node '$scratch/node/client.js' $port"), "RESP2 fine\nRESP3 fine\n", 'an ordinary program, both versions');
+};
+
+subtest 'netcat' => sub {
+    plan skip_all => 'no nc' if system('command -v nc >/dev/null') != 0;
+    is(shell("CAN_ACCESS nc\r\nCAN_ACCESS nc 10\nPING\n", "nc -N 127.0.0.1 $port"), ":1\r\n:0\r\n+PONG\r\n", 'one line each');
+};
+
+ok($cluster->stop, 'the daemon ends in peace');
+done_testing();
