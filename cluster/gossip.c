@@ -4,8 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
+#define UNSEALED_NOTICE_GAP_NS 60000000000u
+
 enum {
     RESEND_BACKOFF_MAX = 5,       /* doublings */
+    BACK_PATIENCE_INTERVALS = 8,
+    ROW_HEAD_BYTES = 24, /* of a digest on the wire, besides its numbers */
+    ROW_NUMBER_BYTES = 9,
+    ROWS_PART = 8,       /* digests take at most this part of message_max */
     RELAY_FALLBACK = 4,           /* anybody passes a batch on after so many resend times */
     SPARE_BATCH_BYTES = 64,       /* what a batch costs besides its keys, about */
     SPARE_BYTES = 4096,           /* of batches that ride along in every message in case a copy was lost */
@@ -39,9 +45,13 @@ static uint64_t hears_bits(const struct node *node, const struct member *member,
 
 static void put_rows(const struct node *node, struct message *header, const int *record_of, const uint32_t *slots)
 {
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    /* Where messages are small and members many, the others' rows take turns; our own is always there. */
+    size_t row_bytes = ROW_HEAD_BYTES + (size_t)header->origin_count * ROW_NUMBER_BYTES;
+    size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
+    for (uint32_t n = 0; n <= NODE_PEERS_MAX; n++) {
+        uint32_t i = n == 0 ? node->me : (uint32_t)((n + node->number) % NODE_PEERS_MAX);
         const struct member *member = &node->member[i];
-        if (!member->used || (!member->self && member->number == 0))
+        if (!member->used || (n > 0 && (member->self || member->number == 0 || header->row_count >= most)))
             continue;
         struct digest_row *row = &header->rows[header->row_count++];
         row->member = (uint32_t)record_of[i];
@@ -121,6 +131,18 @@ static bool we_pass_it_on(const struct node *node, uint32_t slot, const struct b
     return member_hears(node, lacking, node->me);
 }
 
+/*
+ * Who comes back from a long silence gets from each origin what is unsettled of its spends, not all of them: our
+ * copies of the old batches would charge it for what has been paid off meanwhile. So it first gets the chance.
+ */
+static bool origin_sends_less(const struct node *node, const struct origin *origin, const struct batch *batch,
+                              const struct member *lacking)
+{
+    return !origin_is_ghost(node, origin) && !node->member[origin->member].silent && lacking->back_ns &&
+           batch->arrived_ns + node->options.silent_after_ns / 2 < lacking->back_ns &&
+           node->now_ns - lacking->back_ns < BACK_PATIENCE_INTERVALS * node->options.interval_ns;
+}
+
 /* Whether `member`, which lacks the batch, needs it from us now. */
 static bool due_for(const struct node *node, uint32_t slot, const struct batch *batch, const struct member *member)
 {
@@ -129,6 +151,8 @@ static bool due_for(const struct node *node, uint32_t slot, const struct batch *
     uint64_t since_ns = node->now_ns - (batch->sent_ns ? batch->sent_ns : batch->arrived_ns);
     if (slot == node->my_slot)
         return batch->sends_count == 0 || since_ns >= wait_ns;
+    if (origin_sends_less(node, origin, batch, member))
+        return false;
     bool from_origin = !origin_is_ghost(node, origin) && member_hears(node, member, origin->member);
     if (from_origin)
         return since_ns >= RELAY_FALLBACK * wait_ns;
@@ -147,7 +171,10 @@ static enum dueness dueness_of(const struct node *node, uint32_t slot, const str
         if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member ||
             member->known[slot] >= batch->last)
             continue;
-        dueness = due_for(node, slot, batch, member) ? DUE : LACKED;
+        if (due_for(node, slot, batch, member))
+            dueness = DUE;
+        else if (slot == node->my_slot || !origin_sends_less(node, &node->origin[slot], batch, member))
+            dueness = LACKED;
     }
     return dueness;
 }
@@ -223,6 +250,12 @@ static uint32_t fitting(const struct node *node, const struct due *due, uint32_t
     return fit;
 }
 
+void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address)
+{
+    message_seal(writer->effects, writer->start, &node->options.hash_key);
+    effects_emit(writer->effects, kind, address, writer->start);
+}
+
 void gossip_publish(struct node *node, struct effects *effects)
 {
     uint32_t slots[ORIGINS_MAX];
@@ -238,7 +271,7 @@ void gossip_publish(struct node *node, struct effects *effects)
         for (uint32_t i = 0; i < some; i++)
             put_batch(node, &writer, &due[done + i], slots);
         message_end(&writer);
-        effects_emit(effects, EFFECT_PUBLISH, NULL, writer.start);
+        emit_message(node, &writer, EFFECT_PUBLISH, NULL);
         node->stats.messages_published++;
         node->stats.bytes_published += message_size(&writer);
         done += some;
@@ -348,7 +381,7 @@ static int accepted_sender(struct node *node, const struct message *message)
     const struct member_record *record = &message->members[message->sender];
     int sender = member_find(node, record->name);
     if (bytes_equal(record->name, bytes_of(node->options.name)))
-        return -1;
+        return record->incarnation > node->incarnation ? 0 : -1; /* a namesake, or our own echo */
     if (sender >= 0 && (record->incarnation < node->member[sender].incarnation ||
                         (record->incarnation == node->member[sender].incarnation &&
                          node->member[sender].state == PEER_LEFT && record->state != PEER_LEFT)))
@@ -399,12 +432,29 @@ static void hear(struct node *node, const struct message *message, const int *me
     node->answer_wanted |= applied;
 }
 
+/* Told at most once a minute: whoever floods us must not flood the log. */
+static void note_unsealed(struct node *node, struct effects *effects)
+{
+    if (node->unsealed_told_ns && node->now_ns - node->unsealed_told_ns < UNSEALED_NOTICE_GAP_NS)
+        return;
+    node->unsealed_told_ns = node->now_ns;
+    effects_notice(effects, NOTICE_WARNING,
+                   "a message without this cluster's seal was dropped: either it was damaged or its sender has another "
+                   "secret");
+}
+
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects)
 {
     int member_map[NODE_PEERS_MAX];
     struct message *message = &node->in;
     node->stats.bytes_received += bytes.size;
-    if (bytes.size > node->options.message_max_bytes || !message_open(message, bytes)) {
+    bool sized = bytes.size <= node->options.message_max_bytes;
+    if (sized && !message_unseal(&bytes, &node->options.hash_key)) {
+        node->stats.messages_unsealed++;
+        note_unsealed(node, effects);
+        return;
+    }
+    if (!sized || !message_open(message, bytes)) {
         node->stats.messages_invalid++;
         return;
     }

@@ -60,7 +60,7 @@ static void say_hello(struct node *node, struct effects *effects)
         message_begin(&writer, effects, &node->header);
         message_begin_batches(&writer, 0);
         message_end(&writer);
-        effects_emit(effects, EFFECT_REQUEST, member->snapshot_address, writer.start);
+        emit_message(node, &writer, EFFECT_REQUEST, member->snapshot_address);
     }
 }
 

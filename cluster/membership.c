@@ -240,15 +240,6 @@ static void merge_record(struct node *node, const struct member_record *record, 
     } else if (record->incarnation > member->incarnation) {
         adopt_incarnation(node, index, record, effects);
     }
-    if (record->retired_incarnation > member->retired_incarnation && node->state == PEER_JOINING) {
-        /* A newcomer's snapshot holds all of what its donor has retired. */
-        bool started = false;
-        for (int o = 0; o < ORIGINS_MAX; o++)
-            started |= node->origin[o].uid && node->origin[o].member == index &&
-                       node->origin[o].incarnation <= record->retired_incarnation;
-        if (!started)
-            member->retired_incarnation = record->retired_incarnation;
-    }
     if (record->incarnation != member->incarnation)
         return;
     if (record->state == PEER_LEFT)
@@ -305,6 +296,10 @@ static void refresh_silence(struct node *node, struct effects *effects)
         if (silent != member->silent && (member->heard_ns || silent))
             effects_notice(effects, silent ? NOTICE_WARNING : NOTICE_INFO, "%s %s", member->name,
                            silent ? "is silent: its share stays reserved" : "is heard again");
+        if (member->silent && !silent) {
+            origins_compact_own(node);
+            member->back_ns = node->now_ns;
+        }
         member->silent = silent;
         if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
             membership_left(node, (uint32_t)i, true, effects, "was silent for forget_after and is forgotten");

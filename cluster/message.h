@@ -68,7 +68,16 @@ struct message {
     msgpack_unpacked unpacked;
 };
 
-/* True if `bytes` is a sound message; then message_close must follow. */
+/*
+ * Messages end with a keyed hash of what stands before it (SipHash with the key that the cluster's secret gives):
+ * what was changed on the way, or comes from a peer with another secret, is not a message.
+ * message_unseal: true if the seal is right; `bytes` then is without it. message_seal: adds it at the arena's end.
+ */
+enum { MESSAGE_SEAL_BYTES = 16 };
+bool message_unseal(struct bytes *bytes, const struct hash_key *key);
+void message_seal(struct effects *effects, size_t start, const struct hash_key *key);
+
+/* True if `bytes`, unsealed, is a sound message; then message_close must follow. */
 bool message_open(struct message *message, struct bytes bytes);
 void message_close(struct message *message);
 

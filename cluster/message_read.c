@@ -150,6 +150,19 @@ static bool read_message(struct message *message, const msgpack_object *root)
     return read_page_head(&a.ptr[11], message);
 }
 
+bool message_unseal(struct bytes *bytes, const struct hash_key *key)
+{
+    struct key_id seal;
+    if (bytes->size < MESSAGE_SEAL_BYTES)
+        return false;
+    size_t size = bytes->size - MESSAGE_SEAL_BYTES;
+    memcpy(&seal, bytes->data + size, sizeof seal);
+    if (!key_id_equal(seal, hash_128(key, bytes->data, size)))
+        return false;
+    bytes->size = size;
+    return true;
+}
+
 bool message_open(struct message *message, struct bytes bytes)
 {
     if (!scan_is_sound(bytes))

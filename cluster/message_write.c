@@ -148,6 +148,13 @@ void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint3
     pack_numbers(&writer->packer, numbers, count, limits);
 }
 
+void message_seal(struct effects *effects, size_t start, const struct hash_key *key)
+{
+    struct key_id seal = hash_128(key, effects->arena + start, effects->arena_size - start);
+    _Static_assert(sizeof seal == MESSAGE_SEAL_BYTES, "a seal is a 128-bit hash");
+    effects_append(effects, &seal, sizeof seal);
+}
+
 size_t message_size(const struct message_writer *writer)
 {
     return writer->effects->arena_size - writer->start;

@@ -121,6 +121,15 @@ static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t 
     }
 }
 
+static void retire(struct node *node, struct origin *origin)
+{
+    struct member *member = &node->member[origin->member];
+    forget_log_up_to(node, origin, UINT64_MAX);
+    if (member->retired_incarnation < origin->incarnation)
+        member->retired_incarnation = origin->incarnation;
+    memset(origin, 0, sizeof *origin);
+}
+
 void origins_forget_stable(struct node *node)
 {
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
@@ -130,14 +139,20 @@ void origins_forget_stable(struct node *node)
         /* Own batches leave the log by settling. */
         if (slot != node->my_slot)
             forget_log_up_to(node, origin, known_everywhere(node, slot));
-        struct member *member = &node->member[origin->member];
-        if (slot == node->my_slot || !origin_is_ghost(node, origin) || !ghost_is_done(node, slot))
-            continue;
-        forget_log_up_to(node, origin, UINT64_MAX);
-        if (member->retired_incarnation < origin->incarnation)
-            member->retired_incarnation = origin->incarnation;
-        memset(origin, 0, sizeof *origin);
+        if (slot != node->my_slot && origin_is_ghost(node, origin) && ghost_is_done(node, slot))
+            retire(node, origin);
     }
+}
+
+void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
+{
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (origin->uid && slot != node->my_slot && origin->member == member && origin->incarnation <= incarnation)
+            retire(node, origin);
+    }
+    if (node->member[member].retired_incarnation < incarnation)
+        node->member[member].retired_incarnation = incarnation;
 }
 
 void origins_close(struct node *node)
@@ -284,29 +299,51 @@ static int largest_log(const struct node *node)
     return largest;
 }
 
-void origins_compact(struct node *node)
+/* What others made is kept for convenience only: they have it as well. */
+static void drop_what_others_made(struct node *node)
 {
-    node->log_full = false;
-    if (node->log_keys <= node->options.log_keys_max)
-        return;
-    for (int rounds = 0; rounds < ORIGINS_MAX && node->log_keys > node->options.log_keys_max * 3 / 4; rounds++) {
-        int slot = largest_log(node);
-        uint64_t before = node->log_keys;
-        if (slot < 0)
-            break;
-        compact_log(node, (uint32_t)slot);
-        if (node->log_keys == before)
-            break;
-    }
-    /* What others made is kept for convenience only: they have it as well. */
     for (uint32_t slot = 0; slot < ORIGINS_MAX && node->log_keys > node->options.log_keys_max; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot || origin_is_ghost(node, origin))
             continue;
         while (!list_empty(&origin->log) && node->log_keys > node->options.log_keys_max) {
-            origin_log_remove(node, origin, LIST_OWNER(origin->log.next, struct batch, link));
+            struct batch *oldest = LIST_OWNER(origin->log.next, struct batch, link);
+            origin->dropped = oldest->last;
+            origin_log_remove(node, origin, oldest);
             node->stats.limit_drops++;
         }
     }
+}
+
+/* Merging sorts all spends of a log, so it is tried at most once an interval. */
+void origins_compact(struct node *node)
+{
+    if (node->log_keys <= node->options.log_keys_max)
+        node->log_full = false;
+    if (node->compacted_ns && node->now_ns - node->compacted_ns < node->options.interval_ns)
+        return;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        if (node->origin[slot].log_count <= LOG_BATCHES_MAX)
+            continue;
+        node->compacted_ns = node->now_ns;
+        compact_log(node, slot);
+    }
+    if (node->log_keys <= node->options.log_keys_max)
+        return;
+    node->compacted_ns = node->now_ns;
+    for (int rounds = 0; rounds < ORIGINS_MAX && node->log_keys > node->options.log_keys_max * 3 / 4; rounds++) {
+        int slot = largest_log(node);
+        uint64_t before = node->log_keys;
+        if (slot >= 0)
+            compact_log(node, (uint32_t)slot);
+        if (node->log_keys == before)
+            break;
+    }
+    drop_what_others_made(node);
     node->log_full = node->log_keys > node->options.log_keys_max;
+}
+
+void origins_compact_own(struct node *node)
+{
+    compact_log(node, node->my_slot);
 }

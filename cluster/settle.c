@@ -135,10 +135,12 @@ static bool inbox_pass(struct node *node)
         int slot = origin_find_uid(node, batch->origin_uid);
         if (slot < 0 || batch->last <= node->origin[slot].applied) {
             node->inbox_count--;
+            node->inbox_keys -= batch->spend_count;
             batch_destroy(&batch);
         } else if (batch->first <= node->origin[slot].applied + 1 && depends_are_met(node, batch)) {
             list_remove(&batch->link);
             node->inbox_count--;
+            node->inbox_keys -= batch->spend_count;
             apply_batch(node, (uint32_t)slot, batch);
             origin_log_append(node, &node->origin[slot], batch);
             applied = true;
@@ -150,13 +152,9 @@ static bool inbox_pass(struct node *node)
 bool inbox_drain(struct node *node)
 {
     bool applied = false;
-    if (node->state != PEER_JOINING)
+    if (node->state != PEER_JOINING || node->snapshot.done)
         while (inbox_pass(node))
             applied = true;
-    if (list_empty(&node->inbox))
-        node->inbox_blocked_since_ns = 0;
-    else if (applied || node->inbox_blocked_since_ns == 0)
-        node->inbox_blocked_since_ns = node->now_ns;
     if (applied) {
         origins_compact(node);
         snapshot_forget_pages(node);
@@ -191,12 +189,13 @@ static struct batch *batch_of_record(struct node *node, const struct message *me
             limit_id = number.limit_id;
             limit = limit_set_find_id(&node->limits, limit_id);
         }
-        if (limit < 0 || number.number > LIMIT_CAPACITY_MAX) {
+        if (limit < 0) {
             node->stats.limit_drops++;
             continue;
         }
+        uint64_t tokens = number.number < LIMIT_CAPACITY_MAX ? number.number : LIMIT_CAPACITY_MAX;
         batch->spend[batch->spend_count++] =
-            (struct spend){.id = number.id, .tokens = number.number, .limit = (uint16_t)limit};
+            (struct spend){.id = number.id, .tokens = tokens, .limit = (uint16_t)limit};
     }
     batch->depend_count = 0;
     for (uint32_t o = 0; o < message->origin_count; o++)
@@ -219,7 +218,7 @@ static bool is_stuck_merge(const struct node *node, const struct batch *batch, u
 }
 
 static void take_record(struct node *node, const struct message *message, const struct batch_record *record,
-                        const int *origin_map)
+                        const int *origin_map, bool *applied)
 {
     int slot = origin_map[record->origin];
     if (slot < 0 || (uint32_t)slot == node->my_slot || record->last <= node->origin[slot].applied ||
@@ -227,8 +226,8 @@ static void take_record(struct node *node, const struct message *message, const 
         node->stats.batches_duplicate++;
         return;
     }
-    if (node->inbox_count >= INBOX_BATCHES_MAX) {
-        node->stats.limit_drops++; /* whoever holds it sends it again */
+    if (record->spend_count > OPEN_KEYS_MAX) {
+        node->stats.messages_invalid++;
         return;
     }
     struct batch *batch = batch_of_record(node, message, record, origin_map, node->origin[slot].uid);
@@ -236,14 +235,25 @@ static void take_record(struct node *node, const struct message *message, const 
         return;
     if (is_stuck_merge(node, batch, (uint32_t)slot))
         node->snapshot_wanted = true;
+    /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
+    bool next = batch->first <= node->origin[slot].applied + 1 && depends_are_met(node, batch);
+    if (!next && (node->inbox_count >= INBOX_BATCHES_MAX || node->inbox_keys > node->options.log_keys_max)) {
+        node->stats.limit_drops++;
+        batch_destroy(&batch);
+        return;
+    }
     list_insert_before(&node->inbox, &batch->link);
     node->inbox_count++;
+    node->inbox_keys += batch->spend_count;
+    if (next)
+        *applied |= inbox_drain(node);
 }
 
 bool receive_batches(struct node *node, const struct message *message, const int *member_map)
 {
     int origin_map[ORIGINS_MAX];
     struct batch_record record;
+    bool applied = false;
     for (uint32_t o = 0; o < message->origin_count; o++) {
         int member = member_map[message->origins[o].member];
         origin_map[o] = member < 0 ? -1 : origin_find(node, (uint32_t)member, message->origins[o].incarnation);
@@ -253,7 +263,7 @@ bool receive_batches(struct node *node, const struct message *message, const int
             node->stats.messages_invalid++;
             break;
         }
-        take_record(node, message, &record, origin_map);
+        take_record(node, message, &record, origin_map, &applied);
     }
-    return inbox_drain(node);
+    return inbox_drain(node) || applied;
 }

@@ -62,7 +62,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     qsort(page.numbers, count, sizeof *page.numbers, by_limit);
     message_end_with_page(&writer, prefix, bits, split, page.numbers, count, &node->limits);
     free(page.numbers);
-    effects_emit(effects, EFFECT_REPLY, NULL, writer.start);
+    emit_message(node, &writer, EFFECT_REPLY, NULL);
     node->stats.snapshots_served++;
 }
 
@@ -77,7 +77,7 @@ void snapshot_serve(struct node *node, const struct message *request, struct eff
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
     message_end(&writer);
-    effects_emit(effects, EFFECT_REPLY, NULL, writer.start);
+    emit_message(node, &writer, EFFECT_REPLY, NULL);
 }
 
 /* ---- asking ---- */
@@ -135,7 +135,7 @@ void snapshot_ask(struct node *node, struct effects *effects)
     message_begin_batches(&writer, 0);
     message_end_with_request(&writer, snapshot->todo[snapshot->todo_count - 1].prefix,
                              snapshot->todo[snapshot->todo_count - 1].bits);
-    effects_emit(effects, EFFECT_REQUEST, donor->snapshot_address, writer.start);
+    emit_message(node, &writer, EFFECT_REQUEST, donor->snapshot_address);
     snapshot->asked_ns = node->now_ns;
 }
 
@@ -241,6 +241,23 @@ static bool page_digest(const struct node *node, const struct message *reply, co
     return false;
 }
 
+static void note_retired(struct node *node, const struct message *reply, const int *member_map)
+{
+    memset(node->snapshot.retired, 0, sizeof node->snapshot.retired);
+    for (uint32_t i = 0; i < reply->member_count; i++)
+        if (member_map[i] >= 0)
+            node->snapshot.retired[member_map[i]] = reply->members[i].retired_incarnation;
+}
+
+/* Batches that are applied here but were dropped from the log cannot be charged on top of what the donor says. */
+static bool page_can_be_merged(const struct node *node, const struct page *page)
+{
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        if (node->origin[slot].uid && node->origin[slot].dropped > page->applied[slot])
+            return false;
+    return true;
+}
+
 static struct page *page_add(struct snapshot *snapshot)
 {
     if (snapshot->page_count == PAGES_MAX)
@@ -270,6 +287,9 @@ static void finish(struct node *node, struct effects *effects)
         if (base > origin->applied)
             origin->applied = base;
     }
+    for (uint32_t member = 0; member < NODE_PEERS_MAX; member++)
+        if (node->member[member].used)
+            origins_retire(node, member, snapshot->retired[member]);
     snapshot->running = false;
     snapshot->done = true;
     node->snapshot_wanted = false;
@@ -300,8 +320,13 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
     snapshot->asked_ns = 0;
     snapshot->started_ns = node->now_ns; /* it makes progress */
     snapshot->todo_count--;
+    if (reply->page_split && bits == PREFIX_BITS_MAX) {
+        node->stats.messages_invalid++;
+        snapshot_abandon(node);
+        return;
+    }
     if (reply->page_split) {
-        for (uint32_t child = 2; child-- > 0 && bits < PREFIX_BITS_MAX;) {
+        for (uint32_t child = 2; child-- > 0;) {
             snapshot->todo[snapshot->todo_count].prefix = 2 * prefix + child;
             snapshot->todo[snapshot->todo_count++].bits = bits + 1;
         }
@@ -309,13 +334,15 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
         uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
         struct page *page = page_add(snapshot);
         struct staged *staged = calloc(room, sizeof *staged);
-        if (!page || !staged || !page_digest(node, reply, member_map, page)) {
+        if (!page || !staged || !page_digest(node, reply, member_map, page) || !page_can_be_merged(node, page)) {
             free(staged);
             snapshot_abandon(node);
             return;
         }
         page->prefix = prefix;
         page->bits = bits;
+        if (snapshot->page_count == 0)
+            note_retired(node, reply, member_map);
         uint32_t count = stage(node, reader, staged, room);
         correct_stage(node, page, staged, count);
         merge_stage(node, staged, count);

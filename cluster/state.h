@@ -16,6 +16,7 @@
 enum {
     OPEN_KEYS_MAX = 16384,   /* keys in one batch */
     INBOX_BATCHES_MAX = 512, /* batches that wait for others */
+    LOG_BATCHES_MAX = 1024,  /* of one origin; then neighbours are merged */
     PAGES_MAX = 8192,        /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
 };
@@ -43,6 +44,7 @@ struct member {
     uint64_t heard_ns;           /* when a newer message became known, at first or second hand; 0: never */
     uint64_t heard_direct_ns;    /* at first hand */
     uint64_t left_ns;
+    uint64_t back_ns;            /* when its last silence ended; 0: there was none */
     uint64_t hears;              /* bit i: it hears member i directly */
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
     uint64_t acknowledged;       /* own batches up to this one, in the causal sense */
@@ -57,6 +59,8 @@ struct origin {
     uint32_t member;
     uint64_t incarnation;
     uint64_t applied; /* highest contiguous sequence number */
+    uint64_t behind_since_ns, behind_at; /* somebody has more, and `behind_at` is all we have had since; 0: not so */
+    uint64_t dropped; /* applied here, but kept no longer although somebody lacks it: up to this number */
     uint32_t log_count;
     uint64_t log_keys;
     struct list log; /* struct batch in order: those that somebody may lack */
@@ -85,6 +89,7 @@ struct snapshot {
     uint64_t started_ns, asked_ns;
     uint32_t todo_count;
     struct { uint64_t prefix; uint32_t bits; } todo[2 * 33];
+    uint64_t retired[NODE_PEERS_MAX]; /* by member: incarnations whose spends the first part contains whole */
     uint32_t page_count, page_room;
     struct page *page; /* by prefix, ascending; kept until everything applied here is beyond them */
 };
@@ -126,11 +131,13 @@ struct node {
 
     struct list inbox; /* batches that wait for what they depend on */
     uint32_t inbox_count;
-    uint64_t inbox_blocked_since_ns; /* 0: nothing waits */
-    uint64_t log_keys;               /* over all origins */
+    uint64_t inbox_keys;
+    uint64_t log_keys;     /* over all origins */
+    uint64_t compacted_ns; /* when merging was last tried; 0: never */
     struct snapshot snapshot;
     bool snapshot_wanted;
     uint64_t demand_ns; /* when demands were last averaged */
+    uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */
 
     struct node_stats stats;
     struct message in, header; /* scratch: too large for the stack */
@@ -165,9 +172,16 @@ void origin_log_append(struct node *node, struct origin *origin, struct batch *b
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
 /* Frees what everybody has, and retires ghosts. */
 void origins_forget_stable(struct node *node);
+/* All that this member's incarnations up to `incarnation` spent is contained in what we have. */
+void origins_retire(struct node *node, uint32_t member, uint64_t incarnation);
 void origins_close(struct node *node);
 /* Merges neighbours until the log is within its limit; tells node->log_full when it cannot be. */
 void origins_compact(struct node *node);
+/* Merges own batches, shrunk to what is unsettled: what a peer that comes back lacks of them. */
+void origins_compact_own(struct node *node);
+
+/* Seals the message that was written and emits it. */
+void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address);
 
 /* ---- settle.c: applying, acknowledging, settling ---- */
 void close_batch(struct node *node);

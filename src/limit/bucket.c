@@ -126,10 +126,11 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
 void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns)
 {
-    bucket_charge(bucket, limit, budget, tokens, at_ns);
+    bucket_refill(bucket, limit, budget, at_ns);
     int64_t units;
     if (__builtin_mul_overflow(tokens, limit->units_per_token, &units) || units > bucket->unsettled)
-        units = bucket->unsettled;
+        units = bucket->unsettled; /* the rest has been paid off by refill, and must not be paid twice */
+    bucket->settled -= units;
     bucket->unsettled -= units;
 }
 

@@ -55,7 +55,10 @@ bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct 
 void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns);
 
-/* An own spend of `tokens` is now known everywhere: moves it from unsettled to settled. */
+/*
+ * An own spend of `tokens` is now known everywhere: moves what is still unsettled of it to settled. Tokens left
+ * do not change.
+ */
 void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns);
 
