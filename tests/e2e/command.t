@@ -1,0 +1,164 @@
+# The operator's command against real daemons: what it prints, and how it exits.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use IO::Socket::INET;
+use JSON::PP;
+use Test::More;
+
+my $cluster = Headgate::cluster(limits => [
+    {name => 'default', capacity => 100, rate => '1/m', overshoot => '100%', default => 'true'},
+    {name => 'api', capacity => 7, rate => '7/m'},
+]);
+$cluster->start;
+my ($one, $two, $three) = $cluster->daemons;
+my $at = "127.0.0.1:$one->{ports}{clients}";
+
+# (status, stdout, stderr) of headgate, asked of the first daemon.
+sub headgate {
+    local $ENV{HEADGATE_AT} = $at;
+    return Headgate::run(20, Headgate::headgate(), @_);
+}
+
+sub json {
+    my ($status, $out, $err) = headgate(@_, '--json');
+    my $value = eval { decode_json($out) };
+    diag("@_: $@$out$err") if !$value;
+    return $value;
+}
+
+# All daemons must see each other before shares are what the tests expect.
+ok(Headgate::wait_until(20, sub {
+    my ($status, $out) = headgate('nodes', '--json');
+    return $status == 0 && 3 == grep { $_->{state} eq 'active' } @{decode_json($out)};
+}), 'nodes: three active peers') or BAIL_OUT('no cluster');
+
+# ---- check, peek ----
+my ($status, $out, $err) = headgate('check', 'alice');
+is($status, 0, 'check: allowed is 0');
+like($out, qr/^allowed  alice under default: \d+ of 100 left, full in \S+ \w+$/, 'and says how much is left');
+($status, $out) = headgate('check', 'alice', '--cost', '1000');
+is($status, 1, 'refused is 1');
+like($out, qr/^refused  alice under default: .* never at this cost/, 'and says when');
+my $before = json('peek', 'user=alice');
+is(json('peek', 'alice')->{remaining}, $before->{remaining}, 'peek takes nothing');
+ok($before->{allowed} && $before->{limit} == 100 && $before->{rule} eq 'default', 'peek tells the figures');
+is((headgate('peek', 'alice', '--cost=1000'))[0], 1, 'peek exits like check');
+my $api = json('check', 'ip=1.2.3.4', '--rule', 'api');
+ok($api->{allowed} && $api->{rule} eq 'api' && $api->{limit} == 7, 'another rule');
+my $allowed = 0;
+for (1 .. 20) {
+    last if (headgate('check', 'bob'))[0] != 0;
+    $allowed++;
+}
+is($allowed, 20, 'twenty checks of a full bucket');
+like((headgate('check', '--', '--odd--'))[1], qr/^allowed  --odd--/, 'an id that looks like an option, after --');
+
+# ---- explain, nodes, info, forget ----
+like((headgate('explain', 'alice'))[1], qr/^user=alice under limit default.*^settled .*^unsettled .*^allowance /ms, 'explain');
+like(json('explain', 'alice')->{settled}, qr/tokens/, 'explain for programs');
+($status, $out) = headgate('nodes');
+my @lines = split /\n/, $out;
+is(@lines, 4, 'nodes: a title and three rows');
+like($lines[0], qr/^NODE +REGION +STATE +SHARE +HEARD +ROUND TRIP +LAG +LOG +CONFIG$/, 'its title');
+like($lines[1], qr/^us-east \* +us-east +active +33\.\d+% +- /, 'this node first, with a star');
+is(scalar(grep { /^\S.* same$/ && index($_, 'active') == index($lines[1], 'active') } @lines[1 .. 3]), 3, 'aligned');
+my $nodes = json('nodes');
+is(join(',', sort map { $_->{node} } @$nodes), 'ap-south,eu-west,us-east', 'nodes for programs');
+my $share = 0;
+$share += $_->{share} for @$nodes;
+ok(abs($share - 1) < 1e-6, 'shares add up to one');
+like((headgate('info', 'limits'))[1], qr/^# Limits\n.*^limit_api:capacity=7,/ms, 'info of one section');
+my $info = json('info');
+is($info->{Server}{node}, 'us-east', 'info for programs');
+ok($info->{Stats}{admitted_requests} >= 20, 'numbers are numbers');
+($status, $out, $err) = headgate('forget', 'nowhere');
+is($status, 65, 'a refused request is 65');
+like($err, qr/^headgate forget: ERR unknown node 'nowhere'/, "with the daemon's sentence");
+$three->kill9;
+is((headgate('forget', 'ap-south'))[1], "forgotten: ap-south\n", 'forget');
+ok(Headgate::wait_until(10, sub {
+    my %by_name = map { $_->{node} => $_ } @{json('nodes')};
+    return !$by_name{'ap-south'} || $by_name{'ap-south'}{state} eq 'left';
+}), 'the forgotten one is gone');
+
+# ---- what can go wrong ----
+for my $case (
+    [['check'], qr/^headgate check: a word is missing: expected id$/],
+    [['check', 'a', 'b'], qr/"b" is one word too many/],
+    [['check', 'a', '--cost', '-1'], qr/--cost is "-1": expected a number/],
+    [['check', 'a', '--cost'], qr/--cost is followed by nothing/],
+    [['nodes', '--rule', 'x'], qr/--rule makes no sense here/],
+    [['nodes', '--json=1'], qr/--json takes no value/],
+    [['nodes', '--colour'], qr/unknown option --colour/],
+    [['nodes', '-j'], qr/unknown option -j/],
+    [['--timeout', 'soon', 'nodes'], qr/--timeout is "soon": expected a duration/],
+    [['dance'], qr/unknown command "dance"/],
+    [[], qr/^Usage: headgate/],
+    [['--at', ':', 'nodes'], qr/":" is no address: expected host:port/],
+    [['load', '--keys', '0'], qr/--keys is "0": expected a number from 1 to/],
+    [['load', 'fast'], qr/unexpected word "fast"/],
+    [['load', '--rate', '10/x'], qr/--rate is "10\/x": expected a rate/],
+    [['load', '--key', 'a', '--keys', '2'], qr/exclude each other/],
+    [['load', '--rule', 'api'], qr/--rule needs --command check/],
+    [['load', '--to', "$at,"], qr/--to is/],
+) {
+    my ($words, $sentence) = @$case;
+    ($status, $out, $err) = headgate(@$words);
+    is($status, 64, "headgate @$words: 64");
+    like($err, $sentence, 'with a sentence');
+}
+for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info forget load)) {
+    ($status, $out, $err) = headgate(@$words);
+    ok($status == 0 && $out =~ /^Usage: headgate .*Exit status/s && $err eq '', "headgate @$words");
+}
+like((headgate('--version'))[1], qr/^headgate \d+\.\d+\.\d+$/, 'version');
+
+my ($free) = Headgate::free_ports(1);
+for my $words (['check', 'a'], ['nodes'], ['load']) {
+    ($status, $out, $err) = headgate($words->[0], '--at', "127.0.0.1:$free", @$words[1 .. $#$words]);
+    is($status, 69, "@$words where nobody listens: 69");
+    like($err, qr/^headgate $words->[0]: no daemon answers at 127\.0\.0\.1:$free: Connection refused$/, 'with a sentence');
+}
+my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die;
+($status, $out, $err) = headgate('--at', '127.0.0.1:' . $mute->sockport, '--timeout', '200ms', 'nodes');
+is($status, 69, 'a server that does not answer: 69');
+like($err, qr/did not answer within 200 ms/, 'with a sentence');
+my $pid = fork // die;
+if ($pid == 0) {
+    my $client = $mute->accept;    # the queued one of above
+    $client = $mute->accept;
+    print $client "HTTP/1.1 400 Bad Request\r\n\r\n";
+    sysread $client, my $rest, 100;
+    POSIX::_exit(0);
+}
+$Headgate::running{$pid} = 1;
+($status, $out, $err) = headgate('--at', '127.0.0.1:' . $mute->sockport, 'nodes');
+is($status, 76, 'a server of another kind: 76');
+like($err, qr/not RESP2: is it a headgate daemon\?/, 'with a sentence');
+kill 'KILL', $pid;
+waitpid $pid, 0;
+delete $Headgate::running{$pid};
+# ---- a password ----
+my $guarded = Headgate::cluster(regions => ['here'], password => 'open-sesame')->start;
+my $open_at = $at;
+$at = '127.0.0.1:' . ($guarded->daemons)[0]{ports}{clients};
+($status, $out, $err) = headgate('check', 'alice');
+ok($status == 65 && $err =~ /NOAUTH/, 'a daemon with a password refuses who has none');
+{
+    local $ENV{HEADGATE_PASSWORD} = 'open-sesame';
+    is((headgate('check', 'alice'))[0], 0, 'the password is taken from the environment');
+    like((headgate('load', '--seconds', '0.2', '--rate', '100'))[1], qr/^requests +20 /m, 'also by load');
+    $ENV{HEADGATE_PASSWORD} = 'guess';
+    like((headgate('check', 'alice'))[2], qr/WRONGPASS/, 'a wrong one is told');
+}
+
+SKIP: {
+    skip 'no /dev/full', 1 if !-e '/dev/full';
+    is(system('sh', '-c', Headgate::headgate() . " --at $open_at nodes >/dev/full 2>/dev/null") >> 8, 74,
+       'output that cannot be written: 74');
+}
+ok($cluster->stop(20), 'the daemons stop') or diag($one->log);
+done_testing();
