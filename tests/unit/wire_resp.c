@@ -136,6 +136,11 @@ static void check_limits(struct resp_story *story)
     tell(story, frame, size, 0, 333);
     OK(story->hash == hash, "in pieces as well");
 
+    for (size_t count = 0; count < 1000; count++)
+        size = count * 200 + build(frame + count * 200, 1, 200 - 12);
+    tell(story, frame, size, size, 1);
+    OK(story->commands == 1000 && !story->ended, "many frames of %zu bytes together are read", size);
+
     memset(frame, 'a', sizeof frame);
     memcpy(frame + RESP_INLINE_MAX_BYTES, "\r\n", 2);
     tell(story, frame, RESP_INLINE_MAX_BYTES + 2, 0, 5);
