@@ -227,9 +227,9 @@ bool listener_bind(struct listener *listener, const char *address, struct error 
     if (everywhere) {
         struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)strtoul(port, NULL, 10))};
         int failed = listen_on(listener, (const struct sockaddr *)&any);
-        if (failed == 0 || failed != UV_EAFNOSUPPORT)
-            return failed == 0 || listen_error(error, address, failed);
-        if (listener->socket_count == LISTENER_SOCKETS_MAX)
+        if (failed == 0)
+            return true;
+        if (failed != UV_EAFNOSUPPORT || listener->socket_count == LISTENER_SOCKETS_MAX)
             return listen_error(error, address, failed);
     }
     uv_getaddrinfo_t request;

@@ -30,7 +30,8 @@ subtest 'redis-cli' => sub {
     is(shell('', "redis-cli -3 -p $port CAN_ACCESS three"), "1\n", 'version 3');
     like(shell('', "redis-cli -3 -p $port NODES"), qr/^node here\n?/m, 'maps of version 3');
     like(shell('', "redis-cli -p $port INFO server"), qr/^# Server\r\nheadgate_version:\d/, 'INFO');
-    like(shell('', "redis-cli -p $port EXPLAIN cli"), qr/^user=cli under limit default: capacity 10, rate 1\/h\n/, 'EXPLAIN');
+    like(shell('', "redis-cli -p $port EXPLAIN cli"), qr/^user=cli under limit default: capacity 10, rate 1\/h\n/,
+         'EXPLAIN');
     like(shell('', "redis-cli -p $port NONSENSE"), qr/^ERR unknown command 'NONSENSE'/, 'an error');
     like(shell('', "redis-cli -p $port COMMAND DOCS can_access"), qr/Takes cost tokens/, 'docs');
     my $bulk = join '', map { Headgate::Client::encode('CAN_ACCESS', "pipe$_") } 1 .. 5000;
@@ -87,13 +88,15 @@ subtest 'node-redis' => sub {
     plan skip_all => 'no npm' if system('command -v node npm >/dev/null') != 0;
     system('cp', '-r', "$FindBin::Bin/node", "$scratch/node") == 0 or die;
     my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "cd '$scratch/node' && npm ci --no-audit --no-fund");
-    plan skip_all => 'npm cannot install node-redis: ' . ($err =~ /(E[A-Z]{3,}\w*)/ ? $1 : "status $status") if $status != 0;
-    is(shell('', "node '$scratch/node/client.js' $port"), "RESP2 fine\nRESP3 fine\n", 'an ordinary program, both versions');
+    my $why = $err =~ /(E[A-Z]{3,}\w*)/ ? $1 : "status $status";
+    plan skip_all => "npm cannot install node-redis: $why" if $status != 0;
+    is(shell('', "node '$scratch/node/client.js' $port"), "RESP2 fine\nRESP3 fine\n", 'an ordinary program');
 };
 
 subtest 'netcat' => sub {
     plan skip_all => 'no nc' if system('command -v nc >/dev/null') != 0;
-    is(shell("CAN_ACCESS nc\r\nCAN_ACCESS nc 10\nPING\n", "nc -N 127.0.0.1 $port"), ":1\r\n:0\r\n+PONG\r\n", 'one line each');
+    is(shell("CAN_ACCESS nc\r\nCAN_ACCESS nc 10\nPING\n", "nc -N 127.0.0.1 $port"), ":1\r\n:0\r\n+PONG\r\n",
+       'one line each');
 };
 
 ok($cluster->stop, 'the daemon ends in peace');

@@ -20,7 +20,9 @@ $cluster->wait_met or die 'the daemon did not become active';
 my $client = $daemon->client;
 
 # Kilobytes of memory that the daemon holds.
-sub resident_kb { return Headgate::read_file("/proc/$daemon->{pid}/status") =~ /^VmRSS:\s+(\d+)/m ? $1 : die 'no VmRSS' }
+sub resident_kb {
+    return Headgate::read_file("/proc/$daemon->{pid}/status") =~ /^VmRSS:\s+(\d+)/m ? $1 : die 'no VmRSS';
+}
 
 subtest 'framing' => sub {
     is($client->send_raw("PING\r\n")->reply, 'PONG', 'an inline command');
@@ -79,7 +81,8 @@ subtest 'mistakes of clients' => sub {
     for (@mistakes) {
         my ($words, $expected) = @$_;
         my $reply = $client->command(@$words);
-        ok(ref $reply eq 'Headgate::Error', "@{[map { substr $_, 0, 20 } @$words]}") && like("$reply", $expected, 'and why');
+        ok(ref $reply eq 'Headgate::Error', join ' ', map { substr $_, 0, 20 } @$words);
+        like("$reply", $expected, 'and why');
     }
     is($client->command('CAN_ACCESS', 'k' x 256), 1, 'the connection goes on; a key of 256 bytes is fine');
 };
@@ -91,7 +94,7 @@ subtest 'violations of the protocol' => sub {
         ["*1\r\nPING\r\n", qr/^ERR Protocol error: expected '\$'/, 'no bulk'],
         ["ECHO \"a\r\n", qr/^ERR Protocol error: unbalanced quotes/, 'an open quote'],
         ['x' x 100_000, qr/^ERR Protocol error: line too long/, 'a line without an end'],
-        [Headgate::Client::encode(('x' x 4096) x 16), qr/^ERR Protocol error: request too long/, 'a frame beyond its limit'],
+        [Headgate::Client::encode(('x' x 4096) x 16), qr/^ERR Protocol error: request too long/, 'a long frame'],
         ["POST / HTTP/1.1\r\n\r\n", qr/^ERR Protocol error: this is not an HTTP server/, 'a browser'],
     );
     for (@violations) {
@@ -154,7 +157,8 @@ subtest 'many connections' => sub {
     my $each = (resident_kb() - $before_kb) / 1000;
     cmp_ok($each, '<', 8, "cost $each KiB each");
     push @idle, map { $daemon->client } 1 .. 99;
-    ok(Headgate::wait_until(10, sub { $client->fields('INFO', 'clients')->{connected_clients} == 1100 }), 'up to the limit');
+    ok(Headgate::wait_until(10, sub { $client->fields('INFO', 'clients')->{connected_clients} == 1100 }),
+       'up to the limit');
     my @refused = map { $daemon->client } 1 .. 20;
     my $told = grep { ($_->reply // '') eq 'ERR max number of clients reached' && $_->closed } @refused;
     is($told, 20, 'more are told so, and closed');

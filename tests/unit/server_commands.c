@@ -182,6 +182,12 @@ static bool begins(const char *piece)
     return same;
 }
 
+/* The number in the first line of a reply. */
+static int count_in(const char *text)
+{
+    return (int)strtol(text + 1, NULL, 10);
+}
+
 /* ---- the tests ---- */
 
 static void test_group(void)
@@ -247,7 +253,7 @@ static void test_check(void)
     OK(key_id_equal(id, node.asked[2]), "is about the user a=b");
     (void)ask("EXPLAIN alice\n");
     OK(has("user=alice under limit default: capacity 100, rate 100/s") && has("97.250 tokens left"), "EXPLAIN");
-    OK(atoi(reply + 1) == (int)(output.size - 2 - (size_t)(strchr(reply, '\n') + 1 - reply)),
+    OK(count_in(reply) == (int)(output.size - 2 - (size_t)(strchr(reply, '\n') + 1 - reply)),
        "its length is right");
 }
 
@@ -307,16 +313,16 @@ static void test_catalog(void)
 {
     set_scene(NULL, false);
     (void)ask("COMMAND COUNT\n");
-    int count = atoi(reply + 1);
+    int count = count_in(reply);
     OK(count > 15, "COMMAND COUNT: %d", count);
     (void)ask("COMMAND\n");
-    OK(atoi(reply + 1) == count && has("$10\r\ncan_access\r\n:-2\r\n"), "COMMAND");
+    OK(count_in(reply) == count && has("$10\r\ncan_access\r\n:-2\r\n"), "COMMAND");
     (void)ask("COMMAND DOCS\n");
-    OK(atoi(reply + 1) == 2 * count && has("$14\r\nclient|setname\r\n"), "COMMAND DOCS");
+    OK(count_in(reply) == 2 * count && has("$14\r\nclient|setname\r\n"), "COMMAND DOCS");
     (void)ask("COMMAND INFO check nonsense\n");
     OK(begins("*2\r\n*10\r\n$5\r\ncheck\r\n") && has("$-1\r\n"), "COMMAND INFO");
     (void)ask("COMMAND LIST\n");
-    OK(atoi(reply + 1) == count, "COMMAND LIST");
+    OK(count_in(reply) == count, "COMMAND LIST");
     OK_STRING(ask("CONFIG GET save\nCONFIG GET maxmemory\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n*0\r\n", "CONFIG GET");
     (void)ask("SET a b\n");
     OK_STRING(reply, "-ERR unknown command 'SET': COMMAND LIST names what this server knows\r\n",
