@@ -113,8 +113,8 @@ static bool run(struct settings *settings, const struct request *request, struct
         return false;
     switch (request->action) {
     case ACTION_CHECK:
-        (void)printf("%s is good: node %s in region %s, limits: %u, peers: %u\n", request->config, settings->node.name,
-                     settings->node.region, settings->limits.count, settings->node.peer_count);
+        (void)printf("%s is good: node %s in region %s, limits: %u, peers: %u\n", request->config,
+                     settings->node.name, settings->node.region, settings->limits.count, settings->node.peer_count);
         return true;
     case ACTION_PRINT:
         return settings_print(settings, stdout) || error_set(error, EX_IOERR, "cannot print the config");

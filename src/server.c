@@ -281,8 +281,9 @@ static void introduce(struct server *server)
     struct table_stats table;
     char keys[UNITS_TEXT_BYTES], bytes[UNITS_TEXT_BYTES];
     node_table_stats(server->node, &table);
-    log_write(&server->log, LOG_LEVEL_INFO, "headgated %s: node %s in region %s, limits: %u, peers in the config: %u",
-              HEADGATE_VERSION, node->name, node->region, settings->limits.count, node->peer_count);
+    log_write(&server->log, LOG_LEVEL_INFO,
+              "headgated %s: node %s in region %s, limits: %u, peers in the config: %u", HEADGATE_VERSION,
+              node->name, node->region, settings->limits.count, node->peer_count);
     log_write(&server->log, LOG_LEVEL_INFO, "table %s keys, %s",
               units_format_count(keys, sizeof keys, table.capacity_keys),
               units_format_size_short(bytes, sizeof bytes, table.bytes));

@@ -1,20 +1,19 @@
 #include "edge/transport.h"
 
 #include "edge/clock.h"
+#include "edge/transport_state.h"
 
 #include <assert.h>
 #include <nng/nng.h>
 #include <nng/protocol/pubsub0/pub.h>
 #include <nng/protocol/pubsub0/sub.h>
 #include <nng/protocol/reqrep0/rep.h>
-#include <nng/protocol/reqrep0/req.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 enum {
-    ADDRESS_BYTES = 128,
     RECONNECT_MIN_MS = 50,
     RECONNECT_MAX_MS = 1000,
     TICK_MS = 50,
@@ -23,55 +22,18 @@ enum {
     QUEUE_MIN_MESSAGES = 256,
     ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */
 };
-#define QUEUE_MAX_BYTES                                                                                            \
-    ((size_t)256 << 20) /* of messages waiting in one direction, if all are of the largest size */
+/* Of messages waiting in one direction, if all are of the largest size. */
+#define QUEUE_MAX_BYTES ((size_t)256 << 20)
 
-/* An address that is listened to. */
-struct link {
-    char address[ADDRESS_BYTES]; /* "": free */
-    nng_dialer dialer;
-    uint64_t quiet_since_ns; /* the last message or dial */
-    unsigned doublings;      /* of the patience, since the last message */
-};
-
-/* A socket for one request at a time, kept afterwards for the next one to the same address. */
-struct lane {
-    struct transport *transport;
-    char address[ADDRESS_BYTES]; /* "": closed */
-    nng_socket socket;
-    nng_aio *sending;
-    uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the lane is closed */
-    bool waiting;    /* for an answer */
-    uint64_t deadline_ns;
-    uint64_t used_ns;
-};
-
-struct transport {
-    struct transport_receiver receiver;
-    struct transport_stats stats;
-    uv_loop_t *loop;
-    size_t message_max_bytes;
-    uint64_t request_timeout_ns, redial_after_ns;
-    nng_socket publisher, subscriber, replier;
-    uv_poll_t subscriber_poll, replier_poll;
-    uv_timer_t timer;
-    struct link links[TRANSPORT_LINKS_MAX];
-    struct lane lanes[TRANSPORT_REQUESTS_MAX];
-    unsigned handles_open;
-    bool in_call; /* one of the receiver's functions runs */
-    void (*closed)(void *context);
-    void *closed_context;
-};
-
-static bool url_of(char url[ADDRESS_BYTES + 8], const char *address)
+bool transport_url(char url[URL_BYTES], const char *address)
 {
-    int length = snprintf(url, ADDRESS_BYTES + 8, "tcp://%s", address);
+    int length = snprintf(url, URL_BYTES, "tcp://%s", address);
     return address[0] != '\0' && length > 0 && length < NNG_MAXADDRLEN;
 }
 
 /* ---- opening ---- */
 
-static int set_limits(nng_socket socket, size_t message_max_bytes)
+int transport_set_limits(nng_socket socket, size_t message_max_bytes)
 {
     int status = nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, message_max_bytes + ENVELOPE_BYTES);
     if (status == 0)
@@ -98,11 +60,11 @@ static int open_sockets(struct transport *transport)
     if (status == 0)
         status = nng_rep0_open(&transport->replier);
     if (status == 0)
-        status = set_limits(transport->publisher, transport->message_max_bytes);
+        status = transport_set_limits(transport->publisher, transport->message_max_bytes);
     if (status == 0)
-        status = set_limits(transport->subscriber, transport->message_max_bytes);
+        status = transport_set_limits(transport->subscriber, transport->message_max_bytes);
     if (status == 0)
-        status = set_limits(transport->replier, transport->message_max_bytes);
+        status = transport_set_limits(transport->replier, transport->message_max_bytes);
     if (status == 0)
         status = nng_socket_set_int(transport->publisher, NNG_OPT_SENDBUF, queue);
     if (status == 0)
@@ -114,8 +76,8 @@ static int open_sockets(struct transport *transport)
 
 static bool listen_on(nng_socket socket, const char *what, const char *address, struct error *error)
 {
-    char url[ADDRESS_BYTES + 8];
-    int status = url_of(url, address) ? nng_listen(socket, url, NULL, 0) : NNG_EADDRINVAL;
+    char url[URL_BYTES];
+    int status = transport_url(url, address) ? nng_listen(socket, url, NULL, 0) : NNG_EADDRINVAL;
     if (status == 0)
         return true;
     if (status == NNG_EADDRINUSE)
@@ -125,7 +87,7 @@ static bool listen_on(nng_socket socket, const char *what, const char *address, 
                      address, nng_strerror(status));
 }
 
-static void count_closed(struct transport *transport)
+void transport_count_closed(struct transport *transport)
 {
     assert(transport->handles_open > 0);
     if (--transport->handles_open > 0 || !transport->closed)
@@ -138,11 +100,10 @@ static void count_closed(struct transport *transport)
 
 static void handle_closed(uv_handle_t *handle)
 {
-    count_closed(handle->data);
+    transport_count_closed(handle->data);
 }
 
-static int poll_socket(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket,
-                       uv_poll_cb ready)
+int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready)
 {
     int fd, status = nng_socket_get_int(socket, NNG_OPT_RECVFD, &fd);
     if (status != 0)
@@ -157,7 +118,7 @@ static int poll_socket(struct transport *transport, uv_poll_t *poll, void *data,
 
 /* ---- receiving ---- */
 
-static void deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message)
+void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message)
 {
     struct bytes bytes = {nng_msg_body(message), nng_msg_len(message)};
     transport->in_call = true;
@@ -189,7 +150,7 @@ static void subscriber_ready(uv_poll_t *poll, int status, int events)
             link->doublings = 0;
         }
         transport->stats.received_messages++;
-        deliver(transport, transport->receiver.message, message);
+        transport_deliver(transport, transport->receiver.message, message);
         nng_msg_free(message);
     }
 }
@@ -203,15 +164,14 @@ static void replier_ready(uv_poll_t *poll, int status, int events)
         if (nng_recvmsg(transport->replier, &message, NNG_FLAG_NONBLOCK) != 0)
             return;
         transport->stats.requests_received++;
-        deliver(transport, transport->receiver.request, message);
+        transport_deliver(transport, transport->receiver.request, message);
         nng_msg_free(message);
     }
 }
 
 /* ---- sending ---- */
 
-/* A message of nng's with a copy of `bytes`, or NULL, counted. */
-static nng_msg *message_of(struct transport *transport, struct bytes bytes)
+nng_msg *transport_message(struct transport *transport, struct bytes bytes)
 {
     nng_msg *message = NULL;
     if (bytes.size <= transport->message_max_bytes && nng_msg_alloc(&message, bytes.size) == 0) {
@@ -225,7 +185,7 @@ static nng_msg *message_of(struct transport *transport, struct bytes bytes)
 
 static bool send_now(struct transport *transport, nng_socket socket, struct bytes bytes)
 {
-    nng_msg *message = message_of(transport, bytes);
+    nng_msg *message = transport_message(transport, bytes);
     if (!message)
         return false;
     if (nng_sendmsg(socket, message, NNG_FLAG_NONBLOCK) == 0)
@@ -250,9 +210,9 @@ void transport_reply(struct transport *transport, struct bytes bytes)
 
 static bool dial(struct transport *transport, struct link *link)
 {
-    char url[ADDRESS_BYTES + 8];
+    char url[URL_BYTES];
     link->quiet_since_ns = clock_monotonic_ns();
-    return url_of(url, link->address) &&
+    return transport_url(url, link->address) &&
            nng_dial(transport->subscriber, url, &link->dialer, NNG_FLAG_NONBLOCK) == 0;
 }
 
@@ -312,141 +272,11 @@ static void redial_the_silent(struct transport *transport, uint64_t now_ns)
     }
 }
 
-/* ---- requests ---- */
-
-static void lane_poll_closed(uv_handle_t *handle)
-{
-    struct transport *transport = handle->data;
-    free(handle);
-    count_closed(transport);
-}
-
-static void close_lane(struct lane *lane)
-{
-    if (!lane->address[0])
-        return;
-    if (lane->poll) {
-        /* From here on the handle belongs to the transport alone. */
-        lane->poll->data = lane->transport;
-        uv_close((uv_handle_t *)lane->poll, lane_poll_closed);
-        lane->poll = NULL;
-    }
-    (void)nng_close(lane->socket);
-    nng_aio_stop(lane->sending);
-    /* An unsent request is still ours. */
-    nng_msg *unsent = nng_aio_get_msg(lane->sending);
-    if (unsent)
-        nng_msg_free(unsent);
-    nng_aio_free(lane->sending);
-    lane->address[0] = '\0';
-    lane->waiting = false;
-}
-
-static void lane_ready(uv_poll_t *poll, int status, int events)
-{
-    (void)status, (void)events;
-    struct lane *lane = poll->data;
-    struct transport *transport = lane->transport;
-    nng_msg *message;
-    if (nng_recvmsg(lane->socket, &message, NNG_FLAG_NONBLOCK) != 0)
-        return;
-    /* Free before the call, which may ask the next question. */
-    lane->waiting = false;
-    deliver(transport, transport->receiver.response, message);
-    nng_msg_free(message);
-}
-
-static int open_lane(struct lane *lane, const char *address)
-{
-    char url[ADDRESS_BYTES + 8];
-    struct transport *transport = lane->transport;
-    if (strlen(address) >= ADDRESS_BYTES || !url_of(url, address))
-        return NNG_EADDRINVAL;
-    int status = nng_aio_alloc(&lane->sending, NULL, NULL);
-    if (status != 0)
-        return status;
-    status = nng_req0_open(&lane->socket);
-    if (status != 0) {
-        nng_aio_free(lane->sending);
-        return status;
-    }
-    memcpy(lane->address, address, strlen(address) + 1);
-    status = set_limits(lane->socket, transport->message_max_bytes);
-    /* The node asks again by itself; a request repeated by the socket would be answered twice. */
-    if (status == 0)
-        status = nng_socket_set_ms(lane->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
-    if (status == 0)
-        status = nng_dial(lane->socket, url, NULL, NNG_FLAG_NONBLOCK);
-    if (status == 0) {
-        lane->poll = malloc(sizeof *lane->poll);
-        status = lane->poll ? poll_socket(transport, lane->poll, lane, lane->socket, lane_ready) : NNG_ENOMEM;
-        if (status != 0) {
-            free(lane->poll);
-            lane->poll = NULL;
-        }
-    }
-    if (status != 0)
-        close_lane(lane);
-    return status;
-}
-
-/*
- * The free lane of that address, else one that is closed, else (closed now) the idle one unused for longest. NULL
- * when too many are waiting.
- */
-static struct lane *find_lane(struct transport *transport, const char *address)
-{
-    struct lane *free_lane = NULL, *same = NULL;
-    int waiting = 0;
-    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
-        struct lane *lane = &transport->lanes[i];
-        bool is_same = lane->address[0] && strcmp(lane->address, address) == 0;
-        waiting += is_same && lane->waiting;
-        if (lane->waiting)
-            continue;
-        if (is_same)
-            same = lane;
-        if (!free_lane || (free_lane->address[0] && (!lane->address[0] || lane->used_ns < free_lane->used_ns)))
-            free_lane = lane;
-    }
-    if (waiting >= TRANSPORT_REQUESTS_EACH)
-        return NULL;
-    if (!same && free_lane)
-        close_lane(free_lane);
-    return same ? same : free_lane;
-}
-
-void transport_request(struct transport *transport, const char *address, struct bytes bytes)
-{
-    struct lane *lane = find_lane(transport, address);
-    if (!lane || (!lane->address[0] && open_lane(lane, address) != 0)) {
-        transport->stats.requests_refused++;
-        return;
-    }
-    nng_msg *message = message_of(transport, bytes);
-    if (!message)
-        return;
-    lane->used_ns = clock_monotonic_ns();
-    lane->deadline_ns = lane->used_ns + transport->request_timeout_ns;
-    lane->waiting = true;
-    nng_aio_wait(lane->sending);
-    nng_aio_set_timeout(lane->sending, NNG_DURATION_INFINITE);
-    nng_aio_set_msg(lane->sending, message);
-    nng_send_aio(lane->socket, lane->sending);
-    transport->stats.requests_sent++;
-}
-
 static void tick(uv_timer_t *timer)
 {
     struct transport *transport = timer->data;
     uint64_t now_ns = clock_monotonic_ns();
-    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
-        struct lane *lane = &transport->lanes[i];
-        if (!lane->waiting || now_ns < lane->deadline_ns)
-            continue;
-        transport->stats.requests_expired++;
-        close_lane(lane);
-    }
+    lanes_expire(transport, now_ns);
     redial_the_silent(transport, now_ns);
 }
 
@@ -461,9 +291,9 @@ static bool start(struct transport *transport, const struct transport_options *o
         !listen_on(transport->replier, "peers (snapshots)", options->snapshot_address, error))
         return false;
     status =
-        poll_socket(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
+        transport_poll(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
     if (status == 0)
-        status = poll_socket(transport, &transport->replier_poll, transport, transport->replier, replier_ready);
+        status = transport_poll(transport, &transport->replier_poll, transport, transport->replier, replier_ready);
     if (status != 0)
         return error_set(error, EX_OSERR, "cannot watch the sockets of peers: %s", nng_strerror(status));
     return true;
@@ -513,8 +343,7 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     assert(!t->in_call && !t->closed);
     t->closed = closed;
     t->closed_context = context;
-    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)
-        close_lane(&t->lanes[i]);
+    lanes_close(t);
     /* uv must forget a descriptor before nng closes it. */
     close_poll(&t->subscriber_poll);
     close_poll(&t->replier_poll);

@@ -129,7 +129,8 @@ ok($cluster->wait_met(10), 'they see each other again');
 sub settled {
     my ($client) = @_;
     my $text = $client->command('EXPLAIN', 'cut', 'RULE', 'slow');
-    return $text =~ /settled\s+(-?[\d.]+)/ && $text =~ /unsettled\s+0\.000/ ? $text =~ /settled\s+(-?[\d.]+)/ && $1 : undef;
+    return undef if $text !~ /unsettled\s+0\.000/;
+    return $text =~ /settled\s+(-?[\d.]+)/ ? $1 : undef;
 }
 my $left = $capacity - sum values %spent;
 ok(Headgate::wait_until(10, sub {

@@ -66,17 +66,14 @@ for my $config (@configs) {
 
 my $cluster = Headgate::cluster(regions => ['here']);
 my $daemon = $cluster->daemon('here');
-for my $which (['clients', qr/^headgated: .*127\.0\.0\.1:PORT.* in use/],
-               ['gossip', qr/^headgated: cannot listen for peers \(gossip\) on 127\.0\.0\.1:PORT: the port is in use /],
-               ['snapshots', qr/^headgated: cannot listen for peers \(snapshots\) on 127\.0\.0\.1:PORT: the port is /]) {
-    my ($name, $sentence) = @$which;
+my %what = (clients => qr/.*/, gossip => qr/cannot listen for peers \(gossip\) on/,
+            snapshots => qr/cannot listen for peers \(snapshots\) on/);
+for my $name (sort keys %what) {
     my $port = $daemon->{ports}{$name};
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 1) or die $!;
     ($status, $out, $err) = Headgate::run(10, $headgated, '-c', $daemon->{config});
     is($status, 69, "the port for $name is in use: exit status 69");
-    $sentence = "$sentence";
-    $sentence =~ s/PORT/$port/;
-    like($err, qr/$sentence/, 'it says which');
+    like($err, qr/^headgated: $what{$name}.*127\.0\.0\.1:$port.* in use/, 'it says which');
     is(scalar(grep { /^headgated: / } split /\n/, $err), 1, 'in one sentence');
 }
 
@@ -96,8 +93,8 @@ $daemon->start;
 is($daemon->stop, 0, 'SIGTERM: the same');
 
 my $low = Headgate::cluster(regions => ['low'], max_connections => 100_000)->daemon('low');
-my $pid = Headgate::spawn("$scratch/low", "$scratch/low", 'sh', '-c', 'ulimit -n 400; exec "$@"', 'sh', $headgated, '-c',
-                          $low->{config});
+Headgate::spawn("$scratch/low", "$scratch/low", 'sh', '-c', 'ulimit -n 400; exec "$@"', 'sh', $headgated, '-c',
+                $low->{config});
 ok(Headgate::wait_until(10, sub { Headgate::read_file("$scratch/low") =~ / info listening / }),
    'few file descriptors: it starts');
 like(Headgate::read_file("$scratch/low"),

@@ -27,7 +27,8 @@ int main(void)
 
     log_write(&log, LOG_LEVEL_INFO, "%s is silent", "eu-west");
     const char *line = read_all(fds[0]);
-    OK(strlen(line) == 24 + strlen(" info eu-west is silent\n") && line[10] == 'T' && line[23] == 'Z', "time in UTC");
+    OK(strlen(line) == 24 + strlen(" info eu-west is silent\n") && line[10] == 'T' && line[23] == 'Z',
+       "time in UTC");
     OK_STRING(line + 24, " info eu-west is silent\n", "level and text");
 
     log_write(&log, LOG_LEVEL_DEBUG, "not wanted");

@@ -1,0 +1,71 @@
+/*
+ * transport_state: what the parts of the transport share: sockets, links, lanes. Only they include it.
+ */
+#ifndef HEADGATE_EDGE_TRANSPORT_STATE_H
+#define HEADGATE_EDGE_TRANSPORT_STATE_H
+
+#include "edge/transport.h"
+
+#include <nng/nng.h>
+
+enum {
+    ADDRESS_BYTES = 128,
+    URL_BYTES = ADDRESS_BYTES + 8,
+};
+
+/* An address that is listened to. */
+struct link {
+    char address[ADDRESS_BYTES]; /* "": free */
+    nng_dialer dialer;
+    uint64_t quiet_since_ns; /* the last message or dial */
+    unsigned doublings;      /* of the patience, since the last message */
+};
+
+/* A socket for one request at a time, kept afterwards for the next one to the same address. */
+struct lane {
+    struct transport *transport;
+    char address[ADDRESS_BYTES]; /* "": closed */
+    nng_socket socket;
+    nng_aio *sending;
+    uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the lane is closed */
+    bool waiting;    /* for an answer */
+    uint64_t deadline_ns;
+    uint64_t used_ns;
+};
+
+struct transport {
+    struct transport_receiver receiver;
+    struct transport_stats stats;
+    uv_loop_t *loop;
+    size_t message_max_bytes;
+    uint64_t request_timeout_ns, redial_after_ns;
+    nng_socket publisher, subscriber, replier;
+    uv_poll_t subscriber_poll, replier_poll;
+    uv_timer_t timer;
+    struct link links[TRANSPORT_LINKS_MAX];
+    struct lane lanes[TRANSPORT_REQUESTS_MAX];
+    unsigned handles_open;
+    bool in_call; /* one of the receiver's functions runs */
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* "tcp://" and the address; false when that is longer than nng takes. */
+bool transport_url(char url[URL_BYTES], const char *address);
+/* Of messages' sizes and of reconnecting. Statuses are nng's, here and below. */
+int transport_set_limits(nng_socket socket, size_t message_max_bytes);
+/* `ready` is called whenever something can be received; `poll->data` becomes `data`. */
+int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready);
+/* One of the handles that the loop knew is closed. */
+void transport_count_closed(struct transport *transport);
+/* Hands `message` to one of the receiver's functions; it stays the caller's. */
+void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message);
+/* A message of nng's with a copy of `bytes`, or NULL, counted. */
+nng_msg *transport_message(struct transport *transport, struct bytes bytes);
+
+/* Gives up the requests whose time is over. */
+void lanes_expire(struct transport *transport, uint64_t now_ns);
+/* Closes all; the loop lets go of them later. */
+void lanes_close(struct transport *transport);
+
+#endif
