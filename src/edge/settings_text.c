@@ -106,18 +106,19 @@ static void prepend(char path[OUTLINE_PATH_BYTES], const char *part)
 __attribute__((format(printf, 3, 0))) static void listen_to_cyaml(cyaml_log_t level, void *context,
                                                                   const char *format, va_list arguments)
 {
+    static const char entry[] = "  in sequence entry '";
     (void)level;
     struct complaint *complaint = context;
     char line[COMPLAINT_BYTES], key[OUTLINE_PATH_BYTES - 8];
-    unsigned index;
     if (vsnprintf(line, sizeof line, format, arguments) < 0)
         return;
     line[strcspn(line, "\n")] = '\0';
     if (sscanf(line, " in mapping field '%87[^']'", key) == 1) {
         prepend(complaint->path, key);
-    } else if (sscanf(line, " in sequence entry '%u'", &index) == 1) {
+    } else if (strncmp(line, entry, sizeof entry - 1) == 0) {
         /* libcyaml counts the entry that it is in. */
-        (void)snprintf(key, sizeof key, "[%u]", index > 0 ? index - 1 : 0);
+        unsigned long count = strtoul(line + sizeof entry - 1, NULL, 10);
+        (void)snprintf(key, sizeof key, "[%lu]", count > 0 ? count - 1 : 0);
         prepend(complaint->path, key);
     } else if (!complaint->text[0]) {
         const char *said = strncmp(line, "Load: ", 6) == 0 ? line + 6 : line;
