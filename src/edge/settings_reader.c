@@ -17,7 +17,7 @@ enum { SHOWN_BYTES = 64, SENTENCE_BYTES = 360, PORT_MAX = 65535 };
 static void show(char shown[SHOWN_BYTES + 4], const char *value)
 {
     size_t size = 0;
-    for (; value[size] && size < SHOWN_BYTES; size++)
+    for (; size < SHOWN_BYTES && value[size]; size++)
         shown[size] = (unsigned char)value[size] < ' ' || value[size] == 127 ? '?' : value[size];
     memcpy(shown + size, value[size] ? "..." : "", value[size] ? 4 : 1);
 }
