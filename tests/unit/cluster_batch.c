@@ -6,7 +6,8 @@ static void check_shape(uint32_t depends, uint32_t spends)
 {
     struct batch *batch = batch_create(depends, spends);
     bool zero = true;
-    OK(batch && batch->depend_count == depends && batch->spend_count == spends, "a batch of %u and %u", depends, spends);
+    OK(batch && batch->depend_count == depends && batch->spend_count == spends, "a batch of %u and %u", depends,
+       spends);
     for (uint32_t i = 0; i < depends; i++) {
         zero &= batch->depend[i].origin_uid == 0 && batch->depend[i].seq == 0;
         batch->depend[i] = (struct depend){UINT32_MAX, UINT64_MAX};
@@ -59,7 +60,8 @@ static void check_grouping(void)
     for (uint32_t i = 0; i < 3; i++)
         batch->spend[i] = (struct spend){{3 - i, 0}, i, 1};
     batch_group_by_limit(batch);
-    OK(batch->spend[0].tokens == 0 && batch->spend[2].tokens == 2, "where all have one limit, they stay in order");
+    OK(batch->spend[0].tokens == 0 && batch->spend[2].tokens == 2,
+       "where all have one limit, they stay in order");
     batch_destroy(&batch);
     batch = batch_create(0, 0);
     batch_group_by_limit(batch);

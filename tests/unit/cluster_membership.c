@@ -1,4 +1,4 @@
-#include "tests/unit/cluster_harness.h"
+#include "tests/cluster_harness.h"
 
 /* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); a quarter of each is held back; links take 10 ms. */
 
@@ -81,13 +81,12 @@ static void leaving_alone(void)
     world_run(1900);
     tell("1.9 s later:");
     world_run(200);
-    EXPECT("who is cut off leaves after a time",
-           "bob: 5 of alice? yes\n"
-           "bob is asked to leave\n"
-           "bob: ann is silent: its share stays reserved\n"
-           "ann: bob is silent: its share stays reserved\n"
-           "1.9 s later:\n"
-           "bob is gone\n");
+    EXPECT("who is cut off leaves after a time", "bob: 5 of alice? yes\n"
+                                                 "bob is asked to leave\n"
+                                                 "bob: ann is silent: its share stays reserved\n"
+                                                 "ann: bob is silent: its share stays reserved\n"
+                                                 "1.9 s later:\n"
+                                                 "bob is gone\n");
     world_close();
 }
 
@@ -104,7 +103,7 @@ static void forgetting(void)
     world_show_peers();
     world_forget(ANN, ANN);
     step(ANN, (struct event){.kind = EVENT_FORGET, .name = "eve"}, ANN);
-        world_forget(ANN, CAT);
+    world_forget(ANN, CAT);
     world_run(500);
     world_show("alice");
     world_show_peers();

@@ -72,7 +72,8 @@ static void draw_header(struct random *random, struct message *header)
     for (uint32_t i = 0; i < header->origin_count; i++) {
         uint32_t member = (uint32_t)random_below(random, header->member_count);
         uint64_t incarnation = header->members[member].incarnation;
-        header->origins[i] = (struct origin_record){member, incarnation - random_below(random, incarnation + 1) / 2};
+        header->origins[i] =
+            (struct origin_record){member, incarnation - random_below(random, incarnation + 1) / 2};
     }
     for (uint32_t i = 0; i < header->row_count; i++) {
         struct digest_row *row = &header->rows[i];
@@ -126,8 +127,8 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
     message_begin_batches(&writer, drawn->batch_count);
     for (uint32_t b = 0; b < drawn->batch_count; b++) {
         size_t before = message_size(&writer);
-        message_put_batch(&writer, drawn->batch_origin[b], drawn->batch_age_ns[b], drawn->batch[b], drawn->depends[b],
-                          header->origin_count, &limits);
+        message_put_batch(&writer, drawn->batch_origin[b], drawn->batch_age_ns[b], drawn->batch[b],
+                          drawn->depends[b], header->origin_count, &limits);
         assert(message_size(&writer) - before <=
                batch_encoded_max_bytes(drawn->batch[b]->spend_count, header->origin_count));
     }
@@ -136,8 +137,8 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
     else if (header->kind == MESSAGE_REQUEST)
         message_end_with_request(&writer, header->page_prefix, header->page_bits);
     else
-        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split, drawn->number,
-                              drawn->number_count, &limits);
+        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split,
+                              drawn->number, drawn->number_count, &limits);
     assert(message_size(&writer) == effects->arena_size - writer.start);
     return (struct bytes){(const char *)effects->arena + writer.start, message_size(&writer)};
 }
@@ -159,7 +160,8 @@ static bool same_members(const struct message *a, const struct message *b)
         same = bytes_equal(x->name, y->name) && bytes_equal(x->region, y->region) &&
                bytes_equal(x->gossip_address, y->gossip_address) &&
                bytes_equal(x->snapshot_address, y->snapshot_address) && x->incarnation == y->incarnation &&
-               x->retired_incarnation == y->retired_incarnation && x->state == y->state && x->reserved == y->reserved;
+               x->retired_incarnation == y->retired_incarnation && x->state == y->state &&
+               x->reserved == y->reserved;
     }
     return same;
 }
@@ -168,7 +170,8 @@ static bool same_digests(const struct message *a, const struct message *b)
 {
     bool same = a->origin_count == b->origin_count && a->row_count == b->row_count;
     for (uint32_t i = 0; same && i < a->origin_count; i++)
-        same = a->origins[i].member == b->origins[i].member && a->origins[i].incarnation == b->origins[i].incarnation;
+        same = a->origins[i].member == b->origins[i].member &&
+               a->origins[i].incarnation == b->origins[i].incarnation;
     for (uint32_t i = 0; same && i < a->row_count; i++) {
         const struct digest_row *x = &a->rows[i], *y = &b->rows[i];
         same = x->member == y->member && x->number == y->number && x->hears == y->hears &&
@@ -196,7 +199,8 @@ static bool same_batches(const struct drawn *drawn)
         same = message_batch(&opened, b, &record) && record.origin == drawn->batch_origin[b] &&
                record.first == batch->first && record.last == batch->last &&
                record.age_ns == drawn->batch_age_ns[b] && record.spend_count == batch->spend_count &&
-               memcmp(record.depends, drawn->depends[b], drawn->header.origin_count * sizeof *record.depends) == 0 &&
+               memcmp(record.depends, drawn->depends[b], drawn->header.origin_count * sizeof *record.depends) ==
+                   0 &&
                same_numbers((struct number_reader){.groups = record.groups}, batch->spend, batch->spend_count);
     }
     return same;
@@ -207,7 +211,8 @@ static bool same_page(const struct drawn *drawn)
     const struct message *header = &drawn->header;
     struct number_reader reader;
     bool has_numbers = message_page(&opened, &reader);
-    if (opened.has_page != header->has_page || has_numbers != (header->has_page && header->kind == MESSAGE_REPLY))
+    if (opened.has_page != header->has_page ||
+        has_numbers != (header->has_page && header->kind == MESSAGE_REPLY))
         return false;
     if (!header->has_page)
         return true;
@@ -296,8 +301,8 @@ static void check_damage(enum message_kind kind, const char *name)
         copy[bit / 8] = (char)(copy[bit / 8] ^ 1 << bit % 8);
         flipped++;
     }
-    OK(understood > 0 && understood < flipped, "of %u flipped bits, %u leave a message that can be read within bounds",
-       flipped, understood);
+    OK(understood > 0 && understood < flipped,
+       "of %u flipped bits, %u leave a message that can be read within bounds", flipped, understood);
     free(copy);
     effects_close(&effects);
 }
@@ -317,7 +322,8 @@ static size_t allocated_bytes(void)
 static struct message plain_header(enum message_kind kind)
 {
     struct message header = {.kind = kind, .member_count = 1};
-    header.members[0] = (struct member_record){.name = bytes_of("ann"), .region = bytes_of("east"), .incarnation = 1};
+    header.members[0] =
+        (struct member_record){.name = bytes_of("ann"), .region = bytes_of("east"), .incarnation = 1};
     return header;
 }
 
@@ -386,12 +392,17 @@ static void check_ends(void)
     OK(!ENDS(MESSAGE_REQUEST, "\x92\x00\x21"), "not for parts smaller than 32 bits tell apart");
     OK(ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x90"), "a reply may be empty");
     OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x02\x90"), "it is split or not");
-    OK(ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\x01"), "one key, one number");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x92\x01\x01"), "one key, two numbers");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x0f...............\x91\x01"), "a key of 15 bytes");
+    OK(ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\x01"),
+       "one key, one number");
+    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x92\x01\x01"),
+       "one key, two numbers");
+    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x0f...............\x91\x01"),
+       "a key of 15 bytes");
     OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x00\x90"), "a group of nothing");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\xff"), "a number below 0");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\xcf\x00\x00\x00\x01\x00\x00\x00\x00\xc4\x10................\x91\x01"),
+    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\xff"),
+       "a number below 0");
+    OK(!ENDS(MESSAGE_REPLY,
+             "\x94\x00\x00\x00\x91\x93\xcf\x00\x00\x00\x01\x00\x00\x00\x00\xc4\x10................\x91\x01"),
        "a limit's id of 33 bits");
 }
 

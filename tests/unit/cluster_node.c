@@ -1,4 +1,4 @@
-#include "tests/unit/cluster_harness.h"
+#include "tests/cluster_harness.h"
 
 /* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); a quarter of each is held back; links take 10 ms. */
 
@@ -89,27 +89,26 @@ static void shares(void)
         tell("settled:");
         world_show("alice");
     }
-    EXPECT("nobody takes more than its share of what is left",
-           "ann: takes 60 of alice, all it may\n"
-           "bob: takes 30 of alice, all it may\n"
-           "cat: takes 30 of alice, all it may\n"
-           "ann: alice 160.0 - 60.0, may take 0, keeps 0\n"
-           "bob: alice 160.0 - 30.0, may take 0, keeps 0\n"
-           "cat: alice 160.0 - 30.0, may take 0, keeps 0\n"
-           "settled:\n"
-           "ann: alice 40.0 - 0.0, may take 15, keeps 0\n"
-           "bob: alice 40.0 - 0.0, may take 7, keeps 0\n"
-           "cat: alice 40.0 - 0.0, may take 7, keeps 0\n"
-           "ann: takes 15 of alice, all it may\n"
-           "bob: takes 7 of alice, all it may\n"
-           "cat: takes 7 of alice, all it may\n"
-           "ann: alice 40.0 - 15.0, may take 0, keeps 0\n"
-           "bob: alice 40.0 - 7.0, may take 0, keeps 0\n"
-           "cat: alice 40.0 - 7.0, may take 0, keeps 0\n"
-           "settled:\n"
-           "ann: alice 11.0 - 0.0, may take 4, keeps 0\n"
-           "bob: alice 11.0 - 0.0, may take 2, keeps 0\n"
-           "cat: alice 11.0 - 0.0, may take 2, keeps 0\n");
+    EXPECT("nobody takes more than its share of what is left", "ann: takes 60 of alice, all it may\n"
+                                                               "bob: takes 30 of alice, all it may\n"
+                                                               "cat: takes 30 of alice, all it may\n"
+                                                               "ann: alice 160.0 - 60.0, may take 0, keeps 0\n"
+                                                               "bob: alice 160.0 - 30.0, may take 0, keeps 0\n"
+                                                               "cat: alice 160.0 - 30.0, may take 0, keeps 0\n"
+                                                               "settled:\n"
+                                                               "ann: alice 40.0 - 0.0, may take 15, keeps 0\n"
+                                                               "bob: alice 40.0 - 0.0, may take 7, keeps 0\n"
+                                                               "cat: alice 40.0 - 0.0, may take 7, keeps 0\n"
+                                                               "ann: takes 15 of alice, all it may\n"
+                                                               "bob: takes 7 of alice, all it may\n"
+                                                               "cat: takes 7 of alice, all it may\n"
+                                                               "ann: alice 40.0 - 15.0, may take 0, keeps 0\n"
+                                                               "bob: alice 40.0 - 7.0, may take 0, keeps 0\n"
+                                                               "cat: alice 40.0 - 7.0, may take 0, keeps 0\n"
+                                                               "settled:\n"
+                                                               "ann: alice 11.0 - 0.0, may take 4, keeps 0\n"
+                                                               "bob: alice 11.0 - 0.0, may take 2, keeps 0\n"
+                                                               "cat: alice 11.0 - 0.0, may take 2, keeps 0\n");
     world_close();
 }
 
@@ -128,18 +127,17 @@ static void answers(void)
     world_spend(ANN, "alice", 50);
     world_spend(ANN, "alice", 16);
     world_spend(ANN, "alice", 15);
-    EXPECT("a refusal has a reason",
-           "ann: 0 of alice? yes\n"
-           "ann: 161 of alice? never\n"
-           "ann: 61 of alice? never\n"
-           "ann: 60 of alice? yes\n"
-           "ann: 1 of alice? no, not our share\n"
-           "bob: 30 of alice? yes\n"
-           "cat: 30 of alice? yes\n"
-           "settled:\n"
-           "ann: 50 of alice? no, nothing is left\n"
-           "ann: 16 of alice? no, not our share\n"
-           "ann: 15 of alice? yes\n");
+    EXPECT("a refusal has a reason", "ann: 0 of alice? yes\n"
+                                     "ann: 161 of alice? never\n"
+                                     "ann: 61 of alice? never\n"
+                                     "ann: 60 of alice? yes\n"
+                                     "ann: 1 of alice? no, not our share\n"
+                                     "bob: 30 of alice? yes\n"
+                                     "cat: 30 of alice? yes\n"
+                                     "settled:\n"
+                                     "ann: 50 of alice? no, nothing is left\n"
+                                     "ann: 16 of alice? no, not our share\n"
+                                     "ann: 15 of alice? yes\n");
     world_close();
 }
 
@@ -152,7 +150,8 @@ static uint64_t ask_when_told(const char *what)
     world_push(ANN);
     for (; !world_ask(ANN, "alice", 1, 20).allowed && waited_ms <= promised_ms; waited_ms++)
         world_run(1);
-    OK(waited_ms <= promised_ms, "%s: told to wait %" PRIu64 " ms, waits %" PRIu64, what, promised_ms, waited_ms);
+    OK(waited_ms <= promised_ms, "%s: told to wait %" PRIu64 " ms, waits %" PRIu64, what, promised_ms,
+       waited_ms);
     return promised_ms - waited_ms;
 }
 
@@ -238,16 +237,72 @@ static void early_push(void)
     world_run(10);
     tell("10 ms later:");
     world_show("alice");
-    EXPECT("a twelfth of the capacity is told at once",
-           "ann has just said what there was:\n"
-           "ann: 13 of alice? yes\n"
-           "ann waits for its next batch\n"
-           "ann: 1 of alice? yes\n"
+    EXPECT("a twelfth of the capacity is told at once", "ann has just said what there was:\n"
+                                                        "ann: 13 of alice? yes\n"
+                                                        "ann waits for its next batch\n"
+                                                        "ann: 1 of alice? yes\n"
+                                                        "ann wants to speak\n"
+                                                        "10 ms later:\n"
+                                                        "ann: alice 160.0 - 14.0, may take 46, keeps 1\n"
+                                                        "bob: alice 146.0 - 0.0, may take 27, keeps 1\n"
+                                                        "cat: alice 146.0 - 0.0, may take 27, keeps 1\n");
+    world_close();
+}
+
+static void overload(void)
+{
+    char key[32];
+    unsigned given = 0;
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.message_max_bytes = 65536;
+    world.host[BOB].options.message_max_bytes = 65536;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    for (unsigned i = 0; i < 2000; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        given += world_ask(ANN, key, 0, 1).allowed;
+    }
+    tell("%u of 2000 keys fit the open batch", given);
+    world_spend(ANN, "alice", 1);
+    tell("retry after %" PRIu64 " ms", world_ask(ANN, "alice", 0, 1).retry_after_ns / MS);
+    world_spend(ANN, "key 0", 1);
+    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    world_push(ANN);
+    world_spend(ANN, "alice", 1);
+    world_run(500);
+    tell("bob knows of %u", world_count_left(BOB, "key", 2000, 159) + world_count_left(BOB, "key", 2000, 158));
+    OK(world.host[ANN].published_bytes_max <= 65536, "messages keep their limit: %" PRIu64 " bytes",
+       world.host[ANN].published_bytes_max);
+    EXPECT("an open batch at its limit takes no further keys until it is closed",
+           "1024 of 2000 keys fit the open batch\n"
+           "ann: 1 of alice? no, overload\n"
+           "retry after 100 ms\n"
+           "ann: 1 of key 0? yes\n"
            "ann wants to speak\n"
-           "10 ms later:\n"
-           "ann: alice 160.0 - 14.0, may take 46, keeps 1\n"
-           "bob: alice 146.0 - 0.0, may take 27, keeps 1\n"
-           "cat: alice 146.0 - 0.0, may take 27, keeps 1\n");
+           "ann: 1 of alice? yes\n"
+           "bob knows of 1024\n");
+    world_close();
+}
+
+static void nonsense(void)
+{
+    static char huge[300000];
+    world_of(2);
+    step(ANN, (struct event){.kind = EVENT_MESSAGE, .bytes = bytes_of("nonsense")}, BOB);
+    step(ANN, (struct event){.kind = EVENT_MESSAGE, .bytes = {huge, sizeof huge}}, BOB);
+    step(ANN, (struct event){.kind = EVENT_RESPONSE, .bytes = bytes_of("nonsense")}, BOB);
+    step(ANN, (struct event){.kind = EVENT_RESPONSE}, BOB);
+    step(ANN, (struct event){.kind = EVENT_REQUEST, .bytes = bytes_of("nonsense")}, BOB);
+    tell("ann answers a request with %zu bytes", world.effects.effect[0].size);
+    tell("ann counts %" PRIu64 " too large, %" PRIu64 " without a seal", world_stats(ANN).messages_invalid,
+         world_stats(ANN).messages_unsealed);
+    EXPECT("nonsense is counted, answered with nothing, and told at most once a minute",
+           "ann: a message without this cluster's seal was dropped: either it was damaged or its sender has "
+           "another secret\n"
+           "ann answers a request with 0 bytes\n"
+           "ann counts 1 too large, 3 without a seal\n");
     world_close();
 }
 
@@ -260,5 +315,7 @@ int main(void)
     retry_after();
     alone();
     early_push();
+    overload();
+    nonsense();
     return tap_done();
 }

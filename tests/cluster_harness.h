@@ -6,8 +6,8 @@
  * calls; a link delivers after its delay unless the test cuts it, holds it or makes it stutter. After every
  * step the node's invariants are checked. One world per program: state is static.
  */
-#ifndef HEADGATE_TESTS_UNIT_CLUSTER_HARNESS_H
-#define HEADGATE_TESTS_UNIT_CLUSTER_HARNESS_H
+#ifndef HEADGATE_TESTS_CLUSTER_HARNESS_H
+#define HEADGATE_TESTS_CLUSTER_HARNESS_H
 
 #include "cluster/node.h"
 #include "limit/key.h"
@@ -163,7 +163,8 @@ static void put_packet(enum event_kind kind, unsigned from, unsigned to, struct 
     *packet = (struct world_packet){.kind = kind, .from = from, .to = to, .held = held, .size = bytes.size};
     packet->at_ns = world.now_ns + delay_ns;
     packet->order = world.order++;
-    packet->data = malloc(bytes.size > 0 ? bytes.size : 1); /* of its exact size, so that reading beyond shows */
+    packet->data =
+        malloc(bytes.size > 0 ? bytes.size : 1); /* of its exact size, so that reading beyond shows */
     assert(packet->data);
     if (bytes.size > 0)
         memcpy(packet->data, bytes.data, bytes.size);
@@ -393,17 +394,24 @@ static struct key_id key_of(const char *name, uint16_t limit)
 static const char *reason_text(const struct verdict *verdict)
 {
     switch (verdict->reason) {
-    case VERDICT_ALLOWED: return "yes";
-    case VERDICT_NO_TOKENS: return "no, nothing is left";
-    case VERDICT_NO_SHARE: return "no, not our share";
-    case VERDICT_TOO_LARGE: return "never";
-    case VERDICT_JOINING: return "no, joining";
-    case VERDICT_OVERLOAD: return "no, overload";
+    case VERDICT_ALLOWED:
+        return "yes";
+    case VERDICT_NO_TOKENS:
+        return "no, nothing is left";
+    case VERDICT_NO_SHARE:
+        return "no, not our share";
+    case VERDICT_TOO_LARGE:
+        return "never";
+    case VERDICT_JOINING:
+        return "no, joining";
+    case VERDICT_OVERLOAD:
+        return "no, overload";
     }
     return "?";
 }
 
-__attribute__((unused)) static struct verdict world_ask(unsigned i, const char *key, uint16_t limit, uint64_t cost)
+__attribute__((unused)) static struct verdict world_ask(unsigned i, const char *key, uint16_t limit,
+                                                        uint64_t cost)
 {
     return node_admit(world.host[i].node, key_of(key, limit), limit, cost, world.now_ns);
 }
@@ -426,6 +434,35 @@ __attribute__((unused)) static unsigned world_drain(unsigned i, const char *key)
     return count;
 }
 
+/* One token of each key "<name> 0".."<name> count-1"; how many were given. */
+__attribute__((unused)) static unsigned world_spend_many(unsigned host, const char *name, unsigned count)
+{
+    char key[32];
+    unsigned given = 0;
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(key, sizeof key, "%s %u", name, i);
+        given += world_ask(host, key, 0, 1).allowed;
+        if (i % 256 == 255)
+            world_run(2);
+        world_push(host);
+    }
+    return given;
+}
+
+/* Of how many of those keys that host takes `left` tokens to be left, a refill of less than one aside. */
+__attribute__((unused)) static unsigned world_count_left(unsigned host, const char *name, unsigned count,
+                                                         int64_t left)
+{
+    char key[32];
+    unsigned equal = 0;
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(key, sizeof key, "%s %u", name, i);
+        struct bucket bucket = node_bucket(world.host[host].node, key_of(key, 0), 0, world.now_ns);
+        equal += (bucket.settled - bucket.unsettled) / world.limits.limit[0].units_per_token == left;
+    }
+    return equal;
+}
+
 /* Every running node's view of a slow key, one line each. */
 __attribute__((unused)) static void world_show(const char *key)
 {
@@ -440,7 +477,8 @@ __attribute__((unused)) static void world_show(const char *key)
         node_stats(world.host[i].node, &stats);
         tell("%s: %s %.1f - %.1f, may take %" PRIu64 ", keeps %" PRIu64, host_names[i], key,
              (double)bucket.settled / (double)limit->units_per_token,
-             (double)bucket.unsettled / (double)limit->units_per_token, verdict.remaining_tokens, stats.log_batches);
+             (double)bucket.unsettled / (double)limit->units_per_token, verdict.remaining_tokens,
+             stats.log_batches);
     }
 }
 

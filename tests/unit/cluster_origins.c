@@ -1,0 +1,81 @@
+#include "tests/cluster_harness.h"
+
+static void show_log(unsigned host)
+{
+    struct node_stats stats = world_stats(host);
+    tell("%s keeps %" PRIu64 " batches, %" PRIu64 " keys; merged so far: %s; dropped: %" PRIu64,
+         host_names[host], stats.log_batches, stats.log_keys, stats.batches_compacted > 0 ? "some" : "none",
+         stats.limit_drops);
+}
+
+static void compacted(void)
+{
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.log_keys_max = 8;
+    world.host[BOB].options.log_keys_max = 8;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    world_links(BOB, LINK_CUT);
+    for (int i = 0; i < 20; i++) {
+        (void)world_ask(ANN, "alice", 0, 1);
+        (void)world_ask(ANN, i % 2 ? "even" : "odd", 0, 1);
+        world_run(100);
+    }
+    tell("ann has spent 20 of alice and 20 of others, two at a time:");
+    show_log(ANN);
+    world_links(BOB, LINK_FINE);
+    world_run(1000);
+    world_show("alice");
+    show_log(ANN);
+    tell("bob applied %" PRIu64 " tokens in %" PRIu64 " batch", world_stats(BOB).applied_tokens,
+         world_stats(BOB).batches_applied);
+    EXPECT("a log at its limit is merged, and who was away gets one batch for many",
+           "bob: ann is silent: its share stays reserved\n"
+           "ann: bob is silent: its share stays reserved\n"
+           "ann has spent 20 of alice and 20 of others, two at a time:\n"
+           "ann keeps 1 batches, 3 keys; merged so far: some; dropped: 0\n"
+           "bob: ann is heard again\n"
+           "ann: bob is heard again\n"
+           "ann: alice 140.0 - 0.0, may take 52, keeps 0\n"
+           "bob: alice 140.0 - 0.0, may take 52, keeps 0\n"
+           "ann keeps 0 batches, 0 keys; merged so far: some; dropped: 0\n"
+           "bob applied 40 tokens in 1 batch\n");
+    world_close();
+}
+
+static void log_full(void)
+{
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.log_keys_max = 100;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    world_links(BOB, LINK_CUT);
+    tell("of 300 keys, %u get a token", world_spend_many(ANN, "key", 300));
+    world_run(150);
+    show_log(ANN);
+    world_spend(ANN, "alice", 1);
+    world_links(BOB, LINK_FINE);
+    world_run(1000);
+    show_log(ANN);
+    world_spend(ANN, "alice", 1);
+    tell("bob knows of %u", world_count_left(BOB, "key", 300, 159));
+    EXPECT("a log that cannot shrink refuses new spends until somebody hears them",
+           "of 300 keys, 300 get a token\n"
+           "ann keeps 1 batches, 300 keys; merged so far: none; dropped: 0\n"
+           "ann: 1 of alice? no, overload\n"
+           "ann keeps 0 batches, 0 keys; merged so far: none; dropped: 0\n"
+           "ann: 1 of alice? yes\n"
+           "bob knows of 300\n");
+    world_close();
+}
+
+int main(void)
+{
+    compacted();
+    log_full();
+    return tap_done();
+}
