@@ -117,7 +117,11 @@ static void draw_options(struct plan *plan, struct random *random)
 
 static void draw_network(struct plan *plan, struct random *random)
 {
-    plan->latency_max_ns = draw_one_in(random, 6) ? 0 : draw_scale(random, MS / 10, 2 * plan->interval_ns);
+    plan->latency_max_ns = draw_one_in(random, 6)   ? 0
+                           : draw_one_in(random, 4) ? draw_between(random, 1, 8 * plan->interval_ns)
+                                                    : draw_scale(random, MS / 10, 2 * plan->interval_ns);
+    if (plan->latency_max_ns > 200 * MS)
+        plan->latency_max_ns = 200 * MS;
     bool equal = draw_one_in(random, 2);
     for (unsigned from = 0; from < SIM_NODES_MAX; from++)
         for (unsigned to = 0; to < SIM_NODES_MAX; to++)
