@@ -23,8 +23,9 @@
 enum {
     GROUP = 16,
     WINDOW = 4,
-    REACH = 16,        /* how many groups behind a full window are searched for an empty slot */
-    EXPIRE_EVERY = 8,  /* every 8th hit looks at one neighbour; every insertion looks at three */
+    REACH = 32,        /* how many groups behind a full window are searched for an empty slot */
+    QUAD = 4,          /* entries in three cache lines: every insertion looks at those where it would like to be */
+    EXPIRE_BITS = 3,   /* every 8th hit looks at one neighbour */
     LINE_BYTES = 64,
     FLOOR_SHIFT = 12,  /* unsettled time in a floor counts in 4,096 ns: 48 bits hold 36 years */
     FLOOR_MIXED = 0xffff,
@@ -264,13 +265,13 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
     return victim;
 }
 
-/* The first empty slot of the groups [group, end), or NO_SLOT. */
-static uint64_t empty_in(const struct table *table, uint64_t group, uint64_t end)
+/* The next empty slot from the `preferred` one on in the first of the groups [group, end) that has any, or NO_SLOT. */
+static uint64_t empty_in(const struct table *table, uint64_t group, uint64_t end, unsigned preferred)
 {
     for (; group < end; group++) {
-        uint32_t empty = group_match(table->tags + group * GROUP, 0);
+        uint32_t empty = group_match(table->tags + group * GROUP, 0), behind = empty >> preferred << preferred;
         if (empty != 0)
-            return group * GROUP + (uint64_t)__builtin_ctz(empty);
+            return group * GROUP + (uint64_t)__builtin_ctz(behind != 0 ? behind : empty);
     }
     return NO_SLOT;
 }
@@ -294,13 +295,15 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
  * Keys that come first take the nearest slots, so that whole windows fill up long before the table does. The
  * next empty slot behind the window is then brought into it by moving keys whose windows reach further.
  */
-static uint64_t free_slot(struct table *table, uint64_t home, uint64_t now_ns)
+static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns)
 {
+    unsigned preferred = (unsigned)(id.low % GROUP);
+    uint64_t home = home_of(table, id);
     uint64_t end = home + WINDOW, reach = end + REACH < table->groups ? end + REACH : table->groups;
-    uint64_t slot = empty_in(table, home, end);
+    uint64_t slot = empty_in(table, home, end, preferred);
     if (slot != NO_SLOT)
         return slot;
-    slot = empty_in(table, end, reach);
+    slot = empty_in(table, end, reach, preferred);
     while (slot != NO_SLOT && slot >= end * GROUP)
         slot = move_hole(table, slot);
     return slot != NO_SLOT ? slot : make_room(table, home * GROUP, now_ns);
@@ -308,7 +311,10 @@ static uint64_t free_slot(struct table *table, uint64_t home, uint64_t now_ns)
 
 static struct entry *insert(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns)
 {
-    uint64_t slot = free_slot(table, home_of(table, id), now_ns);
+    uint64_t near = home_of(table, id) * GROUP + id.low % GROUP / QUAD * QUAD;
+    for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
+        expire(table, neighbour, now_ns);
+    uint64_t slot = free_slot(table, id, now_ns);
     struct entry *entry = &table->entries[slot];
     memset(entry, 0, sizeof *entry);
     entry->id = id;
@@ -316,8 +322,6 @@ static struct entry *insert(struct table *table, struct key_id id, uint16_t limi
     table_start(table, id, limit, now_ns, &entry->bucket);
     table->tags[slot] = tag_of(id);
     table->used_keys++;
-    for (uint64_t other = 1; other < 4; other++) /* four entries are three cache lines */
-        expire(table, slot ^ other, now_ns);
     return entry;
 }
 
@@ -375,8 +379,9 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     struct entry *entry = lookup(table, id);
     if (!entry)
         return insert(table, id, limit, now_ns);
-    if (++table->hits % EXPIRE_EVERY == 0)
-        expire(table, (uint64_t)(entry - table->entries) ^ 1, now_ns);
+    uint64_t drawn = ++table->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
+    if (drawn >> (64 - EXPIRE_BITS) == 0)
+        expire(table, (uint64_t)(entry - table->entries) ^ (1 + (drawn >> 32) % (QUAD - 1)), now_ns);
     return entry;
 }
 
