@@ -17,7 +17,7 @@ enum {
     RECONNECT_MIN_MS = 50,
     RECONNECT_MAX_MS = 1000,
     TICK_MS = 50,
-    REDIAL_DOUBLINGS = 3,
+    REDIAL_DOUBLINGS = 2,
     QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
     QUEUE_MIN_MESSAGES = 256,
     ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */

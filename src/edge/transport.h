@@ -39,7 +39,7 @@ struct transport_options {
     const char *snapshot_address; /* "host:port" to answer requests on */
     size_t message_max_bytes;     /* larger ones are neither sent nor received */
     uint64_t request_timeout_ms;  /* then an unanswered request is given up */
-    uint64_t redial_after_ms;     /* a link is dialled anew after this long without a message; doubles to 8 times */
+    uint64_t redial_after_ms;     /* a link is dialled anew after this long without a message; doubles to 4 times */
     struct transport_receiver receiver;
 };
 
