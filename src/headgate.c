@@ -151,8 +151,12 @@ static int run(int argc, char **argv)
 {
     const char *at = getenv("HEADGATE_AT");
     struct invocation invocation = {.at = at && at[0] ? at : "127.0.0.1:7070", .cost = 1, .timeout_ms = 2000};
-    struct option_reader reader = {
-        .command = "headgate", .specs = options, .spec_count = OPTION_COUNT, .argv = argv, .argc = argc, .next = 1};
+    struct option_reader reader = {.command = "headgate",
+                                   .specs = options,
+                                   .spec_count = OPTION_COUNT,
+                                   .argv = argv,
+                                   .argc = argc,
+                                   .next = 1};
     const char *value;
     int option;
     while ((option = option_next(&reader, &value)) != OPTION_END && option != OPTION_WORD) {

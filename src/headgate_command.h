@@ -1,5 +1,5 @@
 /*
- * command: what the subcommands of `headgate` share: where the daemon is, how to print, how to fail.
+ * headgate_command: what the subcommands of `headgate` share: where the daemon is, how to print, how to fail.
  *
  * Each subcommand is a function from its words to an exit status of sysexits(3); check and peek exit with
  * 0 for allowed and 1 for refused, so that a shell can ask.
@@ -16,10 +16,10 @@ enum { COMMAND_WORDS_MAX = 16 };
 
 /* What was asked on the command line; the strings are argv's. */
 struct invocation {
-    const char *name;     /* of the subcommand */
-    const char *at;       /* "host:port" */
-    const char *rule;     /* NULL: the default limit */
-    uint64_t cost;        /* tokens */
+    const char *name; /* of the subcommand */
+    const char *at;   /* "host:port" */
+    const char *rule; /* NULL: the default limit */
+    uint64_t cost;    /* tokens */
     uint32_t timeout_ms;
     bool json;
     const char *word[COMMAND_WORDS_MAX];

@@ -311,7 +311,10 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
     (void)snprintf(cell[1], NODES_CELL_BYTES, "%s", member_text(node, "region"));
     (void)snprintf(cell[2], NODES_CELL_BYTES, "%s", member_text(node, "state"));
     (void)snprintf(cell[3], NODES_CELL_BYTES, "%.2f%%", strtod(member_text(node, "share"), NULL) * 100);
-    (void)snprintf(cell[4], NODES_CELL_BYTES, "%s%s", self ? "-" : heard_ms < 0 ? "never" : duration_text(text, heard_ms),
+    (void)snprintf(cell[4], NODES_CELL_BYTES, "%s%s",
+                   self           ? "-"
+                   : heard_ms < 0 ? "never"
+                                  : duration_text(text, heard_ms),
                    self || heard_ms < 0 ? "" : " ago");
     (void)snprintf(cell[5], NODES_CELL_BYTES, "%s",
                    round_trip_ns ? units_format_duration_short(text, sizeof text, round_trip_ns) : "-");

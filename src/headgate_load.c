@@ -4,6 +4,7 @@
 #include "headgate_load.h"
 
 #include "base/units.h"
+#include "edge/clock.h"
 #include "headgate_command.h"
 #include "headgate_options.h"
 
@@ -13,45 +14,45 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include <sys/random.h>
-
 /* X(IDENTIFIER, "name", "argument" or NULL, "help") */
-#define LOAD_OPTIONS(X)                                                                                               \
-    X(TO, "to", "host:port,...", "the daemons, all at once; default: the one of --at")                               \
-    X(AT, "at", "host:port", "the same for a single one")                                                            \
-    X(KEY, "key", "name", "ask for this one key; default: a name that no other run uses")                            \
-    X(KEYS, "keys", "n", "ask for n keys, drawn at random")                                                          \
-    X(PREFIX, "prefix", "text", "how their names begin; default: as no other run's")                                 \
-    X(ZIPF, "zipf", "s", "draw key number i in proportion to 1/i^s; default: 0, all alike")                          \
-    X(RATE, "rate", "r", "r requests a second (200, 1.5/s, 6000/m) to all targets together, on a\n"                  \
-                         "schedule that does not wait for replies")                                                  \
-    X(POISSON, "poisson", NULL, "with --rate: at random moments instead of even ones")                               \
-    X(MAX, "max", NULL, "as many as possible: every connection keeps its pipeline full (default)")                   \
-    X(BURST, "burst", "n", "send n requests to each target as fast as possible, once, and stop")                     \
-    X(CONNECTIONS, "connections", "n", "per target; default: 4")                                                     \
-    X(PIPELINE, "pipeline", "n", "requests in flight per connection; default: 16, with --rate 256,\n"                \
-                                 "with --burst all of them")                                                         \
-    X(SECONDS, "seconds", "s", "how long; default: 10")                                                              \
-    X(WARMUP, "warmup", "s", "how long before that, not measured (but judged); default: 0")                          \
-    X(COST, "cost", "n", "tokens of each request; default: 1")                                                       \
-    X(COMMAND, "command", "name", "can_access (default), check, or ping, which measures all but the limit")          \
-    X(RULE, "rule", "name", "with check: the limit to ask; default: the daemon's default limit")                     \
-    X(CAPACITY, "capacity", "n", "judge by this capacity, ...")                                                      \
-    X(LIMIT_RATE, "limit-rate", "r", "... this rate (100/s) ...")                                                    \
-    X(DECLARED, "declared", "n|n%", "... and this overshoot; default of all three: what the first daemon says")      \
-    X(EXPECT_BOUND, "expect-bound", NULL, "exit with 1 if any key was certainly granted more than declared")         \
-    X(NO_ACCURACY, "no-accuracy", NULL, "do not judge, only measure: a little faster with many keys")                \
-    X(SEED, "seed", "n", "draw the same keys (and their default names) again; default: at random")                   \
-    X(JSON, "json", NULL, "report as JSON")                                                                          \
-    X(QUIET, "quiet", NULL, "do not report")                                                                         \
-    X(PROGRESS, "progress", NULL, "a line every second on stderr; default: if that is a terminal")                   \
+#define LOAD_OPTIONS(X)                                                                                            \
+    X(TO, "to", "host:port,...", "the daemons, all at once; default: the one of --at")                             \
+    X(AT, "at", "host:port", "the same for a single one")                                                          \
+    X(KEY, "key", "name", "ask for this one key; default: a name that no other run uses")                          \
+    X(KEYS, "keys", "n", "ask for n keys, drawn at random")                                                        \
+    X(PREFIX, "prefix", "text", "how their names begin; default: as no other run's")                               \
+    X(ZIPF, "zipf", "s", "draw key number i in proportion to 1/i^s; default: 0, all alike")                        \
+    X(RATE, "rate", "r",                                                                                           \
+      "r requests a second (200, 1.5/s, 6000/m) to all targets together, on a\n"                                   \
+      "schedule that does not wait for replies")                                                                   \
+    X(POISSON, "poisson", NULL, "with --rate: at random moments instead of even ones")                             \
+    X(MAX, "max", NULL, "as many as possible: every connection keeps its pipeline full (default)")                 \
+    X(BURST, "burst", "n", "send n requests to each target as fast as possible, once, and stop")                   \
+    X(CONNECTIONS, "connections", "n", "per target; default: 4")                                                   \
+    X(PIPELINE, "pipeline", "n",                                                                                   \
+      "requests in flight per connection; default: 16, with --rate 256,\n"                                         \
+      "with --burst all of them")                                                                                  \
+    X(SECONDS, "seconds", "s", "how long; default: 10")                                                            \
+    X(WARMUP, "warmup", "s", "how long before that, not measured (but judged); default: 0")                        \
+    X(COST, "cost", "n", "tokens of each request; default: 1")                                                     \
+    X(COMMAND, "command", "name", "can_access (default), check, or ping, which measures all but the limit")        \
+    X(RULE, "rule", "name", "with check: the limit to ask; default: the daemon's default limit")                   \
+    X(CAPACITY, "capacity", "n", "judge by this capacity, ...")                                                    \
+    X(LIMIT_RATE, "limit-rate", "r", "... this rate (100/s) ...")                                                  \
+    X(DECLARED, "declared", "n|n%", "... and this overshoot; default of all three: what the first daemon says")    \
+    X(EXPECT_BOUND, "expect-bound", NULL, "exit with 1 if any key was certainly granted more than declared")       \
+    X(NO_ACCURACY, "no-accuracy", NULL, "do not judge, only measure: a little faster with many keys")              \
+    X(SEED, "seed", "n", "draw the same keys (and their default names) again; default: at random")                 \
+    X(JSON, "json", NULL, "report as JSON")                                                                        \
+    X(QUIET, "quiet", NULL, "do not report")                                                                       \
+    X(PROGRESS, "progress", NULL, "a line every second on stderr; default: if that is a terminal")                 \
     X(HELP, "help", NULL, "this text")
 
 enum option_id {
 #define X(id, name, argument, help) OPTION_##id,
     LOAD_OPTIONS(X)
 #undef X
-    OPTION_COUNT
+        OPTION_COUNT
 };
 
 static const struct option_spec specs[OPTION_COUNT] = {
@@ -155,7 +156,8 @@ static bool take_declared(struct load_options *options, const char *value)
 {
     options->declared_given = true;
     options->declared_is_part = units_parse_percent(bytes_of(value), &options->declared);
-    return options->declared_is_part || take_count(OPTION_DECLARED, value, 0, LIMIT_CAPACITY_MAX, &options->declared);
+    return options->declared_is_part ||
+           take_count(OPTION_DECLARED, value, 0, LIMIT_CAPACITY_MAX, &options->declared);
 }
 
 static bool take_limit_rate(struct load_options *options, const char *value)
@@ -294,8 +296,11 @@ static int run(struct load *load)
 int command_load(int argc, char **argv, const char *at)
 {
     struct load *load = calloc(1, sizeof *load);
-    struct option_reader reader = {
-        .command = "headgate load", .specs = specs, .spec_count = OPTION_COUNT, .argv = argv, .argc = argc};
+    struct option_reader reader = {.command = "headgate load",
+                                   .specs = specs,
+                                   .spec_count = OPTION_COUNT,
+                                   .argv = argv,
+                                   .argc = argc};
     const char *value;
     int option;
     if (!load) {
@@ -307,8 +312,8 @@ int command_load(int argc, char **argv, const char *at)
     load->options.seconds = 10;
     load->options.cost = 1;
     int status = EX_OK;
-    bool going = take_targets(&load->options, at) &&
-                 getrandom(&load->options.seed, sizeof load->options.seed, 0) == (ssize_t)sizeof load->options.seed;
+    load->options.seed = clock_wall_ns(); /* no two runs on one machine are alike */
+    bool going = take_targets(&load->options, at);
     while (going && (option = option_next(&reader, &value)) != OPTION_END) {
         if (option == OPTION_HELP) {
             help();

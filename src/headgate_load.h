@@ -1,5 +1,5 @@
 /*
- * load: sends requests to several daemons at once and measures how fast and how exactly they answer.
+ * headgate_load: sends requests to several daemons at once and measures how fast and how exactly they answer.
  *
  * The one idea: one thread, one epoll loop, requests that are copied from a prepared one, replies that are
  * compared rather than parsed. At a given rate the schedule does not wait for answers: latency counts from
@@ -69,10 +69,10 @@ struct load_request {
 
 struct load_connection {
     struct load_target *target;
-    int fd;         /* -1: not connected */
-    bool ready;     /* the connection stands */
-    bool writing;   /* the socket was full: wait until it is not */
-    uint32_t skip;  /* replies to come that belong to no request: to AUTH */
+    int fd;        /* -1: not connected */
+    bool ready;    /* the connection stands */
+    bool writing;  /* the socket was full: wait until it is not */
+    uint32_t skip; /* replies to come that belong to no request: to AUTH */
     uint64_t retry_ns;
     uint64_t burst_left;
     char *output;
@@ -92,8 +92,8 @@ struct load_target {
     double next_ns; /* when the next request is due */
     /* Counted since the run began, warm-up included: */
     uint64_t answered, admitted, refused, errors;
-    uint64_t lost;       /* in flight when their connection ended: nobody knows whether they were admitted */
-    uint64_t unsent;     /* due, and not sent because there was no connection or the end came first */
+    uint64_t lost;   /* in flight when their connection ended: nobody knows whether they were admitted */
+    uint64_t unsent; /* due, and not sent because there was no connection or the end came first */
     uint64_t reconnects;
 };
 

@@ -203,8 +203,8 @@ int load_run(struct load *load)
     for (uint32_t t = 0; t < options->target_count && options->rate > 0; t++)
         load->target[t].next_ns = step_ns(load) * t / options->target_count;
     for (uint32_t i = 0; i < load->connection_count; i++) /* a burst is dealt out evenly */
-        load->connections[i].burst_left =
-            options->burst / options->connections + (i % options->connections < options->burst % options->connections);
+        load->connections[i].burst_left = options->burst / options->connections +
+                                          (i % options->connections < options->burst % options->connections);
     load->sending = true;
     while ((now_ns = load_now(load)) < end_ns) {
         uint64_t wake_ns = least(end_ns, least(next_tick_ns, reconnect(load, now_ns)));

@@ -159,8 +159,8 @@ static void report_accuracy(const struct load *load, const struct load_judgement
         printf("%" PRIu64 "\n", limit->overshoot);
     else
         printf("unknown\n");
-    printf("admitted     %" PRIu64 " tokens in all; one bucket would have admitted %" PRIu64 "\n", judgement->admitted,
-           judgement->ideal);
+    printf("admitted     %" PRIu64 " tokens in all; one bucket would have admitted %" PRIu64 "\n",
+           judgement->admitted, judgement->ideal);
     printf("utilisation  %.4f\n", judgement->utilisation);
     load_key_name(load, judgement->worst_key, name, sizeof name);
     printf("overshoot    %.2f tokens (%.2f by the times of the replies)%s%s\n", judgement->overshoot,

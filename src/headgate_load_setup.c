@@ -74,20 +74,23 @@ static int learn_limit(struct load *load, struct headgate_client *client)
     enum headgate_client_status status = headgate_client_command(client, 2, words, NULL, &reply);
     if (status != HEADGATE_CLIENT_OK && status != HEADGATE_CLIENT_REFUSED)
         return command_failed("load", client, status);
-    read_limit(options, status == HEADGATE_CLIENT_OK && reply->kind == HEADGATE_REPLY_TEXT ? reply->text : "", name);
+    read_limit(options, status == HEADGATE_CLIENT_OK && reply->kind == HEADGATE_REPLY_TEXT ? reply->text : "",
+               name);
     load->limit_known = options->capacity_given && options->rate_given;
     if (options->declared_is_part)
         options->declared = (uint64_t)((double)options->capacity * (double)options->declared / 1e6);
     struct error error;
-    if (load->limit_known && !limit_init(&load->limit, bytes_of(name[0] ? name : "default"), options->capacity,
-                                         options->limit_rate, options->limit_period_ns,
-                                         options->declared_given ? options->declared : 0, &error)) {
+    if (load->limit_known &&
+        !limit_init(&load->limit, bytes_of(name[0] ? name : "default"), options->capacity, options->limit_rate,
+                    options->limit_period_ns, options->declared_given ? options->declared : 0, &error)) {
         fprintf(stderr, "headgate load: %s\n", error.text);
         return EX_USAGE;
     }
     if (options->expect_bound && !(load->limit_known && options->declared_given)) {
-        fprintf(stderr, "headgate load: %s does not tell the limit: --expect-bound needs --capacity, --limit-rate "
-                        "and --declared\n", options->target[0]);
+        fprintf(stderr,
+                "headgate load: %s does not tell the limit: --expect-bound needs --capacity, --limit-rate "
+                "and --declared\n",
+                options->target[0]);
         return EX_USAGE;
     }
     return EX_OK;

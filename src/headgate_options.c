@@ -22,7 +22,8 @@ int option_next(struct option_reader *reader, const char **value)
     }
     if (reader->words_only || strncmp(argument, "--", 2) != 0) {
         if (!reader->words_only && argument[0] == '-' && argument[1] != '\0') {
-            fprintf(stderr, "%s: unknown option %s: options have long names, see --help\n", reader->command, argument);
+            fprintf(stderr, "%s: unknown option %s: options have long names, see --help\n", reader->command,
+                    argument);
             return OPTION_WRONG;
         }
         *value = argument;
@@ -40,7 +41,8 @@ int option_next(struct option_reader *reader, const char **value)
         return OPTION_WRONG;
     }
     if (spec->argument && !equals && reader->next == reader->argc) {
-        fprintf(stderr, "%s: --%s is followed by nothing: expected %s\n", reader->command, spec->name, spec->argument);
+        fprintf(stderr, "%s: --%s is followed by nothing: expected %s\n", reader->command, spec->name,
+                spec->argument);
         return OPTION_WRONG;
     }
     if (spec->argument)

@@ -64,7 +64,8 @@ static bool split_address(struct headgate_client *client, const char *address)
         port = "7070";
     }
     size_t host_size = (size_t)(end - host);
-    if (host_size == 0 || host_size >= sizeof client->host || port[0] == '\0' || strlen(port) >= sizeof client->port)
+    if (host_size == 0 || host_size >= sizeof client->host || port[0] == '\0' ||
+        strlen(port) >= sizeof client->port)
         return false;
     memcpy(client->host, host, host_size);
     client->host[host_size] = '\0';
@@ -200,8 +201,9 @@ static enum headgate_client_status not_connected(struct headgate_client *client)
 {
     if (!client->lost)
         return client_fail(client, HEADGATE_CLIENT_CLOSED, "not connected to %s", client->address);
-    return client_fail(client, HEADGATE_CLIENT_CLOSED, "the daemon at %s closed the connection%s%s", client->address,
-                       client->lost_error ? ": " : "", client->lost_error ? strerror(client->lost_error) : "");
+    return client_fail(client, HEADGATE_CLIENT_CLOSED, "the daemon at %s closed the connection%s%s",
+                       client->address, client->lost_error ? ": " : "",
+                       client->lost_error ? strerror(client->lost_error) : "");
 }
 
 static enum headgate_client_status lost(struct headgate_client *client, int error)
@@ -243,7 +245,8 @@ static bool make_input_room(struct headgate_client *client)
 static enum headgate_client_status receive_input(struct headgate_client *client)
 {
     while (make_input_room(client)) {
-        ssize_t got = recv(client->fd, client->input + client->input_end, client->input_room - client->input_end, 0);
+        ssize_t got =
+            recv(client->fd, client->input + client->input_end, client->input_room - client->input_end, 0);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -355,7 +358,8 @@ static void publish_reply(struct headgate_client *client, char *start)
     }
 }
 
-enum headgate_client_status headgate_client_poll(struct headgate_client *client, const struct headgate_reply **reply)
+enum headgate_client_status headgate_client_poll(struct headgate_client *client,
+                                                 const struct headgate_reply **reply)
 {
     *reply = NULL;
     give_back_reply(client);
@@ -368,7 +372,8 @@ enum headgate_client_status headgate_client_poll(struct headgate_client *client,
     if (progress != REPLY_COMPLETE) {
         headgate_client_close(client);
         return client_fail(client, HEADGATE_CLIENT_PROTOCOL, "what %s answers is %s", client->address,
-                           progress == REPLY_INVALID ? "not RESP2: is it a headgate daemon?" : "over the client's limit");
+                           progress == REPLY_INVALID ? "not RESP2: is it a headgate daemon?"
+                                                     : "over the client's limit");
     }
     publish_reply(client, client->input + client->input_start);
     client->taken = client->parser.position;

@@ -18,7 +18,8 @@ static enum headgate_client_status wait_and_step(struct headgate_client *client,
 {
     int wanted = headgate_client_wanted(client);
     struct pollfd ready = {.fd = headgate_client_fd(client)};
-    ready.events = (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) | (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0));
+    ready.events =
+        (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) | (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0));
     for (;;) {
         uint64_t now_ns = clock_monotonic_ns();
         uint64_t left_ms = now_ns < deadline_ns ? (deadline_ns - now_ns + 999999) / 1000000 : 0;
@@ -33,11 +34,13 @@ static enum headgate_client_status wait_and_step(struct headgate_client *client,
         }
         if (count == 0 && left_ms == 0) {
             headgate_client_close(client);
-            return client_fail(client, HEADGATE_CLIENT_TIMEOUT, "the daemon at %s did not answer within %" PRIu32 " ms",
-                               client->address, client->timeout_ms);
+            return client_fail(client, HEADGATE_CLIENT_TIMEOUT,
+                               "the daemon at %s did not answer within %" PRIu32 " ms", client->address,
+                               client->timeout_ms);
         }
     }
-    int events = (ready.revents & POLLIN ? HEADGATE_CLIENT_READ : 0) | (ready.revents & POLLOUT ? HEADGATE_CLIENT_WRITE : 0);
+    int events = ((ready.revents & POLLIN) ? HEADGATE_CLIENT_READ : 0) |
+                 ((ready.revents & POLLOUT) ? HEADGATE_CLIENT_WRITE : 0);
     if (ready.revents & (POLLERR | POLLHUP))
         events = HEADGATE_CLIENT_READ | HEADGATE_CLIENT_WRITE;
     return headgate_client_step(client, events);

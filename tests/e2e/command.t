@@ -57,7 +57,8 @@ is($allowed, 20, 'twenty checks of a full bucket');
 like((headgate('check', '--', '--odd--'))[1], qr/^allowed  --odd--/, 'an id that looks like an option, after --');
 
 # ---- explain, nodes, info, forget ----
-like((headgate('explain', 'alice'))[1], qr/^user=alice under limit default.*^settled .*^unsettled .*^allowance /ms, 'explain');
+like((headgate('explain', 'alice'))[1],
+     qr/^user=alice under limit default.*^settled .*^unsettled .*^allowance /ms, 'explain');
 like(json('explain', 'alice')->{settled}, qr/tokens/, 'explain for programs');
 ($status, $out) = headgate('nodes');
 my @lines = split /\n/, $out;
@@ -120,7 +121,8 @@ my ($free) = Headgate::free_ports(1);
 for my $words (['check', 'a'], ['nodes'], ['load']) {
     ($status, $out, $err) = headgate($words->[0], '--at', "127.0.0.1:$free", @$words[1 .. $#$words]);
     is($status, 69, "@$words where nobody listens: 69");
-    like($err, qr/^headgate $words->[0]: no daemon answers at 127\.0\.0\.1:$free: Connection refused$/, 'with a sentence');
+    like($err, qr/^headgate $words->[0]: no daemon answers at 127\.0\.0\.1:$free: Connection refused$/,
+         'with a sentence');
 }
 my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die;
 ($status, $out, $err) = headgate('--at', '127.0.0.1:' . $mute->sockport, '--timeout', '200ms', 'nodes');

@@ -34,11 +34,13 @@ ok(Headgate::wait_until(20, sub {
 # ---- a burst ----
 my ($status, $report) = load('--burst', '301', '--expect-bound');
 is($status, 0, 'a burst: within the bound');
-is_deeply([map { $_->{answered} } @{$report->{targets}}], [301, 301, 301], 'each target answered exactly what was asked');
+is_deeply([map { $_->{answered} } @{$report->{targets}}], [301, 301, 301],
+          'each target answered exactly what was asked');
 is(total($report, 'admitted') + total($report, 'refused'), 903, 'each answer was yes or no');
 my $accuracy = $report->{accuracy};
 is($accuracy->{admitted_tokens}, total($report, 'admitted'), 'the sum is the sum');
-cmp_ok(abs($accuracy->{ideal_tokens} - 100 - 100 * $report->{elapsed_seconds}), '<=', 1, 'one bucket: capacity and refill');
+cmp_ok(abs($accuracy->{ideal_tokens} - 100 - 100 * $report->{elapsed_seconds}), '<=', 1,
+       'one bucket: capacity and refill');
 cmp_ok($accuracy->{overshoot}, '<=', 20, 'overshoot within what is declared');
 is_deeply([@{$report->{limit}}{qw(name capacity rate period_ns overshoot)}], ['default', 100, 100, 1000000000, 20],
           'the limit is what the daemon says');
@@ -80,7 +82,8 @@ my ($text_status, $out, $err) =
     Headgate::run(30, Headgate::headgate(), 'load', '--to', $to, '--rate', '100', '--seconds', '1.2', '--keys', '2',
                   '--progress');
 is($text_status, 0, 'a report for people');
-like($out, qr/^requests +120 in .*^latency +p50 .*^TARGET .*^utilisation .*^overshoot .*^KEY .*-1 +\d+ /ms, 'says it all');
+like($out, qr/^requests +120 in .*^latency +p50 .*^TARGET .*^utilisation .*^overshoot .*^KEY .*-1 +\d+ /ms,
+     'says it all');
 like($err, qr/^ +1 s +\S+\/s +p50 .* p99 .* admitted \d+$/m, 'progress, a line a second');
 
 # ---- a daemon that stalls is not spared ----
@@ -94,7 +97,8 @@ like($err, qr/^ +1 s +\S+\/s +p50 .* p99 .* admitted \d+$/m, 'progress, a line a
         kill 'CONT', $daemons[1]{pid};
         POSIX::_exit(0);
     }
-    ($status, $report) = load('--rate', '300', '--seconds', '2', '--connections', '1', '--pipeline', '4', '--expect-bound');
+    ($status, $report) =
+        load('--rate', '300', '--seconds', '2', '--connections', '1', '--pipeline', '4', '--expect-bound');
     waitpid $pid, 0;
     is($status, 0, 'a daemon stalls: within the bound');
     is($report->{requests} + total($report, 'unsent'), 600, 'no request was left out');
@@ -138,7 +142,8 @@ ok(!$report->{accuracy}{within_bound}, 'and the report says so');
 ($status, $report) = load('--rate', '900', '--seconds', '2', '--expect-bound');
 is($status, 1, 'under a steady rate as well');
 cmp_ok($report->{accuracy}{utilisation}, '>', 2, 'three times the limit');
-($status, $report) = load('--burst', '200', '--expect-bound', '--capacity', '400', '--limit-rate', '300/s', '--declared', '1%');
+($status, $report) =
+    load('--burst', '200', '--expect-bound', '--capacity', '400', '--limit-rate', '300/s', '--declared', '1%');
 is($status, 0, 'judged by figures of the command line');
 is($report->{limit}{overshoot}, 4, 'a declared overshoot in percent');
 $to = (split /,/, $to)[0];

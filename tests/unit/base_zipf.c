@@ -33,8 +33,8 @@ static void test_shape(uint32_t count, double exponent)
     }
     OK(in_range, "%u things, exponent %.2f: draws are in range", count, exponent);
     /* Chi-square has mean `classes` and variance twice that; five deviations are one in a million. */
-    OK(chi_square < classes + 5 * sqrt(2 * classes) + 5, "%u things, exponent %.2f: chi-square %.0f over %.0f", count,
-       exponent, chi_square, classes);
+    OK(chi_square < classes + 5 * sqrt(2 * classes) + 5, "%u things, exponent %.2f: chi-square %.0f over %.0f",
+       count, exponent, chi_square, classes);
     free(seen);
     zipf_destroy(&zipf);
 }

@@ -61,7 +61,8 @@ static enum headgate_client_status turn(struct headgate_client *client)
 {
     int wanted = headgate_client_wanted(client);
     struct pollfd ready = {.fd = headgate_client_fd(client)};
-    ready.events = (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) | (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0));
+    ready.events =
+        (short)((wanted & HEADGATE_CLIENT_READ ? POLLIN : 0) | (wanted & HEADGATE_CLIENT_WRITE ? POLLOUT : 0));
     if (poll(&ready, 1, 5000) <= 0)
         return HEADGATE_CLIENT_TIMEOUT;
     return headgate_client_step(client, (ready.revents & ~POLLOUT ? HEADGATE_CLIENT_READ : 0) |
@@ -119,9 +120,11 @@ static void test_pipeline(void)
     }
     OK(patient, "half a reply is none");
     OK(headgate_client_poll(client, &reply) == HEADGATE_CLIENT_OK && reply->kind == HEADGATE_REPLY_INTEGER &&
-           reply->integer == 1, "the first reply");
+           reply->integer == 1,
+       "the first reply");
     OK(headgate_client_poll(client, &reply) == HEADGATE_CLIENT_OK && reply->kind == HEADGATE_REPLY_ARRAY &&
-           reply->count == 3 && reply->span == 5, "the second is an array");
+           reply->count == 3 && reply->span == 5,
+       "the second is an array");
     OK_STRING(headgate_reply_at(reply, 0)->text, "yes", "its texts are terminated");
     OK_STRING(headgate_reply_at(headgate_reply_at(reply, 1), 0)->text, "ok", "also in an array inside");
     OK(headgate_reply_at(reply, 2)->integer == -4, "what follows an inner array is found");
@@ -138,7 +141,9 @@ static void test_pipeline(void)
 static void test_bounds(void)
 {
     struct peer peer;
-    struct headgate_client_options options = {.request_bytes_max = 200, .reply_bytes_max = 64, .reply_elements_max = 4};
+    struct headgate_client_options options = {.request_bytes_max = 200,
+                                              .reply_bytes_max = 64,
+                                              .reply_elements_max = 4};
     struct headgate_client *client = connected(&peer, &options);
     const struct headgate_reply *reply;
     const char *const ping[] = {"PING"};
@@ -200,7 +205,8 @@ static void test_endings(void)
     OK(headgate_client_poll(client, &reply) == HEADGATE_CLIENT_CLOSED && !reply, "half a reply cannot");
     OK(headgate_client_queue(client, 1, ping, NULL) == HEADGATE_CLIENT_CLOSED &&
            headgate_client_step(client, HEADGATE_CLIENT_READ) == HEADGATE_CLIENT_CLOSED &&
-           headgate_client_wanted(client) == 0, "and nothing else can be done");
+           headgate_client_wanted(client) == 0,
+       "and nothing else can be done");
     OK(headgate_client_connect(client) == HEADGATE_CLIENT_UNREACHABLE, "nobody listens: %s",
        headgate_client_message(client));
     headgate_client_destroy(&client);
@@ -271,9 +277,11 @@ static void test_blocking(void)
     OK(headgate_client_can_access(client, "x", 1, 7, &allowed) == HEADGATE_CLIENT_OK && !allowed, "refused");
     OK(headgate_client_check(client, "user=a", 2, NULL, true, &verdict) == HEADGATE_CLIENT_OK && verdict.allowed &&
            verdict.limit == 100 && verdict.remaining == 98 && verdict.retry_after_ms == 0 &&
-           verdict.reset_after_ms == 20 && strcmp(verdict.rule, "default") == 0, "a verdict with all figures");
+           verdict.reset_after_ms == 20 && strcmp(verdict.rule, "default") == 0,
+       "a verdict with all figures");
     OK(headgate_client_check(client, "a", 1, "api", false, &verdict) == HEADGATE_CLIENT_OK && !verdict.allowed &&
-           verdict.retry_after_ms == -1, "a look that finds a refusal");
+           verdict.retry_after_ms == -1,
+       "a look that finds a refusal");
     OK(headgate_client_check(client, "a", 1, NULL, true, &verdict) == HEADGATE_CLIENT_PROTOCOL && !verdict.allowed,
        "a verdict of another form: %s", headgate_client_message(client));
     OK(headgate_client_can_access(client, "!", 1, 1, &allowed) == HEADGATE_CLIENT_REFUSED && !allowed,

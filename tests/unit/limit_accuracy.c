@@ -47,7 +47,8 @@ static void test_perfect(uint64_t delay_ns, uint64_t excess)
     } request[REQUESTS];
     struct random random;
     random_seed(&random, delay_ns + 1);
-    double owed = 0, full = 100 + (double)excess; /* that much more is in the bucket at first, and no more flows in */
+    double owed = 0,
+           full = 100 + (double)excess; /* that much more is in the bucket at first, and no more flows in */
     uint64_t now = 0, decided = 0;
     for (int i = 0; i < REQUESTS; i++) {
         now += random_below(&random, 2 * MS);
@@ -77,8 +78,8 @@ static void test_perfect(uint64_t delay_ns, uint64_t excess)
     }
     double certain = accuracy_overshoot_certain(&accuracy), replies = accuracy_overshoot_by_replies(&accuracy);
     double blur = (double)delay_ns * hundred.tokens_per_ns;
-    OK(certain <= (double)excess + 1e-5, "answers within %" PRIu64 " ms, %" PRIu64 " too many: certain %.3f", delay_ns / MS,
-       excess, certain);
+    OK(certain <= (double)excess + 1e-5, "answers within %" PRIu64 " ms, %" PRIu64 " too many: certain %.3f",
+       delay_ns / MS, excess, certain);
     OK(replies <= (double)excess + blur + 1e-5 && replies >= (double)excess - blur - 1,
        "by the replies %.3f, within the blur of %.3f", replies, blur);
     OK(certain >= (double)excess - 2 * blur - 1, "certain is not far below: %.3f", certain);

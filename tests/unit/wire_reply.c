@@ -195,7 +195,8 @@ static void test_byte_limit(void)
 /* Damaged replies: whatever comes out is the same in one piece and in random pieces, and nothing is overrun. */
 static void test_damage(void)
 {
-    static const char whole[] = "*3\r\n$3\r\nabc\r\n:12\r\n*2\r\n+OK\r\n$-1\r\n-ERR no\r\n*2\r\n*0\r\n$2\r\n\r\n\r\n:5\r\n";
+    static const char whole[] =
+        "*3\r\n$3\r\nabc\r\n:12\r\n*2\r\n+OK\r\n$-1\r\n-ERR no\r\n*2\r\n*0\r\n$2\r\n\r\n\r\n:5\r\n";
     static const char letters[] = "+-:$*\r\n0123456789a";
     struct random random;
     random_seed(&random, 11);
