@@ -248,8 +248,9 @@ down:
 	@config/local-cluster.sh down
 
 compose-check:
-	@.ci/deps build containers
-	prove tests/compose-check
+	@.ci/deps build
+	@$(SUBMAKE) -s all
+	prove -v tests/compose-check
 
 # ---- installation ----------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 # config/{us-east,eu-west,ap-south}.yaml, waits until all see each other and shows that one limit holds;
 # `down` stops exactly what `up` started. Pid files and logs are in ./run.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 regions=(us-east eu-west ap-south)
 build=${HEADGATE_BUILD:-build/release}
@@ -21,9 +21,9 @@ listens() {
         "config/$1.yaml" | tr -d "\"'"
 }
 
-# When a process started, in ticks after boot: with it, a pid names one process for good.
+# When a live process started, in ticks after boot: with it, a pid names one process for good.
 started() {
-    sed -n 's/.*) //p' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
+    sed -n 's/.*) //p' "/proc/$1/stat" 2>/dev/null | awk '$1 !~ /[ZX]/ { print $20 }'
 }
 
 # The pid of a region's daemon, if it is alive and the very process that was started here.
@@ -36,8 +36,8 @@ pid_of() {
 # Who listens on a port, as far as /proc tells: "redis-server, pid 12", or nothing.
 owner_of_port() {
     local inode fd pid
-    inode=$(awk -v port="$(printf ':%04X' "$1")" '$4 == "0A" && substr($2, length($2) - 4) == port { print $10; exit }' \
-        /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+    inode=$(awk -v port="$(printf ':%04X' "$1")" \
+        '$4 == "0A" && substr($2, length($2) - 4) == port { print $10; exit }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
     [ -n "$inode" ] || return 1
     fd=$(find /proc/[0-9]*/fd -lname "socket:\[$inode\]" -print -quit 2>/dev/null)
     pid=${fd#/proc/}
@@ -114,7 +114,7 @@ wait_for_all() {
 }
 
 up() {
-    local region
+    local region pid age targets=()
     begun=()
     for region in "${regions[@]}"; do
         pid_of "$region" >/dev/null || begun+=("$region")
@@ -131,10 +131,14 @@ up() {
         trap - INT TERM
     fi
     for region in "${regions[@]}"; do
-        printf '  %-9s clients on %s, pid %s\n' "$region" "$(listens "$region" clients)" "$(pid_of "$region")"
+        pid=$(pid_of "$region")
+        case "$(readlink "/proc/$pid/exe")" in *deleted*) age=", an older build (make down, make up renews it)" ;; *) age= ;; esac
+        printf '  %-9s clients on %s, pid %s%s\n' "$region" "$(listens "$region" clients)" "$pid" "$age"
     done
-    config/demonstrate.sh "$build/headgate" "$(for region in "${regions[@]}"; do listens "$region" clients; done | paste -sd ,)" ||
-        fail "the demonstration failed; the daemons are still up"
+    for region in "${regions[@]}"; do
+        targets+=("$region=$(listens "$region" clients)")
+    done
+    config/demonstrate.sh "$build/headgate" "${targets[@]}" || fail "the demonstration failed; the daemons are still up"
     echo
     echo "Try it:  redis-cli -p $(listens us-east clients | sed 's/.*://') CAN_ACCESS alice"
     echo "         $build/headgate explain alice"
@@ -149,7 +153,7 @@ down() {
     else
         # shellcheck disable=SC2086
         stop $up
-        echo "Stopped" $up.
+        echo "Stopped" ${up//$'\n'/ }.
     fi
     for region in "${regions[@]}"; do
         rm -f "run/$region.pid"
