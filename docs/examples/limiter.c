@@ -56,8 +56,11 @@ int main(void)
     if (headgate_check(limiter, &request, now + verdict.retry_after_ns, &verdict))
         printf("alice: allowed then\n");
 
-    struct headgate_request export_request = {
-        .limit = "exports", .dimension = "tenant", .value = "acme", .value_size = 4, .cost = 400};
+    struct headgate_request export_request = {.limit = "exports",
+                                              .dimension = "tenant",
+                                              .value = "acme",
+                                              .value_size = 4,
+                                              .cost = 400};
     (void)headgate_check(limiter, &export_request, now, &verdict);
     printf("acme: %s, %llu of %llu left\n", verdict.allowed ? "allowed" : "refused",
            (unsigned long long)verdict.remaining, (unsigned long long)verdict.limit);

@@ -87,6 +87,7 @@ struct headgate_request {
     bool peek;             /* true: answers as if to take, but takes nothing */
 };
 
+/* The answer. */
 struct headgate_verdict {
     bool allowed;
     enum headgate_reason reason;

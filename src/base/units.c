@@ -13,13 +13,8 @@ struct unit {
 
 /* Smallest first. */
 static const struct unit durations[] = {
-    {"ns", 1},
-    {"us", 1000},
-    {"ms", 1000000},
-    {"s", 1000000000},
-    {"m", 60000000000},
-    {"h", 3600000000000},
-    {"d", 86400000000000},
+    {"ns", 1},          {"us", 1000},         {"ms", 1000000},       {"s", 1000000000},
+    {"m", 60000000000}, {"h", 3600000000000}, {"d", 86400000000000},
 };
 static const struct unit binary_sizes[] = {
     {"B", 1},
@@ -29,11 +24,7 @@ static const struct unit binary_sizes[] = {
     {"TiB", (uint64_t)1 << 40},
 };
 static const struct unit decimal_sizes[] = {
-    {"kB", 1000},
-    {"KB", 1000},
-    {"MB", 1000000},
-    {"GB", 1000000000},
-    {"TB", 1000000000000},
+    {"kB", 1000}, {"KB", 1000}, {"MB", 1000000}, {"GB", 1000000000}, {"TB", 1000000000000},
 };
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -230,8 +221,7 @@ static const char *write_short(char *out, size_t room, const struct unit *units,
         if (decimals == 0)
             (void)snprintf(out, room, "%" PRIu64 " %s", whole, units[i].name);
         else
-            (void)snprintf(out, room, "%" PRIu64 ".%0*" PRIu64 " %s", whole, (int)decimals, part,
-                           units[i].name);
+            (void)snprintf(out, room, "%" PRIu64 ".%0*" PRIu64 " %s", whole, (int)decimals, part, units[i].name);
         return out;
     }
 }

@@ -19,8 +19,8 @@
 #define SHARE_ONE ((uint64_t)1 << 32) /* the whole of a limit, as a share */
 
 struct bucket {
-    int64_t settled;         /* units; below zero is debt; never above the limit's capacity_units */
-    int64_t unsettled;       /* units, >= 0: own spends that some peer may not know yet */
+    int64_t settled;   /* units; below zero is debt; never above the limit's capacity_units */
+    int64_t unsettled; /* units, >= 0: own spends that some peer may not know yet */
     uint64_t last_refill_ns;
 };
 
@@ -56,11 +56,13 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
                    uint64_t at_ns);
 
 /*
- * An own spend of `tokens` is now known everywhere: moves what is still unsettled of it to settled. Tokens left
- * do not change.
+ * Own spends, made at `at_ns` and before, are now known everywhere; `later_tokens` were spent after them. What is
+ * unsettled beyond those moves to settled; tokens left do not change. What the spill has paid off counts as the
+ * oldest spends: subtracting what was spent then, instead of keeping what was spent since, would free later spends
+ * that nobody knows of.
  */
-void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                   uint64_t at_ns);
+void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                   uint64_t later_tokens, uint64_t at_ns);
 
 /* Nothing is owed: settled is at capacity and nothing is unsettled. Such a key need not be remembered. */
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit);

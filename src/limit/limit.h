@@ -24,10 +24,10 @@ enum {
 
 struct limit {
     char name[LIMIT_NAME_BYTES];
-    uint64_t capacity;       /* tokens, 1..LIMIT_CAPACITY_MAX */
-    uint64_t rate;           /* tokens per period, 1..LIMIT_CAPACITY_MAX */
-    uint64_t period_ns;      /* 1..LIMIT_PERIOD_MAX_NS */
-    uint64_t overshoot;      /* tokens that the whole cluster may admit beyond the limit */
+    uint64_t capacity;  /* tokens, 1..LIMIT_CAPACITY_MAX */
+    uint64_t rate;      /* tokens per period, 1..LIMIT_CAPACITY_MAX */
+    uint64_t period_ns; /* 1..LIMIT_PERIOD_MAX_NS */
+    uint64_t overshoot; /* tokens that the whole cluster may admit beyond the limit */
     /* Derived by limit_init: */
     uint32_t id;             /* a hash of the name: the same at every peer */
     int64_t units_per_token; /* >= 1 */

@@ -97,7 +97,8 @@ static bool add_limit(struct headgate_limiter *limiter, const struct headgate_li
     return true;
 }
 
-static bool add_limits(struct headgate_limiter *limiter, const struct headgate_options *options, struct error *error)
+static bool add_limits(struct headgate_limiter *limiter, const struct headgate_options *options,
+                       struct error *error)
 {
     if (options->limit_count < 1 || options->limit_count > LIMITS_MAX)
         return error_set(error, 1, "%zu limits are given: expected 1 to %d", options->limit_count, LIMITS_MAX);

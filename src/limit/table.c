@@ -1,5 +1,7 @@
 #include "limit/table.h"
 
+#include "limit/floor.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,29 +25,13 @@
 enum {
     GROUP = 16,
     WINDOW = 4,
-    REACH = 32,        /* how many groups behind a full window are searched for an empty slot */
-    QUAD = 4,          /* entries in three cache lines: every insertion looks at those where it would like to be */
-    EXPIRE_BITS = 3,   /* every 8th hit looks at one neighbour */
+    REACH = 32,      /* how many groups behind a full window are searched for an empty slot */
+    QUAD = 4,        /* entries in three cache lines: every insertion looks at those where it would like to be */
+    EXPIRE_BITS = 3, /* every 8th hit looks at one neighbour */
     LINE_BYTES = 64,
-    FLOOR_SHIFT = 12,  /* unsettled time in a floor counts in 4,096 ns: 48 bits hold 36 years */
-    FLOOR_MIXED = 0xffff,
 };
 
 #define NO_SLOT UINT64_MAX
-#define FLOOR_UNSETTLED_MAX (((uint64_t)1 << 48) - 1)
-
-/*
- * What the keys evicted from one home group may still owe: no evicted key was to be full later than
- * full_at_ns, and none had more unsettled than refills in `unsettled` at the limit's whole rate. Durations
- * mean the same under every limit. An id belongs to one limit only, so that while all evicted keys had the
- * same one, keys of others need not suffer.
- */
-struct floor {
-    uint64_t full_at_ns;     /* 0: there is no floor */
-    uint64_t unsettled : 48; /* in 2^FLOOR_SHIFT ns */
-    uint64_t limit : 16;     /* an index, or FLOOR_MIXED */
-};
-_Static_assert(sizeof(struct floor) == 16, "a byte per slot");
 
 struct table {
     const struct limit_set *limits;
@@ -141,91 +127,6 @@ static void expire(struct table *table, uint64_t slot, uint64_t now_ns)
         table->expired_keys++;
 }
 
-/* ---- floors ---- */
-
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-/* ns of refill at the whole rate, as units of `limit`, rounded up; at most 2^61. */
-static int64_t units_of(const struct limit *limit, uint64_t ns)
-{
-    const uint64_t most = (uint64_t)1 << 61;
-    uint64_t ticks = ns / limit->tick_ns + (ns % limit->tick_ns != 0), units;
-    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > most)
-        units = most;
-    return (int64_t)units;
-}
-
-/* Lowers a full bucket to the floor; every rounding is against the key. */
-static void apply_floor(const struct table *table, const struct floor *floor, uint16_t limit_index,
-                        struct bucket *bucket)
-{
-    const struct limit *limit = &table->limits->limit[limit_index];
-    if (floor->full_at_ns == 0 || (floor->limit != limit_index && floor->limit != FLOOR_MIXED))
-        return;
-    bucket->unsettled = units_of(limit, (uint64_t)floor->unsettled << FLOOR_SHIFT);
-    if (floor->full_at_ns >= bucket->last_refill_ns) {
-        bucket->settled -= units_of(limit, floor->full_at_ns - bucket->last_refill_ns);
-        return;
-    }
-    uint64_t spill_ticks = (bucket->last_refill_ns - floor->full_at_ns) / limit->tick_ns, spill;
-    if (__builtin_mul_overflow(spill_ticks, (uint64_t)limit->units_per_tick, &spill) || spill > INT64_MAX)
-        spill = INT64_MAX;
-    int64_t paid = units_times((int64_t)spill, table->budgets[limit_index].share);
-    bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
-}
-
-/*
- * What is left of a floor at `now_ns`: its unsettled part is paid off from full_at_ns on, at the smallest
- * share of the limits concerned and without the last, perhaps unfinished, tick.
- */
-static void age_floor(const struct table *table, struct floor *floor, uint64_t now_ns)
-{
-    uint64_t share = SHARE_ONE, tick_ns = 1;
-    if (floor->full_at_ns == 0 || floor->full_at_ns >= now_ns)
-        return;
-    for (uint16_t i = 0; i < table->limits->count; i++) {
-        if (floor->limit != i && floor->limit != FLOOR_MIXED)
-            continue;
-        share = table->budgets[i].share < share ? table->budgets[i].share : share;
-        tick_ns = table->limits->limit[i].tick_ns > tick_ns ? table->limits->limit[i].tick_ns : tick_ns;
-    }
-    uint64_t spill_ns = now_ns - floor->full_at_ns;
-    spill_ns = spill_ns > tick_ns ? spill_ns - tick_ns : 0;
-    if (spill_ns > INT64_MAX)
-        spill_ns = INT64_MAX;
-    uint64_t paid = (uint64_t)units_times((int64_t)spill_ns, share) >> FLOOR_SHIFT;
-    if (paid >= floor->unsettled) {
-        memset(floor, 0, sizeof *floor);
-        return;
-    }
-    floor->unsettled = (floor->unsettled - paid) & FLOOR_UNSETTLED_MAX;
-    floor->full_at_ns = now_ns;
-}
-
-/* The floor of the evicted key's home becomes at least as low as `bucket`, which is refilled up to now_ns. */
-static void deepen_floor(struct table *table, const struct entry *entry, const struct bucket *bucket, uint64_t now_ns)
-{
-    const struct limit *limit = &table->limits->limit[entry->limit];
-    struct floor *floor = &table->floors[home_of(table, entry->id)];
-    age_floor(table, floor, now_ns);
-    uint64_t full_at_ns =
-        add_saturated(bucket->last_refill_ns, limit_refill_ns(limit, limit->capacity_units - bucket->settled));
-    uint64_t unsettled_ns = limit_refill_ns(limit, bucket->unsettled);
-    uint64_t unsettled = (unsettled_ns >> FLOOR_SHIFT) + (unsettled_ns % (1u << FLOOR_SHIFT) != 0);
-    if (unsettled > FLOOR_UNSETTLED_MAX)
-        unsettled = FLOOR_UNSETTLED_MAX;
-    bool fresh = floor->full_at_ns == 0;
-    floor->limit = fresh || floor->limit == entry->limit ? entry->limit : FLOOR_MIXED;
-    if (full_at_ns > floor->full_at_ns)
-        floor->full_at_ns = full_at_ns > 0 ? full_at_ns : 1;
-    if (unsettled > floor->unsettled)
-        floor->unsettled = unsettled & FLOOR_UNSETTLED_MAX;
-    table->has_floors = true;
-}
-
 /* ---- making room ---- */
 
 /* How long until the key may be forgotten if nobody spends or settles. */
@@ -239,7 +140,22 @@ static uint64_t owed_ns(const struct table *table, const struct entry *entry, co
     uint64_t parts = share == 0 ? UINT64_MAX : SHARE_ONE / share, pay_ns;
     if (__builtin_mul_overflow(limit_refill_ns(limit, bucket->unsettled), parts, &pay_ns))
         return UINT64_MAX;
-    return add_saturated(refill_ns, pay_ns);
+    return refill_ns > UINT64_MAX - pay_ns ? UINT64_MAX : refill_ns + pay_ns;
+}
+
+/* A floor that has passed is forgotten like a key that is full; then the evicted key's home gets its own. */
+static void remember_evicted(struct table *table, const struct entry *entry, const struct bucket *bucket,
+                             uint64_t now_ns)
+{
+    struct floor *floor = &table->floors[home_of(table, entry->id)];
+    if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, now_ns)) {
+        for (uint16_t i = 0; i < table->limits->count; i++)
+            if ((floor->limit == i || floor->limit == FLOOR_MIXED) && table->forgotten_ns[i] < now_ns)
+                table->forgotten_ns[i] = now_ns;
+        memset(floor, 0, sizeof *floor);
+    }
+    floor_deepen(floor, table->limits, entry->limit, bucket);
+    table->has_floors = true;
 }
 
 /* Empties one slot of a full window: a full bucket's, else the one that owes for the shortest time. */
@@ -259,7 +175,7 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
             victim_bucket = bucket;
         }
     }
-    deepen_floor(table, &table->entries[victim], &victim_bucket, now_ns);
+    remember_evicted(table, &table->entries[victim], &victim_bucket, now_ns);
     empty_slot(table, victim);
     table->evicted_harmful_keys++;
     return victim;
@@ -385,12 +301,13 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     return entry;
 }
 
-void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns, struct bucket *bucket)
+void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns,
+                 struct bucket *bucket)
 {
     uint64_t forgotten_ns = table->forgotten_ns[limit];
     bucket_fill(bucket, &table->limits->limit[limit], now_ns > forgotten_ns ? now_ns : forgotten_ns);
     if (table->has_floors)
-        apply_floor(table, &table->floors[home_of(table, id)], limit, bucket);
+        floor_apply(&table->floors[home_of(table, id)], table->limits, table->budgets, limit, bucket);
 }
 
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,

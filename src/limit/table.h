@@ -23,17 +23,18 @@ struct table;
 struct entry {
     struct key_id id;
     struct bucket bucket;
-    uint32_t open_index;   /* the cluster's: where the key stands in the open batch; a hint, checked by id */
-    uint16_t limit;        /* index into the limit set */
-    uint16_t last_spender; /* the cluster's: which peer spent last; 0 = nobody known */
+    uint32_t open_index;  /* the cluster's: where the key stands in the open batch; a hint, checked by id */
+    uint16_t limit;       /* index into the limit set */
+    uint8_t last_spender; /* the cluster's: which peer spent last; 0 = nobody known */
+    uint8_t own_batch;    /* the cluster's: a trace of the last own batch that has it; 0 = not known */
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
 struct table_stats {
     uint64_t capacity_keys; /* slots; the working load is 0.8 of them */
     uint64_t used_keys;
-    uint64_t bytes;         /* all memory of the table */
-    uint64_t expired_keys;  /* full buckets forgotten by lookups that passed by */
+    uint64_t bytes;        /* all memory of the table */
+    uint64_t expired_keys; /* full buckets forgotten by lookups that passed by */
     uint64_t evicted_harmless_keys;
     uint64_t evicted_harmful_keys;
 };

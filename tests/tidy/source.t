@@ -25,7 +25,7 @@ my %may_include = (
 );
 # What reaches the world outside the process. The composition root starts the loop and reads arguments.
 my $world = qr{^(?:uv|time|unistd|fcntl|poll|netdb|termios|signal)\.h$|^(?:nng|sys|netinet|arpa)/};
-my $worldly = qr{^(?:src/edge/|src/main\.c$|src/headgate|tests/)};
+my $worldly = qr{^(?:src/edge/|src/main\.c$|src/headgate|tests/|docs/examples/)};
 my $codec = qr{^(?:src/wire/|cluster/(?:message|scan)|tests/)};
 
 # The room of a quoted header, as written after -Isrc -Iinclude -I. or next to the includer.

@@ -96,8 +96,8 @@ static void counts(void)
                                      {"18,446,744,073,709,551,615", UINT64_MAX},
                                      {NULL, 0}});
     refuses("count", units_parse_count,
-            (const char *const[]){"", ",", "1M", "1.0", "1,5", "1,0485", "1048,576", "1,048_576", ",100",
-                                  "100,", "1,,000", "-1", " 1", "18446744073709551616", NULL});
+            (const char *const[]){"", ",", "1M", "1.0", "1,5", "1,0485", "1048,576", "1,048_576", ",100", "100,",
+                                  "1,,000", "-1", " 1", "18446744073709551616", NULL});
 }
 
 static void percents(void)
@@ -135,8 +135,8 @@ static void rates(void)
         char text[UNITS_TEXT_BYTES];
         bool parsed = units_parse_rate(bytes_of(good[i].text), &tokens, &period_ns);
         OK(parsed && tokens == good[i].tokens && period_ns == good[i].period_ns, "rate \"%s\"", good[i].text);
-        OK_STRING(units_format_rate(text, sizeof text, tokens, period_ns), good[i].formatted,
-                  "... is written %s", good[i].formatted);
+        OK_STRING(units_format_rate(text, sizeof text, tokens, period_ns), good[i].formatted, "... is written %s",
+                  good[i].formatted);
     }
     static const char *const bad[] = {"",      "/",     "100",     "100/",  "/s",   "100/0s",
                                       "100/0", "1.5/s", "100/s/s", "100/x", "-1/s", NULL};

@@ -52,10 +52,17 @@ static void examples_alone(void)
         bool allowed;
         uint64_t remaining, retry_ms, reset_ms;
     } steps[] = {
-        {0, 60, true, 40, 0, 600},       {0, 41, false, 40, 10, 600},      {0, 40, true, 0, 0, 1000},
-        {0, 1, false, 0, 10, 1000},      {9, 1, false, 0, 1, 991},         {10, 1, true, 0, 0, 1000},
-        {510, 50, true, 0, 0, 1000},     {10000, 100, true, 0, 0, 1000},   {10000, 0, true, 0, 0, 1000},
-        {9000, 1, false, 0, 10, 1000},   {20000, 101, false, 100, UINT64_MAX, 0},
+        {0, 60, true, 40, 0, 600},
+        {0, 41, false, 40, 10, 600},
+        {0, 40, true, 0, 0, 1000},
+        {0, 1, false, 0, 10, 1000},
+        {9, 1, false, 0, 1, 991},
+        {10, 1, true, 0, 0, 1000},
+        {510, 50, true, 0, 0, 1000},
+        {10000, 100, true, 0, 0, 1000},
+        {10000, 0, true, 0, 0, 1000},
+        {9000, 1, false, 0, 10, 1000},
+        {20000, 101, false, 100, UINT64_MAX, 0},
     };
     bucket_fill(&bucket, limit, 0);
     OK(bucket_is_full(&bucket, limit), "a fresh bucket is full");
@@ -87,7 +94,7 @@ static void examples_shared(void)
            "... until a spill of 1 token pays 0.5 unsettled off: 10 ms");
     OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget, 1, 5000000), 5000000,
            "... or until they are settled, if that is sooner");
-    bucket_settle(&bucket, &limits[0], &budget, 37, 0);
+    bucket_settle(&bucket, &limits[0], &budget, 0, 0);
     OK_I64(bucket.unsettled, 0, "settled: nothing is unsettled");
     OK_I64(bucket.settled, 63 * limits[0].units_per_token, "... 63 are left");
     OK_U64(bucket_remaining(&bucket, &limits[0], &budget), 23, "... of which (1-k) w may be spent: 23.6");
@@ -263,7 +270,8 @@ static struct bucket merged(struct bucket a, const struct bucket *b, const struc
 }
 
 /* What may still be spent at `at_ns`. */
-static int64_t spendable(struct bucket bucket, const struct limit *limit, const struct budget *budget, uint64_t at_ns)
+static int64_t spendable(struct bucket bucket, const struct limit *limit, const struct budget *budget,
+                         uint64_t at_ns)
 {
     bucket_refill(&bucket, limit, budget, at_ns);
     return bucket_allowance(&bucket, budget) - bucket.unsettled;
@@ -349,7 +357,7 @@ static void retry_after_settling(void)
         if (wait_ns == UINT64_MAX || wait_ns < settle_ns)
             continue; /* it does not count on settling */
         bucket_refill(&bucket, limit, &budget, SECOND_NS + settle_ns);
-        bucket_settle(&bucket, limit, &budget, taken, SECOND_NS);
+        bucket_settle(&bucket, limit, &budget, 0, SECOND_NS);
         used++;
         early += !bucket_take(&bucket, limit, &budget, cost, SECOND_NS + wait_ns);
     }

@@ -148,7 +148,8 @@ static void harmless_first(void)
     OK_U64(stats_of(table).used_keys, slots, "a table can be filled to the last slot");
     (void)take(table, id_in(0, 1, slots), 0, alone, 50, SECOND_NS + 10 * MS_NS);
     struct table_stats stats = stats_of(table);
-    OK(stats.evicted_harmless_keys == 1 && stats.evicted_harmful_keys == 0 && !table_find(table, id_in(0, 1, slots / 2)),
+    OK(stats.evicted_harmless_keys == 1 && stats.evicted_harmful_keys == 0 &&
+           !table_find(table, id_in(0, 1, slots / 2)),
        "the key that is full again makes room");
     uint64_t found = 0;
     for (uint64_t i = 0; i <= slots; i++)
@@ -284,8 +285,8 @@ static void step(struct trial *trial)
         bucket_charge(&model->bucket, limit, budget, tokens, at_ns);
     } else if (model->unsettled_tokens > 0 && !budget->alone) {
         struct entry *settled = table_obtain(trial->table, model->id, model->limit, trial->now_ns);
-        bucket_settle(&settled->bucket, limit, budget, model->unsettled_tokens, model->taken_ns);
-        bucket_settle(&model->bucket, limit, budget, model->unsettled_tokens, model->taken_ns);
+        bucket_settle(&settled->bucket, limit, budget, 0, model->taken_ns);
+        bucket_settle(&model->bucket, limit, budget, 0, model->taken_ns);
         model->unsettled_tokens = 0;
     }
     entry = table_find(trial->table, model->id);
@@ -293,10 +294,13 @@ static void step(struct trial *trial)
         compare(trial, model, &entry->bucket);
 }
 
-static struct trial run(uint64_t table_keys, uint64_t model_keys, const struct budget *budgets, uint16_t limit_count,
-                        uint64_t late_ns, uint64_t steps)
+static struct trial run(uint64_t table_keys, uint64_t model_keys, const struct budget *budgets,
+                        uint16_t limit_count, uint64_t late_ns, uint64_t steps)
 {
-    struct trial trial = {.key_count = model_keys, .now_ns = 10 * SECOND_NS, .budgets = budgets, .late_ns = late_ns};
+    struct trial trial = {.key_count = model_keys,
+                          .now_ns = 10 * SECOND_NS,
+                          .budgets = budgets,
+                          .late_ns = late_ns};
     trial.table = table_create(table_keys, &limits, budgets);
     trial.keys = calloc(model_keys, sizeof *trial.keys);
     random_seed(&trial.random, model_keys + steps + limit_count);
@@ -326,7 +330,8 @@ static void properties(void)
 {
     struct trial trial = run(4000, 4000, alone, 4, 0, 1000000 / SLOW);
     struct table_stats stats = stats_of(trial.table);
-    OK(trial.raised + trial.lowered + trial.wrong == 0 && stats.evicted_harmful_keys == 0 && stats.expired_keys > 100,
+    OK(trial.raised + trial.lowered + trial.wrong == 0 && stats.evicted_harmful_keys == 0 &&
+           stats.expired_keys > 100,
        "with room enough, alone: a table is its model, though it forgets");
     table_destroy(&trial.table);
 
@@ -340,8 +345,7 @@ static void properties(void)
 
     for (uint64_t i = 0; i < 4; i++) {
         uint16_t limit_count = i % 2 ? 5 : 1;
-        trial = run(300, 3000, i < 2 ? alone : shared, limit_count, i % 2 ? 300 * MS_NS : 0,
-                    250000 / SLOW);
+        trial = run(300, 3000, i < 2 ? alone : shared, limit_count, i % 2 ? 300 * MS_NS : 0, 250000 / SLOW);
         stats = stats_of(trial.table);
         OK(stats.evicted_harmful_keys > 1000, "ten times too small, %s, %d limits: many evictions harm",
            i < 2 ? "alone" : "with shares", limit_count);

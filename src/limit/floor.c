@@ -1,0 +1,78 @@
+#include "limit/floor.h"
+
+#define FLOOR_UNSETTLED_MAX (((uint64_t)1 << 48) - 1)
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* ns of refill at the whole rate, as units of `limit`, rounded up; at most 2^61. */
+static int64_t units_of(const struct limit *limit, uint64_t ns)
+{
+    const uint64_t most = (uint64_t)1 << 61;
+    uint64_t ticks = ns / limit->tick_ns + (ns % limit->tick_ns != 0), units;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > most)
+        units = most;
+    return (int64_t)units;
+}
+
+void floor_apply(const struct floor *floor, const struct limit_set *limits, const struct budget *budgets,
+                 uint16_t index, struct bucket *bucket)
+{
+    const struct limit *limit = &limits->limit[index];
+    if (floor->full_at_ns == 0 || (floor->limit != index && floor->limit != FLOOR_MIXED))
+        return;
+    bucket->unsettled = units_of(limit, (uint64_t)floor->unsettled << FLOOR_SHIFT);
+    if (floor->full_at_ns >= bucket->last_refill_ns) {
+        bucket->settled -= units_of(limit, floor->full_at_ns - bucket->last_refill_ns);
+        return;
+    }
+    uint64_t spill_ticks = (bucket->last_refill_ns - floor->full_at_ns) / limit->tick_ns, spill;
+    if (__builtin_mul_overflow(spill_ticks, (uint64_t)limit->units_per_tick, &spill) || spill > INT64_MAX)
+        spill = INT64_MAX;
+    int64_t paid = units_times((int64_t)spill, budgets[index].share);
+    bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
+}
+
+bool floor_age(struct floor *floor, const struct limit_set *limits, const struct budget *budgets, uint64_t now_ns)
+{
+    uint64_t share = SHARE_ONE, tick_ns = 1;
+    if (floor->full_at_ns >= now_ns)
+        return false;
+    for (uint16_t i = 0; i < limits->count; i++) {
+        if (floor->limit != i && floor->limit != FLOOR_MIXED)
+            continue;
+        share = budgets[i].share < share ? budgets[i].share : share;
+        tick_ns = limits->limit[i].tick_ns > tick_ns ? limits->limit[i].tick_ns : tick_ns;
+    }
+    uint64_t spill_ns = now_ns - floor->full_at_ns;
+    spill_ns = spill_ns > tick_ns ? spill_ns - tick_ns : 0; /* the last tick may be unfinished */
+    if (spill_ns > INT64_MAX)
+        spill_ns = INT64_MAX;
+    uint64_t paid = (uint64_t)units_times((int64_t)spill_ns, share) >> FLOOR_SHIFT;
+    if (paid >= floor->unsettled)
+        return true;
+    if (paid > 0) {
+        floor->unsettled = (floor->unsettled - paid) & FLOOR_UNSETTLED_MAX;
+        floor->full_at_ns = now_ns;
+    }
+    return false;
+}
+
+void floor_deepen(struct floor *floor, const struct limit_set *limits, uint16_t index, const struct bucket *bucket)
+{
+    const struct limit *limit = &limits->limit[index];
+    uint64_t full_at_ns =
+        add_saturated(bucket->last_refill_ns, limit_refill_ns(limit, limit->capacity_units - bucket->settled));
+    uint64_t unsettled_ns = limit_refill_ns(limit, bucket->unsettled);
+    uint64_t unsettled = (unsettled_ns >> FLOOR_SHIFT) + (unsettled_ns % (1u << FLOOR_SHIFT) != 0);
+    if (unsettled > FLOOR_UNSETTLED_MAX)
+        unsettled = FLOOR_UNSETTLED_MAX;
+    bool fresh = floor->full_at_ns == 0;
+    floor->limit = fresh || floor->limit == index ? index : FLOOR_MIXED;
+    if (full_at_ns > floor->full_at_ns)
+        floor->full_at_ns = full_at_ns > 0 ? full_at_ns : 1;
+    if (unsettled > floor->unsettled)
+        floor->unsettled = unsettled & FLOOR_UNSETTLED_MAX;
+}
