@@ -1,7 +1,5 @@
 #include "cluster/batch.h"
 
-#include "limit/limit.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +30,7 @@ void batch_destroy(struct batch **batch)
     *batch = NULL;
 }
 
-static int by_limit(const void *a, const void *b)
+int spend_compare(const void *a, const void *b)
 {
     const struct spend *x = a, *y = b;
     if (x->limit != y->limit)
@@ -42,12 +40,13 @@ static int by_limit(const void *a, const void *b)
     return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
 }
 
-void batch_group_by_limit(struct batch *batch)
+void batch_sort(struct batch *batch)
 {
-    for (uint32_t i = 1; i < batch->spend_count; i++) {
-        if (batch->spend[i].limit != batch->spend[0].limit) {
-            qsort(batch->spend, batch->spend_count, sizeof *batch->spend, by_limit);
-            return;
-        }
-    }
+    qsort(batch->spend, batch->spend_count, sizeof *batch->spend, spend_compare);
+}
+
+const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id)
+{
+    struct spend wanted = {.id = id, .limit = limit};
+    return bsearch(&wanted, batch->spend, batch->spend_count, sizeof *batch->spend, spend_compare);
 }

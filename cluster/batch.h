@@ -42,7 +42,21 @@ struct batch {
 struct batch *batch_create(uint32_t depend_count, uint32_t spend_count);
 void batch_destroy(struct batch **batch);
 
-/* Makes spends of one limit stand together. */
-void batch_group_by_limit(struct batch *batch);
+/* Sorts spends by limit, then by id. */
+void batch_sort(struct batch *batch);
+/* The spend of that key in a sorted batch, or NULL. */
+const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
+/* By limit, then by id: for sorting spends. */
+int spend_compare(const void *a, const void *b);
+
+/*
+ * Eight bits of a sequence number, never 0: enough to tell the newest of fewer than BATCH_TRACES outstanding batches
+ * from the others.
+ */
+enum { BATCH_TRACES = 255 };
+static inline uint8_t batch_trace(uint64_t sequence)
+{
+    return (uint8_t)(1 + sequence % BATCH_TRACES);
+}
 
 #endif

@@ -415,7 +415,10 @@ static void hear(struct node *node, const struct message *message, const int *me
 {
     struct member *member = &node->member[sender];
     member->heard_direct_ns = node->now_ns;
-    member->knows_me = member->knows_we_left = false;
+    member->knows_me = member->knows_we_left = member->reserves_ours = false;
+    for (uint32_t i = 0; i < message->member_count; i++)
+        if (member_map[i] == (int)node->me)
+            member->reserves_ours = message->members[i].reserved;
     for (uint32_t i = 0; i < message->member_count; i++)
         if (member_map[i] == (int)node->me && message->members[i].incarnation == node->incarnation)
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;

@@ -8,7 +8,6 @@ enum { FAREWELL_GAP_NS = 20000000 };
 static void become_active(struct node *node, struct effects *effects, const char *how)
 {
     node->state = PEER_ACTIVE;
-    node->member[node->me].reserved = true;
     node->answer_wanted = true;
     (void)inbox_drain(node);
     membership_refresh(node, effects);
@@ -31,7 +30,10 @@ static bool share_is_ours(const struct node *node)
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->knows_me)
             continue;
-        if (!node->member[node->me].reserved || !(peer_is_out_of_reach(member) || waited))
+        bool reserved = member->heard_direct_ns ? member->reserves_ours : member->configured;
+        bool heard = member_hears(node, &node->member[node->me], (uint32_t)i);
+        bool cannot_say_so = peer_is_out_of_reach(member) || (waited && !heard);
+        if (!reserved || !cannot_say_so)
             return false;
     }
     return true;

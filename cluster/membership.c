@@ -169,8 +169,6 @@ void membership_left(struct node *node, uint32_t index, bool forgotten, struct e
 /* This node's name under another incarnation, or its own incarnation declared gone. */
 static void merge_self(struct node *node, const struct member_record *record, struct effects *effects)
 {
-    if (record->incarnation <= node->incarnation && record->reserved && record->state != PEER_LEFT)
-        node->member[node->me].reserved = true;
     if (record->incarnation < node->incarnation || node->superseded || node->stopping)
         return;
     if (record->incarnation > node->incarnation && node->state != PEER_JOINING) {
@@ -185,38 +183,17 @@ static void merge_self(struct node *node, const struct member_record *record, st
 
 /*
  * Being declared gone, or finding that the clock at this start was behind the last one's: joins again under a
- * new incarnation. Own spends that nobody may have heard of stay unsettled and are told again.
+ * new incarnation. Own spends that somebody may not have heard of stay unsettled.
  */
 void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects)
 {
-    close_batch(node);
-    struct origin *old = &node->origin[node->my_slot];
-    node->incarnation = incarnation;
-    struct member *me = &node->member[node->me];
-    me->incarnation = incarnation;
-    me->retired_incarnation = 0;
-    uint32_t member = node->me;
-    int slot = origin_obtain(node, member, incarnation);
-    if (slot < 0)
+    int slot = origin_obtain(node, node->me, incarnation);
+    if (incarnation == 0 || slot < 0)
         return;
-    struct origin *fresh = &node->origin[slot];
-    node->my_slot = (uint32_t)slot;
-    while (!list_empty(&old->log)) {
-        struct batch *batch = LIST_OWNER(old->log.next, struct batch, link);
-        uint32_t keys = batch->spend_count;
-        list_remove(&batch->link);
-        old->log_count--;
-        old->log_keys -= keys;
-        node->log_keys -= keys;
-        batch->origin_uid = fresh->uid;
-        batch->first = batch->last = fresh->applied + 1;
-        fresh->applied = batch->last;
-        batch->sends_count = 0;
-        batch->depend_count = 0;
-        origin_log_append(node, fresh, batch);
-    }
-    me->retired_incarnation = old->incarnation;
-    memset(old, 0, sizeof *old);
+    close_batch(node);
+    node->incarnation = incarnation;
+    node->member[node->me].incarnation = incarnation;
+    node->my_slot = (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
     for (int m = 0; m < NODE_PEERS_MAX; m++) {
         node->member[m].acknowledged = 0;
         node->member[m].knows_me = false;
@@ -225,7 +202,6 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
     node->started_ns = node->now_ns;
     node->joining_next_ns = node->now_ns;
     node->snapshot_wanted = false;
-    node->member[node->me].reserved = false;
     snapshot_abandon(node);
     effects_notice(effects, NOTICE_WARNING, "%s was declared gone by its peers and joins again", node->options.name);
 }

@@ -296,7 +296,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
 
 /* ---- the request path ---- */
 
-static bool is_in_open(const struct node *node, const struct entry *entry)
+bool is_in_open(const struct node *node, const struct entry *entry)
 {
     return entry->open_index < node->open_count && key_id_equal(node->open[entry->open_index].id, entry->id) &&
            node->open[entry->open_index].limit == entry->limit;
@@ -307,6 +307,7 @@ static void record_spend(struct node *node, struct entry *entry, uint64_t cost)
 {
     if (!is_in_open(node, entry)) {
         entry->open_index = node->open_count;
+        entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
         node->open[node->open_count++] = (struct spend){.id = entry->id, .limit = entry->limit};
     }
     struct spend *spend = &node->open[entry->open_index];
@@ -355,7 +356,7 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
     }
     if (!budget->alone && cost > 0)
         record_spend(node, entry, cost);
-    entry->last_spender = (uint16_t)(node->me + 1);
+    entry->last_spender = (uint8_t)(node->me + 1);
     node->stats.admitted_requests++;
     node->stats.admitted_tokens += cost;
     return true;

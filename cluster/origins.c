@@ -100,6 +100,10 @@ static uint64_t known_everywhere(const struct node *node, uint32_t slot)
 static bool ghost_is_done(const struct node *node, uint32_t slot)
 {
     const struct origin *origin = &node->origin[slot];
+    for (uint32_t o = 0; o < ORIGINS_MAX; o++) /* in order: a retired incarnation speaks for all before it */
+        if (node->origin[o].uid && node->origin[o].member == origin->member &&
+            node->origin[o].incarnation < origin->incarnation)
+            return false;
     for (int m = 0; m < NODE_PEERS_MAX; m++) {
         const struct member *member = &node->member[m];
         if (!member_needed(member))
@@ -117,6 +121,8 @@ static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t 
         struct batch *batch = LIST_OWNER(origin->log.next, struct batch, link);
         if (batch->last > stable)
             return;
+        if (origin->member == node->me)
+            settle_batch(node, origin, batch);
         origin_log_remove(node, origin, batch);
     }
 }
@@ -164,16 +170,6 @@ void origins_close(struct node *node)
 
 /* ---- compaction ---- */
 
-static int by_key(const void *a, const void *b)
-{
-    const struct spend *x = a, *y = b;
-    if (x->limit != y->limit)
-        return x->limit < y->limit ? -1 : 1;
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high ? -1 : 1;
-    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
-}
-
 /*
  * What anybody lacks of our spends of a key is at most what is unsettled of it: the rest has been paid off
  * by our own share of the refill. So an own spend shrinks to that, and vanishes when nothing is unsettled.
@@ -205,11 +201,11 @@ static struct spend *merged_spends(struct node *node, struct list *first, struct
         memcpy(spends + filled, batch->spend, batch->spend_count * sizeof *spends);
         filled += batch->spend_count;
     }
-    qsort(spends, filled, sizeof *spends, by_key);
+    qsort(spends, filled, sizeof *spends, spend_compare);
     uint32_t kept = 0;
     for (size_t i = 0, next; i < filled; i = next) {
         struct spend sum = spends[i];
-        for (next = i + 1; next < filled && by_key(&spends[next], &sum) == 0; next++)
+        for (next = i + 1; next < filled && spend_compare(&spends[next], &sum) == 0; next++)
             sum.tokens += spends[next].tokens;
         if (own)
             sum.tokens = clip_to_unsettled(node, &sum);

@@ -26,7 +26,7 @@ void close_batch(struct node *node)
     assert(batch && "out of memory");
     memcpy(batch->depend, depends, depend_count * sizeof *depends);
     memcpy(batch->spend, node->open, node->open_count * sizeof *node->open);
-    batch_group_by_limit(batch);
+    batch_sort(batch);
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
@@ -37,17 +37,42 @@ void close_batch(struct node *node)
     origins_compact(node);
 }
 
-static void settle_batch(struct node *node, struct batch *batch)
+/* Own spends of a key in batches other than `batch`, and in the open one. */
+static uint64_t later_tokens(const struct node *node, const struct origin *origin, const struct batch *batch,
+                             const struct entry *entry)
+{
+    /* Most keys have no later spend, and their trace says so at once. */
+    const struct origin *mine = &node->origin[node->my_slot];
+    if (origin == mine && entry->own_batch == batch_trace(batch->last) && batch->first == batch->last &&
+        mine->applied + 1 - batch->last < BATCH_TRACES)
+        return 0;
+    uint64_t tokens = is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        const struct origin *own = &node->origin[slot];
+        if (!own->uid || own->member != node->me)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log; at = at->next) {
+            const struct batch *other = LIST_OWNER(at, const struct batch, link);
+            const struct spend *spend = other == batch ? NULL : batch_find(other, entry->limit, entry->id);
+            tokens += spend ? spend->tokens : 0;
+        }
+    }
+    return tokens;
+}
+
+void settle_batch(struct node *node, const struct origin *origin, const struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
         const struct limit *limit = &node->limits.limit[spend->limit];
         struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
-        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, batch->at_ns);
+        if (entry->limit != spend->limit)
+            continue;
+        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], later_tokens(node, origin, batch, entry),
+                      batch->at_ns);
         node->stats.settled_tokens += spend->tokens;
     }
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
-    origin_log_remove(node, &node->origin[node->my_slot], batch);
 }
 
 /*
@@ -84,7 +109,8 @@ void settle_acknowledged(struct node *node)
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
         if (batch->last > everywhere)
             break;
-        settle_batch(node, batch);
+        settle_batch(node, mine, batch);
+        origin_log_remove(node, mine, batch);
     }
     if (node->log_full)
         origins_compact(node);
@@ -103,7 +129,7 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         const struct limit *limit = &node->limits.limit[spend->limit];
         struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
         bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, batch->at_ns);
-        entry->last_spender = (uint16_t)(origin->member + 1);
+        entry->last_spender = (uint8_t)(origin->member + 1);
         int64_t left = entry->bucket.settled - entry->bucket.unsettled;
         if (-left > node->worst_debt_units[spend->limit])
             node->worst_debt_units[spend->limit] = -left;

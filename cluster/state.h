@@ -28,6 +28,7 @@ struct member {
     bool reserved;  /* its share is counted by everybody, whether or not this incarnation was acknowledged */
     bool knows_me;  /* its newest message lists this node's incarnation */
     bool knows_we_left;
+    bool reserves_ours; /* its newest message says that our share is counted whatever our incarnation */
     bool silent;
     bool mute_in, mute_out;
     bool config_differs;
@@ -183,12 +184,18 @@ void origins_compact_own(struct node *node);
 /* Seals the message that was written and emits it. */
 void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address);
 
+/* ---- node.c ---- */
+/* The entry's key has spends in the open batch, at entry->open_index. */
+bool is_in_open(const struct node *node, const struct entry *entry);
+
 /* ---- settle.c: applying, acknowledging, settling ---- */
 void close_batch(struct node *node);
 /* Takes the message's batches in; true if anything was applied. */
 bool receive_batches(struct node *node, const struct message *message, const int *member_map);
 bool inbox_drain(struct node *node);
 void settle_acknowledged(struct node *node);
+/* The oldest batch in the log of an own origin is known everywhere. */
+void settle_batch(struct node *node, const struct origin *origin, const struct batch *batch);
 
 /* ---- gossip.c: what is said, when, and how what is heard is understood ---- */
 void gossip_publish(struct node *node, struct effects *effects);

@@ -123,15 +123,15 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
     lower(bucket, limit, tokens);
 }
 
-void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                   uint64_t at_ns)
+void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                   uint64_t later_tokens, uint64_t at_ns)
 {
+    int64_t later;
     bucket_refill(bucket, limit, budget, at_ns);
-    int64_t units;
-    if (__builtin_mul_overflow(tokens, limit->units_per_token, &units) || units > bucket->unsettled)
-        units = bucket->unsettled; /* the rest has been paid off by refill, and must not be paid twice */
-    bucket->settled -= units;
-    bucket->unsettled -= units;
+    if (__builtin_mul_overflow(later_tokens, limit->units_per_token, &later) || later > bucket->unsettled)
+        later = bucket->unsettled;
+    bucket->settled -= bucket->unsettled - later;
+    bucket->unsettled = later;
 }
 
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit)
