@@ -49,7 +49,7 @@ struct node *node_create(const struct node_options *options, struct error *error
     node->open_max = (uint32_t)(options->message_max_bytes / 2 / sizeof(struct spend));
     if (node->open_max > OPEN_KEYS_MAX)
         node->open_max = OPEN_KEYS_MAX;
-    node->open = calloc(OPEN_KEYS_MAX, sizeof *node->open);
+    node->open = calloc(node->open_max, sizeof *node->open);
     node->table = table_create(options->table_keys, &node->limits, node->budget);
     node->settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox);
