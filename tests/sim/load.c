@@ -95,7 +95,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     truth_now(sim, k);
     truth_spend(&sim->truth[k], &sim->plan.limits.limit[key->limit], cost);
     if (sim->trace)
-        story_tell(sim, n->name, "admits %llu of key %u", (unsigned long long)cost, k);
+        story_admission(sim, i, k, cost);
     laws_after_admit(sim, i, k);
     if (node_wants_step(n->node)) /* soon, but more may come before */
         (void)queue_post(&sim->queue,

@@ -209,6 +209,8 @@ bool sim_run(struct sim *sim)
     }
     laws_sample(sim);
     story_sample(sim);
+    if (sim->failure[0] != '\0')
+        story_views(sim);
     world_close(sim);
     queue_close(&sim->queue);
     effects_close(&sim->effects);

@@ -153,6 +153,8 @@ void truth_now(struct sim *sim, unsigned key);
 void story_plan(const struct sim *sim);
 void story_tell(const struct sim *sim, const char *who, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void story_sample(struct sim *sim);
+/* One request, with what its node and the truth have left (--trace). */
+void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 /* What each node sees of the first keys. */
 void story_views(struct sim *sim);
 const char *phase_name(enum phase phase);

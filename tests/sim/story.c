@@ -98,6 +98,17 @@ void story_sample(struct sim *sim)
     story_tell(sim, "load", "%s", text);
 }
 
+void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost)
+{
+    const struct plan_key *plan_key = &sim->plan.key[key];
+    const struct limit *limit = &sim->plan.limits.limit[plan_key->limit];
+    struct bucket bucket = node_bucket(sim->node[i].node, plan_key->id, plan_key->limit, world_local_ns(sim, i));
+    story_tell(sim, sim->node[i].name, "admits %" PRIu64 " of key %u: sees %.3f - %.3f, the truth is %.3f", cost, key,
+               (double)bucket.settled / (double)limit->units_per_token,
+               (double)bucket.unsettled / (double)limit->units_per_token,
+               (double)sim->truth[key].high / (double)limit->units_per_token);
+}
+
 void story_views(struct sim *sim)
 {
     for (unsigned k = 0; sim->verbose && k < sim->plan.keys && k < 3; k++) {
