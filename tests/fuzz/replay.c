@@ -15,6 +15,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
+/* A target that is slow says how many mutations are enough. */
+extern const unsigned fuzz_mutations __attribute__((weak));
+
 enum { FILES_MAX = 256, INPUT_MAX = 64 * 1024, MUTATIONS = 20000 };
 
 struct sample {
@@ -102,7 +105,8 @@ static void run_exact(const uint8_t *bytes, size_t size)
 int main(int argc, char **argv)
 {
     static uint8_t input[INPUT_MAX];
-    unsigned long long mutations = argc > 2 ? strtoull(argv[2], NULL, 10) : MUTATIONS;
+    unsigned long long mutations = &fuzz_mutations ? fuzz_mutations : MUTATIONS;
+    mutations = argc > 2 ? strtoull(argv[2], NULL, 10) : mutations;
     unsigned long long seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     struct random random;
     char directory[4096];
