@@ -83,6 +83,7 @@ const struct headgate_reply *headgate_reply_at(const struct headgate_reply *arra
 
 /* ---- blocking calls ---- */
 
+/* Connects anew, dropping a connection that stands. */
 enum headgate_client_status headgate_client_connect(struct headgate_client *client);
 
 /*
@@ -98,10 +99,11 @@ enum headgate_client_status headgate_client_command(struct headgate_client *clie
 enum headgate_client_status headgate_client_can_access(struct headgate_client *client, const char *key,
                                                        size_t key_size, uint64_t cost, bool *allowed);
 
+/* What a check says, as of the moment of the answer. */
 struct headgate_client_verdict {
     bool allowed;
-    uint64_t limit;     /* tokens that the limit holds when full */
-    uint64_t remaining; /* tokens that could still be spent at this moment */
+    uint64_t limit;         /* tokens that the limit holds when full */
+    uint64_t remaining;     /* tokens that could still be spent at this moment */
     int64_t retry_after_ms; /* 0 if allowed; -1: never, with this cost */
     int64_t reset_after_ms; /* until the limit is full again if nobody spends */
     char rule[64];          /* the limit's name */
