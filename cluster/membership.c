@@ -227,6 +227,17 @@ static void merge_record(struct node *node, const struct member_record *record, 
     }
 }
 
+/* What it spent may still be on its way to somebody: we must say how much of it we have. */
+static void member_gone_before_we_came(struct node *node, uint32_t index, const struct member_record *record)
+{
+    struct member *member = &node->member[index];
+    member->incarnation = record->incarnation;
+    member->state = PEER_LEFT;
+    member->forgotten = record->forgotten;
+    member->left_ns = node->now_ns;
+    (void)origin_obtain(node, index, record->incarnation);
+}
+
 void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects)
 {
     for (uint32_t i = 0; i < message->member_count; i++) {
@@ -238,12 +249,14 @@ void membership_merge(struct node *node, const struct message *message, int *map
             continue;
         }
         if (index < 0) {
-            if (record->state == PEER_LEFT)
-                continue; /* gone before we came */
             index = member_add(node, record->name, record->region, record->gossip_address, record->snapshot_address);
             map[i] = index;
             if (index < 0)
                 continue;
+            if (record->state == PEER_LEFT) {
+                member_gone_before_we_came(node, (uint32_t)index, record);
+                continue;
+            }
             connect_to(effects, &node->member[index]);
         }
         merge_record(node, record, (uint32_t)index, effects);
