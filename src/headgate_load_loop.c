@@ -217,6 +217,8 @@ int load_run(struct load *load)
         turn(load, wake_ns);
         tick(load, &next_tick_ns, &last_measured, load_now(load));
     }
+    if (options->rate > 0)
+        (void)send_due(load, end_ns - 1); /* what the last turn woke too late for */
     load->sending = false;
     load->send_end_ns = load_now(load);
     count_unsent(load, end_ns);

@@ -43,7 +43,9 @@ like($out, qr/^allowed  alice under default: \d+ of 100 left, full in \S+ \w+$/,
 is($status, 1, 'refused is 1');
 like($out, qr/^refused  alice under default: .* never at this cost/, 'and says when');
 my $before = json('peek', 'user=alice');
-is(json('peek', 'alice')->{remaining}, $before->{remaining}, 'peek takes nothing');
+my $peeked = 1;
+$peeked &&= json('peek', 'alice')->{remaining} >= $before->{remaining} for 1 .. 5;    # settling may give some back
+ok($peeked, 'peek takes nothing');
 ok($before->{allowed} && $before->{limit} == 100 && $before->{rule} eq 'default', 'peek tells the figures');
 is((headgate('peek', 'alice', '--cost=1000'))[0], 1, 'peek exits like check');
 my $api = json('check', 'ip=1.2.3.4', '--rule', 'api');
