@@ -6,7 +6,7 @@
 
 __extension__ typedef __int128 wide;
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SLOW = 20 }; /* how many times fewer operations */
 #else
 enum { SLOW = 1 };
@@ -94,7 +94,7 @@ static void examples_shared(void)
            "... until a spill of 1 token pays 0.5 unsettled off: 10 ms");
     OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget, 1, 5000000), 5000000,
            "... or until they are settled, if that is sooner");
-    bucket_settle(&bucket, &limits[0], &budget, 0, 0);
+    bucket_settle(&bucket, &limits[0], &budget, 37, 0, 0);
     OK_I64(bucket.unsettled, 0, "settled: nothing is unsettled");
     OK_I64(bucket.settled, 63 * limits[0].units_per_token, "... 63 are left");
     OK_U64(bucket_remaining(&bucket, &limits[0], &budget), 23, "... of which (1-k) w may be spent: 23.6");
@@ -357,7 +357,7 @@ static void retry_after_settling(void)
         if (wait_ns == UINT64_MAX || wait_ns < settle_ns)
             continue; /* it does not count on settling */
         bucket_refill(&bucket, limit, &budget, SECOND_NS + settle_ns);
-        bucket_settle(&bucket, limit, &budget, 0, SECOND_NS);
+        bucket_settle(&bucket, limit, &budget, taken, 0, SECOND_NS);
         used++;
         early += !bucket_take(&bucket, limit, &budget, cost, SECOND_NS + wait_ns);
     }

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SLOW = 10 }; /* how many times fewer operations */
 #else
 enum { SLOW = 1 };
@@ -269,6 +269,7 @@ static void step(struct trial *trial)
     const struct budget *budget = &trial->budgets[model->limit];
     uint64_t at_ns = trial->now_ns - (trial->late_ns > 0 ? random_below(random, trial->late_ns) : 0);
     trial->now_ns += random_below(random, random_below(random, 1000) == 0 ? 100 * MS_NS : MS_NS / 20);
+    trial->now_ns += random_below(random, 20000) == 0 ? 5 * SECOND_NS : 0;
     table_prefetch(trial->table, model->id);
     const struct entry *entry = table_find(trial->table, model->id);
     struct bucket start;
@@ -285,8 +286,8 @@ static void step(struct trial *trial)
         bucket_charge(&model->bucket, limit, budget, tokens, at_ns);
     } else if (model->unsettled_tokens > 0 && !budget->alone) {
         struct entry *settled = table_obtain(trial->table, model->id, model->limit, trial->now_ns);
-        bucket_settle(&settled->bucket, limit, budget, 0, model->taken_ns);
-        bucket_settle(&model->bucket, limit, budget, 0, model->taken_ns);
+        bucket_settle(&settled->bucket, limit, budget, model->unsettled_tokens, 0, model->taken_ns);
+        bucket_settle(&model->bucket, limit, budget, model->unsettled_tokens, 0, model->taken_ns);
         model->unsettled_tokens = 0;
     }
     entry = table_find(trial->table, model->id);

@@ -1,0 +1,145 @@
+#include "limit/limit.h"
+
+#include "base/random.h"
+#include "tests/tap.h"
+
+__extension__ typedef unsigned __int128 wide;
+#define SECOND_NS 1000000000ull
+#define DAY_NS (86400 * SECOND_NS)
+
+static void units(void)
+{
+    static const struct {
+        uint64_t capacity, rate, period_ns, overshoot;
+        int64_t units_per_token, units_per_tick;
+        uint64_t tick_ns;
+    } cases[] = {
+        {100, 100, SECOND_NS, 0, 10000000, 1, 1},
+        {100, 6000, 60 * SECOND_NS, 20, 10000000, 1, 1},
+        {1000, 7, SECOND_NS, 0, 1000000000, 7, 1},
+        {1, 1, 366 * DAY_NS, 0, 31622400000000000, 1, 1},
+        {1000, 1, 366 * DAY_NS, 0, 316224000000000, 1, 100},
+        {1, 3, 1, 0, 1, 3, 1},
+        {LIMIT_CAPACITY_MAX, LIMIT_CAPACITY_MAX, SECOND_NS, LIMIT_CAPACITY_MAX, 1, 1000, 1},
+        {10, 1, 10, 1000000000000, 10, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct limit limit;
+        struct error error;
+        OK(limit_init(&limit, bytes_of("x"), cases[i].capacity, cases[i].rate, cases[i].period_ns,
+                      cases[i].overshoot, &error),
+           "%" PRIu64 " at %" PRIu64 " per %" PRIu64 " ns", cases[i].capacity, cases[i].rate, cases[i].period_ns);
+        OK_I64(limit.units_per_token, cases[i].units_per_token, "... a token is %" PRId64 " units",
+               cases[i].units_per_token);
+        OK(limit.units_per_tick == cases[i].units_per_tick && limit.tick_ns == cases[i].tick_ns,
+           "... %" PRId64 " of which come every %" PRIu64 " ns", cases[i].units_per_tick, cases[i].tick_ns);
+        OK(limit.capacity_units == (int64_t)cases[i].capacity * cases[i].units_per_token &&
+               limit.overshoot_units == (int64_t)cases[i].overshoot * cases[i].units_per_token,
+           "... capacity and overshoot in units");
+    }
+}
+
+static void any_limit_is_exact(void)
+{
+    struct random random;
+    random_seed(&random, 1);
+    unsigned refused = 0, wrong = 0, early = 0;
+    for (int i = 0; i < 200000; i++) {
+        struct limit limit;
+        struct error error;
+        uint64_t capacity = 1 + random_below(&random, (uint64_t)1 << random_below(&random, 40));
+        uint64_t rate = 1 + random_below(&random, (uint64_t)1 << random_below(&random, 40));
+        uint64_t period_ns = 1 + random_below(&random, (uint64_t)1 << random_below(&random, 55));
+        if (!limit_init(&limit, bytes_of("x"), capacity, rate, period_ns, random_below(&random, capacity),
+                        &error)) {
+            refused++;
+            continue;
+        }
+        /* rate tokens per period, exactly: units_per_tick/units_per_token = rate * tick/period */
+        wrong += (wide)limit.units_per_tick * period_ns != (wide)limit.units_per_token * rate * limit.tick_ns;
+        wrong += limit.tick_ns > 1000000 || limit.tick_ns > period_ns || limit.units_per_tick < 1 ||
+                 limit.units_per_token < 1 || limit.capacity_units > (int64_t)1 << 60;
+        int64_t some = (int64_t)random_below(&random, (uint64_t)limit.capacity_units) + 1;
+        uint64_t ns = limit_refill_ns(&limit, some);
+        if (ns != UINT64_MAX)
+            early += (wide)(ns / limit.tick_ns) * (wide)limit.units_per_tick < (wide)some ||
+                     (wide)(ns / limit.tick_ns - 1) * (wide)limit.units_per_tick >= (wide)some;
+    }
+    printf("# %u of 200000 need more than 60 bits\n", refused);
+    OK_U64(wrong, 0, "a tick's refill is a whole number of units, whatever the rate");
+    OK_U64(early, 0, "a refill lasts as many ticks as it needs and no more");
+    OK(refused < 100000, "most limits can be counted exactly");
+}
+
+static void mistakes(void)
+{
+    static const struct {
+        const char *name;
+        uint64_t capacity, rate, period_ns, overshoot;
+        const char *said;
+    } cases[] = {
+        {"", 1, 1, 1, 0, "name has 0 bytes: expected 1 to 63"},
+        {"0123456789012345678901234567890123456789012345678901234567890123", 1, 1, 1, 0,
+         "name has 64 bytes: expected 1 to 63"},
+        {"x", 0, 1, 1, 0, "capacity is 0: expected 1 to 1000000000000 tokens"},
+        {"x", LIMIT_CAPACITY_MAX + 1, 1, 1, 0, "capacity is 1000000000001: expected 1 to 1000000000000 tokens"},
+        {"x", 1, 0, 1, 0, "rate is 0: expected 1 to 1000000000000 tokens per period"},
+        {"x", 1, UINT64_MAX, 1, 0, "rate is 18446744073709551615: expected 1 to 1000000000000 tokens per period"},
+        {"x", 1, 1, 0, 0, "rate's period is 0 ns: expected at most 366 days"},
+        {"x", 1, 1, 367 * DAY_NS, 0, "rate's period is 31708800000000000 ns: expected at most 366 days"},
+        {"x", 1, 1, 1, LIMIT_CAPACITY_MAX + 1, "overshoot is 1000000000001: expected 0 to 1000000000000 tokens"},
+        {"x", LIMIT_CAPACITY_MAX, 1, 366 * DAY_NS, 0,
+         "capacity 1000000000000 at this rate needs more than 60 bits to count exactly: expected a smaller "
+         "capacity or "
+         "a rate with a shorter or rounder period"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct limit limit;
+        struct error error = {0};
+        OK(!limit_init(&limit, bytes_of(cases[i].name), cases[i].capacity, cases[i].rate, cases[i].period_ns,
+                       cases[i].overshoot, &error) &&
+               error.exit_status == 78,
+           "an operator's mistake, exit status 78");
+        OK_STRING(error.text, cases[i].said, "... %s", cases[i].said);
+    }
+    struct limit limit;
+    struct error error;
+    OK(!limit_init(&limit, (struct bytes){"a\0b", 3}, 1, 1, 1, 0, &error), "a zero byte in a name is refused");
+}
+
+static void refill_times(void)
+{
+    struct limit limit;
+    struct error error;
+    (void)limit_init(&limit, bytes_of("x"), 1000, 1, 366 * DAY_NS, 0, &error);
+    OK_U64(limit_refill_ns(&limit, 0), 0, "nothing takes no time");
+    OK_U64(limit_refill_ns(&limit, -5), 0, "less than nothing as well");
+    OK_U64(limit_refill_ns(&limit, 1), 100, "a unit takes a tick");
+    OK_U64(limit_refill_ns(&limit, limit.units_per_token), 366 * DAY_NS, "a token takes its period");
+    OK_U64(limit_refill_ns(&limit, INT64_MAX), UINT64_MAX, "what takes longer than time itself takes forever");
+    (void)limit_init(&limit, bytes_of("x"), 10, 3, 1, 0, &error);
+    OK_U64(limit_refill_ns(&limit, 4), 2, "a part of a tick is a tick");
+}
+
+static void sets(void)
+{
+    static struct limit_set set;
+    struct error error;
+    (void)limit_init(&set.limit[set.count++], bytes_of("one"), 1, 1, 1, 0, &error);
+    (void)limit_init(&set.limit[set.count++], bytes_of("two"), 1, 1, 1, 0, &error);
+    OK_I64(limit_set_find(&set, bytes_of("two")), 1, "a limit is found by its name");
+    OK_I64(limit_set_find(&set, bytes_of("tw")), -1, "... its whole name");
+    OK_I64(limit_set_find_id(&set, set.limit[0].id), 0, "... by its id");
+    OK_I64(limit_set_find_id(&set, set.limit[0].id + 1), -1, "... or not at all");
+    OK_U64(set.limit[0].id, 0xba2719efu, "an id is FNV-1a of the name, at every peer");
+}
+
+int main(void)
+{
+    units();
+    any_limit_is_exact();
+    mistakes();
+    refill_times();
+    sets();
+    return tap_done();
+}
