@@ -39,6 +39,10 @@ subtest 'redis-cli' => sub {
     like(shell('', "redis-cli -p $port -r 12 -i 0 CAN_ACCESS repeat"), qr/^(?:1\n){10}(?:0\n){2}$/, 'repeated');
 };
 
+subtest 'redis-cli in a terminal' => sub {
+    is(shell('', "/usr/bin/python3 '$FindBin::Bin/terminal.py' $port"), "fine\n", 'hints while one types, and help');
+};
+
 subtest 'redis-benchmark' => sub {
     for my $pipeline (1, 16) {
         my $out = shell('', "redis-benchmark -p $port -P $pipeline -n 50000 -c 20 -r 1000 -q CAN_ACCESS __rand_int__");
