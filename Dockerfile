@@ -6,7 +6,7 @@ WORKDIR /src
 COPY .ci .ci
 RUN .ci/deps build
 COPY . .
-RUN make -s -j2 all
+RUN make -s -j2 build/release/headgated build/release/headgate
 
 FROM debian:bookworm-slim
 COPY .ci /tmp/ci/.ci
