@@ -321,6 +321,8 @@ static void take_row(struct node *node, const struct message *message, const str
         int slot = origin_map[o];
         if (slot < 0 || row->applied[o] <= member->known[slot])
             continue;
+        if ((uint32_t)slot == node->my_slot && row->applied[o] > node->origin[slot].applied)
+            continue; /* nobody has what we did not make */
         if (direct && (uint32_t)slot == node->my_slot)
             measure_round_trip(node, member, row->applied[o]);
         member->known[slot] = row->applied[o];

@@ -23,6 +23,8 @@ enum {
     MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
 };
 
+#define INCARNATION_MAX (UINT64_MAX / 2) /* there is always a larger one */
+
 /* Flags of a member on the wire. */
 enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_FLAGS_END = 4 };
 

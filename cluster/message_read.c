@@ -51,7 +51,8 @@ static bool read_member(const msgpack_object *object, struct member_record *memb
         !read_text(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
         !read_u64(&a.ptr[4], &member->incarnation) || !read_u64(&a.ptr[5], &member->retired_incarnation) ||
         !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) || !read_u32_below(&a.ptr[7], MEMBER_FLAGS_END, &flags) ||
-        state == PEER_SILENT)
+        state == PEER_SILENT || member->incarnation > INCARNATION_MAX ||
+        member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;
@@ -81,8 +82,9 @@ static bool read_origins(const msgpack_object *object, struct message *message)
         struct origin_record *origin = &message->origins[i];
         if (!read_array(&a.ptr[i], 2, 2, &pair) ||
             !read_u32_below(&pair.ptr[0], message->member_count, &origin->member) ||
-            !read_u64(&pair.ptr[1], &origin->incarnation))
-            return false;
+            !read_u64(&pair.ptr[1], &origin->incarnation) ||
+            origin->incarnation > message->members[origin->member].incarnation)
+            return false; /* an origin cannot be newer than its member */
     }
     return true;
 }

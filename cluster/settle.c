@@ -128,6 +128,10 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
             continue;
         const struct limit *limit = &node->limits.limit[spend->limit];
         struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
+        if (entry->limit != spend->limit) { /* an id has one limit: whoever told us of two is mistaken */
+            node->stats.limit_drops++;
+            continue;
+        }
         bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, batch->at_ns);
         entry->last_spender = (uint8_t)(origin->member + 1);
         int64_t left = entry->bucket.settled - entry->bucket.unsettled;

@@ -7,6 +7,8 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
+
 enum {
     PREFIX_BITS_MAX = 32,
     NUMBER_ENCODED_MAX_BYTES = 16 + 9,
@@ -54,10 +56,15 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     size_t head = message_size(&writer) + LIMITS_MAX * 16;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
+    struct table_stats table;
     page.numbers = calloc(page.room + 1, sizeof *page.numbers);
     assert(page.numbers && "out of memory");
-    table_visit(node->table, prefix, bits, collect, &page);
-    bool split = page.count > page.room && bits < PREFIX_BITS_MAX;
+    /* Ids are hashes, so that the number of keys tells what a part holds without a look at all of them. */
+    table_stats(node->table, &table);
+    bool split = table.used_keys >> bits > 2 * (uint64_t)page.room;
+    if (!split)
+        table_visit(node->table, prefix, bits, collect, &page);
+    split |= page.count > page.room && bits < PREFIX_BITS_MAX;
     uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
     qsort(page.numbers, count, sizeof *page.numbers, by_limit);
     message_end_with_page(&writer, prefix, bits, split, page.numbers, count, &node->limits);
@@ -68,7 +75,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
 
 void snapshot_serve(struct node *node, const struct message *request, struct effects *effects)
 {
-    if (node->state == PEER_ACTIVE && request->has_page) {
+    if (node->state == PEER_ACTIVE && !node->superseded && request->has_page) {
         serve_page(node, request->page_prefix, request->page_bits, effects);
         return;
     }
@@ -160,8 +167,20 @@ static int by_id(const void *a, const void *b)
 static int64_t units_of_ns(const struct limit *limit, uint64_t ns)
 {
     wide units = ((wide)ns * (uint64_t)limit->units_per_tick + limit->tick_ns - 1) / limit->tick_ns;
-    wide most = (wide)1 << 61;
-    return (int64_t)(units < most ? units : most);
+    return (int64_t)(units < units_max ? units : units_max);
+}
+
+static int64_t units_of_tokens(const struct limit *limit, uint64_t tokens)
+{
+    wide units = (wide)tokens * (uint64_t)limit->units_per_token;
+    return (int64_t)(units < units_max ? units : units_max);
+}
+
+/* a + b, both within 2^62, held within what a bucket may have. */
+static int64_t add_units(int64_t a, int64_t b)
+{
+    int64_t sum = a + b, most = (int64_t)units_max;
+    return sum > most ? most : sum < -most ? -most : sum;
 }
 
 static uint32_t stage(struct node *node, struct number_reader reader, struct staged *staged, uint32_t room)
@@ -203,8 +222,11 @@ static void correct_stage(struct node *node, const struct page *page, struct sta
                 struct staged *found = bsearch(&key, staged, count, sizeof *staged, by_id);
                 if (!found || found->limit != batch->spend[i].limit)
                     continue;
-                int64_t units = (int64_t)batch->spend[i].tokens * node->limits.limit[found->limit].units_per_token;
-                *(there ? &found->own : &found->settled) += there ? units : -units;
+                int64_t units = units_of_tokens(&node->limits.limit[found->limit], batch->spend[i].tokens);
+                if (there)
+                    found->own = add_units(found->own, units);
+                else
+                    found->settled = add_units(found->settled, -units);
             }
         }
     }
@@ -216,6 +238,10 @@ static void merge_stage(struct node *node, const struct staged *staged, uint32_t
         const struct limit *limit = &node->limits.limit[staged[i].limit];
         struct entry *entry = table_obtain(node->table, staged[i].id, staged[i].limit, node->now_ns);
         struct bucket *bucket = &entry->bucket;
+        if (entry->limit != staged[i].limit) { /* an id has one limit: the donor is mistaken */
+            node->stats.limit_drops++;
+            continue;
+        }
         bucket_refill(bucket, limit, &node->budget[staged[i].limit], node->now_ns);
         int64_t own = staged[i].own < bucket->unsettled ? staged[i].own : bucket->unsettled;
         if (staged[i].settled + own < bucket->settled)
