@@ -8,7 +8,6 @@
 
 enum {
     RESEND_BACKOFF_MAX = 5,       /* doublings */
-    BACK_PATIENCE_INTERVALS = 8,
     ROW_HEAD_BYTES = 24, /* of a digest on the wire, besides its numbers */
     ROW_NUMBER_BYTES = 9,
     ROWS_PART = 8,       /* digests take at most this part of message_max */
@@ -131,18 +130,6 @@ static bool we_pass_it_on(const struct node *node, uint32_t slot, const struct b
     return member_hears(node, lacking, node->me);
 }
 
-/*
- * Who comes back from a long silence gets from each origin what is unsettled of its spends, not all of them: our
- * copies of the old batches would charge it for what has been paid off meanwhile. So it first gets the chance.
- */
-static bool origin_sends_less(const struct node *node, const struct origin *origin, const struct batch *batch,
-                              const struct member *lacking)
-{
-    return !origin_is_ghost(node, origin) && !node->member[origin->member].silent && lacking->back_ns &&
-           batch->arrived_ns + node->options.silent_after_ns / 2 < lacking->back_ns &&
-           node->now_ns - lacking->back_ns < BACK_PATIENCE_INTERVALS * node->options.interval_ns;
-}
-
 /* Whether `member`, which lacks the batch, needs it from us now. */
 static bool due_for(const struct node *node, uint32_t slot, const struct batch *batch, const struct member *member)
 {
@@ -151,8 +138,6 @@ static bool due_for(const struct node *node, uint32_t slot, const struct batch *
     uint64_t since_ns = node->now_ns - (batch->sent_ns ? batch->sent_ns : batch->arrived_ns);
     if (slot == node->my_slot)
         return batch->sends_count == 0 || since_ns >= wait_ns;
-    if (origin_sends_less(node, origin, batch, member))
-        return false;
     bool from_origin = !origin_is_ghost(node, origin) && member_hears(node, member, origin->member);
     if (from_origin)
         return since_ns >= RELAY_FALLBACK * wait_ns;
@@ -171,10 +156,7 @@ static enum dueness dueness_of(const struct node *node, uint32_t slot, const str
         if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member ||
             member->known[slot] >= batch->last)
             continue;
-        if (due_for(node, slot, batch, member))
-            dueness = DUE;
-        else if (slot == node->my_slot || !origin_sends_less(node, &node->origin[slot], batch, member))
-            dueness = LACKED;
+        dueness = due_for(node, slot, batch, member) ? DUE : LACKED;
     }
     return dueness;
 }
@@ -240,7 +222,7 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
 /* How many of the batches fit one message after a header of `header_bytes`; at least one, which always fits. */
 static uint32_t fitting(const struct node *node, const struct due *due, uint32_t count, size_t header_bytes)
 {
-    size_t bytes = header_bytes;
+    size_t bytes = header_bytes + MESSAGE_SEAL_BYTES;
     uint32_t fit = 0;
     for (; fit < count; fit++) {
         bytes += batch_encoded_max_bytes(due[fit].batch->spend_count, node->header.origin_count);
@@ -280,6 +262,8 @@ void gossip_publish(struct node *node, struct effects *effects)
     node->answer_wanted = false;
     node->push_wanted = false;
     node->push_waits = false;
+    node->hurry_wanted = false;
+    node->hurry_waits = false;
 }
 
 /* ---- hearing ---- */

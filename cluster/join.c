@@ -19,21 +19,33 @@ static bool peer_is_out_of_reach(const struct member *member)
     return member->silent || member->heard_ns == 0;
 }
 
+/* All those that we have heard ourselves say that our share is counted, whatever our incarnation. */
+static bool heard_peers_reserve_ours(const struct node *node)
+{
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && member->heard_direct_ns && !member->reserves_ours)
+            return false;
+    }
+    return true;
+}
+
 /*
- * Nobody may count our share as theirs any more: each peer has said that it knows this incarnation, or, where
- * it is out of reach, our share was already reserved by everybody before we came.
+ * Nobody may count our share as theirs any more: each peer has said that it knows this incarnation, or, where it
+ * cannot tell us, it counts our share whatever our incarnation. Of one that we never heard ourselves, the others'
+ * word is taken.
  */
 static bool share_is_ours(const struct node *node)
 {
+    bool reserved = heard_peers_reserve_ours(node);
     bool waited = node->now_ns - node->started_ns > node->options.silent_after_ns;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->knows_me)
             continue;
-        bool reserved = member->heard_direct_ns ? member->reserves_ours : member->configured;
-        bool heard = member_hears(node, &node->member[node->me], (uint32_t)i);
-        bool cannot_say_so = peer_is_out_of_reach(member) || (waited && !heard);
-        if (!reserved || !cannot_say_so)
+        bool heard = member_hears(node, &node->member[node->me], i);
+        bool cannot_tell = peer_is_out_of_reach(member) || (waited && !heard);
+        if (!reserved || !cannot_tell)
             return false;
     }
     return true;

@@ -107,6 +107,7 @@ void membership_init(struct node *node, struct effects *effects)
     int slot = origin_obtain(node, node->me, node->incarnation);
     assert(slot >= 0);
     node->my_slot = (uint32_t)slot;
+    node->origin[slot].mine = true;
 }
 
 /* The member started anew: what it acknowledged before says nothing of what it knows now. */
@@ -193,6 +194,7 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
     close_batch(node);
     node->incarnation = incarnation;
     node->member[node->me].incarnation = incarnation;
+    node->origin[slot].mine = true;
     node->my_slot = (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
     for (int m = 0; m < NODE_PEERS_MAX; m++) {
         node->member[m].acknowledged = 0;
@@ -285,10 +287,6 @@ static void refresh_silence(struct node *node, struct effects *effects)
         if (silent != member->silent && (member->heard_ns || silent))
             effects_notice(effects, silent ? NOTICE_WARNING : NOTICE_INFO, "%s %s", member->name,
                            silent ? "is silent: its share stays reserved" : "is heard again");
-        if (member->silent && !silent) {
-            origins_compact_own(node);
-            member->back_ns = node->now_ns;
-        }
         member->silent = silent;
         if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
             membership_left(node, (uint32_t)i, true, effects, "was silent for forget_after and is forgotten");

@@ -121,7 +121,7 @@ static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t 
         struct batch *batch = LIST_OWNER(origin->log.next, struct batch, link);
         if (batch->last > stable)
             return;
-        if (origin->member == node->me)
+        if (origin->mine)
             settle_batch(node, origin, batch);
         origin_log_remove(node, origin, batch);
     }
@@ -170,23 +170,16 @@ void origins_close(struct node *node)
 
 /* ---- compaction ---- */
 
-/*
- * What anybody lacks of our spends of a key is at most what is unsettled of it: the rest has been paid off
- * by our own share of the refill. So an own spend shrinks to that, and vanishes when nothing is unsettled.
- */
-static uint64_t clip_to_unsettled(struct node *node, const struct spend *spend)
+/* Whoever is charged more than a full bucket and the declared debt together stands at the declared debt anyway. */
+static uint64_t clip_to_limit(const struct node *node, const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[spend->limit];
-    struct entry *entry = table_find(node->table, spend->id);
-    if (!entry)
-        return spend->tokens;
-    bucket_refill(&entry->bucket, limit, &node->budget[spend->limit], node->now_ns);
-    uint64_t tokens = (uint64_t)((entry->bucket.unsettled + limit->units_per_token - 1) / limit->units_per_token);
-    return spend->tokens < tokens ? spend->tokens : tokens;
+    uint64_t most = limit->capacity + limit->overshoot;
+    return spend->tokens < most ? spend->tokens : most;
 }
 
 /* All spends of the run, one per key, in a new array; *count is how many. */
-static struct spend *merged_spends(struct node *node, struct list *first, struct list *end, bool own,
+static struct spend *merged_spends(struct node *node, struct list *first, struct list *end,
                                    uint32_t *count)
 {
     size_t total = 0;
@@ -207,24 +200,22 @@ static struct spend *merged_spends(struct node *node, struct list *first, struct
         struct spend sum = spends[i];
         for (next = i + 1; next < filled && spend_compare(&spends[next], &sum) == 0; next++)
             sum.tokens += spends[next].tokens;
-        if (own)
-            sum.tokens = clip_to_unsettled(node, &sum);
-        if (sum.tokens > 0)
-            spends[kept++] = sum;
+        sum.tokens = clip_to_limit(node, &sum);
+        spends[kept++] = sum;
     }
     *count = kept;
     return spends;
 }
 
 /* Replaces the batches first..end (exclusive) of `origin` by as few as their keys need. False: nothing gained. */
-static bool merge_run(struct node *node, struct origin *origin, struct list *first, struct list *end, bool own)
+static bool merge_run(struct node *node, struct origin *origin, struct list *first, struct list *end)
 {
     uint32_t count = 0, batches = 0;
     const struct batch *oldest = LIST_OWNER(first, struct batch, link);
     const struct batch *newest = LIST_OWNER(end->previous, struct batch, link);
     for (struct list *at = first; at != end; at = at->next)
         batches++;
-    struct spend *spends = merged_spends(node, first, end, own, &count);
+    struct spend *spends = merged_spends(node, first, end, &count);
     uint32_t needed = count == 0 ? 1 : (count + node->open_max - 1) / node->open_max;
     if (!spends || needed >= batches) {
         free(spends);
@@ -279,7 +270,7 @@ static void compact_log(struct node *node, uint32_t slot)
                !somebody_stands_at(node, slot, LIST_OWNER(end->previous, struct batch, link)->last))
             end = end->next;
         if (first->next != end)
-            (void)merge_run(node, origin, first, end, slot == node->my_slot);
+            (void)merge_run(node, origin, first, end);
         first = end;
     }
 }
@@ -337,9 +328,4 @@ void origins_compact(struct node *node)
     }
     drop_what_others_made(node);
     node->log_full = node->log_keys > node->options.log_keys_max;
-}
-
-void origins_compact_own(struct node *node)
-{
-    compact_log(node, node->my_slot);
 }

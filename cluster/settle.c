@@ -49,7 +49,7 @@ static uint64_t later_tokens(const struct node *node, const struct origin *origi
     uint64_t tokens = is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
         const struct origin *own = &node->origin[slot];
-        if (!own->uid || own->member != node->me)
+        if (!own->uid || !own->mine)
             continue;
         for (struct list *at = own->log.next; at != &own->log; at = at->next) {
             const struct batch *other = LIST_OWNER(at, const struct batch, link);
@@ -68,8 +68,8 @@ void settle_batch(struct node *node, const struct origin *origin, const struct b
         struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
         if (entry->limit != spend->limit)
             continue;
-        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], later_tokens(node, origin, batch, entry),
-                      batch->at_ns);
+        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens,
+                      later_tokens(node, origin, batch, entry), batch->at_ns);
         node->stats.settled_tokens += spend->tokens;
     }
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);

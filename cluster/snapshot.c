@@ -53,7 +53,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     gossip_header(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
-    size_t head = message_size(&writer) + LIMITS_MAX * 16;
+    size_t head = message_size(&writer) + LIMITS_MAX * 16 + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
     struct table_stats table;
@@ -244,8 +244,11 @@ static void merge_stage(struct node *node, const struct staged *staged, uint32_t
         }
         bucket_refill(bucket, limit, &node->budget[staged[i].limit], node->now_ns);
         int64_t own = staged[i].own < bucket->unsettled ? staged[i].own : bucket->unsettled;
-        if (staged[i].settled + own < bucket->settled)
-            bucket->settled = staged[i].settled + own;
+        int64_t settled = staged[i].settled + own;
+        if (settled < -limit->overshoot_units)
+            settled = -limit->overshoot_units; /* as when a spend is charged */
+        if (settled < bucket->settled)
+            bucket->settled = settled;
     }
 }
 

@@ -45,7 +45,6 @@ struct member {
     uint64_t heard_ns;           /* when a newer message became known, at first or second hand; 0: never */
     uint64_t heard_direct_ns;    /* at first hand */
     uint64_t left_ns;
-    uint64_t back_ns;            /* when its last silence ended; 0: there was none */
     uint64_t hears;              /* bit i: it hears member i directly */
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
     uint64_t acknowledged;       /* own batches up to this one, in the causal sense */
@@ -58,6 +57,7 @@ struct member {
 struct origin {
     uint32_t uid; /* 0: a free slot; never used twice */
     uint32_t member;
+    bool mine; /* made by this process: its log holds spends that are unsettled here */
     uint64_t incarnation;
     uint64_t applied; /* highest contiguous sequence number */
     uint64_t behind_since_ns, behind_at; /* somebody has more, and `behind_at` is all we have had since; 0: not so */
@@ -125,6 +125,8 @@ struct node {
     uint32_t open_count, open_max;
     bool push_wanted;   /* spends since the last step call for an early push */
     bool push_waits;    /* the last step saw it, but it was too early */
+    bool hurry_wanted;  /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
+    bool hurry_waits;
     bool answer_wanted; /* something was applied that others wait to see acknowledged */
     bool log_full;
     uint64_t published_ns; /* last time */
@@ -178,8 +180,6 @@ void origins_retire(struct node *node, uint32_t member, uint64_t incarnation);
 void origins_close(struct node *node);
 /* Merges neighbours until the log is within its limit; tells node->log_full when it cannot be. */
 void origins_compact(struct node *node);
-/* Merges own batches, shrunk to what is unsettled: what a peer that comes back lacks of them. */
-void origins_compact_own(struct node *node);
 
 /* Seals the message that was written and emits it. */
 void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address);

@@ -4,9 +4,6 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Debt is carried, but not beyond what 64 bits hold: 2^61 units below zero is twice the largest capacity. */
-static const int64_t debt_max_units = (int64_t)1 << 61;
-
 int64_t units_times(int64_t units, uint64_t fraction)
 {
     assert(fraction <= SHARE_ONE);
@@ -106,12 +103,18 @@ bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct 
     return true;
 }
 
+/*
+ * The law keeps the ground truth at or above -E. A view is never higher than the truth plus what it has not heard
+ * of; so is one that stops at -E. Without the stop, spends of a long partition, told late and all at once,
+ * would leave a debt that nobody has, and starve the key until it is "repaid".
+ */
 static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
 {
     int64_t units;
     if (__builtin_mul_overflow(tokens, limit->units_per_token, &units) ||
-        __builtin_sub_overflow(bucket->settled, units, &bucket->settled) || bucket->settled < -debt_max_units)
-        bucket->settled = -debt_max_units;
+        __builtin_sub_overflow(bucket->settled, units, &bucket->settled) ||
+        bucket->settled < -limit->overshoot_units)
+        bucket->settled = -limit->overshoot_units;
 }
 
 /* A spend made at a moment that this bucket has not been refilled to yet is charged at that moment: what the
@@ -123,15 +126,13 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
     lower(bucket, limit, tokens);
 }
 
-void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t later_tokens, uint64_t at_ns)
 {
     int64_t later;
-    bucket_refill(bucket, limit, budget, at_ns);
-    if (__builtin_mul_overflow(later_tokens, limit->units_per_token, &later) || later > bucket->unsettled)
-        later = bucket->unsettled;
-    bucket->settled -= bucket->unsettled - later;
-    bucket->unsettled = later;
+    bucket_charge(bucket, limit, budget, tokens, at_ns);
+    if (!__builtin_mul_overflow(later_tokens, limit->units_per_token, &later) && later < bucket->unsettled)
+        bucket->unsettled = later;
 }
 
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit)

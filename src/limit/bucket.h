@@ -51,17 +51,19 @@ uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit
 bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
                  uint64_t now_ns);
 
-/* Charges a spend of another peer, made at `at_ns` on this peer's clock (the past; never refunds refill twice). */
+/*
+ * Charges a spend of another peer, made at `at_ns` on this peer's clock (the past; never refunds refill twice).
+ * Debt stops at the declared overshoot: see lower() in bucket.c.
+ */
 void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns);
 
 /*
- * Own spends, made at `at_ns` and before, are now known everywhere; `later_tokens` were spent after them. What is
- * unsettled beyond those moves to settled; tokens left do not change. What the spill has paid off counts as the
- * oldest spends: subtracting what was spent then, instead of keeping what was spent since, would free later spends
- * that nobody knows of.
+ * An own spend of `tokens`, made at `at_ns`, is now known everywhere: it is charged to settled. `later_tokens` were
+ * spent after it: no more than those stays unsettled. What the spill has paid off counts as the oldest spends;
+ * subtracting `tokens` instead would free later spends that nobody knows of.
  */
-void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t later_tokens, uint64_t at_ns);
 
 /* Nothing is owed: settled is at capacity and nothing is unsettled. Such a key need not be remembered. */
