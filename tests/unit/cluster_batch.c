@@ -37,35 +37,53 @@ static void check_lists(void)
     OK(list_empty(&head), "and the list is empty");
 }
 
-static void check_grouping(void)
+static void check_sorting(void)
 {
     static const uint16_t limits[] = {2, 0, 1, 0, 2, 1, 1};
     enum { COUNT = sizeof limits / sizeof limits[0] };
     struct batch *batch = batch_create(0, COUNT);
-    bool grouped = true;
+    bool sorted = true, found = true;
     uint64_t seen = 0;
     for (uint32_t i = 0; i < COUNT; i++)
         batch->spend[i] = (struct spend){{100 - i, i}, i, limits[i]};
-    batch_group_by_limit(batch);
+    batch_sort(batch);
     for (uint32_t i = 0; i < COUNT; i++) {
         const struct spend *spend = &batch->spend[i];
-        grouped &= i == 0 || batch->spend[i - 1].limit <= spend->limit;
-        grouped &= spend->id.high == 100 - spend->tokens && spend->limit == limits[spend->tokens];
+        sorted &= i == 0 || spend_compare(spend - 1, spend) < 0;
+        sorted &= spend->id.high == 100 - spend->tokens && spend->limit == limits[spend->tokens];
         seen |= (uint64_t)1 << spend->tokens;
     }
-    OK(grouped && seen == (1u << COUNT) - 1, "spends of one limit stand together, none is lost or changed");
-    batch_destroy(&batch);
-
-    batch = batch_create(0, 3);
-    for (uint32_t i = 0; i < 3; i++)
-        batch->spend[i] = (struct spend){{3 - i, 0}, i, 1};
-    batch_group_by_limit(batch);
-    OK(batch->spend[0].tokens == 0 && batch->spend[2].tokens == 2,
-       "where all have one limit, they stay in order");
+    OK(sorted && seen == (1u << COUNT) - 1,
+       "spends of one limit stand together, by id; none is lost or changed");
+    for (uint32_t i = 0; i < COUNT; i++)
+        found &= batch_find(batch, limits[i], (struct key_id){100 - i, i})->tokens == i;
+    OK(found, "each is found");
+    OK(!batch_find(batch, 0, (struct key_id){100, 0}) && !batch_find(batch, 2, (struct key_id){100, 1}),
+       "what has another limit, or half of the id, is not");
     batch_destroy(&batch);
     batch = batch_create(0, 0);
-    batch_group_by_limit(batch);
+    batch_sort(batch);
+    OK(!batch_find(batch, 0, (struct key_id){0, 0}), "nothing is found in an empty batch");
     batch_destroy(&batch);
+}
+
+static void check_order(void)
+{
+    static const struct spend spends[] = {
+        {{1, 1}, 9, 0}, {{1, 2}, 8, 0}, {{2, 0}, 7, 0}, {{0, 0}, 6, 1}, {{UINT64_MAX, UINT64_MAX}, 0, 1},
+    };
+    enum { COUNT = sizeof spends / sizeof spends[0] };
+    bool ordered = true, traced = true;
+    for (int i = 0; i < COUNT; i++)
+        for (int j = 0; j < COUNT; j++) {
+            int order = spend_compare(&spends[i], &spends[j]);
+            ordered &= (order < 0) == (i < j) && (order > 0) == (i > j);
+        }
+    OK(ordered, "spends are ordered by limit, then by id");
+    for (uint64_t sequence = 0; sequence < 1000; sequence++)
+        for (uint64_t off = 1; off < BATCH_TRACES; off++)
+            traced &= batch_trace(sequence) != 0 && batch_trace(sequence) != batch_trace(sequence + off);
+    OK(traced, "the trace of a batch tells it from the next 254, and is never 0");
 }
 
 int main(void)
@@ -75,6 +93,7 @@ int main(void)
     check_shape(0, 1);
     check_shape(128, 16384);
     check_lists();
-    check_grouping();
+    check_sorting();
+    check_order();
     return tap_done();
 }

@@ -65,7 +65,7 @@ static void draw_header(struct random *random, struct message *header)
         member->gossip_address = draw_text(random, 0, NODE_ADDRESS_BYTES);
         member->snapshot_address = draw_text(random, 0, NODE_ADDRESS_BYTES);
         member->incarnation = draw_u64(random) / 2;
-        member->retired_incarnation = draw_u64(random) / 2;
+        member->retired_incarnation = draw_u64(random) % (member->incarnation + 1);
         member->state = states[random_below(random, 3)];
         member->reserved = random_below(random, 2) != 0;
     }
