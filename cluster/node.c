@@ -8,7 +8,7 @@
 
 enum {
     PUSH_GAP_NS = 1000000,         /* early pushes at most once a millisecond */
-    ANSWERS_PER_INTERVAL = 16,     /* acknowledgements wait for each other this part of an interval */
+    ANSWERS_PER_INTERVAL = 32,     /* acknowledgements wait for each other this part of an interval */
     FAREWELL_WAKE_NS = 20000000,
     SNAPSHOT_GAP_INTERVALS = 2,
     BEHIND_INTERVALS = 10,         /* then what is missing will not come as batches */
@@ -215,7 +215,8 @@ static uint64_t answer_ns(const struct node *node)
 
 static bool publishing_is_due(const struct node *node)
 {
-    return node->now_ns >= node->tick_ns || (node->answer_wanted && node->now_ns >= answer_ns(node)) ||
+    return node->now_ns >= node->tick_ns ||
+           ((node->answer_wanted || node->hurry_wanted) && node->now_ns >= answer_ns(node)) ||
            (node->push_wanted && node->now_ns >= node->published_ns + PUSH_GAP_NS);
 }
 
@@ -237,6 +238,7 @@ static void publish_if_due(struct node *node, struct effects *effects)
 {
     if (!publishing_is_due(node)) {
         node->push_waits = node->push_wanted;
+        node->hurry_waits = node->hurry_wanted;
         return;
     }
     if (node->now_ns >= node->tick_ns) {
@@ -257,7 +259,7 @@ static void set_if_earlier(uint64_t *wake_ns, uint64_t at_ns)
 static uint64_t next_wake_ns(const struct node *node)
 {
     uint64_t wake_ns = node->tick_ns;
-    if (node->answer_wanted)
+    if (node->answer_wanted || node->hurry_wanted)
         set_if_earlier(&wake_ns, answer_ns(node));
     if (node->push_wanted)
         set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
@@ -353,10 +355,13 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
     const struct budget *budget = &node->budget[entry->limit];
     if (!bucket_take(&entry->bucket, limit, budget, cost, now_ns)) {
         node->stats.refused_requests++;
+        node->hurry_wanted |= is_in_open(node, entry);
         return false;
     }
-    if (!budget->alone && cost > 0)
+    if (!budget->alone && cost > 0) {
         record_spend(node, entry, cost);
+        node->hurry_wanted |= entry->bucket.unsettled > bucket_allowance(&entry->bucket, budget) / 2;
+    }
     entry->last_spender = (uint8_t)(node->me + 1);
     node->stats.admitted_requests++;
     node->stats.admitted_tokens += cost;
@@ -458,5 +463,5 @@ void node_prefetch(const struct node *node, struct key_id id)
 
 bool node_wants_step(const struct node *node)
 {
-    return node->push_wanted && !node->push_waits;
+    return (node->push_wanted && !node->push_waits) || (node->hurry_wanted && !node->hurry_waits);
 }
