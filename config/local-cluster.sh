@@ -132,7 +132,8 @@ up() {
     fi
     for region in "${regions[@]}"; do
         pid=$(pid_of "$region")
-        case "$(readlink "/proc/$pid/exe")" in *deleted*) age=", an older build (make down, make up renews it)" ;; *) age= ;; esac
+        age=
+        [[ $(readlink "/proc/$pid/exe") != *deleted* ]] || age=", an older build (make down, make up renews it)"
         printf '  %-9s clients on %s, pid %s%s\n' "$region" "$(listens "$region" clients)" "$pid" "$age"
     done
     for region in "${regions[@]}"; do
