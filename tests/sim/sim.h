@@ -148,6 +148,8 @@ void laws_utilisation(struct sim *sim);
 void laws_begin(struct sim *sim);
 uint64_t laws_agree_ns(const struct sim *sim); /* the longest that healing may take */
 void truth_now(struct sim *sim, unsigned key);
+/* Spends were forgotten for good: the truth of every key starts full again. */
+void laws_knowledge_lost(struct sim *sim);
 
 /* ---- story.c ---- */
 void story_plan(const struct sim *sim);

@@ -144,9 +144,16 @@ void world_start(struct sim *sim, unsigned i)
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }
 
-/* What this node had spent and somebody may not know: it may be lost with it, and is no fault of the rule. */
+/*
+ * What this node had spent and somebody may not know: it may be lost with it, and is no fault of the rule. To
+ * a node that knows of no peer, everything is settled: all that it knows is lost with it.
+ */
 static void refund_unsettled(struct sim *sim, unsigned i)
 {
+    struct node_status status;
+    node_status(sim->node[i].node, &status);
+    if (status.peers == 1 && status.state != PEER_JOINING)
+        laws_knowledge_lost(sim);
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct plan_key *key = &sim->plan.key[k];
         const struct limit *limit = &sim->plan.limits.limit[key->limit];
