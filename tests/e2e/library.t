@@ -113,7 +113,8 @@ my $strict = '-O1 -Wall -Wextra -Wpedantic -Werror';
 for my $kind (['shared', $shared], ['static', $static]) {
     my ($what, $libs) = @$kind;
     local $ENV{LD_LIBRARY_PATH} = $what eq 'shared' ? "$installed/lib" : '';
-    for my $program (['C', "gcc -std=c11 $strict -D_POSIX_C_SOURCE=200809L", "$source/docs/examples/limiter.c", $expected],
+    my $example = "$source/docs/examples/limiter.c";
+    for my $program (['C', "gcc -std=c11 $strict -D_POSIX_C_SOURCE=200809L", $example, $expected],
                      ['C++', "g++ -std=c++11 $strict", $cxx, $cxx_expected]) {
         my ($language, $compiler, $file, $wanted) = @$program;
         my $binary = "$root/$language-$what";
@@ -125,6 +126,7 @@ for my $kind (['shared', $shared], ['static', $static]) {
     }
 }
 
-my $c99 = write_file('headers.c', "#include <headgate/limiter.h>\n#include <headgate/client.h>\nint main(void){return 0;}\n");
+my $both = "#include <headgate/limiter.h>\n#include <headgate/client.h>\n";
+my $c99 = write_file('headers.c', "${both}int main(void) { return 0; }\n");
 ok((run("gcc -std=c99 $strict $flags -fsyntax-only $c99"))[1], 'the headers are C99');
 done_testing();
