@@ -46,7 +46,12 @@ static void relayed(void)
     world_run(500);
     world_show("alice");
     world_show_peers();
-    tell("bob heard at second hand of %" PRIu64 " tokens", world_stats(BOB).applied_tokens);
+    world_run(1000);
+    world_spend(ANN, "alice", 3);
+    world_until_published(ANN);
+    world_run(30);
+    tell("cat knows by now; 30 ms are enough:");
+    world_show("alice");
     EXPECT("where a link is cut one way, the third passes it on",
            "bob does not hear ann:\n"
            "ann: 3 of alice? yes\n"
@@ -56,7 +61,11 @@ static void relayed(void)
            "ann sees itself active 50.0%, bob active 25.0%, cat active 25.0%\n"
            "bob sees itself active 25.0%, ann active 50.0%, cat active 25.0%\n"
            "cat sees itself active 25.0%, ann active 50.0%, bob active 25.0%\n"
-           "bob heard at second hand of 3 tokens\n");
+           "ann: 3 of alice? yes\n"
+           "cat knows by now; 30 ms are enough:\n"
+           "ann: alice 154.0 - 0.0, may take 57, keeps 0\n"
+           "bob: alice 154.0 - 0.0, may take 28, keeps 0\n"
+           "cat: alice 154.0 - 0.0, may take 28, keeps 0\n");
     world_close();
 }
 

@@ -1,4 +1,4 @@
-#include "tests/cluster_harness.h"
+#include "tests/cluster_impostor.h"
 
 static void inbox(void)
 {
@@ -27,8 +27,67 @@ static void inbox(void)
     world_close();
 }
 
+static void impossible_acknowledgement(void)
+{
+    impostor_world();
+    world_spend(ANN, "alice", 3);
+    world_run(150);
+    impostor_begin(MESSAGE_GOSSIP, 0, 1000);
+    impostor_say(NULL);
+    tell("bob says that it has a thousand batches of ann's, who made one:");
+    world_show_one(ANN, "alice");
+    impostor_begin(MESSAGE_GOSSIP, 0, 1);
+    impostor_say(NULL);
+    tell("that it has one:");
+    world_show_one(ANN, "alice");
+    EXPECT("what was never made cannot be acknowledged",
+           "ann: 3 of alice? yes\n"
+           "bob says that it has a thousand batches of ann's, who made one:\n"
+           "ann: alice 160.0 - 3.0, may take 57, keeps 1\n"
+           "that it has one:\n"
+           "ann: alice 157.0 - 0.0, may take 58, keeps 0\n");
+    world_close();
+}
+
+static void two_limits(void)
+{
+    impostor_world();
+    world_spend(ANN, "alice", 3);
+    uint64_t dropped = world_stats(ANN).limit_drops;
+    impostor_begin(MESSAGE_GOSSIP, 1, 0);
+    impostor_say(impostor_batch(1, 1, key_of("alice", 0), 1, 100));
+    tell("bob says that alice spent under another limit: ann drops %" PRIu64,
+         world_stats(ANN).limit_drops - dropped);
+    world_show_one(ANN, "alice");
+    EXPECT("an id belongs to one limit",
+           "ann: 3 of alice? yes\n"
+           "bob says that alice spent under another limit: ann drops 1\n"
+           "ann: alice 160.0 - 3.0, may take 57, keeps 1\n");
+    world_close();
+}
+
+static void enormous(void)
+{
+    impostor_world();
+    impostor_begin(MESSAGE_GOSSIP, 2, 0);
+    impostor_say(impostor_batch(1, 1, key_of("alice", 0), 0, UINT64_MAX));
+    impostor_say(impostor_batch(2, 2, key_of("alice", 0), 0, UINT64_MAX));
+    world_spend(ANN, "alice", 1);
+    OK(world_stats(ANN).batches_applied == 2, "spends of 2^64 are applied");
+    EXPECT("and leave nothing", "ann: 1 of alice? no, nothing is left\n");
+    impostor_begin(MESSAGE_GOSSIP, UINT64_MAX, 0);
+    impostor.members[0].incarnation = UINT64_MAX;
+    impostor_say(NULL);
+    OK_U64(world_stats(ANN).messages_invalid, 1,
+           "an incarnation that leaves no room for a later one is refused");
+    world_close();
+}
+
 int main(void)
 {
+    impossible_acknowledgement();
+    two_limits();
+    enormous();
     inbox();
     return tap_done();
 }

@@ -1,4 +1,4 @@
-#include "tests/cluster_harness.h"
+#include "tests/cluster_impostor.h"
 
 static void pages(void)
 {
@@ -33,8 +33,65 @@ static void pages(void)
     world_close();
 }
 
+static void split_for_ever(void)
+{
+    world_init(2);
+    world_name_all();
+    world_start(ANN);
+    impostor_begin(MESSAGE_GOSSIP, 0, 0);
+    impostor_say(NULL);
+    world_run(100);
+    skip_text();
+    tell("whatever ann asks bob for, it is said to be too much for one message:");
+    for (uint32_t bits = 0; bits <= 32; bits++) {
+        impostor_begin(MESSAGE_REPLY, 0, 0);
+        impostor_reply(0, bits, true, NULL, 0);
+    }
+    tell("ann took %" PRIu64 " snapshots", world_stats(ANN).snapshots_taken);
+    world_run(5000);
+    impostor_begin(MESSAGE_GOSSIP, 1, 0);
+    impostor_say(impostor_batch(1, 1, key_of("alice", 0), 0, 5));
+    tell("later it hears of 5 tokens:");
+    world_show_one(ANN, "alice");
+    EXPECT("a donor that never gives anything is given up",
+           "whatever ann asks bob for, it is said to be too much for one message:\n"
+           "ann took 0 snapshots\n"
+           "ann: bob is silent: its share stays reserved\n"
+           "ann: ann is active: no active peer could be heard\n"
+           "ann: bob is heard again\n"
+           "later it hears of 5 tokens:\n"
+           "ann: alice 155.0 - 0.0, may take 58, keeps 0\n");
+    world_close();
+}
+
+static void page_of_nonsense(void)
+{
+    struct spend numbers[2] = {{.id = key_of("alice", 0), .tokens = UINT64_MAX, .limit = 0},
+                               {.id = key_of("alice", 0), .tokens = 1000 * MS, .limit = 1}};
+    world_init(2);
+    world_name_all();
+    world_start(ANN);
+    impostor_begin(MESSAGE_GOSSIP, 0, 0);
+    impostor_say(NULL);
+    world_run(100);
+    skip_text();
+    impostor_begin(MESSAGE_REPLY, 0, 0);
+    impostor_reply(0, 0, false, numbers, 2);
+    tell("alice is full in 584 years, says bob, and by another limit in a second:");
+    world_run(100);
+    world_spend(ANN, "alice", 1);
+    EXPECT("numbers that cannot be lower what is left, and break nothing",
+           "ann: took a snapshot from bob\n"
+           "ann: ann is active: its state comes from a peer\n"
+           "alice is full in 584 years, says bob, and by another limit in a second:\n"
+           "ann: 1 of alice? no, nothing is left\n");
+    world_close();
+}
+
 int main(void)
 {
+    split_for_ever();
+    page_of_nonsense();
     pages();
     return tap_done();
 }

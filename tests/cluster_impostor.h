@@ -1,0 +1,103 @@
+/*
+ * cluster_impostor: says to a node, in bob's name, what no sound peer would say.
+ *
+ * The one idea: it has the cluster's secret, so its messages are sealed and understood. impostor_begin writes a
+ * sound message from an active bob to ann; the test changes what it likes and says it.
+ */
+#ifndef HEADGATE_TESTS_CLUSTER_IMPOSTOR_H
+#define HEADGATE_TESTS_CLUSTER_IMPOSTOR_H
+
+#include "cluster/effects.h"
+#include "cluster/message.h"
+#include "tests/cluster_harness.h"
+
+static struct message impostor;
+static uint64_t impostor_number;
+
+/* Members, origins and columns are bob (0) and ann (1). */
+__attribute__((unused)) static void impostor_begin(enum message_kind kind, uint64_t bob_made,
+                                                   uint64_t ann_applied)
+{
+    memset(&impostor, 0, sizeof impostor);
+    impostor.kind = kind;
+    impostor.config_digest = world.host[ANN].options.config_digest;
+    impostor.number = ++impostor_number;
+    impostor.floor = 1;
+    impostor.member_count = impostor.origin_count = 2;
+    impostor.row_count = 1;
+    for (unsigned m = 0; m < 2; m++) {
+        const struct node_options *options = &world.host[m == 0 ? BOB : ANN].options;
+        impostor.members[m] = (struct member_record){.name = bytes_of(options->name),
+                                                     .region = bytes_of(options->region),
+                                                     .gossip_address = bytes_of(options->gossip_address),
+                                                     .snapshot_address = bytes_of(options->snapshot_address),
+                                                     .incarnation = 1,
+                                                     .state = PEER_ACTIVE,
+                                                     .reserved = true};
+        impostor.origins[m] = (struct origin_record){m, 1};
+    }
+    impostor.rows[0] = (struct digest_row){.member = 0, .number = impostor_number, .hears = 3};
+    impostor.rows[0].applied[0] = bob_made;
+    impostor.rows[0].applied[1] = ann_applied;
+}
+
+static void impostor_deliver(struct effects *effects, struct message_writer *writer, enum event_kind kind)
+{
+    message_seal(effects, writer->start, &world.host[ANN].options.hash_key);
+    step(ANN, (struct event){.kind = kind, .bytes = {(const char *)effects->arena, effects->arena_size}}, BOB);
+    effects_close(effects);
+}
+
+/* Says it, with a batch of bob's if there is one; the batch is consumed. */
+__attribute__((unused)) static void impostor_say(struct batch *batch)
+{
+    static const uint64_t depends[ORIGINS_MAX];
+    struct effects effects;
+    struct message_writer writer;
+    effects_init(&effects);
+    message_begin(&writer, &effects, &impostor);
+    message_begin_batches(&writer, batch != NULL);
+    if (batch)
+        message_put_batch(&writer, 0, 0, batch, depends, impostor.origin_count, &world.limits);
+    message_end(&writer);
+    batch_destroy(&batch);
+    impostor_deliver(&effects, &writer, EVENT_MESSAGE);
+}
+
+__attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bits, bool split,
+                                                   const struct spend *numbers, uint32_t count)
+{
+    struct effects effects;
+    struct message_writer writer;
+    effects_init(&effects);
+    message_begin(&writer, &effects, &impostor);
+    message_begin_batches(&writer, 0);
+    message_end_with_page(&writer, prefix, bits, split, numbers, count, &world.limits);
+    impostor_deliver(&effects, &writer, EVENT_RESPONSE);
+}
+
+/* A batch of bob's with one spend. */
+__attribute__((unused)) static struct batch *impostor_batch(uint64_t first, uint64_t last, struct key_id id,
+                                                            uint16_t limit, uint64_t tokens)
+{
+    struct batch *batch = batch_create(0, 1);
+    assert(batch);
+    batch->first = first;
+    batch->last = last;
+    batch->spend[0] = (struct spend){.id = id, .tokens = tokens, .limit = limit};
+    return batch;
+}
+
+/* Ann is active, and takes the impostor for bob. */
+__attribute__((unused)) static void impostor_world(void)
+{
+    world_init(2);
+    world_name_all();
+    world_start(ANN);
+    world_run(2500);
+    impostor_begin(MESSAGE_GOSSIP, 0, 0);
+    impostor_say(NULL);
+    skip_text();
+}
+
+#endif

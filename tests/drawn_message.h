@@ -1,0 +1,167 @@
+/*
+ * drawn_message: a message of random contents, and what it was made of.
+ *
+ * The one idea: whatever can be said is drawn with values of every encoded size, then encoded; what comes out at
+ * the other end can be compared with what was drawn.
+ */
+#ifndef HEADGATE_TESTS_DRAWN_MESSAGE_H
+#define HEADGATE_TESTS_DRAWN_MESSAGE_H
+
+#include "base/random.h"
+#include "cluster/effects.h"
+#include "cluster/message.h"
+
+#include <assert.h>
+
+enum { NUMBERS_MAX = 400, BATCHES_MAX = 6 };
+
+/* A message as it was drawn, to be compared with what comes out at the other end. */
+struct drawn {
+    struct message header;
+    uint32_t batch_count;
+    struct batch *batch[BATCHES_MAX];
+    uint32_t batch_origin[BATCHES_MAX];
+    uint64_t batch_age_ns[BATCHES_MAX];
+    uint64_t depends[BATCHES_MAX][ORIGINS_MAX];
+    uint32_t number_count;
+    struct spend number[NUMBERS_MAX];
+};
+
+static struct limit_set limits;
+
+/* Numbers of every encoded size. */
+static uint64_t draw_u64(struct random *random)
+{
+    return random_u64(random) >> random_below(random, 64);
+}
+
+static struct bytes draw_text(struct random *random, size_t least, size_t room)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-.:/+_ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz0123456789-.:/+_ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz0123456789-.:/+_ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t size = least + random_below(random, room - least);
+    return (struct bytes){letters + random_below(random, sizeof letters - size), size};
+}
+
+static uint32_t draw_count(struct random *random, uint32_t most)
+{
+    return (uint32_t)random_below(random, random_below(random, 4) == 0 ? most + 1 : 4);
+}
+
+static void draw_header(struct random *random, struct message *header)
+{
+    static const enum peer_state states[] = {PEER_JOINING, PEER_ACTIVE, PEER_LEFT};
+    memset(header, 0, sizeof *header);
+    header->kind = (enum message_kind)random_below(random, 3);
+    header->config_digest = draw_u64(random);
+    header->number = draw_u64(random);
+    header->floor = draw_u64(random);
+    header->muted = draw_u64(random);
+    header->member_count = 1 + draw_count(random, NODE_PEERS_MAX - 1);
+    header->sender = (uint32_t)random_below(random, header->member_count);
+    header->origin_count = draw_count(random, ORIGINS_MAX);
+    header->row_count = draw_count(random, NODE_PEERS_MAX);
+    for (uint32_t i = 0; i < header->member_count; i++) {
+        struct member_record *member = &header->members[i];
+        member->name = draw_text(random, 1, NODE_NAME_BYTES);
+        member->region = draw_text(random, 1, NODE_NAME_BYTES);
+        member->gossip_address = draw_text(random, 0, NODE_ADDRESS_BYTES);
+        member->snapshot_address = draw_text(random, 0, NODE_ADDRESS_BYTES);
+        member->incarnation = draw_u64(random) / 2;
+        member->retired_incarnation = draw_u64(random) % (member->incarnation + 1);
+        member->state = states[random_below(random, 3)];
+        member->reserved = random_below(random, 2) != 0;
+    }
+    for (uint32_t i = 0; i < header->origin_count; i++) {
+        uint32_t member = (uint32_t)random_below(random, header->member_count);
+        uint64_t incarnation = header->members[member].incarnation;
+        header->origins[i] =
+            (struct origin_record){member, incarnation - random_below(random, incarnation + 1) / 2};
+    }
+    for (uint32_t i = 0; i < header->row_count; i++) {
+        struct digest_row *row = &header->rows[i];
+        row->member = (uint32_t)random_below(random, header->member_count);
+        row->number = draw_u64(random);
+        row->hears = draw_u64(random);
+        for (uint32_t o = 0; o < header->origin_count; o++)
+            row->applied[o] = draw_u64(random);
+    }
+}
+
+static void draw_spends(struct random *random, struct spend *spends, uint32_t count)
+{
+    uint16_t limit = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        limit = (uint16_t)(limit + (limit + 1 < limits.count && random_below(random, 20) == 0));
+        spends[i] = (struct spend){{random_u64(random), random_u64(random)}, draw_u64(random), limit};
+    }
+}
+
+static void draw_message(struct random *random, struct drawn *drawn)
+{
+    draw_header(random, &drawn->header);
+    drawn->batch_count = drawn->header.origin_count > 0 ? (uint32_t)random_below(random, BATCHES_MAX + 1) : 0;
+    for (uint32_t b = 0; b < drawn->batch_count; b++) {
+        struct batch *batch = batch_create(0, draw_count(random, NUMBERS_MAX));
+        assert(batch);
+        draw_spends(random, batch->spend, batch->spend_count);
+        batch->first = 1 + draw_u64(random) / 4;
+        batch->last = batch->first + random_below(random, 3);
+        drawn->batch[b] = batch;
+        drawn->batch_origin[b] = (uint32_t)random_below(random, drawn->header.origin_count);
+        drawn->batch_age_ns[b] = draw_u64(random);
+        for (uint32_t o = 0; o < drawn->header.origin_count; o++)
+            drawn->depends[b][o] = draw_u64(random);
+    }
+    drawn->header.page_bits = (uint32_t)random_below(random, 33);
+    drawn->header.page_prefix = random_u64(random) & (((uint64_t)1 << drawn->header.page_bits) - 1);
+    drawn->header.page_split = drawn->header.kind == MESSAGE_REPLY && random_below(random, 4) == 0;
+    drawn->header.has_page = drawn->header.kind != MESSAGE_GOSSIP && random_below(random, 3) != 0;
+    drawn->number_count = draw_count(random, NUMBERS_MAX);
+    draw_spends(random, drawn->number, drawn->number_count);
+}
+
+static struct bytes encode(struct effects *effects, const struct drawn *drawn)
+{
+    const struct message *header = &drawn->header;
+    struct message_writer writer;
+    effects_append(effects, "before", 6); /* a message need not be the first in the arena */
+    message_begin(&writer, effects, header);
+    message_begin_batches(&writer, drawn->batch_count);
+    for (uint32_t b = 0; b < drawn->batch_count; b++) {
+        size_t before = message_size(&writer);
+        message_put_batch(&writer, drawn->batch_origin[b], drawn->batch_age_ns[b], drawn->batch[b],
+                          drawn->depends[b], header->origin_count, &limits);
+        assert(message_size(&writer) - before <=
+               batch_encoded_max_bytes(drawn->batch[b]->spend_count, header->origin_count));
+    }
+    if (!header->has_page)
+        message_end(&writer);
+    else if (header->kind == MESSAGE_REQUEST)
+        message_end_with_request(&writer, header->page_prefix, header->page_bits);
+    else
+        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split,
+                              drawn->number, drawn->number_count, &limits);
+    assert(message_size(&writer) == effects->arena_size - writer.start);
+    return (struct bytes){(const char *)effects->arena + writer.start, message_size(&writer)};
+}
+
+static void forget(struct drawn *drawn)
+{
+    for (uint32_t b = 0; b < drawn->batch_count; b++)
+        batch_destroy(&drawn->batch[b]);
+    drawn->batch_count = 0;
+}
+
+static void init_limits(void)
+{
+    struct error error;
+    limits.count = 3;
+    bool valid = limit_init(&limits.limit[0], bytes_of("first"), 100, 100, 1000000000, 0, &error) &&
+                 limit_init(&limits.limit[1], bytes_of("second"), 100, 100, 1000000000, 0, &error) &&
+                 limit_init(&limits.limit[2], bytes_of("third"), 100, 100, 1000000000, 0, &error);
+    assert(valid);
+}
+
+#endif

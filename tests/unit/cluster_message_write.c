@@ -1,0 +1,111 @@
+#include "cluster/message.h"
+
+#include "tests/drawn_message.h"
+#include "tests/fuzz/message_walk.h"
+#include "tests/tap.h"
+
+static struct message opened;
+
+static bool same_members(const struct message *a, const struct message *b)
+{
+    bool same = a->member_count == b->member_count;
+    for (uint32_t i = 0; same && i < a->member_count; i++) {
+        const struct member_record *x = &a->members[i], *y = &b->members[i];
+        same = bytes_equal(x->name, y->name) && bytes_equal(x->region, y->region) &&
+               bytes_equal(x->gossip_address, y->gossip_address) &&
+               bytes_equal(x->snapshot_address, y->snapshot_address) && x->incarnation == y->incarnation &&
+               x->retired_incarnation == y->retired_incarnation && x->state == y->state &&
+               x->reserved == y->reserved;
+    }
+    return same;
+}
+
+static bool same_digests(const struct message *a, const struct message *b)
+{
+    bool same = a->origin_count == b->origin_count && a->row_count == b->row_count;
+    for (uint32_t i = 0; same && i < a->origin_count; i++)
+        same = a->origins[i].member == b->origins[i].member &&
+               a->origins[i].incarnation == b->origins[i].incarnation;
+    for (uint32_t i = 0; same && i < a->row_count; i++) {
+        const struct digest_row *x = &a->rows[i], *y = &b->rows[i];
+        same = x->member == y->member && x->number == y->number && x->hears == y->hears &&
+               memcmp(x->applied, y->applied, a->origin_count * sizeof *x->applied) == 0;
+    }
+    return same;
+}
+
+static bool same_numbers(struct number_reader reader, const struct spend *spends, uint32_t count)
+{
+    struct number_record record;
+    for (uint32_t i = 0; i < count; i++)
+        if (!number_next(&reader, &record) || !key_id_equal(record.id, spends[i].id) ||
+            record.number != spends[i].tokens || record.limit_id != limits.limit[spends[i].limit].id)
+            return false;
+    return !number_next(&reader, &record);
+}
+
+static bool same_batches(const struct drawn *drawn)
+{
+    static struct batch_record record;
+    bool same = opened.batch_count == drawn->batch_count;
+    for (uint32_t b = 0; same && b < drawn->batch_count; b++) {
+        const struct batch *batch = drawn->batch[b];
+        same = message_batch(&opened, b, &record) && record.origin == drawn->batch_origin[b] &&
+               record.first == batch->first && record.last == batch->last &&
+               record.age_ns == drawn->batch_age_ns[b] && record.spend_count == batch->spend_count &&
+               memcmp(record.depends, drawn->depends[b], drawn->header.origin_count * sizeof *record.depends) ==
+                   0 &&
+               same_numbers((struct number_reader){.groups = record.groups}, batch->spend, batch->spend_count);
+    }
+    return same;
+}
+
+static bool same_page(const struct drawn *drawn)
+{
+    const struct message *header = &drawn->header;
+    struct number_reader reader;
+    bool has_numbers = message_page(&opened, &reader);
+    if (opened.has_page != header->has_page ||
+        has_numbers != (header->has_page && header->kind == MESSAGE_REPLY))
+        return false;
+    if (!header->has_page)
+        return true;
+    return opened.page_prefix == header->page_prefix && opened.page_bits == header->page_bits &&
+           opened.page_split == header->page_split &&
+           (!has_numbers || same_numbers(reader, drawn->number, drawn->number_count));
+}
+
+static void check_round_trips(void)
+{
+    static struct drawn drawn;
+    struct random random;
+    struct effects effects;
+    struct message_walk walk;
+    unsigned refused = 0, changed = 0;
+    random_seed(&random, 7);
+    effects_init(&effects);
+    for (unsigned i = 0; i < 2000; i++) {
+        effects_clear(&effects);
+        draw_message(&random, &drawn);
+        struct bytes bytes = encode(&effects, &drawn);
+        refused += !message_walk(&walk, bytes) || !message_open(&opened, bytes);
+        const struct message *header = &drawn.header;
+        changed += opened.kind != header->kind || opened.config_digest != header->config_digest ||
+                   opened.number != header->number || opened.floor != header->floor ||
+                   opened.muted != header->muted || opened.sender != header->sender ||
+                   !same_members(&opened, header) || !same_digests(&opened, header) || !same_batches(&drawn) ||
+                   !same_page(&drawn);
+        message_close(&opened);
+        forget(&drawn);
+    }
+    OK_U64(refused, 0, "2,000 random messages are understood");
+    OK_U64(changed, 0, "and say what they said: headers, digests, batches, pages");
+    effects_close(&effects);
+}
+
+int main(void)
+{
+    init_limits();
+    check_round_trips();
+    return tap_done();
+}
