@@ -88,8 +88,42 @@ static void page_of_nonsense(void)
     world_close();
 }
 
+/* Each part stands for what its donor knew then: what was spent between two parts counts once in either. */
+static void spends_between_parts(void)
+{
+    char key[32];
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.message_max_bytes = world.host[BOB].options.message_max_bytes = 65536;
+    world.host[ANN].options.table_keys = world.host[BOB].options.table_keys = 16384;
+    world_start_all();
+    world_run(1000);
+    (void)world_spend_many(ANN, "key", 9000);
+    world_run(1000);
+    world_crash(BOB);
+    world_start(BOB);
+    skip_text();
+    unsigned meanwhile = 0;
+    while (world_stats(BOB).snapshots_taken == 0 && meanwhile < 2000) {
+        for (unsigned i = 0; i < 10; i++, meanwhile++) {
+            (void)snprintf(key, sizeof key, "key %u", meanwhile);
+            assert(world_ask(ANN, key, 0, 1).allowed);
+        }
+        world_run(1);
+        world_push(ANN);
+    }
+    world_run(1000);
+    OK(meanwhile >= 500, "while parts of a snapshot travel, %u keys are spent from again", meanwhile);
+    OK_U64(world_count_left(BOB, "key", meanwhile, 158), meanwhile,
+           "each has lost exactly two tokens, bob knows");
+    OK_U64(world_count_left(BOB, "key", 9000, 159), 9000 - meanwhile, "and all others one");
+    skip_text();
+    world_close();
+}
+
 int main(void)
 {
+    spends_between_parts();
     split_for_ever();
     page_of_nonsense();
     pages();
