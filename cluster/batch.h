@@ -28,10 +28,10 @@ struct depend {
 struct batch {
     struct list link; /* in its origin's log, or in the inbox */
     uint32_t origin_uid;
-    uint64_t first, last;      /* sequence numbers, first <= last */
-    uint64_t at_ns;            /* when it was closed, on this node's clock */
-    uint64_t arrived_ns;       /* when this node made or received it */
-    uint64_t sent_ns;          /* when this node last published it; 0: never */
+    uint64_t first, last; /* sequence numbers, first <= last */
+    uint64_t at_ns;       /* when it was closed, on this node's clock */
+    uint64_t arrived_ns;  /* when this node made or received it */
+    uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
     uint32_t depend_count, spend_count;
     struct depend *depend; /* inside the same allocation */

@@ -1,272 +1,9 @@
 #include "cluster/effects.h"
 #include "cluster/state.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define UNSEALED_NOTICE_GAP_NS 60000000000u
-
-enum {
-    RESEND_BACKOFF_MAX = 5,       /* doublings */
-    ROW_HEAD_BYTES = 24, /* of a digest on the wire, besides its numbers */
-    ROW_NUMBER_BYTES = 9,
-    ROWS_PART = 8,       /* digests take at most this part of message_max */
-    RELAY_FALLBACK = 4,           /* anybody passes a batch on after so many resend times */
-    SPARE_BATCH_BYTES = 64,       /* what a batch costs besides its keys, about */
-    SPARE_BYTES = 4096,           /* of batches that ride along in every message in case a copy was lost */
-};
-
-/* ---- saying ---- */
-
-static void put_member(const struct node *node, struct message *header, const struct member *member)
-{
-    header->members[header->member_count++] = (struct member_record){
-        .name = bytes_of(member->name),
-        .region = bytes_of(member->region),
-        .gossip_address = bytes_of(member->gossip_address),
-        .snapshot_address = bytes_of(member->snapshot_address),
-        .incarnation = member->self ? node->incarnation : member->incarnation,
-        .retired_incarnation = member->retired_incarnation,
-        .state = member->self ? node->state : member->state,
-        .reserved = member->reserved,
-        .forgotten = member->forgotten,
-    };
-}
-
-static uint64_t hears_bits(const struct node *node, const struct member *member, const int *record_of)
-{
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
-        if (node->member[i].used && record_of[i] >= 0 && member_hears(node, member, i))
-            bits |= (uint64_t)1 << record_of[i];
-    return bits;
-}
-
-static void put_rows(const struct node *node, struct message *header, const int *record_of, const uint32_t *slots)
-{
-    /* Where messages are small and members many, the others' rows take turns; our own is always there. */
-    size_t row_bytes = ROW_HEAD_BYTES + (size_t)header->origin_count * ROW_NUMBER_BYTES;
-    size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
-    for (uint32_t n = 0; n <= NODE_PEERS_MAX; n++) {
-        uint32_t i = n == 0 ? node->me : (uint32_t)((n + node->number) % NODE_PEERS_MAX);
-        const struct member *member = &node->member[i];
-        if (!member->used || (n > 0 && (member->self || member->number == 0 || header->row_count >= most)))
-            continue;
-        struct digest_row *row = &header->rows[header->row_count++];
-        row->member = (uint32_t)record_of[i];
-        row->number = member->self ? node->number : member->number;
-        row->hears = hears_bits(node, member, record_of);
-        for (uint32_t o = 0; o < header->origin_count; o++)
-            row->applied[o] = member->self ? node->origin[slots[o]].applied : member->known[slots[o]];
-    }
-}
-
-/* Own batches below this number are not to be had from us any more, except inside a snapshot. */
-static uint64_t own_floor(const struct node *node)
-{
-    const struct origin *mine = &node->origin[node->my_slot];
-    return list_empty(&mine->log) ? mine->applied + 1 : LIST_OWNER(mine->log.next, struct batch, link)->first;
-}
-
-static void header_of(struct node *node, enum message_kind kind, uint32_t *slots)
-{
-    struct message *header = &node->header;
-    int record_of[NODE_PEERS_MAX];
-    memset(header, 0, offsetof(struct message, members));
-    header->kind = kind;
-    header->config_digest = node->options.config_digest;
-    header->number = ++node->number;
-    header->floor = own_floor(node);
-    header->muted = 0;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
-        const struct member *member = &node->member[i];
-        record_of[i] = member->used ? (int)header->member_count : -1;
-        if (member->used && member->mute_out)
-            header->muted |= (uint64_t)1 << header->member_count;
-        if (member->used)
-            put_member(node, header, member);
-    }
-    header->sender = (uint32_t)record_of[node->me];
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        if (!origin->uid)
-            continue;
-        slots[header->origin_count] = slot;
-        header->origins[header->origin_count++] =
-            (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation};
-    }
-    put_rows(node, header, record_of, slots);
-}
-
-void gossip_header(struct node *node, enum message_kind kind)
-{
-    uint32_t slots[ORIGINS_MAX];
-    header_of(node, kind, slots);
-}
-
-static uint64_t resend_after_ns(const struct node *node, const struct member *member, uint32_t sends_count)
-{
-    uint64_t wait_ns = member->round_trip_ns ? member->round_trip_ns + 4 * member->round_trip_spread_ns
-                                             : node->options.interval_ns;
-    uint64_t least_ns = node->options.interval_ns / 8;
-    uint32_t doublings = sends_count > 1 ? sends_count - 1 : 0;
-    if (wait_ns < least_ns)
-        wait_ns = least_ns;
-    return wait_ns << (doublings < RESEND_BACKOFF_MAX ? doublings : RESEND_BACKOFF_MAX);
-}
-
-/* The first by name among those that have the batch, hear whoever spends it not, and are heard by who lacks it. */
-static bool we_pass_it_on(const struct node *node, uint32_t slot, const struct batch *batch,
-                          const struct member *lacking)
-{
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
-        const struct member *member = &node->member[i];
-        if (!member_needed(member) || member == lacking || member->silent || member->known[slot] < batch->last)
-            continue;
-        if (i != node->origin[slot].member && member_hears(node, lacking, i) &&
-            strcmp(member->name, node->options.name) < 0)
-            return false;
-    }
-    return member_hears(node, lacking, node->me);
-}
-
-/* Whether `member`, which lacks the batch, needs it from us now. */
-static bool due_for(const struct node *node, uint32_t slot, const struct batch *batch, const struct member *member)
-{
-    const struct origin *origin = &node->origin[slot];
-    uint64_t wait_ns = resend_after_ns(node, member, batch->sends_count);
-    uint64_t since_ns = node->now_ns - (batch->sent_ns ? batch->sent_ns : batch->arrived_ns);
-    if (slot == node->my_slot)
-        return batch->sends_count == 0 || since_ns >= wait_ns;
-    bool from_origin = !origin_is_ghost(node, origin) && member_hears(node, member, origin->member);
-    if (from_origin)
-        return since_ns >= RELAY_FALLBACK * wait_ns;
-    if (we_pass_it_on(node, slot, batch, member))
-        return batch->sends_count == 0 || since_ns >= wait_ns;
-    return since_ns >= RELAY_FALLBACK * wait_ns;
-}
-
-enum dueness { NOT_LACKED, LACKED, DUE };
-
-static enum dueness dueness_of(const struct node *node, uint32_t slot, const struct batch *batch)
-{
-    enum dueness dueness = slot == node->my_slot && batch->sends_count == 0 ? DUE : NOT_LACKED;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX && dueness != DUE; i++) {
-        const struct member *member = &node->member[i];
-        if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member ||
-            member->known[slot] >= batch->last)
-            continue;
-        dueness = due_for(node, slot, batch, member) ? DUE : LACKED;
-    }
-    return dueness;
-}
-
-static size_t spare_cost_bytes(const struct batch *batch)
-{
-    return SPARE_BATCH_BYTES + (size_t)batch->spend_count * sizeof(struct key_id);
-}
-
-/*
- * Batches to say now, oldest first per origin; own ones first. A message costs the same whether it is empty or
- * has a few KiB, so what somebody may still lack rides along while it is small: a lost message then costs no
- * round trip. Large batches are said again only when they are overdue.
- */
-static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
-{
-    uint32_t count = 0;
-    size_t spare_bytes = SPARE_BYTES;
-    for (uint32_t i = 0; i < ORIGINS_MAX; i++) {
-        uint32_t slot = (node->my_slot + i) % ORIGINS_MAX;
-        struct origin *origin = &node->origin[slot];
-        if (!origin->uid)
-            continue;
-        for (struct list *at = origin->log.next; at != &origin->log && count < room; at = at->next) {
-            struct batch *batch = LIST_OWNER(at, struct batch, link);
-            enum dueness dueness = dueness_of(node, slot, batch);
-            size_t bytes = spare_cost_bytes(batch);
-            if (dueness == DUE || (dueness == LACKED && bytes <= spare_bytes))
-                due[count++] = (struct due){slot, batch, dueness == LACKED};
-            if (dueness == LACKED)
-                spare_bytes -= bytes < spare_bytes ? bytes : spare_bytes;
-        }
-    }
-    return count;
-}
-
-static uint64_t depend_on(const struct batch *batch, uint32_t uid)
-{
-    for (uint32_t i = 0; i < batch->depend_count; i++)
-        if (batch->depend[i].origin_uid == uid)
-            return batch->depend[i].seq;
-    return 0;
-}
-
-static void put_batch(struct node *node, struct message_writer *writer, const struct due *due,
-                      const uint32_t *slots)
-{
-    uint64_t depends[ORIGINS_MAX];
-    uint32_t origin = 0, count = node->header.origin_count;
-    for (uint32_t o = 0; o < count; o++) {
-        depends[o] = depend_on(due->batch, node->origin[slots[o]].uid);
-        if (slots[o] == due->slot)
-            origin = o;
-    }
-    message_put_batch(writer, origin, node->now_ns - due->batch->at_ns, due->batch, depends, count, &node->limits);
-    if (due->spare)
-        return;
-    if (due->batch->sends_count++ > 0 || due->slot != node->my_slot)
-        node->stats.batches_resent++;
-    due->batch->sent_ns = node->now_ns;
-}
-
-/* How many of the batches fit one message after a header of `header_bytes`; at least one, which always fits. */
-static uint32_t fitting(const struct node *node, const struct due *due, uint32_t count, size_t header_bytes)
-{
-    size_t bytes = header_bytes + MESSAGE_SEAL_BYTES;
-    uint32_t fit = 0;
-    for (; fit < count; fit++) {
-        bytes += batch_encoded_max_bytes(due[fit].batch->spend_count, node->header.origin_count);
-        if (bytes > node->options.message_max_bytes && fit > 0)
-            break;
-    }
-    return fit;
-}
-
-void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address)
-{
-    message_seal(writer->effects, writer->start, &node->options.hash_key);
-    effects_emit(writer->effects, kind, address, writer->start);
-}
-
-void gossip_publish(struct node *node, struct effects *effects)
-{
-    uint32_t slots[ORIGINS_MAX];
-    close_batch(node);
-    struct due *due = node->due;
-    uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX), done = 0;
-    do {
-        struct message_writer writer;
-        header_of(node, MESSAGE_GOSSIP, slots);
-        message_begin(&writer, effects, &node->header);
-        uint32_t some = fitting(node, due + done, count - done, message_size(&writer));
-        message_begin_batches(&writer, some);
-        for (uint32_t i = 0; i < some; i++)
-            put_batch(node, &writer, &due[done + i], slots);
-        message_end(&writer);
-        emit_message(node, &writer, EFFECT_PUBLISH, NULL);
-        node->stats.messages_published++;
-        node->stats.bytes_published += message_size(&writer);
-        done += some;
-    } while (done < count);
-    node->published_ns = node->now_ns;
-    node->answer_wanted = false;
-    node->push_wanted = false;
-    node->push_waits = false;
-    node->hurry_wanted = false;
-    node->hurry_waits = false;
-}
-
-/* ---- hearing ---- */
 
 /* Smoothed as TCP does it; only batches sent once tell which copy was acknowledged. */
 static void measure_round_trip(struct node *node, struct member *member, uint64_t acknowledged)
@@ -345,14 +82,12 @@ static void take_endings(struct node *node, const struct message *message, const
 static void take_digests(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
 {
     int origin_map[ORIGINS_MAX];
+    for (uint32_t o = 0; o < ORIGINS_MAX; o++)
+        origin_map[o] = -1;
     for (uint32_t o = 0; o < message->origin_count; o++) {
         int member = member_map[message->origins[o].member];
         uint64_t incarnation = message->origins[o].incarnation;
-        if (member < 0)
-            origin_map[o] = -1;
-        else if ((uint32_t)member == node->me && incarnation > node->incarnation)
-            origin_map[o] = -1;
-        else
+        if (member >= 0 && ((uint32_t)member != node->me || incarnation <= node->incarnation))
             origin_map[o] = origin_obtain(node, (uint32_t)member, incarnation);
     }
     for (uint32_t r = 0; r < message->row_count; r++)
@@ -388,11 +123,12 @@ static void note_config(struct node *node, const struct message *message, struct
     if (differs)
         node->stats.config_mismatches++;
     if (differs && !member->config_differs)
-        effects_notice(effects, NOTICE_WARNING,
-                       "config of %s differs in weights, limits or interval (its digest %016llx, ours %016llx): the "
-                       "declared bounds hold only when they are equal",
-                       member->name, (unsigned long long)message->config_digest,
-                       (unsigned long long)node->options.config_digest);
+        effects_notice(
+            effects, NOTICE_WARNING,
+            "config of %s differs in weights, limits or interval (its digest %016llx, ours %016llx): the "
+            "declared bounds hold only when they are equal",
+            member->name, (unsigned long long)message->config_digest,
+            (unsigned long long)node->options.config_digest);
     member->config_differs = differs;
 }
 
@@ -427,9 +163,10 @@ static void note_unsealed(struct node *node, struct effects *effects)
     if (node->unsealed_told_ns && node->now_ns - node->unsealed_told_ns < UNSEALED_NOTICE_GAP_NS)
         return;
     node->unsealed_told_ns = node->now_ns;
-    effects_notice(effects, NOTICE_WARNING,
-                   "a message without this cluster's seal was dropped: either it was damaged or its sender has another "
-                   "secret");
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "a message without this cluster's seal was dropped: either it was damaged or its sender has another "
+        "secret");
 }
 
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects)

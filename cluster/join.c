@@ -96,8 +96,7 @@ void join_step(struct node *node, struct effects *effects)
         snapshot_ask(node, effects);
     } else if (everybody_is_new(node)) {
         become_active(node, effects, "all peers are new");
-    } else if (node->options.join_timeout_ns &&
-               node->now_ns - node->started_ns >= node->options.join_timeout_ns) {
+    } else if (node->options.join_timeout_ns && node->now_ns - node->started_ns >= node->options.join_timeout_ns) {
         become_active(node, effects, "no active peer could be heard");
     }
     if (node->state == PEER_JOINING && node->now_ns >= node->joining_next_ns) {

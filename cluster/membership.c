@@ -135,8 +135,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     (void)origin_obtain(node, index, record->incarnation);
     if (was_left)
         connect_to(effects, member);
-    if (record->gossip_address.size > 0 &&
-        !bytes_equal(record->gossip_address, bytes_of(member->gossip_address))) {
+    if (record->gossip_address.size > 0 && !bytes_equal(record->gossip_address, bytes_of(member->gossip_address))) {
         effects_emit(effects, EFFECT_DISCONNECT, member->gossip_address, effects->arena_size);
         copy_text(member->gossip_address, sizeof member->gossip_address, record->gossip_address);
         connect_to(effects, member);
@@ -195,7 +194,8 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
     node->incarnation = incarnation;
     node->member[node->me].incarnation = incarnation;
     node->origin[slot].mine = true;
-    node->my_slot = (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
+    node->my_slot =
+        (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
     for (int m = 0; m < NODE_PEERS_MAX; m++) {
         node->member[m].acknowledged = 0;
         node->member[m].knows_me = false;
@@ -205,7 +205,8 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
     node->joining_next_ns = node->now_ns;
     node->snapshot_wanted = false;
     snapshot_abandon(node);
-    effects_notice(effects, NOTICE_WARNING, "%s was declared gone by its peers and joins again", node->options.name);
+    effects_notice(effects, NOTICE_WARNING, "%s was declared gone by its peers and joins again",
+                   node->options.name);
 }
 
 static void merge_record(struct node *node, const struct member_record *record, uint32_t index,
@@ -251,7 +252,8 @@ void membership_merge(struct node *node, const struct message *message, int *map
             continue;
         }
         if (index < 0) {
-            index = member_add(node, record->name, record->region, record->gossip_address, record->snapshot_address);
+            index =
+                member_add(node, record->name, record->region, record->gossip_address, record->snapshot_address);
             map[i] = index;
             if (index < 0)
                 continue;
@@ -269,7 +271,8 @@ bool member_hears(const struct node *node, const struct member *listener, uint32
 {
     if (listener->self) {
         const struct member *member = &node->member[speaker];
-        return member->heard_direct_ns != 0 && node->now_ns - member->heard_direct_ns <= HEARING_INTERVALS * node->options.interval_ns;
+        return member->heard_direct_ns != 0 &&
+               node->now_ns - member->heard_direct_ns <= HEARING_INTERVALS * node->options.interval_ns;
     }
     return (listener->hears >> speaker & 1) != 0;
 }
@@ -310,8 +313,8 @@ static void refresh_freed(struct node *node)
             continue;
         bool complete = true;
         for (uint32_t o = 0; o < ORIGINS_MAX; o++)
-            complete &= !node->origin[o].uid || node->origin[o].member != i ||
-                        node->origin[o].applied >= member->known[o];
+            complete &=
+                !node->origin[o].uid || node->origin[o].member != i || node->origin[o].applied >= member->known[o];
         member->share_freed = complete || node->now_ns - member->left_ns > node->options.silent_after_ns;
     }
 }
@@ -344,7 +347,8 @@ static void refresh_budgets(struct node *node)
         counted += member->used && !member->share_freed;
     }
     bool alone = counted == 1;
-    uint64_t share = node->state == PEER_ACTIVE && !node->superseded ? member_share(node, &node->member[node->me]) : 0;
+    uint64_t share =
+        node->state == PEER_ACTIVE && !node->superseded ? member_share(node, &node->member[node->me]) : 0;
     if (alone && node->state == PEER_ACTIVE && !node->superseded)
         share = SHARE_ONE;
     for (uint16_t i = 0; i < node->limits.count; i++) {

@@ -209,8 +209,9 @@ bool message_batch(const struct message *message, uint32_t index, struct batch_r
 {
     msgpack_object_array a, depends;
     if (!read_array(&message->batches.via.array.ptr[index], 6, 6, &a) ||
-        !read_u32_below(&a.ptr[0], message->origin_count, &record->origin) || !read_u64(&a.ptr[1], &record->first) ||
-        !read_u64(&a.ptr[2], &record->last) || !read_u64(&a.ptr[3], &record->age_ns) ||
+        !read_u32_below(&a.ptr[0], message->origin_count, &record->origin) ||
+        !read_u64(&a.ptr[1], &record->first) || !read_u64(&a.ptr[2], &record->last) ||
+        !read_u64(&a.ptr[3], &record->age_ns) ||
         !read_array(&a.ptr[4], message->origin_count, message->origin_count, &depends) ||
         !check_groups(&a.ptr[5], &record->spend_count))
         return false;
@@ -236,7 +237,8 @@ bool number_next(struct number_reader *reader, struct number_record *record)
     while (reader->group < groups->size) {
         const msgpack_object *group = groups->ptr[reader->group].via.array.ptr;
         if (reader->index < group[2].via.array.size) {
-            memcpy(&record->id, group[1].via.bin.ptr + (size_t)reader->index * sizeof record->id, sizeof record->id);
+            memcpy(&record->id, group[1].via.bin.ptr + (size_t)reader->index * sizeof record->id,
+                   sizeof record->id);
             record->limit_id = (uint32_t)group[0].via.u64;
             record->number = group[2].via.array.ptr[reader->index++].via.u64;
             return true;

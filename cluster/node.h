@@ -73,14 +73,14 @@ struct node *node_create(const struct node_options *options, struct error *error
 void node_destroy(struct node **node);
 
 enum event_kind {
-    EVENT_START,    /* once, first */
-    EVENT_WAKE,     /* the time that the last effects asked for has come, or node_wants_step said so; never too often */
+    EVENT_START, /* once, first */
+    EVENT_WAKE, /* the time that the last effects asked for has come, or node_wants_step said so; never too often */
     EVENT_MESSAGE,  /* `bytes`: a message that a peer published */
     EVENT_REQUEST,  /* `bytes`: a peer asks; the same step returns exactly one EFFECT_REPLY */
     EVENT_RESPONSE, /* `bytes`: the reply to one of our EFFECT_REQUESTs; lost ones need no event */
     EVENT_FORGET,   /* `name`: the operator declares a peer gone for good */
-    EVENT_MUTE,     /* `name`, `mute_in`, `mute_out`: drop what comes from / goes to that peer, for demonstrations */
-    EVENT_STOP,     /* leave gracefully; effects.left becomes true when done, at the latest after leave_timeout_ns */
+    EVENT_MUTE, /* `name`, `mute_in`, `mute_out`: drop what comes from / goes to that peer, for demonstrations */
+    EVENT_STOP, /* leave gracefully; effects.left becomes true when done, at the latest after leave_timeout_ns */
 };
 
 struct event {
@@ -158,12 +158,12 @@ struct peer_report {
     enum peer_state state;
     bool self;
     bool config_differs;
-    uint64_t incarnation;    /* 0: never heard */
-    uint64_t share;          /* in 1/SHARE_ONE, as this node sees it; 0 for whoever has none yet */
-    uint64_t heard_ago_ns;   /* UINT64_MAX: never */
-    uint64_t round_trip_ns;  /* smoothed, of batch and acknowledgement; 0: not measured yet */
-    uint64_t lag_batches;    /* own batches that it has not acknowledged */
-    uint64_t log_batches;    /* batches of its making that are kept for others */
+    uint64_t incarnation;   /* 0: never heard */
+    uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0 for whoever has none yet */
+    uint64_t heard_ago_ns;  /* UINT64_MAX: never */
+    uint64_t round_trip_ns; /* smoothed, of batch and acknowledgement; 0: not measured yet */
+    uint64_t lag_batches;   /* own batches that it has not acknowledged */
+    uint64_t log_batches;   /* batches of its making that are kept for others */
 };
 
 /* Fills up to `room` reports, this node first, and returns how many there are. */
@@ -208,10 +208,10 @@ void node_stats(const struct node *node, struct node_stats *stats);
 void node_table_stats(const struct node *node, struct table_stats *stats);
 
 struct node_status {
-    enum peer_state state;   /* of this node itself */
+    enum peer_state state;           /* of this node itself */
     uint32_t peers, reachable_peers; /* members that hold or await a share, this node included */
-    uint64_t share;          /* in 1/SHARE_ONE */
-    bool config_differs;     /* some peer's config digest is another */
+    uint64_t share;                  /* in 1/SHARE_ONE */
+    bool config_differs;             /* some peer's config digest is another */
     uint64_t config_digest;
 };
 void node_status(const struct node *node, struct node_status *status);
@@ -221,11 +221,12 @@ struct explanation {
     double settled_tokens, unsettled_tokens, allowance_tokens;
     double share;
     uint64_t capacity_tokens, overshoot_tokens;
-    double in_flight_bound_tokens;  /* sum over other peers of min(C, share of R over interval + latency): see accounting */
-    double overshoot_bound_tokens;  /* the smaller of declared and in-flight */
-    double worst_debt_tokens;       /* measured: most tokens below zero seen here for any key of this limit */
+    double
+        in_flight_bound_tokens; /* sum over other peers of min(C, share of R over interval + latency): see accounting */
+    double overshoot_bound_tokens;      /* the smaller of declared and in-flight */
+    double worst_debt_tokens;           /* measured: most tokens below zero seen here for any key of this limit */
     char last_spender[NODE_NAME_BYTES]; /* "" = nobody known */
-    bool tracked;                   /* false: nothing owed, the key is full */
+    bool tracked;                       /* false: nothing owed, the key is full */
 };
 void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns, struct explanation *out);
 

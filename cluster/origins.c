@@ -179,8 +179,7 @@ static uint64_t clip_to_limit(const struct node *node, const struct spend *spend
 }
 
 /* All spends of the run, one per key, in a new array; *count is how many. */
-static struct spend *merged_spends(struct node *node, struct list *first, struct list *end,
-                                   uint32_t *count)
+static struct spend *merged_spends(struct node *node, struct list *first, struct list *end, uint32_t *count)
 {
     size_t total = 0;
     for (struct list *at = first; at != end; at = at->next)

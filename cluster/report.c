@@ -107,8 +107,8 @@ static double in_flight_tokens(const struct node *node, double capacity_tokens)
         if (!member_needed(member))
             continue;
         double unheard_s = ((double)node->options.interval_ns + (double)member->round_trip_ns / 2) / 1e9;
-        double tokens = member->silent || !member->heard_ns ? capacity_tokens
-                                                            : member->demand_tokens_per_s * unheard_s;
+        double tokens =
+            member->silent || !member->heard_ns ? capacity_tokens : member->demand_tokens_per_s * unheard_s;
         sum += tokens < capacity_tokens ? tokens : capacity_tokens;
     }
     return sum;
@@ -129,8 +129,8 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
     out->capacity_tokens = of->capacity;
     out->overshoot_tokens = of->overshoot;
     out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
-    out->overshoot_bound_tokens = out->in_flight_bound_tokens < (double)of->overshoot ? out->in_flight_bound_tokens
-                                                                                      : (double)of->overshoot;
+    out->overshoot_bound_tokens =
+        out->in_flight_bound_tokens < (double)of->overshoot ? out->in_flight_bound_tokens : (double)of->overshoot;
     out->worst_debt_tokens = (double)node->worst_debt_units[limit] / per_token;
     out->tracked = entry && !bucket_is_full(&bucket, of);
     if (entry && entry->last_spender > 0 && node->member[entry->last_spender - 1].used)

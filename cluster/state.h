@@ -17,7 +17,8 @@ enum {
     OPEN_KEYS_MAX = 16384,   /* keys in one batch */
     INBOX_BATCHES_MAX = 512, /* batches that wait for others */
     LOG_BATCHES_MAX = 1024,  /* of one origin; then neighbours are merged */
-    PAGES_MAX = 8192,        /* parts of a snapshot */
+    SNAPSHOT_PREFIX_BITS_MAX = 32,
+    PAGES_MAX = 8192,           /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
 };
 
@@ -25,15 +26,15 @@ struct member {
     bool used;
     bool self;
     bool configured;
-    bool reserved;  /* its share is counted by everybody, whether or not this incarnation was acknowledged */
-    bool knows_me;  /* its newest message lists this node's incarnation */
+    bool reserved; /* its share is counted by everybody, whether or not this incarnation was acknowledged */
+    bool knows_me; /* its newest message lists this node's incarnation */
     bool knows_we_left;
     bool reserves_ours; /* its newest message says that our share is counted whatever our incarnation */
     bool silent;
     bool mute_in, mute_out;
     bool config_differs;
-    bool forgotten;   /* left because an operator, or forget_after, said so */
-    bool share_freed; /* left for good, and everything of it is applied here */
+    bool forgotten;        /* left because an operator, or forget_after, said so */
+    bool share_freed;      /* left for good, and everything of it is applied here */
     enum peer_state state; /* JOINING, ACTIVE or LEFT, as last told */
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
@@ -41,16 +42,16 @@ struct member {
     char snapshot_address[NODE_ADDRESS_BYTES];
     uint64_t incarnation; /* 0: never heard */
     uint64_t retired_incarnation;
-    uint64_t number;             /* of its newest message known here */
-    uint64_t heard_ns;           /* when a newer message became known, at first or second hand; 0: never */
-    uint64_t heard_direct_ns;    /* at first hand */
+    uint64_t number;          /* of its newest message known here */
+    uint64_t heard_ns;        /* when a newer message became known, at first or second hand; 0: never */
+    uint64_t heard_direct_ns; /* at first hand */
     uint64_t left_ns;
-    uint64_t hears;              /* bit i: it hears member i directly */
+    uint64_t hears;                         /* bit i: it hears member i directly */
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
-    uint64_t acknowledged;       /* own batches up to this one, in the causal sense */
+    uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
     uint64_t round_trip_ns, round_trip_spread_ns;
-    uint64_t demand_tokens;         /* spent there since the demand was last averaged */
-    double demand_tokens_per_s;     /* smoothed, over all keys */
+    uint64_t demand_tokens;      /* spent there since the demand was last averaged */
+    double demand_tokens_per_s;  /* smoothed, over all keys */
     uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
 };
 
@@ -60,7 +61,8 @@ struct origin {
     bool mine; /* made by this process: its log holds spends that are unsettled here */
     uint64_t incarnation;
     uint64_t applied; /* highest contiguous sequence number */
-    uint64_t behind_since_ns, behind_at; /* somebody has more, and `behind_at` is all we have had since; 0: not so */
+    uint64_t behind_since_ns,
+        behind_at;    /* somebody has more, and `behind_at` is all we have had since; 0: not so */
     uint64_t dropped; /* applied here, but kept no longer although somebody lacks it: up to this number */
     uint32_t log_count;
     uint64_t log_keys;
@@ -84,12 +86,15 @@ struct due {
 /* Taking a snapshot: pages still to ask for, a stack of (prefix, bits), and those merged already. */
 struct snapshot {
     bool running;
-    bool done; /* since this incarnation began to join */
+    bool done;      /* since this incarnation began to join */
     uint32_t donor; /* member */
     uint64_t donor_incarnation;
     uint64_t started_ns, asked_ns;
     uint32_t todo_count;
-    struct { uint64_t prefix; uint32_t bits; } todo[2 * 33];
+    struct {
+        uint64_t prefix;
+        uint32_t bits;
+    } todo[2 * 33];
     uint64_t retired[NODE_PEERS_MAX]; /* by member: incarnations whose spends the first part contains whole */
     uint32_t page_count, page_room;
     struct page *page; /* by prefix, ascending; kept until everything applied here is beyond them */
@@ -109,7 +114,7 @@ struct node {
 
     struct member member[NODE_PEERS_MAX];
     struct origin origin[ORIGINS_MAX];
-    uint32_t me;     /* member index of this node */
+    uint32_t me;      /* member index of this node */
     uint32_t my_slot; /* origin slot of this incarnation */
     uint32_t last_uid;
     uint32_t peer_count; /* members that have not left, this node included */
@@ -123,9 +128,9 @@ struct node {
 
     struct spend *open; /* the open batch: OPEN_KEYS_MAX spends */
     uint32_t open_count, open_max;
-    bool push_wanted;   /* spends since the last step call for an early push */
-    bool push_waits;    /* the last step saw it, but it was too early */
-    bool hurry_wanted;  /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
+    bool push_wanted;  /* spends since the last step call for an early push */
+    bool push_waits;   /* the last step saw it, but it was too early */
+    bool hurry_wanted; /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
     bool hurry_waits;
     bool answer_wanted; /* something was applied that others wait to see acknowledged */
     bool log_full;
@@ -139,7 +144,7 @@ struct node {
     uint64_t compacted_ns; /* when merging was last tried; 0: never */
     struct snapshot snapshot;
     bool snapshot_wanted;
-    uint64_t demand_ns; /* when demands were last averaged */
+    uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */
 
     struct node_stats stats;
@@ -156,7 +161,7 @@ bool member_needed(const struct member *member);
 void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
 /* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
 void membership_refresh(struct node *node, struct effects *effects);
-void membership_left(struct node *node, uint32_t member, bool forgotten, struct effects *effects, const char *why);
+void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why);
 void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
 
@@ -182,9 +187,10 @@ void origins_close(struct node *node);
 void origins_compact(struct node *node);
 
 /* Seals the message that was written and emits it. */
-void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address);
+void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
+                  const char *address);
 
-/* ---- node.c ---- */
+/* ---- admit.c: the request path ---- */
 /* The entry's key has spends in the open batch, at entry->open_index. */
 bool is_in_open(const struct node *node, const struct entry *entry);
 
@@ -197,13 +203,13 @@ void settle_acknowledged(struct node *node);
 /* The oldest batch in the log of an own origin is known everywhere. */
 void settle_batch(struct node *node, const struct origin *origin, const struct batch *batch);
 
-/* ---- gossip.c: what is said, when, and how what is heard is understood ---- */
+/* ---- publish.c: what is said; gossip.c: how what is heard is understood ---- */
 void gossip_publish(struct node *node, struct effects *effects);
 void gossip_header(struct node *node, enum message_kind kind);
 /* False: the message is not for us or not sound. Afterwards node->in is closed. */
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
 
-/* ---- snapshot.c: giving and taking parts of the table ---- */
+/* ---- snapshot.c, snapshot_serve.c: taking and giving parts of the table ---- */
 /* An active peer to ask, or -1. */
 int snapshot_donor(const struct node *node);
 void snapshot_start(struct node *node, uint32_t donor);
