@@ -223,18 +223,24 @@ fuzz:
 # What runs in several threads.
 TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/limit_limiter.c))
 
+# The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
+build/asan/tests/e2e/%.t: tests/e2e/%.t
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nHEADGATE_BUILD=build/asan exec %s %s\n' "$$(sed -n '1s/^#!//p' $<)" $< >$@ && chmod +x $@
+
 # One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs alone.
 check: deps
 	@echo 'check: building with gcc (release, asan, tsan) and clang; a warning is an error'
 	@$(SUBMAKE) -s FLAVOUR=release all test-programs
 	@$(SUBMAKE) -s FLAVOUR=clang all test-programs
-	@$(SUBMAKE) -s FLAVOUR=asan all test-programs
+	@$(SUBMAKE) -s FLAVOUR=asan all test-programs $(E2E_ASAN)
 	@$(SUBMAKE) -s FLAVOUR=tsan $(TSAN)
 	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
 	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
 	    $(patsubst %.c,build/release/%,$(wildcard tests/unit/*.c)) \
 	    $(patsubst %.c,build/asan/%,$(wildcard tests/unit/*.c tests/fuzz/fuzz_*.c)) \
-	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t)
+	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN)
 
 # ---- a cluster to look at --------------------------------------------------------------------------
 

@@ -103,10 +103,12 @@ give_up() {
 }
 
 wait_for_all() {
-    local region deadline=$((SECONDS + seconds_to_meet))
+    local region other deadline=$((SECONDS + seconds_to_meet))
     for region in "${regions[@]}"; do
         until sees_all "$region"; do
-            pid_of "$region" >/dev/null || give_up "$region" "ended by itself"
+            for other in "${regions[@]}"; do
+                pid_of "$other" >/dev/null || give_up "$other" "ended by itself"
+            done
             [ "$SECONDS" -lt "$deadline" ] || give_up "$region" "does not see the others after $seconds_to_meet s"
             sleep 0.05
         done
