@@ -3,7 +3,8 @@
  *
  *   overshoot    the high truth of a key never falls below -E. Nothing is added to E for lost messages, cuts
  *                or pauses. What a crash may cost is given back to the truth at the crash: the node's
- *                unsettled spends, which somebody may never hear of. A node that goes on alone without a
+ *                unsettled spends, which somebody may never hear of, and what its own share of the refill has
+ *                paid off of them since its last acknowledged batch. A node that goes on alone without a
  *                snapshot has forgotten what others spent: then the truth starts full again.
  *   reach        the same for what all nodes would admit if everyone asked now: a law that would break with
  *                the next burst is broken.
@@ -131,6 +132,16 @@ static void check_shares(struct sim *sim)
         sim_fail(sim, "shares: they add up to %.6f", (double)sum / (double)SHARE_ONE);
 }
 
+static void note_acknowledged(struct sim *sim, unsigned i)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    for (size_t r = 0; r < count; r++)
+        if (!reports[r].self && reports[r].state != PEER_LEFT && reports[r].lag_batches > 0)
+            return;
+    sim->node[i].acked_ns = clock_read(&sim->fast, sim->now_ns);
+}
+
 static void check_limits(struct sim *sim, unsigned i)
 {
     struct node_stats stats;
@@ -141,10 +152,10 @@ static void check_limits(struct sim *sim, unsigned i)
     if (stats.log_keys > sim->plan.log_keys_max)
         sim_fail(sim, "log: %s keeps %" PRIu64 " spends, the limit is %" PRIu64, n->name, stats.log_keys,
                  sim->plan.log_keys_max);
-    if (stats.batches_compacted > 0 || table.evicted_harmful_keys > 0)
-        sim->forgotten_by_limit = true;
+    sim->evicted |= table.evicted_harmful_keys > 0;
     if (stats.messages_invalid > 0 && sim->plan.corrupt == 0 && sim->phase == PHASE_SAFETY && !sim->quiet_laws)
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
+    note_acknowledged(sim, i);
     if (table.used_keys > table.capacity_keys)
         sim_fail(sim, "table: %s uses %" PRIu64 " of %" PRIu64 " keys", n->name, table.used_keys, table.capacity_keys);
 }
@@ -181,7 +192,8 @@ static void watch_joining(struct sim *sim, unsigned i)
 void laws_after_step(struct sim *sim, unsigned i)
 {
     watch_joining(sim, i);
-    check_shares(sim);
+    if (sim->steps % 4 == 0)
+        check_shares(sim);
     if (sim->steps % 16 == 0)
         check_limits(sim, i);
     if (!sim->quiet_laws && sim->plan.corrupt == 0)
@@ -307,6 +319,36 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
     return true;
 }
 
+/* A bucket that was full when it heard of a spend lost the refill of the time between. */
+static double late_units(const struct limit *limit, uint64_t lateness_ns)
+{
+    return (double)lateness_ns / (double)limit->tick_ns * (double)limit->units_per_tick * 1.001 +
+           (double)rounding_units(limit);
+}
+
+/* Whatever was lost: in the end all have heard of the same spends. */
+static void check_agreement(struct sim *sim, unsigned key, uint64_t lateness_ns)
+{
+    const struct limit *limit = limit_of(sim, key);
+    int64_t most = INT64_MIN, least = INT64_MAX;
+    unsigned highest = 0, lowest = 0;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        if (sim->node[i].life != LIFE_UP)
+            continue;
+        int64_t settled =
+            node_bucket(sim->node[i].node, sim->plan.key[key].id, sim->plan.key[key].limit, world_local_ns(sim, i))
+                .settled;
+        if (settled > most)
+            most = settled, highest = i;
+        if (settled < least)
+            least = settled, lowest = i;
+    }
+    if (!sim->evicted && most > least && (double)(most - least) > late_units(limit, lateness_ns))
+        sim_fail(sim, "agreement: of key %u %s sees %.3f tokens and %s %.3f; lateness explains %.3f", key,
+                 sim->node[highest].name, tokens(limit, most), sim->node[lowest].name, tokens(limit, least),
+                 late_units(limit, lateness_ns) / (double)limit->units_per_token);
+}
+
 static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t lateness_ns)
 {
     const struct limit *limit = limit_of(sim, key);
@@ -316,14 +358,12 @@ static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t laten
     if (bucket.settled > truth->high + rounding_units(limit))
         sim_fail(sim, "forgotten: %s sees %.3f tokens of key %u, the truth is %.3f", sim->node[i].name,
                  tokens(limit, bucket.settled), key, tokens(limit, truth->high));
-    if (sim->forgotten_by_limit)
+    if (sim->evicted)
         return;
-    /* A bucket that was full when it heard of a spend lost the refill of the time between. */
-    double late_units = (double)lateness_ns / (double)limit->tick_ns * (double)limit->units_per_tick * 1.001;
-    if ((double)bucket.settled < (double)truth->low - (double)rounding_units(limit) - late_units)
+    if ((double)bucket.settled < (double)truth->low - late_units(limit, lateness_ns))
         sim_fail(sim, "phantom: %s sees %.3f tokens of key %u, the truth is %.3f and lateness explains %.3f",
                  sim->node[i].name, tokens(limit, bucket.settled), key, tokens(limit, truth->low),
-                 late_units / (double)limit->units_per_token);
+                 late_units(limit, lateness_ns) / (double)limit->units_per_token);
 }
 
 void laws_agree(struct sim *sim, uint64_t lateness_ns)
@@ -339,6 +379,7 @@ void laws_agree(struct sim *sim, uint64_t lateness_ns)
         for (unsigned i = 0; i < sim->plan.nodes; i++)
             if (sim->node[i].life == LIFE_UP)
                 check_view(sim, i, k, late ? sim->now_ns : lateness_ns);
+        check_agreement(sim, k, late ? sim->now_ns : lateness_ns);
     }
 }
 

@@ -91,6 +91,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     }
     sim->admissions++;
     n->admitted_tokens += cost;
+    n->life_tokens[k] += cost;
     n->admitted_requests++;
     truth_now(sim, k);
     truth_spend(&sim->truth[k], &sim->plan.limits.limit[key->limit], cost);

@@ -37,7 +37,9 @@ static struct payload *corrupted(struct sim *sim, const struct payload *payload)
     struct payload *copy = payload_create(payload->data, size);
     for (uint64_t flips = draw_scale(random, 1, 16); flips > 0 && copy->size > 0; flips--) {
         uint8_t *byte = &copy->data[random_below(random, copy->size)];
-        *byte = draw_one_in(random, 2) ? (uint8_t)random_u64(random) : (uint8_t)(*byte ^ (1u << random_below(random, 8)));
+        uint8_t other = (uint8_t)random_u64(random);
+        uint8_t flipped = (uint8_t)(*byte ^ (uint8_t)(1u << random_below(random, 8)));
+        *byte = draw_one_in(random, 2) ? other : flipped;
     }
     return copy;
 }

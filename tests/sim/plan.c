@@ -193,6 +193,6 @@ void plan_draw(struct plan *plan, uint64_t seed)
     draw_options(plan, &random);
     draw_faults(plan, &random);
     draw_load(plan, &random);
-    plan->safety_ns = plan->interval_ns * (60 + 800 / (plan->nodes * plan->nodes));
+    plan->safety_ns = plan->interval_ns * (40 + 480 / (plan->nodes * plan->nodes));
     plan->liveness = plan->corrupt == 0;
 }

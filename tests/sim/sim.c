@@ -69,10 +69,28 @@ static uint64_t phase_ns(const struct sim *sim, enum phase phase)
 static void begin_phase(struct sim *sim, enum phase phase)
 {
     sim->phase = phase;
+    sim->phase_ends_ns = sim->now_ns + phase_ns(sim, phase);
     story_tell(sim, "phase", "%s", phase_name(phase));
     story_views(sim);
+    bool looks = phase == PHASE_AGREE || phase == PHASE_SETTLE; /* over as soon as all agree */
     (void)queue_post(&sim->queue,
-                     (struct happening){.kind = HAPPENS_PHASE, .at_ns = sim->now_ns + phase_ns(sim, phase)});
+                     (struct happening){.kind = HAPPENS_PHASE,
+                                        .at_ns = looks ? sim->now_ns + sim->plan.interval_ns : sim->phase_ends_ns});
+}
+
+/* True if something is still under way and may be. */
+static bool wait_on(struct sim *sim)
+{
+    char text[256];
+    if ((sim->phase != PHASE_AGREE && sim->phase != PHASE_SETTLE) || sim->now_ns >= sim->phase_ends_ns)
+        return false;
+    if (laws_are_settled(sim, text, sizeof text)) {
+        story_tell(sim, "phase", "all agree after %.3f s", (double)(sim->now_ns - sim->healed_ns) / 1e9);
+        return false;
+    }
+    (void)queue_post(&sim->queue,
+                     (struct happening){.kind = HAPPENS_PHASE, .at_ns = sim->now_ns + sim->plan.interval_ns});
+    return true;
 }
 
 /* A spend reaches everyone within an interval, the way there, and a lost race for the way back. */
@@ -83,6 +101,8 @@ static uint64_t calm_lateness_ns(const struct sim *sim)
 
 static void next_phase(struct sim *sim)
 {
+    if (wait_on(sim))
+        return;
     switch (sim->phase) {
     case PHASE_SAFETY:
         if (!sim->plan.liveness) {

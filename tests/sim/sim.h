@@ -48,6 +48,8 @@ struct sim_node {
     bool hears[SIM_NODES_MAX];  /* listens to what that node publishes */
     uint64_t stepped_ns, steps_at_once;
     uint64_t admitted_tokens, admitted_requests, arrived_requests;
+    uint64_t life_tokens[SIM_KEYS_MAX]; /* admitted in this life */
+    uint64_t acked_ns;                  /* on the fast clock, when every peer had last acknowledged all its batches */
 };
 
 struct link {
@@ -65,6 +67,7 @@ struct sim {
     struct random network_random, fault_random, load_random;
     uint64_t now_ns;
     enum phase phase;
+    uint64_t phase_ends_ns; /* at the latest */
     uint64_t healed_ns, idle_until_ns; /* load stands still until then (gaps) */
     struct sim_node node[SIM_NODES_MAX];
     struct link link[SIM_NODES_MAX][SIM_NODES_MAX];
@@ -77,7 +80,7 @@ struct sim {
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     uint64_t measured_from_ns;
     bool knowledge_lost;               /* a crash or a lonely start made some peer forget spends */
-    bool forgotten_by_limit;           /* somebody evicted or compacted: views may be too low, never too high */
+    bool evicted;                      /* a table was too small: views may be too low, never too high */
     struct effects effects;
     uint64_t hash;                     /* of every effect and every decision */
     uint64_t steps, admissions, refusals, messages;

@@ -140,8 +140,29 @@ void world_start(struct sim *sim, unsigned i)
     n->was_joining = true;
     n->paused_until_ns = 0;
     n->wake_order = 0;
+    n->acked_ns = clock_read(&sim->fast, sim->now_ns);
     memset(n->hears, 0, sizeof n->hears);
+    memset(n->life_tokens, 0, sizeof n->life_tokens);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
+}
+
+/*
+ * The most that a node's share of the refill may have paid off of spends that somebody does not know: they are
+ * unsettled no more, but lost all the same.
+ */
+static int64_t paid_off_units(const struct sim *sim, unsigned i, unsigned k, uint64_t share)
+{
+    const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
+    const struct sim_node *n = &sim->node[i];
+    uint64_t away_ns = clock_read(&sim->fast, sim->now_ns) - n->acked_ns;
+    uint64_t ticks = away_ns / limit->tick_ns + 1;
+    int64_t refill = ticks > (uint64_t)(limit->capacity_units / limit->units_per_tick)
+                         ? limit->capacity_units
+                         : (int64_t)ticks * limit->units_per_tick;
+    int64_t spent = n->life_tokens[k] > limit->capacity ? limit->capacity_units
+                                                       : (int64_t)n->life_tokens[k] * limit->units_per_token;
+    int64_t paid = units_times(refill, share) + 1;
+    return spent < paid ? spent : paid;
 }
 
 /*
@@ -157,7 +178,8 @@ static void refund_unsettled(struct sim *sim, unsigned i)
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct plan_key *key = &sim->plan.key[k];
         const struct limit *limit = &sim->plan.limits.limit[key->limit];
-        int64_t units = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled;
+        int64_t units = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled +
+                        paid_off_units(sim, i, k, status.share);
         if (units <= 0)
             continue;
         truth_now(sim, k);
