@@ -1,9 +1,13 @@
 #include "cluster/state.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { SMOOTHING = 8 };
+enum {
+    SMOOTHING = 8,
+    LEDGER_PAYS = 16, /* sorting a spend costs about as much as so many looks for it */
+};
 
 static uint64_t smooth(uint64_t average, uint64_t sample)
 {
@@ -60,7 +64,73 @@ static uint64_t later_tokens(const struct node *node, const struct origin *origi
     return tokens;
 }
 
-void settle_batch(struct node *node, const struct origin *origin, const struct batch *batch)
+/*
+ * All own spends that are not settled, one per key. Who settles many batches at once, after a long silence, would
+ * search all of the log for each of their keys; this is made once and knows the sums.
+ */
+struct ledger {
+    struct spend *spend;
+    size_t count;
+};
+
+/* How many own spends there are; copied to `to` unless it is NULL. */
+static size_t own_spends(const struct node *node, struct spend *to)
+{
+    size_t count = 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        const struct origin *own = &node->origin[slot];
+        if (!own->uid || !own->mine)
+            continue;
+        for (struct list *at = own->log.next; at != &own->log; at = at->next) {
+            const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+            if (to)
+                memcpy(to + count, batch->spend, batch->spend_count * sizeof *to);
+            count += batch->spend_count;
+        }
+    }
+    if (to)
+        memcpy(to + count, node->open, node->open_count * sizeof *to);
+    return count + node->open_count;
+}
+
+/* False without memory. */
+static bool ledger_init(struct ledger *ledger, const struct node *node)
+{
+    size_t all = own_spends(node, NULL);
+    ledger->count = 0;
+    ledger->spend = malloc((all + 1) * sizeof *ledger->spend);
+    if (!ledger->spend)
+        return false;
+    (void)own_spends(node, ledger->spend);
+    qsort(ledger->spend, all, sizeof *ledger->spend, spend_compare);
+    for (size_t i = 0; i < all; i++) {
+        struct spend *last = ledger->count > 0 ? &ledger->spend[ledger->count - 1] : NULL;
+        if (last && spend_compare(last, &ledger->spend[i]) == 0)
+            last->tokens += ledger->spend[i].tokens;
+        else
+            ledger->spend[ledger->count++] = ledger->spend[i];
+    }
+    return true;
+}
+
+static void ledger_close(struct ledger *ledger)
+{
+    free(ledger->spend);
+    ledger->spend = NULL;
+}
+
+/* Strikes a spend off; what is left of its key. */
+static uint64_t ledger_strike(const struct ledger *ledger, const struct spend *spend)
+{
+    struct spend *found = bsearch(spend, ledger->spend, ledger->count, sizeof *spend, spend_compare);
+    assert(found && found->tokens >= spend->tokens);
+    found->tokens -= spend->tokens;
+    return found->tokens;
+}
+
+/* `ledger` may be NULL. */
+static void settle_spends(struct node *node, const struct origin *origin, const struct batch *batch,
+                          const struct ledger *ledger)
 {
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
@@ -68,11 +138,40 @@ void settle_batch(struct node *node, const struct origin *origin, const struct b
         struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
         if (entry->limit != spend->limit)
             continue;
-        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens,
-                      later_tokens(node, origin, batch, entry), batch->at_ns);
+        uint64_t later = ledger ? ledger_strike(ledger, spend) : later_tokens(node, origin, batch, entry);
+        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, later, batch->at_ns);
         node->stats.settled_tokens += spend->tokens;
     }
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
+}
+
+void settle_batch(struct node *node, const struct origin *origin, const struct batch *batch)
+{
+    settle_spends(node, origin, batch, NULL);
+}
+
+/* Settles own batches up to that number, which everybody has. */
+static void settle_up_to(struct node *node, uint64_t everywhere)
+{
+    struct origin *mine = &node->origin[node->my_slot];
+    struct ledger ledger = {0};
+    uint64_t keys = 0;
+    for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        if (batch->last > everywhere)
+            break;
+        keys += batch->spend_count;
+    }
+    bool many = keys * mine->log_count > LEDGER_PAYS * (mine->log_keys + node->open_count);
+    bool has_ledger = many && ledger_init(&ledger, node);
+    while (!list_empty(&mine->log)) {
+        struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
+        if (batch->last > everywhere)
+            break;
+        settle_spends(node, mine, batch, has_ledger ? &ledger : NULL);
+        origin_log_remove(node, mine, batch);
+    }
+    ledger_close(&ledger);
 }
 
 /*
@@ -104,14 +203,7 @@ void settle_acknowledged(struct node *node)
         if (member->acknowledged < everywhere)
             everywhere = member->acknowledged;
     }
-    struct origin *mine = &node->origin[node->my_slot];
-    while (!list_empty(&mine->log)) {
-        struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
-        if (batch->last > everywhere)
-            break;
-        settle_batch(node, mine, batch);
-        origin_log_remove(node, mine, batch);
-    }
+    settle_up_to(node, everywhere);
     if (node->log_full)
         origins_compact(node);
 }
