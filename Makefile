@@ -198,9 +198,14 @@ unit: $(UNIT)
 	prove $(UNIT)
 
 sim:
-	@$(SUBMAKE) -s FLAVOUR=asan build/asan/tests/sim
-	@$(SUBMAKE) -s FLAVOUR=release build/release/tests/sim
+	@for flavour in release asan clang debug; do \
+	    $(SUBMAKE) -s FLAVOUR=$$flavour build/$$flavour/tests/sim || exit 1; done
 	prove tests/sim/*.t
+
+# Six planted bugs, each in a copy of the tree: which seed finds it?
+.PHONY: sim-canary
+sim-canary:
+	tests/sim/canary/run
 
 e2e: all
 	prove tests/e2e/*.t
@@ -236,6 +241,7 @@ check: deps
 	@$(SUBMAKE) -s FLAVOUR=clang all test-programs
 	@$(SUBMAKE) -s FLAVOUR=asan all test-programs $(E2E_ASAN)
 	@$(SUBMAKE) -s FLAVOUR=tsan $(TSAN)
+	@$(SUBMAKE) -s FLAVOUR=debug build/debug/tests/sim
 	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
 	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
 	    $(patsubst %.c,build/release/%,$(wildcard tests/unit/*.c)) \

@@ -250,10 +250,15 @@ void laws_sample(struct sim *sim)
     check_merge(sim, (unsigned)random_below(&sim->load_random, sim->plan.keys));
 }
 
+/* Three intervals and the way there and back at its slowest. */
+uint64_t laws_settle_ns(const struct sim *sim)
+{
+    return 3 * sim->plan.interval_ns + 2 * (sim->plan.latency_max_ns + sim->plan.latency_max_ns / 65536 * sim->plan.jitter);
+}
+
 uint64_t laws_agree_ns(const struct sim *sim)
 {
-    return 3 * sim->plan.interval_ns + 2 * sim->plan.latency_max_ns + sim->plan.join_timeout_ns +
-           2 * sim->plan.silent_after_ns;
+    return laws_settle_ns(sim) + sim->plan.join_timeout_ns + 2 * sim->plan.silent_after_ns;
 }
 
 static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room)

@@ -1,3 +1,3 @@
 #!/bin/sh
-# The reference model's scenarios: at least as accurate as the model.
-exec build/release/tests/sim --scenarios 3 --tap
+# The reference model's scenarios: declared overshoot never exceeded, utilisation as good as the model's.
+exec build/release/tests/sim --tap --scenarios 2

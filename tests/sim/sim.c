@@ -60,7 +60,7 @@ static uint64_t phase_ns(const struct sim *sim, enum phase phase)
     case PHASE_REST: return refill_ns == 0 ? 0 : 2 * refill_ns + 2 * sim->plan.interval_ns;
     case PHASE_WARM_UP: return refill_ns;
     case PHASE_MEASURE: return refill_ns == 0 ? 0 : MEASURE_INTERVALS * sim->plan.interval_ns;
-    case PHASE_SETTLE: return laws_agree_ns(sim);
+    case PHASE_SETTLE: return laws_settle_ns(sim);
     case PHASE_OVER: return 0;
     }
     return 0;

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Adversarial schedules without refill.
+exec build/release/tests/sim --tap --search 500
