@@ -117,12 +117,12 @@ static bool ghost_is_done(const struct node *node, uint32_t slot)
 
 static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t stable)
 {
+    if (origin->mine)
+        settle_up_to(node, origin, stable);
     while (!list_empty(&origin->log)) {
         struct batch *batch = LIST_OWNER(origin->log.next, struct batch, link);
         if (batch->last > stable)
             return;
-        if (origin->mine)
-            settle_batch(node, origin, batch);
         origin_log_remove(node, origin, batch);
     }
 }
@@ -163,9 +163,11 @@ void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
 
 void origins_close(struct node *node)
 {
-    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+    for (int slot = 0; slot < ORIGINS_MAX; slot++) {
+        node->origin[slot].mine = false; /* nothing is left to settle in */
         if (node->origin[slot].uid)
             forget_log_up_to(node, &node->origin[slot], UINT64_MAX);
+    }
 }
 
 /* ---- compaction ---- */

@@ -145,15 +145,8 @@ static void settle_spends(struct node *node, const struct origin *origin, const 
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
 }
 
-void settle_batch(struct node *node, const struct origin *origin, const struct batch *batch)
+void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere)
 {
-    settle_spends(node, origin, batch, NULL);
-}
-
-/* Settles own batches up to that number, which everybody has. */
-static void settle_up_to(struct node *node, uint64_t everywhere)
-{
-    struct origin *mine = &node->origin[node->my_slot];
     struct ledger ledger = {0};
     uint64_t keys = 0;
     for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
@@ -203,12 +196,28 @@ void settle_acknowledged(struct node *node)
         if (member->acknowledged < everywhere)
             everywhere = member->acknowledged;
     }
-    settle_up_to(node, everywhere);
+    settle_up_to(node, &node->origin[node->my_slot], everywhere);
     if (node->log_full)
         origins_compact(node);
 }
 
 /* ---- batches of others ---- */
+
+/* What of a merged batch's spend was applied before it was merged, as far as the log still tells. */
+static uint64_t charged_already(const struct origin *origin, const struct batch *batch, const struct spend *of)
+{
+    uint64_t tokens = 0;
+    if (batch->first > origin->applied)
+        return 0;
+    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+        const struct batch *applied = LIST_OWNER(at, const struct batch, link);
+        if (applied->first < batch->first)
+            continue;
+        const struct spend *spend = batch_find(applied, of->limit, of->id);
+        tokens += spend ? spend->tokens : 0;
+    }
+    return tokens < of->tokens ? tokens : of->tokens;
+}
 
 static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
 {
@@ -224,12 +233,13 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
             node->stats.limit_drops++;
             continue;
         }
-        bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, batch->at_ns);
+        uint64_t fresh = spend->tokens - charged_already(origin, batch, spend);
+        bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], fresh, batch->at_ns);
         entry->last_spender = (uint8_t)(origin->member + 1);
         int64_t left = entry->bucket.settled - entry->bucket.unsettled;
         if (-left > node->worst_debt_units[spend->limit])
             node->worst_debt_units[spend->limit] = -left;
-        tokens += spend->tokens;
+        tokens += fresh;
     }
     origin->applied = batch->last;
     node->member[origin->member].demand_tokens += tokens;

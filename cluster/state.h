@@ -200,8 +200,8 @@ void close_batch(struct node *node);
 bool receive_batches(struct node *node, const struct message *message, const int *member_map);
 bool inbox_drain(struct node *node);
 void settle_acknowledged(struct node *node);
-/* The oldest batch in the log of an own origin is known everywhere. */
-void settle_batch(struct node *node, const struct origin *origin, const struct batch *batch);
+/* Settles the batches of an own origin up to that number, which everybody has, and takes them out of its log. */
+void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere);
 
 /* ---- publish.c: what is said; gossip.c: how what is heard is understood ---- */
 void gossip_publish(struct node *node, struct effects *effects);
