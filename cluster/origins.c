@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MERGE_PATIENCE_INTERVALS = 64 };
+
 int origin_find(const struct node *node, uint32_t member, uint64_t incarnation)
 {
     for (int i = 0; i < ORIGINS_MAX; i++) {
@@ -303,21 +305,15 @@ static void drop_what_others_made(struct node *node)
     }
 }
 
-/* Merging sorts all spends of a log, so it is tried at most once an interval. */
-void origins_compact(struct node *node)
+/* Merging sorts all spends of a log: it is tried again when the log has grown by so much since, or after a while. */
+static bool has_grown(uint64_t now, uint64_t then)
 {
-    if (node->log_keys <= node->options.log_keys_max)
-        node->log_full = false;
-    if (node->compacted_ns && node->now_ns - node->compacted_ns < node->options.interval_ns)
-        return;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
-        if (node->origin[slot].log_count <= LOG_BATCHES_MAX)
-            continue;
-        node->compacted_ns = node->now_ns;
-        compact_log(node, slot);
-    }
-    if (node->log_keys <= node->options.log_keys_max)
-        return;
+    return now > then + then / 16;
+}
+
+/* The largest logs first, until a quarter of the limit is free. */
+static void merge_largest(struct node *node)
+{
     node->compacted_ns = node->now_ns;
     for (int rounds = 0; rounds < ORIGINS_MAX && node->log_keys > node->options.log_keys_max * 3 / 4; rounds++) {
         int slot = largest_log(node);
@@ -327,6 +323,32 @@ void origins_compact(struct node *node)
         if (node->log_keys == before)
             break;
     }
+    node->compacted_keys = node->log_keys;
+}
+
+void origins_compact(struct node *node)
+{
+    if (node->log_keys <= node->options.log_keys_max) {
+        node->log_full = false;
+        node->compacted_keys = 0;
+    }
+    if (node->compacted_ns && node->now_ns - node->compacted_ns < node->options.interval_ns)
+        return;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (origin->log_count <= LOG_BATCHES_MAX)
+            origin->merged_count = 0;
+        if (origin->log_count <= LOG_BATCHES_MAX || !has_grown(origin->log_count, origin->merged_count))
+            continue;
+        node->compacted_ns = node->now_ns;
+        compact_log(node, slot);
+        origin->merged_count = origin->log_count;
+    }
+    if (node->log_keys <= node->options.log_keys_max)
+        return;
+    uint64_t patience_ns = MERGE_PATIENCE_INTERVALS * node->options.interval_ns;
+    if (has_grown(node->log_keys, node->compacted_keys) || node->now_ns - node->compacted_ns > patience_ns)
+        merge_largest(node);
     drop_what_others_made(node);
     node->log_full = node->log_keys > node->options.log_keys_max;
 }

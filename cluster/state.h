@@ -64,7 +64,7 @@ struct origin {
     uint64_t behind_since_ns,
         behind_at;    /* somebody has more, and `behind_at` is all we have had since; 0: not so */
     uint64_t dropped; /* applied here, but kept no longer although somebody lacks it: up to this number */
-    uint32_t log_count;
+    uint32_t log_count, merged_count; /* batches now, and what merging left of them last time */
     uint64_t log_keys;
     struct list log; /* struct batch in order: those that somebody may lack */
 };
@@ -142,6 +142,7 @@ struct node {
     uint64_t inbox_keys;
     uint64_t log_keys;     /* over all origins */
     uint64_t compacted_ns; /* when merging was last tried; 0: never */
+    uint64_t compacted_keys; /* what it left of a log that was beyond its limit; 0: the log is within it */
     struct snapshot snapshot;
     bool snapshot_wanted;
     uint64_t demand_ns;        /* when demands were last averaged */
