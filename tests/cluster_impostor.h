@@ -34,7 +34,7 @@ __attribute__((unused)) static void impostor_begin(enum message_kind kind, uint6
                                                      .incarnation = 1,
                                                      .state = PEER_ACTIVE,
                                                      .reserved = true};
-        impostor.origins[m] = (struct origin_record){m, 1};
+        impostor.origins[m] = (struct origin_record){.member = m, .incarnation = 1};
     }
     impostor.rows[0] = (struct digest_row){.member = 0, .number = impostor_number, .hears = 3};
     impostor.rows[0].applied[0] = bob_made;

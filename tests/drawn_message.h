@@ -76,8 +76,8 @@ static void draw_header(struct random *random, struct message *header)
     for (uint32_t i = 0; i < header->origin_count; i++) {
         uint32_t member = (uint32_t)random_below(random, header->member_count);
         uint64_t incarnation = header->members[member].incarnation;
-        header->origins[i] =
-            (struct origin_record){member, incarnation - random_below(random, incarnation + 1) / 2};
+        header->origins[i].member = member;
+        header->origins[i].incarnation = incarnation - random_below(random, incarnation + 1) / 2;
     }
     for (uint32_t i = 0; i < header->row_count; i++) {
         struct digest_row *row = &header->rows[i];
