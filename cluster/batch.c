@@ -1,6 +1,7 @@
 #include "cluster/batch.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +41,19 @@ int spend_compare(const void *a, const void *b)
     return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
 }
 
+/* Batches of others come sorted, unless their limits stand in another order. */
+static bool is_sorted(const struct batch *batch)
+{
+    for (uint32_t i = 1; i < batch->spend_count; i++)
+        if (spend_compare(&batch->spend[i - 1], &batch->spend[i]) > 0)
+            return false;
+    return true;
+}
+
 void batch_sort(struct batch *batch)
 {
+    if (is_sorted(batch))
+        return;
     qsort(batch->spend, batch->spend_count, sizeof *batch->spend, spend_compare);
 }
 

@@ -58,25 +58,38 @@ static void take_row(struct node *node, const struct message *message, const str
             member->hears |= (uint64_t)1 << member_map[i];
 }
 
-/* What the sender thinks of origins that we still keep: over, or over and known to everybody. */
+/* The sender still waits for something before it can apply all that it has of that origin. */
+static bool sender_waits(const struct message *message, uint32_t member, uint64_t incarnation)
+{
+    for (uint32_t o = 0; o < message->origin_count; o++)
+        if (message->origins[o].member == member && message->origins[o].incarnation == incarnation)
+            return message->origins[o].waiting;
+    return false;
+}
+
+/* What the sender thinks of one origin that we still keep: over, or over and known to everybody. */
+static void take_ending(struct node *node, const struct message *message, uint32_t record_index, uint32_t slot,
+                        struct member *sender)
+{
+    const struct member_record *record = &message->members[record_index];
+    const struct origin *origin = &node->origin[slot];
+    uint64_t bit = (uint64_t)1 << (slot % 64);
+    bool over = record->incarnation > origin->incarnation ||
+                (record->incarnation == origin->incarnation && record->state == PEER_LEFT);
+    if (over && !sender_waits(message, record_index, origin->incarnation))
+        sender->knows_ended[slot / 64] |= bit;
+    else
+        sender->knows_ended[slot / 64] &= ~bit;
+    if (record->retired_incarnation >= origin->incarnation && sender->known[slot] < origin->applied)
+        sender->known[slot] = origin->applied;
+}
+
 static void take_endings(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
 {
-    struct member *member = &node->member[sender];
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        if (!origin->uid)
-            continue;
-        for (uint32_t i = 0; i < message->member_count; i++) {
-            const struct member_record *record = &message->members[i];
-            if (member_map[i] != (int)origin->member)
-                continue;
-            if (record->incarnation > origin->incarnation ||
-                (record->incarnation == origin->incarnation && record->state == PEER_LEFT))
-                member->knows_ended[slot / 64] |= (uint64_t)1 << (slot % 64);
-            if (record->retired_incarnation >= origin->incarnation && member->known[slot] < origin->applied)
-                member->known[slot] = origin->applied;
-        }
-    }
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        for (uint32_t i = 0; i < message->member_count && node->origin[slot].uid; i++)
+            if (member_map[i] == (int)node->origin[slot].member)
+                take_ending(node, message, i, slot, &node->member[sender]);
 }
 
 static void take_digests(struct node *node, const struct message *message, const int *member_map, uint32_t sender)

@@ -42,6 +42,7 @@ struct member_record {
 struct origin_record {
     uint32_t member; /* index into members */
     uint64_t incarnation;
+    bool waiting; /* the sender has batches of it that it cannot apply yet */
 };
 
 struct digest_row {

@@ -74,17 +74,19 @@ static bool read_members(const msgpack_object *object, struct message *message)
 
 static bool read_origins(const msgpack_object *object, struct message *message)
 {
-    msgpack_object_array a, pair;
+    msgpack_object_array a, fields;
+    uint32_t waiting;
     if (!read_array(object, 0, ORIGINS_MAX, &a))
         return false;
     message->origin_count = a.size;
     for (uint32_t i = 0; i < a.size; i++) {
         struct origin_record *origin = &message->origins[i];
-        if (!read_array(&a.ptr[i], 2, 2, &pair) ||
-            !read_u32_below(&pair.ptr[0], message->member_count, &origin->member) ||
-            !read_u64(&pair.ptr[1], &origin->incarnation) ||
+        if (!read_array(&a.ptr[i], 3, 3, &fields) ||
+            !read_u32_below(&fields.ptr[0], message->member_count, &origin->member) ||
+            !read_u64(&fields.ptr[1], &origin->incarnation) || !read_u32_below(&fields.ptr[2], 2, &waiting) ||
             origin->incarnation > message->members[origin->member].incarnation)
             return false; /* an origin cannot be newer than its member */
+        origin->waiting = waiting != 0;
     }
     return true;
 }

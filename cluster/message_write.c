@@ -50,9 +50,10 @@ static void pack_digests(msgpack_packer *packer, const struct message *header)
 {
     msgpack_pack_array(packer, header->origin_count);
     for (uint32_t i = 0; i < header->origin_count; i++) {
-        msgpack_pack_array(packer, 2);
+        msgpack_pack_array(packer, 3);
         msgpack_pack_uint64(packer, header->origins[i].member);
         msgpack_pack_uint64(packer, header->origins[i].incarnation);
+        msgpack_pack_uint64(packer, header->origins[i].waiting);
     }
     msgpack_pack_array(packer, header->row_count);
     for (uint32_t i = 0; i < header->row_count; i++) {

@@ -102,6 +102,8 @@ static uint64_t known_everywhere(const struct node *node, uint32_t slot)
 static bool ghost_is_done(const struct node *node, uint32_t slot)
 {
     const struct origin *origin = &node->origin[slot];
+    if (inbox_holds(node, origin->uid))
+        return false;
     for (uint32_t o = 0; o < ORIGINS_MAX; o++) /* in order: a retired incarnation speaks for all before it */
         if (node->origin[o].uid && node->origin[o].member == origin->member &&
             node->origin[o].incarnation < origin->incarnation)

@@ -91,7 +91,8 @@ static void header_of(struct node *node, enum message_kind kind, uint32_t *slots
             continue;
         slots[header->origin_count] = slot;
         header->origins[header->origin_count++] =
-            (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation};
+            (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation,
+                                   inbox_holds(node, origin->uid)};
     }
     put_rows(node, header, record_of, slots);
 }

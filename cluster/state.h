@@ -140,8 +140,8 @@ struct node {
     struct list inbox; /* batches that wait for what they depend on */
     uint32_t inbox_count;
     uint64_t inbox_keys;
-    uint64_t log_keys;     /* over all origins */
-    uint64_t compacted_ns; /* when merging was last tried; 0: never */
+    uint64_t log_keys;       /* over all origins */
+    uint64_t compacted_ns;   /* when merging was last tried; 0: never */
     uint64_t compacted_keys; /* what it left of a log that was beyond its limit; 0: the log is within it */
     struct snapshot snapshot;
     bool snapshot_wanted;
@@ -195,11 +195,13 @@ void emit_message(struct node *node, const struct message_writer *writer, enum e
 /* The entry's key has spends in the open batch, at entry->open_index. */
 bool is_in_open(const struct node *node, const struct entry *entry);
 
-/* ---- settle.c: applying, acknowledging, settling ---- */
+/* ---- settle.c: own batches, from closing to settling; apply.c: those of others ---- */
 void close_batch(struct node *node);
 /* Takes the message's batches in; true if anything was applied. */
 bool receive_batches(struct node *node, const struct message *message, const int *member_map);
 bool inbox_drain(struct node *node);
+/* Some batch of that origin waits for what it depends on, or for the snapshot of a joining node. */
+bool inbox_holds(const struct node *node, uint32_t origin_uid);
 void settle_acknowledged(struct node *node);
 /* Settles the batches of an own origin up to that number, which everybody has, and takes them out of its log. */
 void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere);

@@ -78,6 +78,7 @@ static void draw_header(struct random *random, struct message *header)
         uint64_t incarnation = header->members[member].incarnation;
         header->origins[i].member = member;
         header->origins[i].incarnation = incarnation - random_below(random, incarnation + 1) / 2;
+        header->origins[i].waiting = random_below(random, 2) != 0;
     }
     for (uint32_t i = 0; i < header->row_count; i++) {
         struct digest_row *row = &header->rows[i];

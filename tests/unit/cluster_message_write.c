@@ -25,7 +25,8 @@ static bool same_digests(const struct message *a, const struct message *b)
     bool same = a->origin_count == b->origin_count && a->row_count == b->row_count;
     for (uint32_t i = 0; same && i < a->origin_count; i++)
         same = a->origins[i].member == b->origins[i].member &&
-               a->origins[i].incarnation == b->origins[i].incarnation;
+               a->origins[i].incarnation == b->origins[i].incarnation &&
+               a->origins[i].waiting == b->origins[i].waiting;
     for (uint32_t i = 0; same && i < a->row_count; i++) {
         const struct digest_row *x = &a->rows[i], *y = &b->rows[i];
         same = x->member == y->member && x->number == y->number && x->hears == y->hears &&

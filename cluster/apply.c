@@ -1,0 +1,245 @@
+#include "cluster/state.h"
+
+#include <string.h>
+
+enum { INBOX_PATIENCE_INTERVALS = 10 };
+
+/* What of a merged batch's spend was applied before it was merged, as far as the log still tells. */
+static uint64_t charged_already(const struct origin *origin, const struct batch *batch, const struct spend *of)
+{
+    uint64_t tokens = 0;
+    if (batch->first > origin->applied)
+        return 0;
+    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+        const struct batch *applied = LIST_OWNER(at, const struct batch, link);
+        if (applied->first < batch->first)
+            continue;
+        const struct spend *spend = batch_find(applied, of->limit, of->id);
+        tokens += spend ? spend->tokens : 0;
+    }
+    return tokens < of->tokens ? tokens : of->tokens;
+}
+
+static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
+{
+    struct origin *origin = &node->origin[slot];
+    uint64_t tokens = 0;
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
+        const struct spend *spend = &batch->spend[i];
+        if (snapshot_contains(node, spend->id, slot, batch->last))
+            continue;
+        const struct limit *limit = &node->limits.limit[spend->limit];
+        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
+        if (entry->limit != spend->limit) { /* an id has one limit: whoever told us of two is mistaken */
+            node->stats.limit_drops++;
+            continue;
+        }
+        uint64_t fresh = spend->tokens - charged_already(origin, batch, spend);
+        bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], fresh, batch->at_ns);
+        entry->last_spender = (uint8_t)(origin->member + 1);
+        int64_t left = entry->bucket.settled - entry->bucket.unsettled;
+        if (-left > node->worst_debt_units[spend->limit])
+            node->worst_debt_units[spend->limit] = -left;
+        tokens += fresh;
+    }
+    origin->applied = batch->last;
+    node->member[origin->member].demand_tokens += tokens;
+    node->stats.batches_applied++;
+    node->stats.applied_tokens += tokens;
+}
+
+static bool depends_are_met(const struct node *node, const struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->depend_count; i++) {
+        int slot = origin_find_uid(node, batch->depend[i].origin_uid);
+        if (slot >= 0 && (uint32_t)slot != node->my_slot && batch->depend[i].seq > node->origin[slot].applied)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * A merged batch may reach back to what is applied here already. If the log still tells what that was, only the
+ * rest is charged. If not (it came with a snapshot), another snapshot is exact where charging all of it would count
+ * it twice; when none is to be had for long, counting twice is the safe side.
+ */
+static bool is_next(struct node *node, const struct origin *origin, const struct batch *batch)
+{
+    if (batch->first > origin->applied)
+        return batch->first == origin->applied + 1;
+    uint64_t covered = batch->first;
+    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+        const struct batch *applied = LIST_OWNER(at, const struct batch, link);
+        if (applied->first == covered)
+            covered = applied->last + 1;
+    }
+    if (covered > origin->applied)
+        return true;
+    node->snapshot_wanted = true;
+    return node->now_ns - batch->arrived_ns > INBOX_PATIENCE_INTERVALS * node->options.interval_ns;
+}
+
+/* What stands before it was lost with the crash of its maker: nobody has it, nobody can make it again. */
+static bool is_orphan(const struct node *node, uint32_t slot, const struct batch *batch)
+{
+    const struct origin *origin = &node->origin[slot];
+    if (!origin_is_ghost(node, origin) ||
+        node->now_ns - batch->arrived_ns <= INBOX_PATIENCE_INTERVALS * node->options.interval_ns)
+        return false;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+        if (member_needed(&node->member[i]) && node->member[i].known[slot] > origin->applied)
+            return false;
+    return true;
+}
+
+/* One pass over what waits; true if something was applied. */
+static bool inbox_pass(struct node *node)
+{
+    bool applied = false;
+    for (struct list *at = node->inbox.next, *next; at != &node->inbox; at = next) {
+        next = at->next;
+        struct batch *batch = LIST_OWNER(at, struct batch, link);
+        int slot = origin_find_uid(node, batch->origin_uid);
+        if (slot < 0 || batch->last <= node->origin[slot].applied || is_orphan(node, (uint32_t)slot, batch)) {
+            node->inbox_count--;
+            node->inbox_keys -= batch->spend_count;
+            batch_destroy(&batch);
+        } else if (is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch)) {
+            list_remove(&batch->link);
+            node->inbox_count--;
+            node->inbox_keys -= batch->spend_count;
+            apply_batch(node, (uint32_t)slot, batch);
+            origin_log_append(node, &node->origin[slot], batch);
+            applied = true;
+        }
+    }
+    return applied;
+}
+
+bool inbox_drain(struct node *node)
+{
+    bool applied = false;
+    if (node->state != PEER_JOINING || node->snapshot.done)
+        while (inbox_pass(node))
+            applied = true;
+    if (applied) {
+        origins_compact(node);
+        snapshot_forget_pages(node);
+    }
+    return applied;
+}
+
+bool inbox_holds(const struct node *node, uint32_t origin_uid)
+{
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next)
+        if (LIST_OWNER(at, const struct batch, link)->origin_uid == origin_uid)
+            return true;
+    return false;
+}
+
+static bool inbox_has(const struct node *node, uint32_t uid, uint64_t first, uint64_t last)
+{
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        if (batch->origin_uid == uid && batch->first == first && batch->last == last)
+            return true;
+    }
+    return false;
+}
+
+/* The batch of a record, with its spends under known limits and its dependencies under known origins. */
+static struct batch *batch_of_record(struct node *node, const struct message *message,
+                                     const struct batch_record *record, const int *origin_map, uint32_t uid)
+{
+    struct batch *batch = batch_create(message->origin_count, record->spend_count);
+    if (!batch)
+        return NULL;
+    struct number_reader reader = {.groups = record->groups};
+    struct number_record number;
+    batch->spend_count = 0;
+    int limit = -1;
+    uint32_t limit_id = 0;
+    while (number_next(&reader, &number)) {
+        if (limit < 0 || number.limit_id != limit_id) {
+            limit_id = number.limit_id;
+            limit = limit_set_find_id(&node->limits, limit_id);
+        }
+        if (limit < 0) {
+            node->stats.limit_drops++;
+            continue;
+        }
+        uint64_t tokens = number.number < LIMIT_CAPACITY_MAX ? number.number : LIMIT_CAPACITY_MAX;
+        batch->spend[batch->spend_count++] =
+            (struct spend){.id = number.id, .tokens = tokens, .limit = (uint16_t)limit};
+    }
+    batch_sort(batch);
+    batch->depend_count = 0;
+    for (uint32_t o = 0; o < message->origin_count; o++)
+        if (record->depends[o] > 0 && origin_map[o] >= 0 && o != record->origin)
+            batch->depend[batch->depend_count++] =
+                (struct depend){node->origin[origin_map[o]].uid, record->depends[o]};
+    batch->origin_uid = uid;
+    batch->first = record->first;
+    batch->last = record->last;
+    batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
+    batch->arrived_ns = node->now_ns;
+    return batch;
+}
+
+/* A batch that stands for several and cannot be applied: its dependencies may have been merged past us. */
+static bool is_stuck_merge(const struct node *node, const struct batch *batch, uint32_t slot)
+{
+    return batch->first < batch->last &&
+           (batch->first > node->origin[slot].applied + 1 || !depends_are_met(node, batch));
+}
+
+static void take_record(struct node *node, const struct message *message, const struct batch_record *record,
+                        const int *origin_map, bool *applied)
+{
+    int slot = origin_map[record->origin];
+    if (slot < 0 || (uint32_t)slot == node->my_slot || record->last <= node->origin[slot].applied ||
+        inbox_has(node, node->origin[slot].uid, record->first, record->last)) {
+        node->stats.batches_duplicate++;
+        return;
+    }
+    if (record->spend_count > OPEN_KEYS_MAX) {
+        node->stats.messages_invalid++;
+        return;
+    }
+    struct batch *batch = batch_of_record(node, message, record, origin_map, node->origin[slot].uid);
+    if (!batch)
+        return;
+    if (is_stuck_merge(node, batch, (uint32_t)slot))
+        node->snapshot_wanted = true;
+    /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
+    bool next = is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch);
+    if (!next && (node->inbox_count >= INBOX_BATCHES_MAX || node->inbox_keys > node->options.log_keys_max)) {
+        node->stats.limit_drops++;
+        batch_destroy(&batch);
+        return;
+    }
+    list_insert_before(&node->inbox, &batch->link);
+    node->inbox_count++;
+    node->inbox_keys += batch->spend_count;
+    if (next)
+        *applied |= inbox_drain(node);
+}
+
+bool receive_batches(struct node *node, const struct message *message, const int *member_map)
+{
+    int origin_map[ORIGINS_MAX];
+    struct batch_record record;
+    bool applied = false;
+    for (uint32_t o = 0; o < message->origin_count; o++) {
+        int member = member_map[message->origins[o].member];
+        origin_map[o] = member < 0 ? -1 : origin_find(node, (uint32_t)member, message->origins[o].incarnation);
+    }
+    for (uint32_t i = 0; i < message->batch_count; i++) {
+        if (!message_batch(message, i, &record)) {
+            node->stats.messages_invalid++;
+            break;
+        }
+        take_record(node, message, &record, origin_map, &applied);
+    }
+    return inbox_drain(node) || applied;
+}
