@@ -7,7 +7,10 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { HEARING_INTERVALS = 4 };
+enum {
+    HEARING_INTERVALS = 4,
+    INCARNATION_CHANGES_MAX = 16, /* two new nodes of one name would outbid each other for ever */
+};
 
 const char *peer_state_name(enum peer_state state)
 {
@@ -171,7 +174,8 @@ static void merge_self(struct node *node, const struct member_record *record, st
 {
     if (record->incarnation < node->incarnation || node->superseded || node->stopping)
         return;
-    if (record->incarnation > node->incarnation && node->state != PEER_JOINING) {
+    bool outbid = node->state != PEER_JOINING || node->incarnation_changes >= INCARNATION_CHANGES_MAX;
+    if (record->incarnation > node->incarnation && outbid) {
         node->superseded = true;
         effects_notice(effects, NOTICE_WARNING,
                        "a newer node is called %s as well: this one stops deciding and stays out of the cluster",
@@ -192,6 +196,7 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
         return;
     close_batch(node);
     node->incarnation = incarnation;
+    node->incarnation_changes++;
     node->member[node->me].incarnation = incarnation;
     node->origin[slot].mine = true;
     node->my_slot =

@@ -109,6 +109,7 @@ struct node {
     bool stopping;
     uint64_t now_ns; /* never runs backwards */
     uint64_t incarnation, number;
+    uint32_t incarnation_changes; /* since the start of the process */
     uint64_t started_ns, stop_ns, farewell_ns;
     uint64_t joining_next_ns; /* when a joining node asks again */
 
