@@ -74,7 +74,7 @@ stop() {
     done
     for region in "$@"; do
         while pid=$(pid_of "$region"); do
-            [ "$SECONDS" -lt "$deadline" ] || kill -KILL "$pid"
+            [ "$SECONDS" -lt "$deadline" ] || kill -KILL "$pid" || fail "$region (pid $pid) cannot be stopped"
             sleep 0.05
         done
         rm -f "run/$region.pid"
