@@ -110,7 +110,7 @@ static void draw_options(struct plan *plan, struct random *random)
     plan->join_timeout_ns = plan->interval_ns * draw_between(random, 10, 30) + 4 * plan->latency_max_ns;
     plan->forget_after_ns = 0;
     plan->leave_timeout_ns = plan->interval_ns * draw_between(random, 2, 20) + 2 * plan->latency_max_ns;
-    plan->table_keys = draw_one_in(random, 6) ? draw_between(random, 1, 16) : 1024;
+    plan->table_keys = draw_one_in(random, 5) ? draw_between(random, 1, 12) : 1024;
     plan->log_keys_max = draw_one_in(random, 4) ? draw_between(random, 256, 1024) : 16384;
     plan->message_max_bytes = UINT64_C(65536) << random_below(random, 3);
 }
@@ -146,10 +146,16 @@ static void draw_faults(struct plan *plan, struct random *random)
         plan->corrupt = (uint32_t)draw_scale(random, 100, 20000);
 }
 
+static void draw_key_count(struct plan *plan, struct random *random)
+{
+    plan->keys = (unsigned)(draw_one_in(random, 3) ? 1 : draw_scale(random, 1, 40));
+    if (plan->table_keys < SIM_KEYS_MAX) /* more keys than the smallest table holds */
+        plan->keys = (unsigned)draw_between(random, SIM_KEYS_MAX / 2, SIM_KEYS_MAX);
+}
+
 /* A key's costs make its demand about demand_percent of its rate, or one capacity in 20 intervals if that is more. */
 static void draw_keys(struct plan *plan, struct random *random)
 {
-    plan->keys = (unsigned)(draw_one_in(random, 3) ? 1 : draw_scale(random, 1, SIM_KEYS_MAX));
     plan->demand_percent = draw_scale(random, 50, 1000);
     for (unsigned k = 0; k < plan->keys; k++) {
         struct plan_key *key = &plan->key[k];
@@ -175,6 +181,22 @@ static void draw_load(struct plan *plan, struct random *random)
     plan->gaps = draw_one_in(random, 3);
     plan->greedy = draw_one_in(random, 3);
     plan->arrival_gap_ns = plan->interval_ns / draw_between(random, 1, 8);
+    draw_key_count(plan, random);
+    draw_keys(plan, random);
+}
+
+/* Few keys, all nodes taking all they may, and a network that tells the one thing before the other. */
+static void draw_attack(struct plan *plan, struct random *random)
+{
+    plan->keys = (unsigned)draw_between(random, 1, 2);
+    plan->shape = LOAD_EVEN;
+    plan->greedy = true;
+    plan->arrival_gap_ns = plan->interval_ns / draw_between(random, 1, 4);
+    plan->loss = (uint32_t)draw_between(random, 0, 19660);
+    plan->jitter = (uint32_t)draw_between(random, 30000, 60000);
+    plan->in_order = false;
+    plan->table_keys = 1024;
+    plan->faults |= 1u << FAULT_SLOW_LINK | 1u << FAULT_CUT_ONE_WAY;
     draw_keys(plan, random);
 }
 
@@ -193,6 +215,8 @@ void plan_draw(struct plan *plan, uint64_t seed)
     draw_options(plan, &random);
     draw_faults(plan, &random);
     draw_load(plan, &random);
+    if (draw_one_in(&random, 3))
+        draw_attack(plan, &random);
     plan->safety_ns = plan->interval_ns * (40 + 480 / (plan->nodes * plan->nodes));
     plan->liveness = plan->corrupt == 0;
 }

@@ -15,7 +15,7 @@
 
 enum {
     SIM_NODES_MAX = 7,
-    SIM_KEYS_MAX = 40,
+    SIM_KEYS_MAX = 160,
     SIM_LIMITS_MAX = 3,
 };
 

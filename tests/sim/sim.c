@@ -114,7 +114,7 @@ static void next_phase(struct sim *sim)
         faults_heal(sim);
         return;
     case PHASE_AGREE:
-        laws_agree(sim, sim->now_ns);
+        laws_agree(sim, 0);
         begin_phase(sim, PHASE_REST);
         return;
     case PHASE_REST:
