@@ -56,7 +56,7 @@ LDFLAGS_release := $(filter-out -flto=auto,$(LDFLAGS_release))
 endif
 
 # -ffp-contract=off: the simulator's hashes are the same whatever the compiler may fuse.
-ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off -ffile-prefix-map=$(CURDIR)=. \
+ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off -ffile-prefix-map="$(CURDIR)=." \
     $(CFLAGS_$(FLAVOUR)) $(WARNINGS) -Werror -Iinclude -Isrc -I. $(CFLAGS)
 ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto)
@@ -253,6 +253,7 @@ check: deps
 .PHONY: up down compose-check
 up:
 	@.ci/deps build
+	@[ -x $(B)/headgated ] || echo 'Building into $(B), about half a minute on two cores ...'
 	@$(SUBMAKE) -s all
 	@config/local-cluster.sh up
 
