@@ -41,10 +41,10 @@ echo "Tokens that each region hands out for one key, asked at all of them at onc
 row "" "${regions[@]}" sum "one bucket" bound ""
 echo "Limit \"default\", declared overshoot 20%"
 show "300 requests, once" default --burst 100
-show "600 requests/s for 2 s" default --rate 600/s --seconds 2
+show "600 requests/s for 2 s" default --rate 600/s --poisson --seconds 2
 echo "Limit \"strict\", declared overshoot 0"
 show "300 requests, once" strict --burst 100
-show "600 requests/s for 2 s" strict --rate 600/s --seconds 2
+show "600 requests/s for 2 s" strict --rate 600/s --poisson --seconds 2
 echo "(Three limits that do not talk would admit 300 at once. Bound: 100 + refill + overshoot. What a burst leaves over"
 echo "is handed out as soon as all regions know who spent what, some milliseconds later.)"
 exit $status
