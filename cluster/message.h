@@ -67,6 +67,7 @@ struct message {
     bool has_page, page_split; /* split: too much for one reply, ask for the halves */
     uint64_t page_prefix;
     uint32_t page_bits;
+    uint64_t page_owed_ns;        /* keys of that part that the sender evicted may owe so much refill */
     msgpack_object batches, page; /* read by message_batch and message_page; valid until message_close */
     msgpack_unpacked unpacked;
 };
@@ -128,7 +129,8 @@ void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t 
 void message_end(struct message_writer *writer);
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
 void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                           const struct spend *numbers, uint32_t count, const struct limit_set *limits);
+                           uint64_t owed_ns, const struct spend *numbers, uint32_t count,
+                           const struct limit_set *limits);
 /* Bytes written since message_begin. */
 size_t message_size(const struct message_writer *writer);
 

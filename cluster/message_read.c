@@ -118,16 +118,16 @@ static bool read_page_head(const msgpack_object *object, struct message *message
     message->has_page = false;
     if (object->type == MSGPACK_OBJECT_NIL)
         return true;
-    uint32_t fields = message->kind == MESSAGE_REPLY ? 4 : 2;
+    uint32_t fields = message->kind == MESSAGE_REPLY ? 5 : 2;
     if (message->kind == MESSAGE_GOSSIP || !read_array(object, fields, fields, &a) ||
         !read_u64(&a.ptr[0], &message->page_prefix) ||
         !read_u32_below(&a.ptr[1], PAGE_BITS_MAX + 1, &message->page_bits) ||
         message->page_prefix >> message->page_bits != 0)
         return false;
     if (message->kind == MESSAGE_REPLY) {
-        if (!read_u32_below(&a.ptr[2], 2, &split))
+        if (!read_u32_below(&a.ptr[2], 2, &split) || !read_u64(&a.ptr[3], &message->page_owed_ns))
             return false;
-        message->page = a.ptr[3];
+        message->page = a.ptr[4];
     }
     message->page_split = split != 0;
     message->has_page = true;

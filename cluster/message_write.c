@@ -141,12 +141,14 @@ void message_end_with_request(struct message_writer *writer, uint64_t prefix, ui
 }
 
 void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                           const struct spend *numbers, uint32_t count, const struct limit_set *limits)
+                           uint64_t owed_ns, const struct spend *numbers, uint32_t count,
+                           const struct limit_set *limits)
 {
-    msgpack_pack_array(&writer->packer, 4);
+    msgpack_pack_array(&writer->packer, 5);
     msgpack_pack_uint64(&writer->packer, prefix);
     msgpack_pack_uint64(&writer->packer, bits);
     msgpack_pack_uint64(&writer->packer, split);
+    msgpack_pack_uint64(&writer->packer, owed_ns);
     pack_numbers(&writer->packer, numbers, count, limits);
 }
 

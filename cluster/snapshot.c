@@ -159,6 +159,18 @@ static void correct_stage(struct node *node, const struct page *page, struct sta
     }
 }
 
+struct stage_view {
+    const struct staged *staged;
+    uint32_t count;
+};
+
+static bool is_staged(void *context, const struct entry *entry)
+{
+    const struct stage_view *view = context;
+    struct staged key = {.id = entry->id};
+    return bsearch(&key, view->staged, view->count, sizeof *view->staged, by_id) != NULL;
+}
+
 static void merge_stage(struct node *node, const struct staged *staged, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -301,6 +313,9 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
             note_retired(node, reply, member_map);
         uint32_t count = stage(node, reader, staged, room);
         correct_stage(node, page, staged, count);
+        /* What the donor evicted stands in no list: any key that it does not list may be meant. */
+        struct stage_view view = {staged, count};
+        table_lower(node->table, prefix, bits, reply->page_owed_ns, node->now_ns, is_staged, &view);
         merge_stage(node, staged, count);
         snapshot->page_count++;
         free(staged);

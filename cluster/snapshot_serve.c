@@ -55,7 +55,8 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     split |= page.count > page.room && bits < SNAPSHOT_PREFIX_BITS_MAX;
     uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
     qsort(page.numbers, count, sizeof *page.numbers, by_limit);
-    message_end_with_page(&writer, prefix, bits, split, page.numbers, count, &node->limits);
+    uint64_t owed_ns = split ? 0 : table_owed_ns(node->table, prefix, bits, node->now_ns);
+    message_end_with_page(&writer, prefix, bits, split, owed_ns, page.numbers, count, &node->limits);
     free(page.numbers);
     emit_message(node, &writer, EFFECT_REPLY, NULL);
     node->stats.snapshots_served++;

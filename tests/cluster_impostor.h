@@ -72,7 +72,7 @@ __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bit
     effects_init(&effects);
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, 0);
-    message_end_with_page(&writer, prefix, bits, split, numbers, count, &world.limits);
+    message_end_with_page(&writer, prefix, bits, split, 0, numbers, count, &world.limits);
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 

@@ -142,7 +142,7 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
     else if (header->kind == MESSAGE_REQUEST)
         message_end_with_request(&writer, header->page_prefix, header->page_bits);
     else
-        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split,
+        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split, header->page_owed_ns,
                               drawn->number, drawn->number_count, &limits);
     assert(message_size(&writer) == effects->arena_size - writer.start);
     return (struct bytes){(const char *)effects->arena + writer.start, message_size(&writer)};

@@ -35,6 +35,20 @@ void floor_apply(const struct floor *floor, const struct limit_set *limits, cons
     bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
 }
 
+uint64_t floor_owed_ns(const struct floor *floor, uint64_t now_ns)
+{
+    uint64_t full_in_ns = floor->full_at_ns > now_ns ? floor->full_at_ns - now_ns : 0;
+    return add_saturated(full_in_ns, (uint64_t)floor->unsettled << FLOOR_SHIFT);
+}
+
+void floor_lower(struct floor *floor, uint64_t owed_ns, uint64_t now_ns)
+{
+    uint64_t full_at_ns = add_saturated(now_ns, owed_ns);
+    if (full_at_ns > floor->full_at_ns)
+        floor->full_at_ns = full_at_ns;
+    floor->limit = FLOOR_MIXED;
+}
+
 bool floor_age(struct floor *floor, const struct limit_set *limits, const struct budget *budgets, uint64_t now_ns)
 {
     uint64_t share = SHARE_ONE, tick_ns = 1;

@@ -37,6 +37,12 @@ void floor_apply(const struct floor *floor, const struct limit_set *limits, cons
  */
 bool floor_age(struct floor *floor, const struct limit_set *limits, const struct budget *budgets, uint64_t now_ns);
 
+/* What an evicted key may owe at most, as ns of refill at the whole rate from now_ns on: full and paid off. */
+uint64_t floor_owed_ns(const struct floor *floor, uint64_t now_ns);
+
+/* Makes the floor at least as low as keys of any limit that owe so many ns of refill. Age it before. */
+void floor_lower(struct floor *floor, uint64_t owed_ns, uint64_t now_ns);
+
 /* Makes the floor at least as low as the evicted `bucket` of limit number `index`. Age it before. */
 void floor_deepen(struct floor *floor, const struct limit_set *limits, uint16_t index, const struct bucket *bucket);
 

@@ -143,17 +143,23 @@ static uint64_t owed_ns(const struct table *table, const struct entry *entry, co
     return refill_ns > UINT64_MAX - pay_ns ? UINT64_MAX : refill_ns + pay_ns;
 }
 
-/* A floor that has passed is forgotten like a key that is full; then the evicted key's home gets its own. */
-static void remember_evicted(struct table *table, const struct entry *entry, const struct bucket *bucket,
-                             uint64_t now_ns)
+/* A floor that has passed is forgotten like a key that is full. */
+static struct floor *aged_floor(struct table *table, uint64_t home, uint64_t now_ns)
 {
-    struct floor *floor = &table->floors[home_of(table, entry->id)];
+    struct floor *floor = &table->floors[home];
     if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, now_ns)) {
         for (uint16_t i = 0; i < table->limits->count; i++)
             if ((floor->limit == i || floor->limit == FLOOR_MIXED) && table->forgotten_ns[i] < now_ns)
                 table->forgotten_ns[i] = now_ns;
         memset(floor, 0, sizeof *floor);
     }
+    return floor;
+}
+
+static void remember_evicted(struct table *table, const struct entry *entry, const struct bucket *bucket,
+                             uint64_t now_ns)
+{
+    struct floor *floor = aged_floor(table, home_of(table, entry->id), now_ns);
     floor_deepen(floor, table->limits, entry->limit, bucket);
     table->has_floors = true;
 }
@@ -310,15 +316,70 @@ void table_start(const struct table *table, struct key_id id, uint16_t limit, ui
         floor_apply(&table->floors[home_of(table, id)], table->limits, table->budgets, limit, bucket);
 }
 
+/* The first and the last id that begin with the prefix. */
+static void prefix_range(uint64_t prefix, unsigned prefix_bits, struct key_id *first, struct key_id *last)
+{
+    assert(prefix_bits <= 32);
+    *first = (struct key_id){0, 0};
+    *last = (struct key_id){UINT64_MAX, 0};
+    if (prefix_bits > 0) {
+        first->high = prefix << (64 - prefix_bits);
+        last->high = first->high | UINT64_MAX >> prefix_bits;
+    }
+}
+
+uint64_t table_owed_ns(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns)
+{
+    struct key_id first, last;
+    uint64_t worst_ns = 0;
+    prefix_range(prefix, prefix_bits, &first, &last);
+    for (uint64_t home = home_of(table, first); table->has_floors && home <= home_of(table, last); home++) {
+        uint64_t owed_ns = floor_owed_ns(&table->floors[home], now_ns);
+        worst_ns = owed_ns > worst_ns ? owed_ns : worst_ns;
+    }
+    return worst_ns;
+}
+
+static void lower_entry(struct table *table, struct entry *entry, uint64_t owed_ns, uint64_t now_ns)
+{
+    const struct floor floor = {.full_at_ns = now_ns + owed_ns, .limit = FLOOR_MIXED};
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    struct bucket lowest;
+    bucket_refill(&entry->bucket, limit, &table->budgets[entry->limit], now_ns);
+    bucket_fill(&lowest, limit, now_ns);
+    floor_apply(&floor, table->limits, table->budgets, entry->limit, &lowest);
+    if (lowest.settled < -limit->overshoot_units)
+        lowest.settled = -limit->overshoot_units;
+    if (lowest.settled < entry->bucket.settled)
+        entry->bucket.settled = lowest.settled;
+}
+
+void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t owed_ns, uint64_t now_ns,
+                 bool (*spared)(void *context, const struct entry *entry), void *context)
+{
+    struct key_id first, last;
+    if (owed_ns == 0)
+        return;
+    if (owed_ns > UINT64_MAX - now_ns)
+        owed_ns = UINT64_MAX - now_ns;
+    prefix_range(prefix, prefix_bits, &first, &last);
+    for (uint64_t home = home_of(table, first); home <= home_of(table, last); home++)
+        floor_lower(aged_floor(table, home, now_ns), owed_ns, now_ns);
+    table->has_floors = true;
+    uint64_t end = (home_of(table, last) + WINDOW) * GROUP;
+    for (uint64_t slot = home_of(table, first) * GROUP; slot < end; slot++) {
+        struct entry *entry = &table->entries[slot];
+        if (table->tags[slot] != 0 && entry->id.high >= first.high && entry->id.high <= last.high &&
+            !spared(context, entry))
+            lower_entry(table, entry, owed_ns, now_ns);
+    }
+}
+
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,
                  void (*visit)(void *context, const struct entry *entry), void *context)
 {
-    assert(prefix_bits <= 32);
-    struct key_id first = {0, 0}, last = {UINT64_MAX, 0};
-    if (prefix_bits > 0) {
-        first.high = prefix << (64 - prefix_bits);
-        last.high = first.high | UINT64_MAX >> prefix_bits;
-    }
+    struct key_id first, last;
+    prefix_range(prefix, prefix_bits, &first, &last);
     uint64_t end = (home_of(table, last) + WINDOW) * GROUP;
     for (uint64_t slot = home_of(table, first) * GROUP; slot < end; slot++) {
         const struct entry *entry = &table->entries[slot];

@@ -71,6 +71,19 @@ void table_start(const struct table *table, struct key_id id, uint16_t limit, ui
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,
                  void (*visit)(void *context, const struct entry *entry), void *context);
 
+/*
+ * What keys that were evicted and whose ids begin with the prefix (as above) may owe at most, as ns of refill;
+ * 0 when none was evicted that owed anything.
+ */
+uint64_t table_owed_ns(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns);
+
+/*
+ * Another table has evicted keys of that prefix which may owe so many ns of refill: all absent ones there start
+ * from no more, and so do those entries that `spared` does not say true of.
+ */
+void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t owed_ns, uint64_t now_ns,
+                 bool (*spared)(void *context, const struct entry *entry), void *context);
+
 /* Forgets every key and every floor. */
 void table_clear(struct table *table);
 
