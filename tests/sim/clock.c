@@ -31,8 +31,8 @@ uint64_t clock_when(const struct sim_clock *clock, uint64_t true_ns, uint64_t lo
     if (clock->stalls > 0 || local_ns - clock->local_ns > UINT64_MAX / 4)
         return UINT64_MAX;
     uint64_t wanted_ns = local_ns - clock->local_ns;
-    uint64_t when_ns = clock->true_ns + wanted_ns / speed(clock) * MILLION +
-                       wanted_ns % speed(clock) * MILLION / speed(clock);
+    uint64_t when_ns =
+        clock->true_ns + wanted_ns / speed(clock) * MILLION + wanted_ns % speed(clock) * MILLION / speed(clock);
     while (clock_read(clock, when_ns) < local_ns)
         when_ns++;
     return when_ns;

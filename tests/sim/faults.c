@@ -66,7 +66,8 @@ static void partition(struct sim *sim)
     for (unsigned i = 0; i < sim->plan.nodes; i++)
         if (group >> i & 1)
             used += snprintf(text + used, sizeof text - (size_t)used, " %s", sim->node[i].name);
-    story_tell(sim, "network", "cuts the group%s off%s for %.3f s", text, one_way ? ", outwards only," : "", seconds(ns));
+    story_tell(sim, "network", "cuts the group%s off%s for %.3f s", text, one_way ? ", outwards only," : "",
+               seconds(ns));
 }
 
 static void slow_link(struct sim *sim, unsigned i)
@@ -74,7 +75,8 @@ static void slow_link(struct sim *sim, unsigned i)
     unsigned j = (i + 1 + (unsigned)random_below(&sim->fault_random, sim->plan.nodes - 1)) % sim->plan.nodes;
     uint64_t ns = draw_duration_ns(sim);
     sim->link[i][j].slow_until_ns = sim->now_ns + ns;
-    story_tell(sim, "network", "is slow from %s to %s for %.3f s", sim->node[i].name, sim->node[j].name, seconds(ns));
+    story_tell(sim, "network", "is slow from %s to %s for %.3f s", sim->node[i].name, sim->node[j].name,
+               seconds(ns));
 }
 
 static void pause_node(struct sim *sim, unsigned i)
@@ -216,17 +218,38 @@ void faults_clock_goes(struct sim *sim, const struct happening *happening)
 static void strike(struct sim *sim, enum fault_kind kind, unsigned i)
 {
     switch (kind) {
-    case FAULT_CUT_ONE_WAY: cut_link(sim, i, false); break;
-    case FAULT_CUT_BOTH: cut_link(sim, i, true); break;
-    case FAULT_PARTITION: partition(sim); break;
-    case FAULT_SLOW_LINK: slow_link(sim, i); break;
-    case FAULT_PAUSE: pause_node(sim, i); break;
-    case FAULT_CRASH: crash(sim, i); break;
-    case FAULT_LEAVE: leave(sim, i); break;
-    case FAULT_FORGET: forget(sim, i); break;
-    case FAULT_JUMP: jump(sim, i); break;
-    case FAULT_STALL: stall(sim, i); break;
-    case FAULT_KINDS: break;
+    case FAULT_CUT_ONE_WAY:
+        cut_link(sim, i, false);
+        break;
+    case FAULT_CUT_BOTH:
+        cut_link(sim, i, true);
+        break;
+    case FAULT_PARTITION:
+        partition(sim);
+        break;
+    case FAULT_SLOW_LINK:
+        slow_link(sim, i);
+        break;
+    case FAULT_PAUSE:
+        pause_node(sim, i);
+        break;
+    case FAULT_CRASH:
+        crash(sim, i);
+        break;
+    case FAULT_LEAVE:
+        leave(sim, i);
+        break;
+    case FAULT_FORGET:
+        forget(sim, i);
+        break;
+    case FAULT_JUMP:
+        jump(sim, i);
+        break;
+    case FAULT_STALL:
+        stall(sim, i);
+        break;
+    case FAULT_KINDS:
+        break;
     }
 }
 

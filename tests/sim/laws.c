@@ -63,8 +63,9 @@ void laws_begin(struct sim *sim)
     for (unsigned k = 0; k < sim->plan.keys && sim->plan.table_keys > SIM_KEYS_MAX; k++) {
         const struct limit *limit = limit_of(sim, k);
         double refill_ns = (double)limit->capacity * (double)limit->period_ns / (double)limit->rate;
-        sim->measured[k] = count < MEASURED_KEYS_MAX && sim->arrivals == NULL && limit->capacity >= 40 * sim->plan.nodes &&
-                           refill_ns > 8 * (double)settle_time_ns(sim) && refill_ns < 60 * (double)sim->plan.interval_ns;
+        sim->measured[k] = count < MEASURED_KEYS_MAX && sim->arrivals == NULL &&
+                           limit->capacity >= 40 * sim->plan.nodes && refill_ns > 8 * (double)settle_time_ns(sim) &&
+                           refill_ns < 60 * (double)sim->plan.interval_ns;
         count += sim->measured[k];
     }
 }
@@ -81,7 +82,8 @@ void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
     if (sim->quiet_laws || sim->plan.corrupt > 0)
         return;
     if (sim->truth[key].high < -limit->overshoot_units - rounding_units(limit))
-        sim_fail(sim, "overshoot: %s admitted key %u to %.3f tokens below zero, declared %" PRIu64 " (C %" PRIu64 ")",
+        sim_fail(sim,
+                 "overshoot: %s admitted key %u to %.3f tokens below zero, declared %" PRIu64 " (C %" PRIu64 ")",
                  sim->node[i].name, key, -tokens(limit, sim->truth[key].high), limit->overshoot, limit->capacity);
 }
 
@@ -105,10 +107,11 @@ static void check_reach(struct sim *sim, unsigned key)
     truth_now(sim, key);
     int64_t below = sim->truth[key].high - reach;
     if (below < -limit->overshoot_units - rounding_units(limit))
-        sim_fail(sim,
-                 "reach: together the nodes would admit %.0f of key %u now, to %.3f tokens below zero, declared %" PRIu64
-                 " (C %" PRIu64 ")",
-                 tokens(limit, reach), key, -tokens(limit, below), limit->overshoot, limit->capacity);
+        sim_fail(
+            sim,
+            "reach: together the nodes would admit %.0f of key %u now, to %.3f tokens below zero, declared %" PRIu64
+            " (C %" PRIu64 ")",
+            tokens(limit, reach), key, -tokens(limit, below), limit->overshoot, limit->capacity);
 }
 
 /* A node that leaves admits nothing any more: others may use its share from then on. */
@@ -157,7 +160,8 @@ static void check_limits(struct sim *sim, unsigned i)
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
     note_acknowledged(sim, i);
     if (table.used_keys > table.capacity_keys)
-        sim_fail(sim, "table: %s uses %" PRIu64 " of %" PRIu64 " keys", n->name, table.used_keys, table.capacity_keys);
+        sim_fail(sim, "table: %s uses %" PRIu64 " of %" PRIu64 " keys", n->name, table.used_keys,
+                 table.capacity_keys);
 }
 
 void laws_knowledge_lost(struct sim *sim)
@@ -253,7 +257,8 @@ void laws_sample(struct sim *sim)
 /* Three intervals and the way there and back at its slowest. */
 uint64_t laws_settle_ns(const struct sim *sim)
 {
-    return 3 * sim->plan.interval_ns + 2 * (sim->plan.latency_max_ns + sim->plan.latency_max_ns / 65536 * sim->plan.jitter);
+    return 3 * sim->plan.interval_ns +
+           2 * (sim->plan.latency_max_ns + sim->plan.latency_max_ns / 65536 * sim->plan.jitter);
 }
 
 uint64_t laws_agree_ns(const struct sim *sim)
@@ -400,11 +405,12 @@ void laws_utilisation(struct sim *sim)
         const struct limit *limit = limit_of(sim, k);
         if (!sim->measured[k])
             continue;
-        double ideal = (double)(sim->now_ns - sim->measured_from_ns) * (double)limit->rate / (double)limit->period_ns;
+        double ideal =
+            (double)(sim->now_ns - sim->measured_from_ns) * (double)limit->rate / (double)limit->period_ns;
         double admitted = (double)(sim->truth[k].admitted_tokens - sim->measured_tokens[k]);
         story_tell(sim, "load", "key %u: %.0f tokens admitted of %.0f, %.3f", k, admitted, ideal, admitted / ideal);
         if (admitted < 0.9 * ideal)
-            sim_fail(sim, "utilisation: %.0f of %.0f tokens of key %u admitted under steady load, %.3f", admitted, ideal,
-                     k, admitted / ideal);
+            sim_fail(sim, "utilisation: %.0f of %.0f tokens of key %u admitted under steady load, %.3f", admitted,
+                     ideal, k, admitted / ideal);
     }
 }

@@ -13,10 +13,14 @@ static uint64_t gap_ns(const struct sim *sim, unsigned i)
     if (sim->phase != PHASE_SAFETY)
         return plan->interval_ns / 8;
     switch (plan->shape) {
-    case LOAD_EVEN: return plan->arrival_gap_ns;
-    case LOAD_SKEWED: return i == busiest ? plan->arrival_gap_ns : plan->arrival_gap_ns * plan->nodes * 2;
-    case LOAD_ONE_REGION: return plan->node[i].region == plan->node[busiest].region ? plan->arrival_gap_ns : 0;
-    case LOAD_SHAPES: break;
+    case LOAD_EVEN:
+        return plan->arrival_gap_ns;
+    case LOAD_SKEWED:
+        return i == busiest ? plan->arrival_gap_ns : plan->arrival_gap_ns * plan->nodes * 2;
+    case LOAD_ONE_REGION:
+        return plan->node[i].region == plan->node[busiest].region ? plan->arrival_gap_ns : 0;
+    case LOAD_SHAPES:
+        break;
     }
     return 0;
 }
@@ -24,7 +28,8 @@ static uint64_t gap_ns(const struct sim *sim, unsigned i)
 static void post_arrival(struct sim *sim, unsigned i)
 {
     uint64_t gap = gap_ns(sim, i);
-    uint64_t in_ns = gap > 0 && load_is_on(sim) ? 1 + random_below(&sim->load_random, 2 * gap) : sim->plan.interval_ns;
+    uint64_t in_ns =
+        gap > 0 && load_is_on(sim) ? 1 + random_below(&sim->load_random, 2 * gap) : sim->plan.interval_ns;
     (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_ARRIVAL,
                                                      .at_ns = sim->now_ns + in_ns,
                                                      .node = (uint8_t)i,
@@ -36,7 +41,8 @@ static void post_listed(struct sim *sim)
     if (sim->arrival_next == sim->arrival_count)
         return;
     const struct arrival *next = &sim->arrivals[sim->arrival_next++];
-    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_ARRIVAL, .at_ns = next->at_ns, .node = next->node});
+    (void)queue_post(&sim->queue,
+                     (struct happening){.kind = HAPPENS_ARRIVAL, .at_ns = next->at_ns, .node = next->node});
 }
 
 static void post_burst(struct sim *sim)
@@ -181,7 +187,8 @@ static void measured_clients(struct sim *sim, unsigned i)
 /* Few keys get many of the clients, many keys few. */
 static unsigned draw_key(struct sim *sim)
 {
-    uint64_t a = random_below(&sim->load_random, sim->plan.keys), b = random_below(&sim->load_random, sim->plan.keys);
+    uint64_t a = random_below(&sim->load_random, sim->plan.keys),
+             b = random_below(&sim->load_random, sim->plan.keys);
     return (unsigned)(a < b ? a : b);
 }
 

@@ -85,7 +85,8 @@ static bool run_and_report(const struct arguments *arguments, uint64_t seed, str
     if (held && seed % TWICE_EVERY == 0) {
         held = run_seed(arguments, seed) && sim->hash == hash;
         if (!held)
-            (void)snprintf(failure, sizeof failure, "hash: two runs differ, %016" PRIx64 " and %016" PRIx64, hash, sim->hash);
+            (void)snprintf(failure, sizeof failure, "hash: two runs differ, %016" PRIx64 " and %016" PRIx64, hash,
+                           sim->hash);
     }
     if (!held) {
         job->failures++;
@@ -173,7 +174,8 @@ static void print_sum(const struct arguments *arguments, const struct job *jobs,
 
 static bool run_range(const struct arguments *arguments)
 {
-    struct job *jobs = mmap(NULL, sizeof *jobs * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct job *jobs =
+        mmap(NULL, sizeof *jobs * JOBS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (jobs == MAP_FAILED) {
         perror("sim: mmap");
         exit(EX_OSERR);
@@ -227,8 +229,8 @@ static int run_one(const struct arguments *arguments)
     if (!arguments->hash)
         printf("seed %" PRIu64 ": every law held; %.3f s, %" PRIu64 " steps, %" PRIu64 " messages, %" PRIu64
                " admitted, %" PRIu64 " refused, hash %016" PRIx64 "\n",
-               arguments->from, (double)sim->now_ns / 1e9, sim->steps, sim->messages, sim->admissions, sim->refusals,
-               sim->hash);
+               arguments->from, (double)sim->now_ns / 1e9, sim->steps, sim->messages, sim->admissions,
+               sim->refusals, sim->hash);
     return EXIT_SUCCESS;
 }
 
@@ -257,12 +259,13 @@ static int run_many(const struct arguments *arguments)
 
 static int usage(const char *program)
 {
-    (void)fprintf(stderr,
-                  "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
-                  "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-                  "       %s --scenarios SEEDS [--tap]\n"
-                  "       %s (--search TRIALS | --search-seconds S) [--from N] [--tap]\n",
-                  program, program, program, program);
+    (void)fprintf(
+        stderr,
+        "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
+        "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
+        "       %s --scenarios SEEDS [--tap]\n"
+        "       %s (--search TRIALS | --search-seconds S) [--from N] [--tap]\n",
+        program, program, program, program);
     return EX_USAGE;
 }
 

@@ -49,9 +49,15 @@ static void draw_limit(struct plan *plan, struct random *random, unsigned index)
                                                   : draw_between(random, 20, 400);
     uint64_t refill_ns;
     switch (random_below(random, 3)) {
-    case 0: refill_ns = plan->interval_ns * draw_between(random, 1, 10); break;
-    case 1: refill_ns = plan->interval_ns * draw_between(random, 10, 40); break;
-    default: refill_ns = 3600 * SECOND * draw_between(random, 1, 24); break;
+    case 0:
+        refill_ns = plan->interval_ns * draw_between(random, 1, 10);
+        break;
+    case 1:
+        refill_ns = plan->interval_ns * draw_between(random, 10, 40);
+        break;
+    default:
+        refill_ns = 3600 * SECOND * draw_between(random, 1, 24);
+        break;
     }
     uint64_t rate = capacity, period_ns = refill_ns;
     if (draw_one_in(random, 2)) { /* the round numbers of a config, and coarser ticks */
@@ -93,8 +99,10 @@ static void draw_members(struct plan *plan, struct random *random)
         struct plan_node *node = &plan->node[i];
         node->region = (uint8_t)(i < plan->regions ? i : random_below(random, plan->regions));
         node->drift_ppm = drift ? (int32_t)draw_between(random, 0, 1000) - 500 : 0;
-        node->clock_ns = draw_one_in(random, 4) ? random_below(random, 1000) : draw_scale(random, 1, UINT64_C(1) << 50);
-        node->start_ns = staggered ? random_below(random, 20 * plan->interval_ns) : random_below(random, plan->interval_ns);
+        node->clock_ns =
+            draw_one_in(random, 4) ? random_below(random, 1000) : draw_scale(random, 1, UINT64_C(1) << 50);
+        node->start_ns =
+            staggered ? random_below(random, 20 * plan->interval_ns) : random_below(random, plan->interval_ns);
         if (joiner && i == plan->nodes - 1) {
             node->unnamed = true;
             node->start_ns = plan->interval_ns * draw_between(random, 10, 60);
@@ -125,7 +133,8 @@ static void draw_network(struct plan *plan, struct random *random)
     bool equal = draw_one_in(random, 2);
     for (unsigned from = 0; from < SIM_NODES_MAX; from++)
         for (unsigned to = 0; to < SIM_NODES_MAX; to++)
-            plan->latency_ns[from][to] = equal ? plan->latency_max_ns : random_below(random, plan->latency_max_ns + 1);
+            plan->latency_ns[from][to] =
+                equal ? plan->latency_max_ns : random_below(random, plan->latency_max_ns + 1);
     plan->jitter = draw_one_in(random, 2) ? 0 : (uint32_t)random_below(random, 60000);
     plan->loss = draw_one_in(random, 2) ? 0 : (uint32_t)draw_scale(random, 600, 19660); /* to 30% */
     plan->duplicate = draw_one_in(random, 2) ? 0 : (uint32_t)draw_scale(random, 600, 20000);
@@ -159,7 +168,8 @@ static void draw_keys(struct plan *plan, struct random *random)
     plan->demand_percent = draw_scale(random, 50, 1000);
     for (unsigned k = 0; k < plan->keys; k++) {
         struct plan_key *key = &plan->key[k];
-        const struct limit *limit = &plan->limits.limit[key->limit = (uint16_t)random_below(random, plan->limits.count)];
+        const struct limit *limit =
+            &plan->limits.limit[key->limit = (uint16_t)random_below(random, plan->limits.count)];
         key->id = (struct key_id){random_u64(random), random_u64(random)};
         double per_ns = (double)limit->rate / (double)limit->period_ns;
         double least = (double)limit->capacity / (20.0 * (double)plan->interval_ns);
@@ -191,7 +201,12 @@ static void draw_attack(struct plan *plan, struct random *random)
     plan->keys = (unsigned)draw_between(random, 1, 2);
     plan->shape = LOAD_EVEN;
     plan->greedy = true;
-    plan->arrival_gap_ns = plan->interval_ns / draw_between(random, 1, 4);
+    plan->arrival_gap_ns = plan->interval_ns / draw_between(random, 1, 16);
+    if (draw_one_in(random, 2)) /* nothing is told before its time, but answers come at once */
+        plan->early_push_share = SHARE_ONE;
+    for (unsigned from = 0, quick = draw_one_in(random, 2) ? 50 : 1; from < SIM_NODES_MAX; from++)
+        for (unsigned to = 0; to < SIM_NODES_MAX; to++)
+            plan->latency_ns[from][to] /= quick;
     plan->loss = (uint32_t)draw_between(random, 0, 19660);
     plan->jitter = (uint32_t)draw_between(random, 30000, 60000);
     plan->in_order = false;

@@ -39,27 +39,27 @@ const char *load_shape_name(enum load_shape shape);
 
 struct plan_node {
     uint8_t region;
-    bool unnamed;         /* others' configs do not name it: it joins as a learned member */
+    bool unnamed; /* others' configs do not name it: it joins as a learned member */
     int32_t drift_ppm;
-    uint64_t clock_ns;    /* what its clock shows at its first start */
+    uint64_t clock_ns; /* what its clock shows at its first start */
     uint64_t start_ns;
 };
 
 struct plan_key {
     struct key_id id;
     uint16_t limit;
-    uint32_t skip;        /* in 1/65536: arrivals for this key that are left out, where one token is too much */
-    uint64_t cost_max;    /* costs are 1..cost_max */
+    uint32_t skip;     /* in 1/65536: arrivals for this key that are left out, where one token is too much */
+    uint64_t cost_max; /* costs are 1..cost_max */
 };
 
 struct plan {
     uint64_t seed;
     unsigned nodes, regions, keys;
-    uint64_t weight[SIM_NODES_MAX];       /* of each region */
+    uint64_t weight[SIM_NODES_MAX]; /* of each region */
     struct plan_node node[SIM_NODES_MAX];
     struct plan_key key[SIM_KEYS_MAX];
     struct limit_set limits;
-    bool seeds_only;                      /* configs name only the first node */
+    bool seeds_only; /* configs name only the first node */
 
     /* Node options. */
     uint64_t interval_ns, early_push_share, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;
@@ -68,22 +68,22 @@ struct plan {
     /* The network. */
     uint64_t latency_ns[SIM_NODES_MAX][SIM_NODES_MAX];
     uint64_t latency_max_ns;
-    uint32_t jitter;                      /* latency varies by +-jitter/65536 of itself */
-    uint32_t loss, duplicate, corrupt;    /* in 1/65536 */
-    bool in_order;                        /* a link never reorders */
+    uint32_t jitter;                   /* latency varies by +-jitter/65536 of itself */
+    uint32_t loss, duplicate, corrupt; /* in 1/65536 */
+    bool in_order;                     /* a link never reorders */
 
     /* Faults: how often, which, and how long. */
-    uint32_t faults;                      /* bits of 1 << enum fault_kind */
+    uint32_t faults; /* bits of 1 << enum fault_kind */
     uint64_t fault_gap_ns, fault_min_ns, fault_max_ns;
 
     /* Load. */
     enum load_shape shape;
-    bool bursts, gaps, greedy;            /* greedy: clients take all that a node would give */
-    uint64_t arrival_gap_ns;              /* mean between two clients at the busiest node */
-    uint64_t demand_percent;              /* of the rate */
+    bool bursts, gaps, greedy; /* greedy: clients take all that a node would give */
+    uint64_t arrival_gap_ns;   /* mean between two clients at the busiest node */
+    uint64_t demand_percent;   /* of the rate */
 
-    uint64_t safety_ns;                   /* length of the phase with faults */
-    bool liveness;                        /* a phase without faults follows */
+    uint64_t safety_ns; /* length of the phase with faults */
+    bool liveness;      /* a phase without faults follows */
 };
 
 /* Draws everything from the seed. */

@@ -14,19 +14,19 @@
 enum { QUEUE_EVENTS_MAX = 1 << 16 };
 
 enum happening_kind {
-    HAPPENS_WAKE,      /* a node asked to be called; `value` 1: because of its spends */
-    HAPPENS_MESSAGE,   /* a publication arrives */
-    HAPPENS_REQUEST,   /* a snapshot request arrives */
-    HAPPENS_RESPONSE,  /* its answer arrives */
-    HAPPENS_ARRIVAL,   /* the load generator's next client at a node */
-    HAPPENS_CLIENT,    /* a client that waited for a paused node: `key`, `value` = cost */
-    HAPPENS_BURST,     /* many clients at every node at once */
-    HAPPENS_FAULT,     /* the fault generator's next move */
-    HAPPENS_START,     /* a node (re)starts */
-    HAPPENS_FORGET,    /* the operator tells `node` that node `from` is gone for good */
+    HAPPENS_WAKE,       /* a node asked to be called; `value` 1: because of its spends */
+    HAPPENS_MESSAGE,    /* a publication arrives */
+    HAPPENS_REQUEST,    /* a snapshot request arrives */
+    HAPPENS_RESPONSE,   /* its answer arrives */
+    HAPPENS_ARRIVAL,    /* the load generator's next client at a node */
+    HAPPENS_CLIENT,     /* a client that waited for a paused node: `key`, `value` = cost */
+    HAPPENS_BURST,      /* many clients at every node at once */
+    HAPPENS_FAULT,      /* the fault generator's next move */
+    HAPPENS_START,      /* a node (re)starts */
+    HAPPENS_FORGET,     /* the operator tells `node` that node `from` is gone for good */
     HAPPENS_CLOCK_GOES, /* a clock that stood still goes on, `value` ns ahead */
-    HAPPENS_SAMPLE,    /* expensive laws; a line of the transcript */
-    HAPPENS_PHASE,     /* heal, pause, measure */
+    HAPPENS_SAMPLE,     /* expensive laws; a line of the transcript */
+    HAPPENS_PHASE,      /* heal, pause, measure */
 };
 
 struct payload {

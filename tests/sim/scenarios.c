@@ -31,8 +31,9 @@ static const uint64_t begin_ns = 3 * SECOND;
 static const char *const network_names[NETWORKS] = {"clean", "loss 20% dup 20% jitter", "region 0 cut off 5..15 s",
                                                     "one-way cut 0->1 5..15 s"};
 static const char *const load_names[LOADS] = {
-    "even load, 2x the limit", "even load, 10x the limit",     "one region only, 2x",          "one region only, 0.9x",
-    "80/20 skew, 3x",          "burst of C everywhere each s", "one burst of C in one region",
+    "even load, 2x the limit",      "even load, 10x the limit", "one region only, 2x",
+    "one region only, 0.9x",        "80/20 skew, 3x",           "burst of C everywhere each s",
+    "one burst of C in one region",
 };
 static const uint64_t overshoots[3] = {0, 20, 100};
 
@@ -182,15 +183,16 @@ static void print_row(unsigned nodes, unsigned network, unsigned load, unsigned 
                       double floor, const char *verdict)
 {
     printf("# N=%u %-24s %-29s declared %-3" PRIu64 " overshoot %-6.2f utilisation %.4f floor %.4f [", nodes,
-           network_names[network], load_names[load], overshoots[e], fmax(0, figures->overshoot), figures->utilisation,
-           floor);
+           network_names[network], load_names[load], overshoots[e], fmax(0, figures->overshoot),
+           figures->utilisation, floor);
     for (unsigned i = 0; i < nodes; i++)
         printf("%s%" PRIu64, i > 0 ? ", " : "", figures->per_peer[i]);
     printf("]%s\n", verdict);
 }
 
 /* Returns how many of the rows of one cluster size and network break a promise. */
-static unsigned run_network(struct sim *sim, struct load_list *list, unsigned size, unsigned network, unsigned seeds)
+static unsigned run_network(struct sim *sim, struct load_list *list, unsigned size, unsigned network,
+                            unsigned seeds)
 {
     unsigned nodes = size == 0 ? 3 : 5, broken = 0;
     for (unsigned load = 0; load < LOADS; load++)
@@ -201,7 +203,10 @@ static unsigned run_network(struct sim *sim, struct load_list *list, unsigned si
             bool exceeded = figures.overshoot > (double)overshoots[e];
             bool missed = figures.utilisation < floor - tolerance;
             broken += exceeded || missed;
-            print_row(nodes, network, load, e, &figures, floor, exceeded ? "   <-- EXCEEDED" : missed ? "   <-- BELOW" : "");
+            print_row(nodes, network, load, e, &figures, floor,
+                      exceeded ? "   <-- EXCEEDED"
+                      : missed ? "   <-- BELOW"
+                               : "");
         }
     return broken;
 }
@@ -217,8 +222,9 @@ int scenarios_run(struct sim *sim, unsigned seeds, bool tap)
             unsigned here = run_network(sim, list, size, network, seeds);
             broken += here;
             if (tap)
-                printf("%sok %u - %d nodes, %s: within the declared overshoot, utilisation as good as the model's\n",
-                       here > 0 ? "not " : "", ++tests, size == 0 ? 3 : 5, network_names[network]);
+                printf(
+                    "%sok %u - %d nodes, %s: within the declared overshoot, utilisation as good as the model's\n",
+                    here > 0 ? "not " : "", ++tests, size == 0 ? 3 : 5, network_names[network]);
             (void)fflush(stdout);
         }
     if (tap)

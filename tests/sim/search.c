@@ -274,7 +274,8 @@ static int64_t trial(struct search *search, uint64_t seed)
     search->limits.count = 1;
     uint64_t overshoot = overshoots[random_below(&search->random, 4)];
     search->allowed = CAPACITY + overshoot + 1;
-    (void)limit_init(&search->limits.limit[0], bytes_of("search"), CAPACITY, 1, LIMIT_PERIOD_MAX_NS, overshoot, &error);
+    (void)limit_init(&search->limits.limit[0], bytes_of("search"), CAPACITY, 1, LIMIT_PERIOD_MAX_NS, overshoot,
+                     &error);
     draw_weights(search, weights);
     for (unsigned i = 0; i < search->nodes; i++)
         start(search, i, weights);
@@ -312,11 +313,12 @@ int search_run(uint64_t from, uint64_t trials, double seconds, bool tap)
         if (left >= 0)
             continue;
         if (exceeded++ < 10)
-            printf("# schedule %" PRIu64 " exceeds the declared overshoot by %.6f of the capacity    (--search 1 --from %" PRIu64
-                   ")\n",
+            printf("# schedule %" PRIu64
+                   " exceeds the declared overshoot by %.6f of the capacity    (--search 1 --from %" PRIu64 ")\n",
                    from + done, -(double)left / CAPACITY, from + done);
     }
-    printf("# %" PRIu64 " schedules, %" PRIu64 " steps, %" PRIu64 " exceeded the declared overshoot, closest %.4f of capacity from it\n",
+    printf("# %" PRIu64 " schedules, %" PRIu64 " steps, %" PRIu64
+           " exceeded the declared overshoot, closest %.4f of capacity from it\n",
            done, steps, exceeded, (double)closest / CAPACITY);
     if (tap)
         printf("%sok 1 - no schedule exceeds the declared overshoot\n1..1\n", exceeded > 0 ? "not " : "");

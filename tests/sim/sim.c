@@ -55,13 +55,20 @@ static uint64_t phase_ns(const struct sim *sim, enum phase phase)
 {
     uint64_t refill_ns = longest_refill_ns(sim);
     switch (phase) {
-    case PHASE_SAFETY: return sim->plan.safety_ns;
-    case PHASE_AGREE: return laws_agree_ns(sim);
-    case PHASE_REST: return refill_ns == 0 ? 0 : 2 * refill_ns + 2 * sim->plan.interval_ns;
-    case PHASE_WARM_UP: return refill_ns;
-    case PHASE_MEASURE: return refill_ns == 0 ? 0 : MEASURE_INTERVALS * sim->plan.interval_ns;
-    case PHASE_SETTLE: return laws_settle_ns(sim);
-    case PHASE_OVER: return 0;
+    case PHASE_SAFETY:
+        return sim->plan.safety_ns;
+    case PHASE_AGREE:
+        return laws_agree_ns(sim);
+    case PHASE_REST:
+        return refill_ns == 0 ? 0 : 2 * refill_ns + 2 * sim->plan.interval_ns;
+    case PHASE_WARM_UP:
+        return refill_ns;
+    case PHASE_MEASURE:
+        return refill_ns == 0 ? 0 : MEASURE_INTERVALS * sim->plan.interval_ns;
+    case PHASE_SETTLE:
+        return laws_settle_ns(sim);
+    case PHASE_OVER:
+        return 0;
     }
     return 0;
 }
@@ -136,7 +143,8 @@ static void next_phase(struct sim *sim)
         laws_agree(sim, calm_lateness_ns(sim));
         sim->phase = PHASE_OVER;
         return;
-    case PHASE_OVER: return;
+    case PHASE_OVER:
+        return;
     }
 }
 
@@ -183,15 +191,33 @@ static void happen(struct sim *sim, struct happening *happening)
         network_deliver(sim, happening);
         payload_release(happening->payload);
         break;
-    case HAPPENS_ARRIVAL: load_arrive(sim, happening); break;
-    case HAPPENS_CLIENT: load_client(sim, happening); break;
-    case HAPPENS_BURST: load_burst(sim); break;
-    case HAPPENS_FAULT: faults_strike(sim); break;
-    case HAPPENS_FORGET: faults_forget(sim, happening); break;
-    case HAPPENS_START: world_start(sim, happening->node); break;
-    case HAPPENS_CLOCK_GOES: faults_clock_goes(sim, happening); break;
-    case HAPPENS_SAMPLE: sample(sim); break;
-    case HAPPENS_PHASE: next_phase(sim); break;
+    case HAPPENS_ARRIVAL:
+        load_arrive(sim, happening);
+        break;
+    case HAPPENS_CLIENT:
+        load_client(sim, happening);
+        break;
+    case HAPPENS_BURST:
+        load_burst(sim);
+        break;
+    case HAPPENS_FAULT:
+        faults_strike(sim);
+        break;
+    case HAPPENS_FORGET:
+        faults_forget(sim, happening);
+        break;
+    case HAPPENS_START:
+        world_start(sim, happening->node);
+        break;
+    case HAPPENS_CLOCK_GOES:
+        faults_clock_goes(sim, happening);
+        break;
+    case HAPPENS_SAMPLE:
+        sample(sim);
+        break;
+    case HAPPENS_PHASE:
+        next_phase(sim);
+        break;
     }
 }
 

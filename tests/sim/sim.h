@@ -36,20 +36,20 @@ struct sim_node {
     struct node *node; /* NULL unless up or leaving */
     char name[NODE_NAME_BYTES], gossip_address[NODE_ADDRESS_BYTES], snapshot_address[NODE_ADDRESS_BYTES];
     enum life life;
-    uint32_t lives;             /* how often it was started, or ended */
+    uint32_t lives; /* how often it was started, or ended */
     uint64_t incarnation;
     struct sim_clock clock;
     uint64_t wake_local_ns, wake_order; /* the wake-up that is in force */
     uint64_t paused_until_ns;
-    bool pause_drops;           /* what arrives during the pause is lost, not late */
-    bool stays_away;            /* once it has left, it never returns */
-    bool was_joining;           /* not active yet in this life */
-    bool cold;                  /* of the first start: nothing was spent before */
-    bool hears[SIM_NODES_MAX];  /* listens to what that node publishes */
+    bool pause_drops;          /* what arrives during the pause is lost, not late */
+    bool stays_away;           /* once it has left, it never returns */
+    bool was_joining;          /* not active yet in this life */
+    bool cold;                 /* of the first start: nothing was spent before */
+    bool hears[SIM_NODES_MAX]; /* listens to what that node publishes */
     uint64_t stepped_ns, steps_at_once;
     uint64_t admitted_tokens, admitted_requests, arrived_requests;
     uint64_t life_tokens[SIM_KEYS_MAX]; /* admitted in this life */
-    uint64_t acked_ns;                  /* on the fast clock, when every peer had last acknowledged all its batches */
+    uint64_t acked_ns; /* on the fast clock, when every peer had last acknowledged all its batches */
 };
 
 struct link {
@@ -67,26 +67,26 @@ struct sim {
     struct random network_random, fault_random, load_random;
     uint64_t now_ns;
     enum phase phase;
-    uint64_t phase_ends_ns; /* at the latest */
+    uint64_t phase_ends_ns;            /* at the latest */
     uint64_t healed_ns, idle_until_ns; /* load stands still until then (gaps) */
     struct sim_node node[SIM_NODES_MAX];
     struct link link[SIM_NODES_MAX][SIM_NODES_MAX];
     struct truth truth[SIM_KEYS_MAX];
-    struct sim_clock fast, slow;       /* the clocks of the truth */
-    const struct arrival *arrivals;    /* a scenario's load, or NULL: drawn */
+    struct sim_clock fast, slow;    /* the clocks of the truth */
+    const struct arrival *arrivals; /* a scenario's load, or NULL: drawn */
     size_t arrival_count, arrival_next;
     bool measured[SIM_KEYS_MAX];            /* has its utilisation measured */
     bool rested[SIM_KEYS_MAX];              /* was full everywhere when the steady load began */
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     uint64_t measured_from_ns;
-    bool knowledge_lost;               /* a crash or a lonely start made some peer forget spends */
-    bool evicted;                      /* a table was too small: views may be too low, never too high */
+    bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
+    bool evicted;        /* a table was too small: views may be too low, never too high */
     struct effects effects;
-    uint64_t hash;                     /* of every effect and every decision */
+    uint64_t hash; /* of every effect and every decision */
     uint64_t steps, admissions, refusals, messages;
-    bool verbose, trace, quiet_laws;   /* quiet_laws: scenarios measure overshoot instead of failing on it */
-    char failure[SIM_FAILURE_BYTES];   /* "" as long as every law holds */
-    struct queue queue;                /* last, because it is large and keeps nothing between runs */
+    bool verbose, trace, quiet_laws; /* quiet_laws: scenarios measure overshoot instead of failing on it */
+    char failure[SIM_FAILURE_BYTES]; /* "" as long as every law holds */
+    struct queue queue;              /* last, because it is large and keeps nothing between runs */
 };
 
 /* Everything zero, but for what a caller sets before sim_run: plan, arrivals, verbose, trace, quiet_laws. */
@@ -140,7 +140,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 /* ---- laws.c ---- */
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key);
 void laws_after_step(struct sim *sim, unsigned i);
-void laws_sample(struct sim *sim);  /* the expensive ones */
+void laws_sample(struct sim *sim); /* the expensive ones */
 /* Healed, and nothing under way any more: everyone knows everything. `lateness_ns`: the longest that a spend
  * may have been on its way to somebody. */
 void laws_agree(struct sim *sim, uint64_t lateness_ns);
@@ -150,14 +150,16 @@ void laws_utilisation(struct sim *sim);
 /* Chooses the keys whose utilisation under steady load is worth measuring: bursts larger than what is in flight. */
 void laws_begin(struct sim *sim);
 uint64_t laws_settle_ns(const struct sim *sim); /* the longest until all agree when nothing is broken */
-uint64_t laws_agree_ns(const struct sim *sim);  /* the same after healing: some must join, or be heard again, first */
+uint64_t
+laws_agree_ns(const struct sim *sim); /* the same after healing: some must join, or be heard again, first */
 void truth_now(struct sim *sim, unsigned key);
 /* Spends were forgotten for good: the truth of every key starts full again. */
 void laws_knowledge_lost(struct sim *sim);
 
 /* ---- story.c ---- */
 void story_plan(const struct sim *sim);
-void story_tell(const struct sim *sim, const char *who, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void story_tell(const struct sim *sim, const char *who, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void story_sample(struct sim *sim);
 /* One request, with what its node and the truth have left (--trace). */
 void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost);

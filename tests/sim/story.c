@@ -8,13 +8,20 @@
 const char *phase_name(enum phase phase)
 {
     switch (phase) {
-    case PHASE_SAFETY: return "faults and load";
-    case PHASE_AGREE: return "all faults are over; no load until all agree";
-    case PHASE_REST: return "no load until buckets are full";
-    case PHASE_WARM_UP: return "steady load, three times the rate";
-    case PHASE_MEASURE: return "steady load, measured";
-    case PHASE_SETTLE: return "no load until all agree again";
-    case PHASE_OVER: return "over";
+    case PHASE_SAFETY:
+        return "faults and load";
+    case PHASE_AGREE:
+        return "all faults are over; no load until all agree";
+    case PHASE_REST:
+        return "no load until buckets are full";
+    case PHASE_WARM_UP:
+        return "steady load, three times the rate";
+    case PHASE_MEASURE:
+        return "steady load, measured";
+    case PHASE_SETTLE:
+        return "no load until all agree again";
+    case PHASE_OVER:
+        return "over";
     }
     return "";
 }
@@ -40,8 +47,8 @@ static void tell_faults(const struct plan *plan)
         if (plan->faults >> kind & 1)
             printf("%s%s", fault_name((enum fault_kind)kind), plan->faults >> (kind + 1) ? ", " : "");
     if (plan->faults != 0)
-        printf("; every %.3f s for %.3f to %.3f s", (double)plan->fault_gap_ns / 1e9, (double)plan->fault_min_ns / 1e9,
-               (double)plan->fault_max_ns / 1e9);
+        printf("; every %.3f s for %.3f to %.3f s", (double)plan->fault_gap_ns / 1e9,
+               (double)plan->fault_min_ns / 1e9, (double)plan->fault_max_ns / 1e9);
     printf("%s\n", plan->corrupt > 0 ? "; corrupted messages" : "");
 }
 
@@ -65,7 +72,8 @@ void story_plan(const struct sim *sim)
            (double)plan->join_timeout_ns / 1e9, plan->seeds_only ? ", configs name the first node only" : "");
     for (unsigned l = 0; l < plan->limits.count; l++) {
         const struct limit *limit = &plan->limits.limit[l];
-        printf("#   %s: capacity %" PRIu64 ", rate %" PRIu64 " per %.6f s, overshoot %" PRIu64 ", tick %" PRIu64 " ns\n",
+        printf("#   %s: capacity %" PRIu64 ", rate %" PRIu64 " per %.6f s, overshoot %" PRIu64 ", tick %" PRIu64
+               " ns\n",
                limit->name, limit->capacity, limit->rate, (double)limit->period_ns / 1e9, limit->overshoot,
                limit->tick_ns);
     }
@@ -103,8 +111,8 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost)
     const struct plan_key *plan_key = &sim->plan.key[key];
     const struct limit *limit = &sim->plan.limits.limit[plan_key->limit];
     struct bucket bucket = node_bucket(sim->node[i].node, plan_key->id, plan_key->limit, world_local_ns(sim, i));
-    story_tell(sim, sim->node[i].name, "admits %" PRIu64 " of key %u: sees %.3f - %.3f, the truth is %.3f", cost, key,
-               (double)bucket.settled / (double)limit->units_per_token,
+    story_tell(sim, sim->node[i].name, "admits %" PRIu64 " of key %u: sees %.3f - %.3f, the truth is %.3f", cost,
+               key, (double)bucket.settled / (double)limit->units_per_token,
                (double)bucket.unsettled / (double)limit->units_per_token,
                (double)sim->truth[key].high / (double)limit->units_per_token);
 }

@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 struct truth {
-    int64_t high, low;             /* units */
+    int64_t high, low; /* units */
     uint64_t high_tick, low_tick;
-    int64_t worst;                 /* the lowest that `high` ever was */
+    int64_t worst; /* the lowest that `high` ever was */
     uint64_t admitted_tokens, admitted_requests;
 };
 

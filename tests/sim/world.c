@@ -160,7 +160,7 @@ static int64_t paid_off_units(const struct sim *sim, unsigned i, unsigned k, uin
                          ? limit->capacity_units
                          : (int64_t)ticks * limit->units_per_tick;
     int64_t spent = n->life_tokens[k] > limit->capacity ? limit->capacity_units
-                                                       : (int64_t)n->life_tokens[k] * limit->units_per_token;
+                                                        : (int64_t)n->life_tokens[k] * limit->units_per_token;
     int64_t paid = units_times(refill, share) + 1;
     return spent < paid ? spent : paid;
 }
@@ -231,14 +231,15 @@ static void hash_effects(struct sim *sim, unsigned i)
 
 static void trace_step(struct sim *sim, unsigned i, enum event_kind kind)
 {
-    static const char *const kinds[] = {"start", "wake", "message", "request", "response", "forget", "mute", "stop"};
+    static const char *const kinds[] = {"start",    "wake",   "message", "request",
+                                        "response", "forget", "mute",    "stop"};
     static const char *const effects[] = {"publish", "request", "reply", "connect", "disconnect"};
     char text[512];
     int used = snprintf(text, sizeof text, "%s ->", kinds[kind]);
     for (size_t e = 0; e < sim->effects.effect_count && used > 0 && used < (int)sizeof text; e++) {
         const struct effect *effect = &sim->effects.effect[e];
-        used += snprintf(text + used, sizeof text - (size_t)used, " %s(%s%zu)", effects[effect->kind], effect->address,
-                         effect->size);
+        used += snprintf(text + used, sizeof text - (size_t)used, " %s(%s%zu)", effects[effect->kind],
+                         effect->address, effect->size);
     }
     story_tell(sim, sim->node[i].name, "%s", text);
 }
@@ -251,19 +252,28 @@ static void apply_effects(struct sim *sim, unsigned i)
         const struct effect *effect = &effects->effect[e];
         struct bytes bytes = effect_bytes(effects, effect);
         if (bytes.size > sim->plan.message_max_bytes)
-            sim_fail(sim, "message size: %s emitted %zu bytes, the limit is %" PRIu64, sim->node[i].name, bytes.size,
-                     sim->plan.message_max_bytes);
+            sim_fail(sim, "message size: %s emitted %zu bytes, the limit is %" PRIu64, sim->node[i].name,
+                     bytes.size, sim->plan.message_max_bytes);
         switch (effect->kind) {
-        case EFFECT_PUBLISH: network_publish(sim, i, bytes); break;
-        case EFFECT_REQUEST: network_request(sim, i, effect->address, bytes); break;
-        case EFFECT_REPLY: break;
-        case EFFECT_CONNECT: network_connect(sim, i, effect->address, true); break;
-        case EFFECT_DISCONNECT: network_connect(sim, i, effect->address, false); break;
+        case EFFECT_PUBLISH:
+            network_publish(sim, i, bytes);
+            break;
+        case EFFECT_REQUEST:
+            network_request(sim, i, effect->address, bytes);
+            break;
+        case EFFECT_REPLY:
+            break;
+        case EFFECT_CONNECT:
+            network_connect(sim, i, effect->address, true);
+            break;
+        case EFFECT_DISCONNECT:
+            network_connect(sim, i, effect->address, false);
+            break;
         }
     }
     for (size_t t = 0; t < effects->notice_count; t++)
-        story_tell(sim, sim->node[i].name, "%s\"%s\"", effects->notice[t].level == NOTICE_WARNING ? "warns " : "says ",
-                   effects->notice[t].text);
+        story_tell(sim, sim->node[i].name, "%s\"%s\"",
+                   effects->notice[t].level == NOTICE_WARNING ? "warns " : "says ", effects->notice[t].text);
 }
 
 void world_rearm(struct sim *sim, unsigned i)
@@ -329,7 +339,8 @@ void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes 
 void world_wake(struct sim *sim, const struct happening *happening)
 {
     struct sim_node *n = &sim->node[happening->node];
-    if (n->node == NULL || happening->life != n->lives || (happening->value == 0 && happening->order != n->wake_order))
+    if (n->node == NULL || happening->life != n->lives ||
+        (happening->value == 0 && happening->order != n->wake_order))
         return;
     world_step(sim, happening->node, EVENT_WAKE, (struct bytes){0}, NULL);
 }
