@@ -198,7 +198,7 @@ static unsigned run_network(struct sim *sim, struct load_list *list, unsigned si
     for (unsigned load = 0; load < LOADS; load++)
         for (unsigned e = 0; e < 3; e++) {
             struct figures figures;
-            double floor = floors[size][network][load][e];
+            double floor = floors[size][network][load][e] < 1 ? floors[size][network][load][e] : 1;
             measure(sim, list, nodes, network, load, seeds, overshoots[e], &figures);
             bool exceeded = figures.overshoot > (double)overshoots[e];
             bool missed = figures.utilisation < floor - tolerance;

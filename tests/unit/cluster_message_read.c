@@ -83,7 +83,7 @@ struct rewriting {
 static bool may_vary(const struct rewriting *rewriting, unsigned depth)
 {
     const uint32_t *path = rewriting->path;
-    return (depth == 1 && path[0] >= 7 && path[0] <= 10) || (depth == 2 && path[0] == 11 && path[1] == 3) ||
+    return (depth == 1 && path[0] >= 7 && path[0] <= 10) || (depth == 2 && path[0] == 11 && path[1] == 4) ||
            (depth == 3 && path[0] == 10 && path[2] == 5);
 }
 
@@ -304,19 +304,19 @@ static void check_ends(void)
     OK(ENDS(MESSAGE_REQUEST, "\x92\x03\x02"), "or for a quarter");
     OK(!ENDS(MESSAGE_REQUEST, "\x92\x04\x02"), "not for the fifth of four");
     OK(!ENDS(MESSAGE_REQUEST, "\x92\x00\x21"), "not for parts smaller than 32 bits tell apart");
-    OK(ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x90"), "a reply may be empty");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x02\x90"), "it is split or not");
-    OK(ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\x01"),
+    OK(ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x90"), "a reply may be empty");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x02\x00\x90"), "it is split or not");
+    OK(ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\x01"),
        "one key, one number");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x92\x01\x01"),
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x10................\x92\x01\x01"),
        "one key, two numbers");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x0f...............\x91\x01"),
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x0f...............\x91\x01"),
        "a key of 15 bytes");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x00\x90"), "a group of nothing");
-    OK(!ENDS(MESSAGE_REPLY, "\x94\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\xff"),
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x00\x90"), "a group of nothing");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\xff"),
        "a number below 0");
     OK(!ENDS(MESSAGE_REPLY,
-             "\x94\x00\x00\x00\x91\x93\xcf\x00\x00\x00\x01\x00\x00\x00\x00\xc4\x10................\x91\x01"),
+             "\x95\x00\x00\x00\x00\x91\x93\xcf\x00\x00\x00\x01\x00\x00\x00\x00\xc4\x10................\x91\x01"),
        "a limit's id of 33 bits");
 }
 
