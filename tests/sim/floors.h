@@ -1,8 +1,8 @@
 /*
- * floors: what the real node's utilisation must not fall below: that of the reference model in its scenarios, mean of three
- * seeds, with its settling order corrected as docs/accounting.md has it (what the spill has paid off counts
- * as the oldest spends; no view below -E). Where both orders are safe, the better figure of the two. Indexed by
- * cluster size (3, 5), network, load and declared overshoot (0, 20, 100), in the order of scenarios.c.
+ * floors: what the real node's utilisation must not fall below: that of the reference model in its scenarios, mean
+ * of three seeds, with its settling order corrected as docs/accounting.md has it (what the spill has paid off
+ * counts as the oldest spends; no view below -E). Where both orders are safe, the better figure of the two.
+ * Indexed by cluster size (3, 5), network, load and declared overshoot (0, 20, 100), in the order of scenarios.c.
  */
 #ifndef HEADGATE_TESTS_SIM_FLOORS_H
 #define HEADGATE_TESTS_SIM_FLOORS_H
