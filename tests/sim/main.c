@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { JOBS_MAX = 16, TWICE_EVERY = 16 };
+enum { JOBS_MAX = 16, TWICE_EVERY = 16, KNOWN_MAX = 1024 };
 
 struct arguments {
     const char *program, *known;
@@ -187,33 +187,45 @@ static bool run_range(const struct arguments *arguments)
     return held;
 }
 
-/* Lines "seed reason"; empty ones and those beginning with # are skipped. */
-static bool run_known(const struct arguments *arguments, unsigned *count)
+/* Lines "seed reason"; others are skipped. Read before any job is forked: they would share the file's position. */
+static unsigned read_known(const char *path, uint64_t *seeds)
 {
     char line[512];
-    bool held = true;
-    FILE *file = fopen(arguments->known, "r");
+    unsigned count = 0;
+    FILE *file = fopen(path, "r");
     if (file == NULL) {
-        perror(arguments->known);
+        perror(path);
         exit(EX_NOINPUT);
     }
-    while (fgets(line, sizeof line, file) != NULL) {
+    while (count < KNOWN_MAX && fgets(line, sizeof line, file) != NULL) {
         char *end;
+        seeds[count] = strtoull(line, &end, 10);
+        count += end != line;
+    }
+    (void)fclose(file);
+    return count;
+}
+
+static bool run_known(const struct arguments *arguments, unsigned *count)
+{
+    static uint64_t seeds[KNOWN_MAX];
+    struct job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bool held = true;
+    if (job == MAP_FAILED) {
+        perror("sim: mmap");
+        exit(EX_OSERR);
+    }
+    *count = read_known(arguments->known, seeds);
+    for (unsigned i = 0; i < *count; i++) {
         struct arguments one = *arguments;
-        one.from = strtoull(line, &end, 10);
-        if (end == line)
-            continue;
+        one.from = seeds[i];
         one.count = one.jobs = 1;
         one.seconds = 0;
         one.keep_going = true;
-        struct job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (job == MAP_FAILED)
-            exit(EX_OSERR);
+        memset(job, 0, sizeof *job);
         held &= run_jobs(&one, job);
-        (void)munmap(job, sizeof *job);
-        ++*count;
     }
-    (void)fclose(file);
+    (void)munmap(job, sizeof *job);
     return held;
 }
 
