@@ -80,6 +80,7 @@ struct sim {
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     uint64_t measured_from_ns;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
+    bool alone;          /* somebody went on without asking anybody what was spent */
     bool evicted;        /* a table was too small: views may be too low, never too high */
     struct effects effects;
     uint64_t hash; /* of every effect and every decision */
