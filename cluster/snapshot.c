@@ -317,6 +317,8 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
         struct stage_view view = {staged, count};
         table_lower(node->table, prefix, bits, reply->page_owed_ns, node->now_ns, is_staged, &view);
         merge_stage(node, staged, count);
+        /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
+        table_absent_are_full(node->table, node->now_ns);
         snapshot->page_count++;
         free(staged);
     }

@@ -130,7 +130,7 @@ static void expire(struct table *table, uint64_t slot, uint64_t now_ns)
 /* ---- making room ---- */
 
 /* How long until the key may be forgotten if nobody spends or settles. */
-static uint64_t owed_ns(const struct table *table, const struct entry *entry, const struct bucket *bucket)
+static uint64_t time_owed_ns(const struct table *table, const struct entry *entry, const struct bucket *bucket)
 {
     const struct limit *limit = &table->limits->limit[entry->limit];
     uint64_t share = table->budgets[entry->limit].share;
@@ -174,7 +174,7 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
             table->evicted_harmless_keys++;
             return slot;
         }
-        uint64_t owes_ns = owed_ns(table, &table->entries[slot], &bucket);
+        uint64_t owes_ns = time_owed_ns(table, &table->entries[slot], &bucket);
         if (slot == first || owes_ns < least_ns) {
             least_ns = owes_ns;
             victim = slot;
@@ -386,6 +386,13 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
         if (table->tags[slot] != 0 && entry->id.high >= first.high && entry->id.high <= last.high)
             visit(context, entry);
     }
+}
+
+void table_absent_are_full(struct table *table, uint64_t now_ns)
+{
+    for (uint16_t i = 0; i < table->limits->count; i++)
+        if (table->forgotten_ns[i] < now_ns)
+            table->forgotten_ns[i] = now_ns;
 }
 
 void table_clear(struct table *table)

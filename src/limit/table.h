@@ -84,6 +84,9 @@ uint64_t table_owed_ns(const struct table *table, uint64_t prefix, unsigned pref
 void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t owed_ns, uint64_t now_ns,
                  bool (*spared)(void *context, const struct entry *entry), void *context);
 
+/* Absent keys are known to be full at now_ns, but not before: they start from there, whatever time is asked for. */
+void table_absent_are_full(struct table *table, uint64_t now_ns);
+
 /* Forgets every key and every floor. */
 void table_clear(struct table *table);
 
