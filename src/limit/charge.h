@@ -1,0 +1,49 @@
+/*
+ * charge: what one rule asks of one request.
+ *
+ * The one idea: whoever matches rules and whoever counts need not know each other. Rules (match.h) turn a request
+ * into charges; a node decides over all of them at once, all or nothing. Numbers only: no names, no pointers.
+ *
+ * Times are nanoseconds of the caller's monotonic clock.
+ */
+#ifndef HEADGATE_LIMIT_CHARGE_H
+#define HEADGATE_LIMIT_CHARGE_H
+
+#include "base/hash.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CHARGES_MAX = 16 }; /* of one request */
+
+/* What to do while some peer is silent. */
+enum isolation {
+    ISOLATION_BUDGET, /* as always: this peer's share is all that it spends */
+    ISOLATION_OPEN,   /* never deny */
+    ISOLATION_CLOSED, /* always deny */
+};
+
+/* What becomes of a key's state when its rule's limit has changed. */
+enum bucket_inherit {
+    INHERIT_KEEP,         /* tokens used stay used */
+    INHERIT_PROPORTIONAL, /* the part of the limit that is used stays used */
+    INHERIT_TIME,         /* the time until it is full stays */
+};
+
+struct charge {
+    struct key_id id;       /* of the key; of cells: of the key in this window */
+    struct key_id previous; /* sliding windows: of the key in the window before; else 0 */
+    uint64_t cost;
+    uint64_t floor_tokens;  /* left to requests of higher priority: denied where taking would go below */
+    uint64_t expires_ns;    /* cells: forgotten then; of a sliding window: the end of the next window; else 0 */
+    uint64_t window_end_ns; /* cells: of this window; else 0 */
+    uint64_t window_ns;     /* cells: how long this window is; else 0 */
+    uint16_t limit;         /* an index into the limit set */
+    uint16_t tenant;        /* whose key this is, for the caps on keys; 0: nobody's */
+    uint8_t inherit;        /* enum bucket_inherit: for an entry that has another limit */
+    uint8_t on_isolation;   /* enum isolation */
+    bool sliding;           /* two cells, weighted: see `previous` */
+    bool shadow;            /* never denies; when it would, it is not charged */
+};
+
+#endif
