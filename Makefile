@@ -61,7 +61,7 @@ ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off -ffile-prefix-ma
 ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto)
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lcyaml -lyaml -lnng -luv -lmsgpackc -lsodium -lm -lpthread
+LIBS := -lcyaml -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V
@@ -226,7 +226,7 @@ fuzz:
 	done
 
 # What runs in several threads.
-TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/limit_limiter.c))
+TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/limit_limiter.c tests/unit/edge_store.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))

@@ -1,0 +1,129 @@
+/*
+ * store: what a daemon keeps over its end: versions of rules and counters of quotas, in one SQLite file.
+ *
+ * The one idea: whoever puts something in only appends to a bounded queue in memory; one thread of the store's own
+ * writes it, in whole transactions, and tries again each second while the disk does not take it. Everything put is
+ * absolute, so that a newer value of a counter replaces one that still waits, and doing it twice is doing it once.
+ * A file that is torn or corrupt is set aside, what can still be read is taken over, and a fresh one begins. What
+ * versions and counters mean is not known here. All calls come from one thread, the owner's.
+ */
+#ifndef HEADGATE_EDGE_STORE_H
+#define HEADGATE_EDGE_STORE_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "cluster/node.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    STORE_PATH_BYTES = 512,          /* with the terminator */
+    STORE_VERSIONS_KEPT = 8,         /* of one rule; older ones are deleted */
+    STORE_FIELD_MAX_BYTES = 1 << 20, /* the longest text of a version */
+};
+
+/* A version of a rule. It never changes: the same service, id and stamp mean the same version. */
+struct store_version {
+    struct bytes service, id;
+    uint64_t lamport, author; /* its stamp: later ones are larger, by lamport, then author */
+    uint64_t wall_ms;         /* when it was made, for humans */
+    struct bytes author_name, note;
+    bool deleted;
+    uint32_t share_millionths, threshold_millionths; /* of a canary */
+    uint64_t watch_ms;
+    uint64_t epoch;
+    struct bytes text;
+};
+
+/* What is used up of one key. `until_wall_ns` is when it means nothing any more; <= now: it is deleted. */
+struct store_counter {
+    struct key_id id;
+    uint8_t kind, flags; /* of its limit, as the next four */
+    uint64_t capacity, rate, period_ns, overshoot;
+    uint64_t number;
+    uint64_t until_wall_ns;
+};
+
+enum store_sync {
+    STORE_SYNC_NORMAL, /* rules reach the disk at once, counters with the file's next checkpoint: kill -9 loses neither */
+    STORE_SYNC_FULL, /* counters, too, at once: a power cut loses neither */
+};
+
+struct store_options {
+    const char *directory; /* exists and can be written; the file in it is headgate.db */
+    uint64_t counters_max; /* distinct keys that may wait to be written */
+    enum store_sync sync;
+    void (*wake)(void *context); /* called by the store's thread: store_notice has something; may be NULL */
+    void *context;
+};
+
+struct store;
+
+/*
+ * Opens the file, or makes it. A damaged one is renamed to headgate.db.corrupt-TIME, and a notice says so. NULL with
+ * `error` set when there cannot be one: no room, no right, another process has it, or a newer headgated made it.
+ */
+struct store *store_open(const struct store_options *options, struct error *error);
+
+/* Who is told of what is in the file. Views are valid during the call. */
+struct store_reader {
+    void *context;
+    void (*versions)(void *context, const struct store_version *version, size_t count);
+    void (*counters)(void *context, const struct store_counter *counter, size_t count);
+};
+
+/*
+ * Tells the reader of everything, in pages: versions of one rule from old to new, no counter of the past. Once, right
+ * after store_open.
+ */
+void store_read(struct store *store, const struct store_reader *reader);
+
+/* Copies them into the queue; those of one call become durable together. */
+void store_put_versions(struct store *store, const struct store_version *version, size_t count);
+/* The same for counters; no allocation. At counters_max, further keys are dropped and counted. */
+void store_put_counters(struct store *store, const struct store_counter *counter, size_t count);
+
+/*
+ * True once after the file was made anew, or versions were dropped at the queue's bound: what the owner knows is to
+ * be put in again, all of it.
+ */
+bool store_wants_all(struct store *store);
+
+/* The next thing that an operator wants to read; false when there is none. */
+bool store_notice(struct store *store, struct notice *notice);
+
+/* X(name, what it counts) */
+#define STORE_STATS(X)                                                                                             \
+    X(versions_written, "versions of rules written")                                                               \
+    X(counters_written, "counters written")                                                                        \
+    X(counters_expired, "counters deleted because their time was over")                                            \
+    X(transactions, "transactions committed")                                                                      \
+    X(versions_waiting, "versions that wait to be written (now)")                                                  \
+    X(counters_waiting, "counters that wait to be written (now)")                                                  \
+    X(versions_dropped, "versions dropped at the queue's bound")                                                   \
+    X(counters_dropped, "counters dropped at the queue's bound")                                                   \
+    X(write_failures, "writes that failed, and were or will be tried again")                                       \
+    X(files_quarantined, "damaged files set aside")                                                                \
+    X(commit_ns, "the last transaction's time (now)")
+
+struct store_stats {
+#define X(name, help) uint64_t name;
+    STORE_STATS(X)
+#undef X
+    bool failing;                    /* the last write failed */
+    char failure[NODE_NOTICE_BYTES]; /* why; "" when it did not */
+};
+
+void store_stats(struct store *store, struct store_stats *stats);
+const char *store_path(const struct store *store);
+
+/* Waits until everything that was put is written: false after `timeout_ns`. For tests. */
+bool store_flush(struct store *store, uint64_t timeout_ns);
+
+/* Writes what waits, trying once, and ends. */
+void store_close(struct store **store);
+
+#endif
