@@ -144,6 +144,10 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         node->stopping = true;
         node->answer_wanted = true;
         break;
+    case EVENT_RESTORE:
+    case EVENT_RULES:
+    case EVENT_HEALTH:
+        break; /* to come */
     }
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "limit/limit.h"
+#include "limit/rulebook.h"
 #include "limit/table.h"
 #include "limit/verdict.h"
 
@@ -62,8 +63,9 @@ struct node_options {
     uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
     uint64_t seed;
     struct hash_key hash_key;
-    const struct limit_set *limits; /* the caller's, outlives the node */
-    uint64_t config_digest;         /* of what must be equal everywhere */
+    const struct limit_set *limits;  /* the caller's, outlives the node */
+    uint64_t config_digest;          /* of what must be equal everywhere */
+    struct rulebook_limits rulebook; /* a 0 in it: the default */
 };
 
 struct node;
@@ -79,16 +81,57 @@ enum event_kind {
     EVENT_REQUEST,  /* `bytes`: a peer asks; the same step returns exactly one EFFECT_REPLY */
     EVENT_RESPONSE, /* `bytes`: the reply to one of our EFFECT_REQUESTs; lost ones need no event */
     EVENT_FORGET,   /* `name`: the operator declares a peer gone for good */
-    EVENT_MUTE, /* `name`, `mute_in`, `mute_out`: drop what comes from / goes to that peer, for demonstrations */
-    EVENT_STOP, /* leave gracefully; effects.left becomes true when done, at the latest after leave_timeout_ns */
+    EVENT_MUTE,    /* `name`, `mute_in`, `mute_out`: drop what comes from / goes to that peer, for demonstrations */
+    EVENT_STOP,    /* leave gracefully; effects.left becomes true when done, at the latest after leave_timeout_ns */
+    EVENT_RESTORE, /* before EVENT_START, as often as needed: what the store kept. It never comes back in effects */
+    EVENT_RULES,   /* `rules`: an operator's change; effects.rules says what came of it */
+    EVENT_HEALTH,  /* `health`: what a service says of itself */
+};
+
+struct rule_name {
+    struct bytes service, id;
+};
+
+/* A change of rules: the whole of it, or nothing. Needs no peer. */
+struct rule_changes {
+    struct bytes text;               /* rules to set: a document (rule_text.h); "" if there are none */
+    const char *file;                /* what errors call it */
+    const struct rule_name *deleted; /* rules to end */
+    size_t deleted_count;
+    struct bytes note;             /* why, for the history; cut at RULE_NOTE_MAX_BYTES */
+    uint32_t share_millionths;     /* a canary: of the keys; 0: for all. Deleted rules have none. */
+    uint64_t watch_ms;             /* a canary: becomes general after this long; 0: never by itself */
+    uint32_t threshold_millionths; /* a canary: how much the denial rate may rise */
+};
+
+/* Rules that already are as asked for (and are not in a canary) stay as they are and are no change. */
+struct rules_result {
+    bool asked;   /* the step was an EVENT_RULES */
+    bool refused; /* nothing changed: `error` says which field of which rule, and why */
+    struct error error;
+    size_t changed_rules, unchanged_rules;
+    struct rule_stamp stamp; /* of the change; 0 if nothing changed */
+};
+
+/* How a service is: a number, or how long its answers took. Its adaptive rules are scaled by it everywhere. */
+struct health_report {
+    struct bytes service;
+    uint32_t health_millionths; /* unless there are samples: 1,000,000 is healthy */
+    const uint64_t *latency_ns; /* samples, oldest first */
+    size_t latency_count;
 };
 
 struct event {
     enum event_kind kind;
     uint64_t now_ns;    /* monotonic, of this node; what is earlier than the last event counts as the last */
+    uint64_t wall_ms;   /* unix time, for histories that people read; 0: not told */
     struct bytes bytes; /* the caller's, valid during the step; may be anything: nonsense is counted and dropped */
     const char *name;
     bool mute_in, mute_out;
+    const struct rule_changes *rules; /* the caller's, like all of these */
+    const struct health_report *health;
+    const struct rule_record *versions; /* nonsense among them is told in a notice and left out */
+    size_t version_count;
 };
 
 enum effect_kind {
@@ -122,6 +165,10 @@ struct effects {
     uint8_t *arena;
     uint64_t next_wake_ns; /* call node_step(EVENT_WAKE) then; UINT64_MAX: not needed */
     bool left;             /* a graceful leave is complete */
+    /* Versions that came into the rulebook, for the store: all of a step in one transaction. Valid like the rest. */
+    size_t version_count, version_room;
+    struct rule_version **version;
+    struct rules_result rules;
 };
 
 void effects_init(struct effects *effects);
@@ -145,6 +192,14 @@ struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, ui
 void node_prefetch(const struct node *node, struct key_id id);
 /* True when spends since the last step call for an early push: step with EVENT_WAKE soon. */
 bool node_wants_step(const struct node *node);
+
+/* ---- rules ---- */
+
+struct ruleset;
+/* The rules in force, compiled (match.h): for the request path. Whole changes only. The node's. */
+struct ruleset *node_rules(struct node *node);
+/* All rules and their histories; valid until the next step. */
+const struct rulebook *node_rulebook(const struct node *node);
 
 /* ---- what operators see ---- */
 
