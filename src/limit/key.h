@@ -21,4 +21,16 @@ enum {
 struct key_id key_id_of(const struct hash_key *hash_key, uint32_t limit_id, struct bytes dimension,
                         struct bytes value);
 
+/*
+ * Keys of rules are put together from parts, so that a request under many rules is hashed once. A part is the keyed
+ * hash of one identifier; a key is its rule's salt, also a keyed hash, and its parts, joined in any order (a
+ * dimension occurs once). All are secret and random to a stranger, so what is joined collides no sooner than hashes.
+ */
+struct key_id key_part(const struct hash_key *hash_key, struct bytes dimension, struct bytes value);
+
+static inline struct key_id key_join(struct key_id a, struct key_id b)
+{
+    return (struct key_id){.high = a.high ^ b.high, .low = a.low ^ b.low};
+}
+
 #endif
