@@ -61,7 +61,7 @@ ALL_CFLAGS := -std=c11 -g -fPIC -D_GNU_SOURCE -ffp-contract=off -ffile-prefix-ma
 ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto)
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lcyaml -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -lm -lpthread
+LIBS := -lcyaml -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -licui18n -licuuc -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V

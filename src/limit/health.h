@@ -3,7 +3,7 @@
  *
  * The one idea: one level between 0 and 1, in millionths. A service either says it outright, or gives samples of
  * its latency, from which the level is steered: cut to 0.7 of itself by a late sample, at most once an interval,
- * and raised by a twentieth for each second without one (AIMD). A service that falls silent is taken to be
+ * and raised by a twentieth of the whole for each second without one (AIMD). A service that falls silent is taken to be
  * recovering: after 30 s the level rises by a tenth each second. Pure: times are passed in.
  *
  * Times are nanoseconds of one monotonic clock; one that runs backwards stands still.
@@ -22,11 +22,11 @@ enum {
 #define HEALTH_CUT_EVERY_NS 1000000000ull /* late samples within this time are one */
 
 struct health {
-    uint32_t level;       /* millionths, as of changed_ns */
-    bool told;            /* something was ever reported */
-    uint64_t changed_ns;  /* since when `level` stands */
-    uint64_t reported_ns; /* when the service was last heard */
-    uint64_t cut_ns;      /* of the last late sample that counted */
+    uint32_t level;        /* millionths, as of changed_ns */
+    bool told;             /* something was ever reported */
+    uint64_t changed_ns;   /* good seconds are counted from here */
+    uint64_t reported_ns;  /* when the service was last heard */
+    uint64_t cut_again_ns; /* until then, late samples do not cut */
 };
 
 /* Never heard: the whole. */
