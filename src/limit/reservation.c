@@ -1,0 +1,230 @@
+#include "limit/reservation.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * An id is 12 secret bytes and the slot's number, so that finding one is one comparison. Free slots and free
+ * charges are chained through `next`.
+ */
+enum { SECRET_BYTES = 12 };
+
+#define NOTHING UINT32_MAX
+
+struct reservation {
+    struct reservation_id id;
+    uint64_t expires_ns;
+    uint32_t heap_index; /* NOTHING: the slot is free */
+    uint32_t charge;     /* the first of its charges */
+    uint32_t next;       /* of a free slot */
+};
+
+struct kept_charge {
+    struct charge charge;
+    uint32_t next;
+};
+
+struct reservations {
+    uint32_t room, charges_room, count, charges_free, free_slot, free_charge;
+    struct reservation *slot;
+    struct kept_charge *kept;
+    uint32_t *heap; /* slots; the one that ends first at the top */
+};
+
+struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
+{
+    assert(room > 0 && charges_room > 0 && room < NOTHING && charges_room < NOTHING);
+    struct reservations *reservations = calloc(1, sizeof *reservations);
+    if (!reservations)
+        return NULL;
+    reservations->slot = calloc(room, sizeof *reservations->slot);
+    reservations->kept = calloc(charges_room, sizeof *reservations->kept);
+    reservations->heap = calloc(room, sizeof *reservations->heap);
+    if (!reservations->slot || !reservations->kept || !reservations->heap) {
+        reservations_destroy(&reservations);
+        return NULL;
+    }
+    reservations->room = room;
+    reservations->charges_room = reservations->charges_free = charges_room;
+    for (uint32_t i = 0; i < room; i++) {
+        reservations->slot[i].heap_index = NOTHING;
+        reservations->slot[i].next = i + 1 < room ? i + 1 : NOTHING;
+    }
+    for (uint32_t i = 0; i < charges_room; i++)
+        reservations->kept[i].next = i + 1 < charges_room ? i + 1 : NOTHING;
+    return reservations;
+}
+
+void reservations_destroy(struct reservations **reservations)
+{
+    if (!*reservations)
+        return;
+    free((*reservations)->slot);
+    free((*reservations)->kept);
+    free((*reservations)->heap);
+    free(*reservations);
+    *reservations = NULL;
+}
+
+/* ---- the heap ---- */
+
+static void heap_put(struct reservations *reservations, uint32_t at, uint32_t slot)
+{
+    reservations->heap[at] = slot;
+    reservations->slot[slot].heap_index = at;
+}
+
+static uint64_t ends_ns(const struct reservations *reservations, uint32_t at)
+{
+    return reservations->slot[reservations->heap[at]].expires_ns;
+}
+
+/* Moves the element at `at` to where it belongs. */
+static void heap_fix(struct reservations *reservations, uint32_t at)
+{
+    uint32_t slot = reservations->heap[at];
+    uint64_t expires_ns = reservations->slot[slot].expires_ns;
+    for (; at > 0 && ends_ns(reservations, (at - 1) / 2) > expires_ns; at = (at - 1) / 2)
+        heap_put(reservations, at, reservations->heap[(at - 1) / 2]);
+    for (uint32_t child = 2 * at + 1; child < reservations->count; child = 2 * at + 1) {
+        if (child + 1 < reservations->count && ends_ns(reservations, child + 1) < ends_ns(reservations, child))
+            child++;
+        if (ends_ns(reservations, child) >= expires_ns)
+            break;
+        heap_put(reservations, at, reservations->heap[child]);
+        at = child;
+    }
+    heap_put(reservations, at, slot);
+}
+
+/* ---- the contract ---- */
+
+/* NOTHING: there is no such reservation. */
+static uint32_t slot_of(const struct reservations *reservations, struct reservation_id id)
+{
+    uint32_t slot;
+    memcpy(&slot, id.byte + SECRET_BYTES, sizeof slot);
+    if (slot >= reservations->room || reservations->slot[slot].heap_index == NOTHING ||
+        memcmp(&reservations->slot[slot].id, &id, sizeof id) != 0)
+        return NOTHING;
+    return slot;
+}
+
+static uint32_t existing(const struct reservations *reservations, struct reservation_id id)
+{
+    uint32_t slot = slot_of(reservations, id);
+    assert(slot != NOTHING);
+    return slot;
+}
+
+bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
+                       struct key_id secret, uint64_t expires_ns, struct reservation_id *id)
+{
+    assert(count >= 1 && count <= CHARGES_MAX);
+    uint32_t slot = reservations->free_slot;
+    if (reservations->count == reservations->room || reservations->charges_free < count)
+        return false;
+    struct reservation *opened = &reservations->slot[slot];
+    reservations->free_slot = opened->next;
+    memcpy(opened->id.byte, &secret, SECRET_BYTES);
+    memcpy(opened->id.byte + SECRET_BYTES, &slot, sizeof slot);
+    opened->expires_ns = expires_ns;
+    opened->charge = NOTHING;
+    for (size_t i = count; i-- > 0;) {
+        uint32_t at = reservations->free_charge;
+        struct kept_charge *kept = &reservations->kept[at];
+        reservations->free_charge = kept->next;
+        kept->charge = charges[i];
+        kept->next = opened->charge;
+        opened->charge = at;
+    }
+    reservations->charges_free -= (uint32_t)count;
+    heap_put(reservations, reservations->count++, slot);
+    heap_fix(reservations, opened->heap_index);
+    *id = opened->id;
+    return true;
+}
+
+bool reservations_has(const struct reservations *reservations, struct reservation_id id, uint64_t now_ns)
+{
+    uint32_t slot = slot_of(reservations, id);
+    return slot != NOTHING && reservations->slot[slot].expires_ns > now_ns;
+}
+
+size_t reservations_charges(const struct reservations *reservations, struct reservation_id id,
+                            struct charge charges[CHARGES_MAX])
+{
+    size_t count = 0;
+    for (uint32_t at = reservations->slot[existing(reservations, id)].charge; at != NOTHING;
+         at = reservations->kept[at].next)
+        charges[count++] = reservations->kept[at].charge;
+    return count;
+}
+
+void reservations_renew(struct reservations *reservations, struct reservation_id id, uint64_t expires_ns)
+{
+    struct reservation *renewed = &reservations->slot[existing(reservations, id)];
+    renewed->expires_ns = expires_ns;
+    heap_fix(reservations, renewed->heap_index);
+}
+
+void reservations_close(struct reservations *reservations, struct reservation_id id)
+{
+    uint32_t slot = existing(reservations, id);
+    struct reservation *closed = &reservations->slot[slot];
+    for (uint32_t at = closed->charge, next; at != NOTHING; at = next) {
+        next = reservations->kept[at].next;
+        reservations->kept[at].next = reservations->free_charge;
+        reservations->free_charge = at;
+        reservations->charges_free++;
+    }
+    uint32_t hole = closed->heap_index;
+    closed->heap_index = NOTHING;
+    closed->next = reservations->free_slot;
+    reservations->free_slot = slot;
+    reservations->count--;
+    if (hole == reservations->count)
+        return;
+    heap_put(reservations, hole, reservations->heap[reservations->count]);
+    heap_fix(reservations, hole);
+}
+
+uint64_t reservations_next_ns(const struct reservations *reservations)
+{
+    return reservations->count > 0 ? ends_ns(reservations, 0) : UINT64_MAX;
+}
+
+bool reservations_ended(const struct reservations *reservations, uint64_t now_ns, struct reservation_id *id)
+{
+    if (reservations_next_ns(reservations) > now_ns)
+        return false;
+    if (reservations->count == 0) /* the end of time has come and there is none */
+        return false;
+    *id = reservations->slot[reservations->heap[0]].id;
+    return true;
+}
+
+uint32_t reservations_count(const struct reservations *reservations)
+{
+    return reservations->count;
+}
+
+void reservations_check(const struct reservations *reservations)
+{
+    uint32_t free_slots = 0, free_charges = 0, charges = 0;
+    for (uint32_t at = reservations->free_slot; at != NOTHING; at = reservations->slot[at].next)
+        free_slots++;
+    for (uint32_t at = reservations->free_charge; at != NOTHING; at = reservations->kept[at].next)
+        free_charges++;
+    assert(free_slots + reservations->count == reservations->room);
+    for (uint32_t at = 0; at < reservations->count; at++) {
+        const struct reservation *kept = &reservations->slot[reservations->heap[at]];
+        assert(kept->heap_index == at);
+        assert(at == 0 || ends_ns(reservations, (at - 1) / 2) <= kept->expires_ns);
+        for (uint32_t charge = kept->charge; charge != NOTHING; charge = reservations->kept[charge].next)
+            charges++;
+    }
+    assert(free_charges == reservations->charges_free);
+    assert(charges + free_charges == reservations->charges_room);
+}
