@@ -14,6 +14,8 @@ enum {
     BEHIND_INTERVALS = 10,      /* then what is missing will not come as batches */
     BEHIND_GHOST_INTERVALS = 4, /* the same where who made them is gone */
     DEMAND_SMOOTHING = 8,
+    RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
+    RESERVATIONS_MAX = 1 << 24,
 };
 
 static bool options_are_valid(const struct node_options *options, struct error *error)
@@ -28,6 +30,9 @@ static bool options_are_valid(const struct node_options *options, struct error *
     if (options->message_max_bytes < MESSAGE_BYTES_MIN)
         return error_set(error, EX_CONFIG, "message_max is %llu bytes: expected at least %d",
                          (unsigned long long)options->message_max_bytes, MESSAGE_BYTES_MIN);
+    if (options->reservations_max > RESERVATIONS_MAX)
+        return error_set(error, EX_CONFIG, "reservations is %u: expected at most %d", options->reservations_max,
+                         RESERVATIONS_MAX);
     if (options->log_keys_max == 0)
         return error_set(error, EX_CONFIG, "log_keys must be above 0");
     return true;
@@ -51,10 +56,13 @@ struct node *node_create(const struct node_options *options, struct error *error
         node->open_max = OPEN_KEYS_MAX;
     node->open = calloc(node->open_max, sizeof *node->open);
     node->table = table_create(options->table_keys, &node->limits, node->budget);
+    if (options->reservations_max > 0)
+        node->reservations =
+            reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     node->settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox);
     random_seed(&node->random, options->seed);
-    if (!node->open || !node->table) {
+    if (!node->open || !node->table || (options->reservations_max > 0 && !node->reservations)) {
         (void)error_set(error, EX_OSERR, "not enough memory for a table of %llu keys",
                         (unsigned long long)options->table_keys);
         node_destroy(&node);
@@ -73,6 +81,7 @@ void node_destroy(struct node **node)
         batch_destroy(&batch);
     }
     table_destroy(&dying->table);
+    reservations_destroy(&dying->reservations);
     free(dying->open);
     free(dying->snapshot.page);
     free(dying);
@@ -270,6 +279,8 @@ static uint64_t next_wake_ns(const struct node *node)
         set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
     if (node->state == PEER_JOINING)
         set_if_earlier(&wake_ns, node->joining_next_ns);
+    if (node->reservations)
+        set_if_earlier(&wake_ns, reservations_next_ns(node->reservations));
     if (node->stopping)
         set_if_earlier(&wake_ns, node->now_ns + FAREWELL_WAKE_NS);
     return wake_ns > node->now_ns ? wake_ns : node->now_ns + 1;
@@ -295,6 +306,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     else if (node->state == PEER_ACTIVE)
         catch_up(node, effects);
     settle_acknowledged(node);
+    reserve_step(node);
     publish_if_due(node, effects);
     if (node->stopping)
         leave_step(node, effects);

@@ -12,7 +12,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "limit/charge.h"
 #include "limit/limit.h"
+#include "limit/reservation.h"
 #include "limit/rulebook.h"
 #include "limit/table.h"
 #include "limit/verdict.h"
@@ -60,6 +62,7 @@ struct node_options {
     uint64_t table_keys;
     uint64_t log_keys_max;      /* spends (key, tokens) kept for peers that lack them */
     uint64_t message_max_bytes; /* of one message either way */
+    uint32_t reservations_max;  /* at the same time; 0: none can be made */
     uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
     uint64_t seed;
     struct hash_key hash_key;
@@ -188,6 +191,48 @@ struct verdict node_admit(struct node *node, struct key_id id, uint16_t limit, u
 bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
 /* What node_admit would answer; takes nothing. */
 struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
+
+/*
+ * Decides over all charges of one request (1 to CHARGES_MAX, of different keys) at once: true if each that is not a
+ * shadow allows, and then, if `take`, all are charged; otherwise none is. verdicts[i] is that of charges[i]; a
+ * shadow's says what it would have said. No allocation.
+ */
+bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts);
+/*
+ * Gives tokens back to each of the keys: as many as its charge would cost, at most `tokens`, at most what is taken
+ * of it as seen here. Returns the least that any of them was given.
+ */
+uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+                     uint64_t now_ns);
+/* Gives back everything that is taken of the keys, as seen here. */
+void node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
+
+/*
+ * Takes the charges as node_check does and keeps them under `id` for `ttl_ns`: then what they hold is returned,
+ * unless node_commit or node_cancel came before. Ids are this process's own. VERDICT_OVERLOAD: no more fit.
+ */
+bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
+                  struct verdict *verdicts, struct reservation_id *id);
+
+enum reserve_status {
+    RESERVE_DONE,
+    RESERVE_UNKNOWN, /* there is none of that id: never made here, or ended */
+    RESERVE_REFUSED, /* a lease that would have to be taken anew, and cannot be; it ends as it would have */
+};
+
+/*
+ * It used `actual` tokens of each key: of charges that hold more the rest is returned, of those that hold less the
+ * rest is taken as far as their limits allow. Leases (charge.lease) are over: all that they hold is returned.
+ * *charged (may be NULL): the least that was charged to any key that holds no lease; `actual` where all do.
+ */
+enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
+                                uint64_t *charged);
+enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns);
+/* It ends `ttl_ns` from now; what it holds of limits whose spends end by themselves is held anew. */
+enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns);
+uint32_t node_reservations(const struct node *node);
+
 /* See table_prefetch. */
 void node_prefetch(const struct node *node, struct key_id id);
 /* True when spends since the last step call for an early push: step with EVENT_WAKE soon. */
@@ -288,7 +333,7 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
 /* ---- for tests and the simulator ---- */
 
 /* Asserts every invariant; O(everything). */
-void node_check(const struct node *node);
+void node_validate(const struct node *node);
 /* The three numbers of a key, refilled up to now_ns; a full bucket if it is not tracked. */
 struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns);
 

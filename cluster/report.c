@@ -156,7 +156,7 @@ static void check_origin(const struct node *node, const struct origin *origin)
     assert(keys == origin->log_keys && batches == origin->log_count);
 }
 
-void node_check(const struct node *node)
+void node_validate(const struct node *node)
 {
     uint64_t log_keys = 0;
     uint32_t waiting = 0, selves = 0;

@@ -126,6 +126,8 @@ struct node {
     uint64_t settle_ns; /* smoothed; initially a guess */
     bool somebody_silent;
     struct table *table;
+    struct reservations *reservations; /* NULL: none can be made */
+    uint64_t reservations_made;
 
     struct spend *open; /* the open batch: OPEN_KEYS_MAX spends */
     uint32_t open_count, open_max;
@@ -195,6 +197,10 @@ void emit_message(struct node *node, const struct message_writer *writer, enum e
 /* ---- admit.c: the request path ---- */
 /* The entry's key has spends in the open batch, at entry->open_index. */
 bool is_in_open(const struct node *node, const struct entry *entry);
+
+/* ---- reserve.c ---- */
+/* Returns what ended reservations hold. */
+void reserve_step(struct node *node);
 
 /* ---- settle.c: own batches, from closing to settling; apply.c: those of others ---- */
 void close_batch(struct node *node);

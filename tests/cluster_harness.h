@@ -19,7 +19,7 @@ __attribute__((unused)) static void world_start(unsigned i)
     host->options.incarnation = host->incarnation++;
     host->node = node_create(&host->options, &error);
     assert(host->node);
-    node_check(host->node);
+    node_validate(host->node);
     step(i, (struct event){.kind = EVENT_START}, i);
 }
 

@@ -230,7 +230,7 @@ static void step(unsigned i, struct event event, unsigned asker)
         return;
     event.now_ns = world.now_ns;
     node_step(host->node, &event, &world.effects);
-    node_check(host->node);
+    node_validate(host->node);
     for (size_t n = 0; n < world.effects.notice_count; n++)
         tell("%s: %s", host_names[i], world.effects.notice[n].text);
     for (size_t e = 0; e < world.effects.effect_count; e++)

@@ -43,6 +43,7 @@ struct charge {
     uint8_t inherit;        /* enum bucket_inherit: for an entry that has another limit */
     uint8_t on_isolation;   /* enum isolation */
     bool sliding;           /* two cells, weighted: see `previous` */
+    bool lease;             /* of a reservation: it is held only until then, and a commit gives it back whole */
     bool shadow;            /* never denies; when it would, it is not charged */
 };
 

@@ -121,7 +121,7 @@ static uint32_t existing(const struct reservations *reservations, struct reserva
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
                        struct key_id secret, uint64_t expires_ns, struct reservation_id *id)
 {
-    assert(count >= 1 && count <= CHARGES_MAX);
+    assert(count <= CHARGES_MAX);
     uint32_t slot = reservations->free_slot;
     if (reservations->count == reservations->room || reservations->charges_free < count)
         return false;

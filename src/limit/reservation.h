@@ -27,7 +27,7 @@ struct reservations *reservations_create(uint32_t room, uint32_t charges_room);
 void reservations_destroy(struct reservations **reservations);
 
 /*
- * Keeps `count` charges (1..CHARGES_MAX) until they are closed. `secret`: 128 bits that nobody knows and that never
+ * Keeps `count` charges (0..CHARGES_MAX) until they are closed. `secret`: 128 bits that nobody knows and that never
  * come again, of which the id is made. False, with nothing kept: the pool is full.
  */
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,

@@ -75,7 +75,7 @@ static void step(struct story *story, unsigned i, struct event event)
         return;
     event.now_ns = story->now_ns;
     node_step(story->node[i], &event, &story->effects);
-    node_check(story->node[i]);
+    node_validate(story->node[i]);
     assert(story->effects.next_wake_ns > story->now_ns);
     unsigned replies = 0;
     for (size_t e = 0; e < story->effects.effect_count; e++) {

@@ -245,7 +245,7 @@ void laws_sample(struct sim *sim)
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         if (!world_is_up(sim, i))
             continue;
-        node_check(sim->node[i].node);
+        node_validate(sim->node[i].node);
         check_limits(sim, i);
     }
     if (sim->quiet_laws || sim->plan.corrupt > 0)

@@ -281,7 +281,7 @@ static int64_t trial(struct search *search, uint64_t seed)
         start(search, i, weights);
     int64_t closest = join(search) ? attack(search) : INT64_MIN;
     for (unsigned i = 0; i < search->nodes; i++) {
-        node_check(search->node[i]);
+        node_validate(search->node[i]);
         node_destroy(&search->node[i]);
         for (unsigned j = 0; j < search->nodes; j++)
             while (search->wire[i][j].count > 0)

@@ -1,0 +1,116 @@
+#include "cluster/state.h"
+
+#include <assert.h>
+
+enum { ENDED_PER_STEP = 4096 }; /* the rest in the next one */
+
+/* Of which nobody knows another: this start's number, a count, and the cluster's secret. */
+static struct key_id secret_of(struct node *node)
+{
+    const uint64_t text[3] = {node->options.incarnation, ++node->reservations_made, random_u64(&node->random)};
+    return hash_128(&node->options.hash_key, text, sizeof text);
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
+                  struct verdict *verdicts, struct reservation_id *id)
+{
+    struct charge held[CHARGES_MAX];
+    size_t held_count = 0;
+    if (!node_check(node, charges, count, true, now_ns, verdicts))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (verdicts[i].allowed)
+            held[held_count++] = charges[i];
+    if (node->reservations &&
+        reservations_open(node->reservations, held, held_count, secret_of(node), add_saturated(now_ns, ttl_ns), id))
+        return true;
+    (void)node_return(node, held, held_count, UINT64_MAX, now_ns);
+    for (size_t i = 0; i < count; i++) {
+        verdicts[i].allowed = false;
+        verdicts[i].reason = VERDICT_OVERLOAD;
+        verdicts[i].retry_after_ns = node->options.interval_ns;
+    }
+    return false;
+}
+
+/* Takes as much of `tokens` as the limit allows. */
+static uint64_t take_more(struct node *node, struct charge charge, uint64_t tokens, uint64_t now_ns)
+{
+    struct verdict verdict;
+    charge.cost = 0;
+    charge.floor_tokens = 0;
+    (void)node_check(node, &charge, 1, false, now_ns, &verdict);
+    charge.cost = tokens < verdict.remaining_tokens ? tokens : verdict.remaining_tokens;
+    return charge.cost > 0 && node_check(node, &charge, 1, true, now_ns, &verdict) ? charge.cost : 0;
+}
+
+static uint64_t commit_one(struct node *node, const struct charge *held, uint64_t actual, uint64_t now_ns)
+{
+    if (held->lease) {
+        (void)node_return(node, held, 1, held->cost, now_ns);
+        return actual;
+    }
+    if (actual < held->cost)
+        return held->cost - node_return(node, held, 1, held->cost - actual, now_ns);
+    return held->cost + (actual > held->cost ? take_more(node, *held, actual - held->cost, now_ns) : 0);
+}
+
+enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
+                                uint64_t *charged)
+{
+    struct charge held[CHARGES_MAX];
+    uint64_t least = UINT64_MAX;
+    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
+        return RESERVE_UNKNOWN;
+    size_t count = reservations_charges(node->reservations, id, held);
+    reservations_close(node->reservations, id);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t tokens = commit_one(node, &held[i], actual, now_ns);
+        least = tokens < least ? tokens : least;
+    }
+    if (charged)
+        *charged = count > 0 ? least : actual;
+    return RESERVE_DONE;
+}
+
+static void end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
+{
+    struct charge held[CHARGES_MAX];
+    size_t count = reservations_charges(node->reservations, id, held);
+    reservations_close(node->reservations, id);
+    (void)node_return(node, held, count, UINT64_MAX, now_ns);
+}
+
+enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
+{
+    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
+        return RESERVE_UNKNOWN;
+    end_reservation(node, id, now_ns);
+    return RESERVE_DONE;
+}
+
+enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns)
+{
+    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
+        return RESERVE_UNKNOWN;
+    reservations_renew(node->reservations, id, add_saturated(now_ns, ttl_ns));
+    return RESERVE_DONE;
+}
+
+uint32_t node_reservations(const struct node *node)
+{
+    return node->reservations ? reservations_count(node->reservations) : 0;
+}
+
+void reserve_step(struct node *node)
+{
+    struct reservation_id id;
+    for (int i = 0;
+         i < ENDED_PER_STEP && node->reservations && reservations_ended(node->reservations, node->now_ns, &id); i++)
+        end_reservation(node, id, node->now_ns);
+}
