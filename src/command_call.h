@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "wire/answer.h"
 #include "wire/command.h"
+#include "wire/command_query.h"
 #include "wire/resp.h"
 
 struct call {

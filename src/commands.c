@@ -121,6 +121,17 @@ static void run(struct call *call, enum command_id id)
     case COMMAND_EXPLAIN:
         call_explain(call);
         break;
+    case COMMAND_REFUND:
+    case COMMAND_RESERVE:
+    case COMMAND_COMMIT:
+    case COMMAND_CANCEL:
+    case COMMAND_RENEW:
+    case COMMAND_CL_THROTTLE:
+    case COMMAND_THROTTLE:
+    case COMMAND_RULE:
+    case COMMAND_HEALTH:
+        answer_error(&call->answer, "ERR '%s' is not served yet", command_table[id].name);
+        break;
     case COMMAND_PING:
         call_ping(call);
         break;

@@ -36,9 +36,9 @@ void call_can_access(struct call *call)
 static bool resolve(struct call *call, bool takes_cost, struct question *question)
 {
     char error[COMMAND_ERROR_BYTES];
-    struct command_check check;
+    struct command_query check;
     const struct limit_set *limits = call->commands->limits;
-    if (!command_parse_check(call->words, takes_cost, &check, error)) {
+    if (!command_parse_query(call->words, takes_cost ? QUERY_COST : 0, &check, error)) {
         answer_error(&call->answer, "ERR %s", error);
         return false;
     }
@@ -52,8 +52,8 @@ static bool resolve(struct call *call, bool takes_cost, struct question *questio
         }
         question->limit = (uint16_t)found;
     }
-    question->words = check.id;
-    question->id = id_of(call, question->limit, &check.id);
+    question->words = check.id[0];
+    question->id = id_of(call, question->limit, &check.id[0]);
     question->cost = check.cost;
     return true;
 }

@@ -1,4 +1,4 @@
-#include "wire/command.h"
+#include "wire/command_words.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,8 +66,7 @@ bool word_number(struct bytes word, uint64_t max, uint64_t *number)
     return value <= max;
 }
 
-/* Fills `error` and returns false. */
-__attribute__((format(printf, 2, 3))) static bool fail(char *error, const char *format, ...)
+bool word_fail(char *error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -76,27 +75,49 @@ __attribute__((format(printf, 2, 3))) static bool fail(char *error, const char *
     return false;
 }
 
-/* What of a word goes into an error: enough to recognise it. */
-static int shown(struct bytes word)
-{
-    return (int)(word.size < 40 ? word.size : 40);
-}
-
-static bool parse_cost(struct bytes word, uint64_t *cost, char *error)
+bool word_cost(struct bytes word, uint64_t *cost, char *error)
 {
     if (word_number(word, COMMAND_COST_MAX, cost))
         return true;
-    return fail(error, "cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
-                shown(word), word.data);
+    return word_fail(error,
+                     "cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
+                     word_shown(word), word.data);
 }
 
-static bool check_value(struct bytes value, char *error)
+bool word_key(struct bytes word, char *error)
 {
-    if (value.size == 0)
-        return fail(error, "empty key: expected 1 to %d bytes", COMMAND_VALUE_MAX_BYTES);
-    if (value.size > COMMAND_VALUE_MAX_BYTES)
-        return fail(error, "key of %zu bytes: expected at most %d", value.size, COMMAND_VALUE_MAX_BYTES);
+    if (word.size == 0)
+        return word_fail(error, "empty key: expected 1 to %d bytes", COMMAND_VALUE_MAX_BYTES);
+    if (word.size > COMMAND_VALUE_MAX_BYTES)
+        return word_fail(error, "key of %zu bytes: expected at most %d", word.size, COMMAND_VALUE_MAX_BYTES);
     return true;
+}
+
+/* Digits that count: more would not change a double's worth of percents or milliseconds. */
+bool word_decimal(struct bytes word, unsigned places, uint64_t max, uint64_t *value)
+{
+    uint64_t number = 0;
+    size_t digits = 0, fraction = 0;
+    bool point = false;
+    for (size_t i = 0; i < word.size; i++) {
+        char c = word.data[i];
+        if (c == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (c < '0' || c > '9' || number > UINT64_MAX / 100)
+            return false;
+        digits++;
+        fraction += point;
+        if (fraction > places)
+            continue; /* cut */
+        number = number * 10 + (uint64_t)(c - '0');
+    }
+    for (size_t i = fraction < places ? fraction : places; i < places; i++)
+        if (__builtin_mul_overflow(number, 10, &number))
+            return false;
+    *value = number;
+    return digits > 0 && number <= max;
 }
 
 bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error)
@@ -104,73 +125,8 @@ bool command_parse_can_access(const struct resp_command *command, struct bytes *
     *key = command->args[1];
     *cost = 1;
     if (command->count > 3)
-        return fail(error, "too many words: expected CAN_ACCESS key [cost]");
-    if (!check_value(*key, error))
+        return word_fail(error, "too many words: expected CAN_ACCESS key [cost]");
+    if (!word_key(*key, error))
         return false;
-    return command->count == 2 || parse_cost(command->args[2], cost, error);
-}
-
-static bool is_dimension_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-}
-
-static bool parse_id(struct bytes word, struct command_id_words *id, char *error)
-{
-    const char *equals = word.size > 0 ? memchr(word.data, '=', word.size) : NULL;
-    id->dimension = bytes_of("user");
-    id->value = word;
-    if (equals != NULL) {
-        size_t size = (size_t)(equals - word.data);
-        id->dimension = (struct bytes){word.data, size};
-        id->value = (struct bytes){equals + 1, word.size - size - 1};
-        if (size == 0)
-            return fail(error, "nothing before '=' in the id: expected dimension=value, e.g. user=alice");
-        if (size > COMMAND_DIMENSION_MAX_BYTES)
-            return fail(error, "dimension of %zu bytes: expected at most %d", size, COMMAND_DIMENSION_MAX_BYTES);
-        for (size_t i = 0; i < size; i++)
-            if (!is_dimension_character(word.data[i]))
-                return fail(
-                    error,
-                    "dimension '%.*s' has characters other than letters, digits, '_', '-' and '.': expected "
-                    "dimension=value, e.g. user=a=b for the user a=b",
-                    shown(id->dimension), id->dimension.data);
-    }
-    return check_value(id->value, error);
-}
-
-/*
- * The id comes first; options follow. Further ids would stand between them, and need a '=' to be told from
- * options: such words are refused, not ignored.
- */
-bool command_parse_check(const struct resp_command *command, bool takes_cost, struct command_check *check,
-                         char *error)
-{
-    const char *expected = takes_cost ? "COST n or RULE name" : "RULE name";
-    bool has_cost = false, has_rule = false;
-    *check = (struct command_check){.cost = 1};
-    if (!parse_id(command->args[1], &check->id, error))
-        return false;
-    for (uint32_t i = 2; i < command->count; i += 2) {
-        struct bytes word = command->args[i];
-        bool is_cost = takes_cost && word_is(word, "cost"), is_rule = word_is(word, "rule");
-        if (!is_cost && !is_rule && memchr(word.data, '=', word.size) != NULL)
-            return fail(error, "a second id '%.*s': expected one id, then %s", shown(word), word.data, expected);
-        if (!is_cost && !is_rule)
-            return fail(error, "unknown option '%.*s': expected %s", shown(word), word.data, expected);
-        if (i + 1 == command->count)
-            return fail(error, "nothing after %s: expected %s", is_cost ? "COST" : "RULE", expected);
-        if (is_cost ? has_cost : has_rule)
-            return fail(error, "%s twice: expected it once", is_cost ? "COST" : "RULE");
-        has_cost |= is_cost;
-        has_rule |= is_rule;
-        if (is_rule)
-            check->rule = command->args[i + 1];
-        else if (!parse_cost(command->args[i + 1], &check->cost, error))
-            return false;
-    }
-    if (has_rule && check->rule.size == 0)
-        return fail(error, "empty rule: expected the name of a limit");
-    return true;
+    return command->count == 2 || word_cost(command->args[2], cost, error);
 }

@@ -2,9 +2,8 @@
  * command: what clients may ask, and how their words become structs.
  *
  * The one idea: the commands are one table. The dispatcher, COMMAND and its kin, errors about syntax and the
- * documentation all read it, so that they cannot drift apart. Pure; nothing is executed here.
- *
- *     id := [dimension "="] value      a word without "=" means user=
+ * documentation all read it, so that they cannot drift apart. Pure; nothing is executed here. What follows a
+ * command's name is in command_query.h, command_rules.h and command_throttle.h.
  */
 #ifndef HEADGATE_WIRE_COMMAND_H
 #define HEADGATE_WIRE_COMMAND_H
@@ -18,10 +17,13 @@
 enum {
     COMMAND_DIMENSION_MAX_BYTES = 32,
     COMMAND_VALUE_MAX_BYTES = 256,
-    COMMAND_ERROR_BYTES = 256,
+    COMMAND_ERROR_BYTES = 320,
 };
 
 #define COMMAND_COST_MAX 1000000000000u
+
+/* Options of every command that is about ids. */
+#define COMMAND_SELECTORS "[SERVICE s] [ENDPOINT e] [TIER t] [PRIORITY low|normal|high|critical] [RULE name]"
 
 /* Flags, as client libraries know them. */
 enum {
@@ -40,12 +42,34 @@ enum {
 #define COMMANDS(X)                                                                                                \
     X(CAN_ACCESS, "can_access", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits", "key [cost]",            \
       "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")                   \
-    X(CHECK, "check", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits", "id [COST n] [RULE name]",         \
-      "Takes tokens: allowed, limit, remaining, retry_after_ms (-1: never), reset_after_ms, rule.")                \
-    X(PEEK, "peek", -2, COMMAND_READ | COMMAND_FAST | COMMAND_KEY, "limits", "id [COST n] [RULE name]",            \
-      "What CHECK would answer; takes nothing.")                                                                   \
-    X(EXPLAIN, "explain", -2, COMMAND_READ | COMMAND_KEY, "limits", "id [RULE name]",                              \
-      "Why a key is allowed or refused here, for people.")                                                         \
+    X(CHECK, "check", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                                    \
+      "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                                               \
+      "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
+    X(PEEK, "peek", -2, COMMAND_READ | COMMAND_FAST | COMMAND_KEY, "limits",                                       \
+      "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]", "What CHECK would answer; takes nothing.")    \
+    X(REFUND, "refund", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                                  \
+      "id [id ...] " COMMAND_SELECTORS " [COST n]",                                                                \
+      "Gives tokens back, at most what was taken; how many every rule got back.")                                  \
+    X(RESERVE, "reserve", -4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                                \
+      "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n]",                                                         \
+      "Takes tokens until COMMIT, CANCEL or the end of TTL: as CHECK, then the reservation or nil.")               \
+    X(COMMIT, "commit", 3, COMMAND_WRITE | COMMAND_FAST, "limits", "reservation cost",                             \
+      "Says what a reservation cost: the tokens charged in the end.")                                              \
+    X(CANCEL, "cancel", 2, COMMAND_WRITE | COMMAND_FAST, "limits", "reservation",                                  \
+      "Gives back all that a reservation holds: 1, or 0 if there is none.")                                        \
+    X(RENEW, "renew", 3, COMMAND_WRITE | COMMAND_FAST, "limits", "reservation ms",                                 \
+      "A reservation ends this much after now: 1, or 0 if there is none.")                                         \
+    X(CL_THROTTLE, "cl.throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                        \
+      "key max_burst count period [quantity]",                                                                     \
+      "As redis-cell: limited, max_burst + 1, remaining, retry_after s or -1, reset_after s.")                     \
+    X(THROTTLE, "throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                              \
+      "key max_burst count period [quantity]",                                                                     \
+      "As throttlecrab: allowed, max_burst, remaining, reset_after s, retry_after s.")                             \
+    X(EXPLAIN, "explain", -2, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,              \
+      "Why a request is allowed or refused here, for people.")                                                     \
+    X(RULE, "rule", -2, 0, "rules", "subcommand ...", "The rules of all services, in every region.")               \
+    X(HEALTH, "health", -2, COMMAND_WRITE | COMMAND_FAST, "rules", "service [0.0..1.0 | LATENCY ms [ms ...]]",     \
+      "How well a service does: its adaptive rules scale with it. Alone: the scale now.")                          \
     X(PING, "ping", -1, COMMAND_FAST, "connection", "[message]", "PONG, or the message.")                          \
     X(ECHO, "echo", 2, COMMAND_FAST, "connection", "message", "The message.")                                      \
     X(HELLO, "hello", -1, COMMAND_FAST | COMMAND_NO_AUTH, "connection",                                            \
@@ -54,8 +78,9 @@ enum {
       "Gives the password; the user is default.")                                                                  \
     X(CLIENT, "client", -2, 0, "connection", "subcommand ...", "About this connection.")                           \
     X(SELECT, "select", 2, COMMAND_FAST, "connection", "0", "There is one database, 0.")                           \
-    X(RESET, "reset", 1, COMMAND_FAST | COMMAND_NO_AUTH, "connection", "",                                         \
-      "Makes the connection as it was when it was new.")                                                           \
+    X(RESET, "reset", -1, COMMAND_WRITE | COMMAND_FAST | COMMAND_NO_AUTH, "connection",                            \
+      "[id [id ...] " COMMAND_SELECTORS "]",                                                                       \
+      "With ids: makes their keys full, and says how many. Alone: the connection is as new.")                      \
     X(QUIT, "quit", -1, COMMAND_FAST | COMMAND_NO_AUTH, "connection", "", "Says OK and closes.")                   \
     X(COMMAND, "command", -1, COMMAND_READ, "server", "[subcommand ...]", "All commands, for client libraries.")   \
     X(INFO, "info", -1, COMMAND_READ, "server", "[section ...]",                                                   \
@@ -84,6 +109,15 @@ enum {
     X(COMMAND, COMMAND_INFO, "info", -2, "[name ...]", "Arity and flags of commands.")                             \
     X(COMMAND, COMMAND_LIST, "list", 2, "", "The names of all commands.")                                          \
     X(CONFIG, CONFIG_GET, "get", -3, "name ...", "Empty, but for what redis-benchmark asks.")                      \
+    X(RULE, RULE_SET, "set", 3, "yaml", "Adds or changes the rules in a text, all or none; as APPLY.")             \
+    X(RULE, RULE_APPLY, "apply", -3, "yaml|STAGED [CANARY percent [WATCH time] [THRESHOLD percent]] [NOTE text]",  \
+      "Adds or changes the rules in a text, all or none: how many changed.")                                       \
+    X(RULE, RULE_STAGE, "stage", 3, "yaml", "Adds to the text of this connection's APPLY STAGED: its bytes now.")  \
+    X(RULE, RULE_GET, "get", 4, "service id", "A rule's text, or nil.")                                            \
+    X(RULE, RULE_LIST, "list", -2, "[service] [AFTER service id]", "Rules in order, as many as fit an answer.")    \
+    X(RULE, RULE_DEL, "del", 4, "service id", "Removes a rule: 1, or 0 if there is none.")                         \
+    X(RULE, RULE_HISTORY, "history", -2, "[service id]", "Versions, newest first: of a rule, or of all.")          \
+    X(RULE, RULE_ROLLBACK, "rollback", -4, "service id [n]", "Makes an earlier version (HISTORY's n) the newest.") \
     X(CLUSTER, CLUSTER_NODES, "nodes", 2, "", "One line per peer.")                                                \
     X(DEBUG, DEBUG_DROP, "drop", -3, "peer [in|out|both]", "Drops what comes from or goes to a peer.")             \
     X(DEBUG, DEBUG_HEAL, "heal", -2, "[peer]", "Drops nothing of that peer, or of any, any more.")
@@ -134,20 +168,7 @@ bool word_is(struct bytes word, const char *lower);
 /* A decimal number without sign, up to `max`. */
 bool word_number(struct bytes word, uint64_t max, uint64_t *number);
 
-struct command_id_words {
-    struct bytes dimension, value; /* within their limits, not empty */
-};
-
-struct command_check {
-    struct command_id_words id;
-    uint64_t cost;     /* 1 unless said otherwise */
-    struct bytes rule; /* empty: the default */
-};
-
 /* CAN_ACCESS, arity checked. False, with a sentence for the client in `error` (COMMAND_ERROR_BYTES). */
 bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error);
-/* CHECK, PEEK and EXPLAIN (without COST), arity checked. As above. */
-bool command_parse_check(const struct resp_command *command, bool takes_cost, struct command_check *check,
-                         char *error);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    HEADER_MAX_BYTES = 32, /* "*64" or "$4096" and its end, with room for the nonsense of others */
+    HEADER_MAX_BYTES = 32, /* "*64" or "$61440" and its end, with room for the nonsense of others */
     NUMBER_MAX_DIGITS = 10,
 };
 
@@ -69,7 +69,7 @@ static enum resp_status parse_bulk(struct cursor *cursor, struct bytes *argument
     if (size < 0)
         return wrong(cursor, "Protocol error: invalid bulk length");
     if (size > RESP_BULK_MAX_BYTES)
-        return wrong(cursor, "Protocol error: bulk too long, at most 4096 bytes");
+        return wrong(cursor, "Protocol error: bulk too long, at most 61440 bytes");
     if (cursor->at - cursor->start + size + 2 > RESP_FRAME_MAX_BYTES)
         return wrong(cursor, "Protocol error: request too long, at most 65536 bytes");
     if (cursor->end - cursor->at < size + 2)

@@ -14,7 +14,7 @@
 
 enum {
     RESP_ARGS_MAX = 64,
-    RESP_BULK_MAX_BYTES = 4096,
+    RESP_BULK_MAX_BYTES = 60 * 1024,
     RESP_INLINE_MAX_BYTES = 4096, /* of a line, without its end */
     RESP_FRAME_MAX_BYTES = 64 * 1024,
 };

@@ -103,71 +103,10 @@ static void test_can_access(void)
     OK_STRING(error, "key of 257 bytes: expected at most 256", "why");
 }
 
-struct check_sample {
-    const char *line, *dimension, *value;
-    uint64_t cost;
-    const char *rule;
-};
-
-static const struct check_sample good[] = {
-    {"CHECK alice\n", "user", "alice", 1, ""},
-    {"CHECK user=alice\n", "user", "alice", 1, ""},
-    {"CHECK ip=1.2.3.4 COST 5\n", "ip", "1.2.3.4", 5, ""},
-    {"CHECK a=b=c rule slow\n", "a", "b=c", 1, "slow"},
-    {"CHECK a RULE slow COST 7\n", "user", "a", 7, "slow"},
-    {"CHECK COST COST 7\n", "user", "COST", 7, ""},
-    {"CHECK 12345678901234567890123456789012=x\n", "12345678901234567890123456789012", "x", 1, ""},
-};
-
-static const struct {
-    const char *line, *error;
-} bad[] = {
-    {"CHECK =alice\n", "nothing before '=' in the id: expected dimension=value, e.g. user=alice"},
-    {"CHECK user=\n", "empty key: expected 1 to 256 bytes"},
-    {"CHECK 123456789012345678901234567890123=x\n", "dimension of 33 bytes: expected at most 32"},
-    {"CHECK http://x?a=b\n", "dimension 'http://x?a' has characters other than letters, digits, '_', '-' and '.': "
-                             "expected dimension=value, e.g. user=a=b for the user a=b"},
-    {"CHECK a b\n", "unknown option 'b': expected COST n or RULE name"},
-    {"CHECK a b=c\n", "a second id 'b=c': expected one id, then COST n or RULE name"},
-    {"CHECK a COST\n", "nothing after COST: expected COST n or RULE name"},
-    {"CHECK a COST 1 COST 2\n", "COST twice: expected it once"},
-    {"CHECK a RULE \"\"\n", "empty rule: expected the name of a limit"},
-    {"CHECK a COST -7\n", "cost '-7' is out of range: expected a whole number of tokens from 0 to 1000000000000"},
-};
-
-static int shown(const char *line)
-{
-    return (int)strlen(line) - 1;
-}
-
-static void test_check(void)
-{
-    char error[COMMAND_ERROR_BYTES] = "";
-    struct command_check check;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        words(good[i].line);
-        OK(command_parse_check(&command, true, &check, error), "understood: %.*s", shown(good[i].line),
-           good[i].line);
-        bool same = bytes_equal(check.id.dimension, bytes_of(good[i].dimension)) &&
-                    bytes_equal(check.id.value, bytes_of(good[i].value)) && check.cost == good[i].cost &&
-                    bytes_equal(check.rule, bytes_of(good[i].rule));
-        OK(same, "as it was meant");
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        words(bad[i].line);
-        OK(!command_parse_check(&command, true, &check, error), "refused: %.*s", shown(bad[i].line), bad[i].line);
-        OK_STRING(error, bad[i].error, "and told why");
-    }
-    words("EXPLAIN a COST 1\n");
-    OK(!command_parse_check(&command, false, &check, error), "EXPLAIN takes no cost");
-    OK_STRING(error, "unknown option 'COST': expected RULE name", "and says so");
-}
-
 int main(void)
 {
     test_table();
     test_numbers();
     test_can_access();
-    test_check();
     return tap_done();
 }

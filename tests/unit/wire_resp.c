@@ -42,8 +42,8 @@ static const struct sample samples[] = {
     SAMPLE("*1\r\n$\r\nPING\r\n", "!Protocol error: invalid bulk length"),
     SAMPLE("*1\r\n$4x\r\nPING\r\n", "!Protocol error: invalid bulk length"),
     SAMPLE("*1\r\n$99999999999\r\n", "!Protocol error: invalid bulk length"),
-    SAMPLE("*1\r\n$9999999999\r\n", "!Protocol error: bulk too long, at most 4096 bytes"),
-    SAMPLE("*1\r\n$4097\r\n", "!Protocol error: bulk too long, at most 4096 bytes"),
+    SAMPLE("*1\r\n$9999999999\r\n", "!Protocol error: bulk too long, at most 61440 bytes"),
+    SAMPLE("*1\r\n$61441\r\n", "!Protocol error: bulk too long, at most 61440 bytes"),
     SAMPLE("*x\r\n", "!Protocol error: invalid multibulk length"),
     SAMPLE("*-2\r\n", "!Protocol error: invalid multibulk length"),
     SAMPLE("*1\rx$4\r\nPING\r\n", "!Protocol error: invalid multibulk length"),
@@ -124,7 +124,7 @@ static void check_limits(struct resp_story *story)
     OK(story->commands == 1 && !story->ended, "64 arguments are read");
     size = build(frame, 1, RESP_BULK_MAX_BYTES);
     tell(story, frame, size, 0, 7);
-    OK(story->commands == 1 && !story->ended, "a bulk of 4096 bytes is read");
+    OK(story->commands == 1 && !story->ended, "a bulk of %d bytes is read", RESP_BULK_MAX_BYTES);
 
     size = build(frame, 15, 4096);
     tell(story, frame, size, 0, 999);

@@ -1,0 +1,201 @@
+#include "wire/command_query.h"
+
+#include "wire/command_words.h"
+
+#include <assert.h>
+
+static bool is_dimension_character(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+}
+
+static bool parse_id(struct bytes word, struct command_id_words *id, char *error)
+{
+    const char *equals = word.size > 0 ? memchr(word.data, '=', word.size) : NULL;
+    id->dimension = bytes_of("user");
+    id->value = word;
+    if (equals != NULL) {
+        size_t size = (size_t)(equals - word.data);
+        id->dimension = (struct bytes){word.data, size};
+        id->value = (struct bytes){equals + 1, word.size - size - 1};
+        if (size == 0)
+            return word_fail(error, "nothing before '=' in the id: expected dimension=value, e.g. user=alice");
+        if (size > COMMAND_DIMENSION_MAX_BYTES)
+            return word_fail(error, "dimension of %zu bytes: expected at most %d", size,
+                             COMMAND_DIMENSION_MAX_BYTES);
+        for (size_t i = 0; i < size; i++)
+            if (!is_dimension_character(word.data[i]))
+                return word_fail(
+                    error,
+                    "dimension '%.*s' has characters other than letters, digits, '_', '-' and '.': expected "
+                    "dimension=value, e.g. user=a=b for the user a=b",
+                    word_shown(id->dimension), id->dimension.data);
+    }
+    return word_key(id->value, error);
+}
+
+static bool add_id(struct command_query *query, struct bytes word, char *error)
+{
+    struct command_id_words id;
+    if (!parse_id(word, &id, error))
+        return false;
+    for (uint32_t i = 0; i < query->id_count; i++)
+        if (bytes_equal(query->id[i].dimension, id.dimension))
+            return word_fail(
+                error, "'%.*s' is a second id of dimension '%.*s': expected each dimension once, or an option",
+                word_shown(word), word.data, word_shown(id.dimension), id.dimension.data);
+    if (query->id_count == COMMAND_IDS_MAX)
+        return word_fail(error, "too many ids: expected at most %d", COMMAND_IDS_MAX);
+    query->id[query->id_count++] = id;
+    return true;
+}
+
+/* ---- options ---- */
+
+enum option {
+    OPTION_SERVICE,
+    OPTION_ENDPOINT,
+    OPTION_TIER,
+    OPTION_PRIORITY,
+    OPTION_RULE,
+    OPTION_COST,
+    OPTION_TTL,
+    OPTION_WAIT,
+    OPTION_VERBOSE,
+    OPTION_COUNT,
+};
+
+static const struct {
+    const char *name, *shown;
+    unsigned taken_with; /* 0: always */
+    bool has_value;
+} options[OPTION_COUNT] = {
+    [OPTION_SERVICE] = {"service", "SERVICE", 0, true},
+    [OPTION_ENDPOINT] = {"endpoint", "ENDPOINT", 0, true},
+    [OPTION_TIER] = {"tier", "TIER", 0, true},
+    [OPTION_PRIORITY] = {"priority", "PRIORITY", 0, true},
+    [OPTION_RULE] = {"rule", "RULE", 0, true},
+    [OPTION_COST] = {"cost", "COST", QUERY_COST, true},
+    [OPTION_TTL] = {"ttl", "TTL", QUERY_TTL, true},
+    [OPTION_WAIT] = {"wait", "WAIT", QUERY_WAIT, false},
+    [OPTION_VERBOSE] = {"verbose", "VERBOSE", QUERY_VERBOSE, false},
+};
+
+static bool is_taken(enum option option, unsigned takes)
+{
+    return options[option].taken_with == 0 || (options[option].taken_with & takes) != 0;
+}
+
+static enum option find_option(struct bytes word, unsigned takes)
+{
+    for (unsigned i = 0; i < OPTION_COUNT; i++)
+        if (is_taken((enum option)i, takes) && word_is(word, options[i].name))
+            return (enum option)i;
+    return OPTION_COUNT;
+}
+
+/* "unknown option 'b': expected SERVICE, ..., COST or WAIT" */
+static bool fail_unknown(struct bytes word, unsigned takes, char *error)
+{
+    char known[COMMAND_ERROR_BYTES] = "";
+    size_t size = 0;
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        const char *name = options[i].shown;
+        if (!is_taken((enum option)i, takes) || size + strlen(name) + 3 > sizeof known)
+            continue;
+        if (size > 0)
+            known[size++] = ',', known[size++] = ' ';
+        memcpy(known + size, name, strlen(name) + 1);
+        size += strlen(name);
+    }
+    if (word.size > 0 && memchr(word.data, '=', word.size) != NULL)
+        return word_fail(error, "id '%.*s' after the options: expected all ids first", word_shown(word), word.data);
+    return word_fail(error, "unknown option '%.*s': expected one of %s", word_shown(word), word.data, known);
+}
+
+static bool parse_selector(enum option option, struct bytes value, struct bytes *selector, char *error)
+{
+    if (value.size == 0 || value.size > COMMAND_SELECTOR_MAX_BYTES)
+        return word_fail(error, "%s of %zu bytes: expected 1 to %d", options[option].shown, value.size,
+                         COMMAND_SELECTOR_MAX_BYTES);
+    *selector = value;
+    return true;
+}
+
+static bool parse_priority(struct bytes value, enum command_priority *priority, char *error)
+{
+    static const char *const names[] = {"low", "normal", "high", "critical"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!word_is(value, names[i]))
+            continue;
+        *priority = (enum command_priority)i;
+        return true;
+    }
+    return word_fail(error, "PRIORITY is '%.*s': expected low, normal, high or critical", word_shown(value),
+                     value.data);
+}
+
+static bool parse_option(enum option option, struct bytes value, struct command_query *query, char *error)
+{
+    switch (option) {
+    case OPTION_SERVICE:
+        return parse_selector(option, value, &query->service, error);
+    case OPTION_ENDPOINT:
+        return parse_selector(option, value, &query->endpoint, error);
+    case OPTION_TIER:
+        return parse_selector(option, value, &query->tier, error);
+    case OPTION_RULE:
+        return parse_selector(option, value, &query->rule, error);
+    case OPTION_PRIORITY:
+        return parse_priority(value, &query->priority, error);
+    case OPTION_COST:
+        return word_cost(value, &query->cost, error);
+    case OPTION_TTL:
+        if (word_number(value, COMMAND_TTL_MAX_MS, &query->ttl_ms) && query->ttl_ms > 0)
+            return true;
+        return word_fail(error, "TTL is '%.*s': expected milliseconds from 1 to %u", word_shown(value), value.data,
+                         COMMAND_TTL_MAX_MS);
+    case OPTION_WAIT:
+        query->wait = true;
+        return true;
+    case OPTION_VERBOSE:
+        query->verbose = true;
+        return true;
+    case OPTION_COUNT:
+        break;
+    }
+    return false;
+}
+
+bool command_parse_query(const struct resp_command *command, unsigned takes, struct command_query *query,
+                         char *error)
+{
+    unsigned seen = 0;
+    uint32_t i = 2;
+    assert(command->count >= 2);
+    *query = (struct command_query){.cost = 1, .priority = PRIORITY_NORMAL};
+    if (!add_id(query, command->args[1], error))
+        return false;
+    for (; i < command->count && find_option(command->args[i], takes) == OPTION_COUNT; i++)
+        if (!add_id(query, command->args[i], error))
+            return false;
+    while (i < command->count) {
+        struct bytes word = command->args[i++], value = {0};
+        enum option option = find_option(word, takes);
+        if (option == OPTION_COUNT)
+            return fail_unknown(word, takes, error);
+        if ((seen & 1u << option) != 0)
+            return word_fail(error, "%s twice: expected it once", options[option].shown);
+        seen |= 1u << option;
+        if (options[option].has_value && i == command->count)
+            return word_fail(error, "nothing after %s: expected its value", options[option].shown);
+        if (options[option].has_value)
+            value = command->args[i++];
+        if (!parse_option(option, value, query, error))
+            return false;
+    }
+    if ((takes & QUERY_TTL) != 0 && (seen & 1u << OPTION_TTL) == 0)
+        return word_fail(error, "no TTL: expected TTL and milliseconds, after which what is reserved comes back");
+    return true;
+}
