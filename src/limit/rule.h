@@ -30,7 +30,10 @@ enum {
     RULE_LISTED_MAX = 256,           /* in `allow`, and in `deny` */
     RULE_TEXT_MAX_BYTES = 32 * 1024, /* of one rule's canonical text: it fits any message between peers */
     RULE_OVERSHOOT_MAX = 10000000,   /* millionths of the amount's limit: 1000% */
-    RULE_SCALE_ONE = 20,             /* adaptive rules are scaled in steps of one twentieth */
+    RULE_OVERSHOOT_DEFAULT = 1000000,
+    RULE_ADAPTIVE_FLOOR_DEFAULT = 100000, /* millionths */
+    RULE_LOG_MAX = 10000, /* requests that a sliding log or a concurrency rule remembers for a key */
+    RULE_SCALE_ONE = 20,  /* adaptive rules are scaled in steps of one twentieth */
 };
 
 #define RULE_WINDOW_MIN_NS 100000000ull /* 100 ms */
