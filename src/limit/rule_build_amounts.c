@@ -1,4 +1,5 @@
 #include "base/units.h"
+#include "limit/calendar.h"
 #include "limit/limit.h"
 #include "limit/rule_builder.h"
 
@@ -134,7 +135,7 @@ static bool read_zone(struct rule_builder *builder)
         return true;
     if (!rule_read_text(&builder->reader, node, "zone", RULE_ZONE_MAX_BYTES, expected, &zone))
         return false;
-    if (!rule_is_name(zone, "/+"))
+    if (!rule_is_name(zone, "/+") || !calendar_zone_known(zone))
         return rule_wrong(&builder->reader, node, "zone", expected);
     builder->rule->zone = rule_keep(builder, zone);
     return true;

@@ -182,6 +182,8 @@ static void mistakes(void)
          "r.yaml:1: rule a: window is missing: expected hour, day, week, month or year"},
         {"id: a\nalgorithm: quota\nlimit: 5\nwindow: 1h",
          "r.yaml:4: rule a: window is '1h': expected hour, day, week, month or year"},
+        {"id: a\nalgorithm: quota\nlimit: 5\nwindow: day\nzone: Europe/Berlni",
+         "r.yaml:5: rule a: zone is 'Europe/Berlni': expected a time zone such as Europe/Berlin or UTC"},
         {"id: a\nalgorithm: fixed_window\nlimit: 5\nwindow: 1ms",
          "r.yaml:4: rule a: window is '1ms': expected a duration from 100ms to 366d"},
         {"id: a\nalgorithm: sliding_log\nlimit: 10001\nwindow: 1m",
