@@ -69,15 +69,10 @@ static bool keep(struct tree_reader *reader, const yaml_event_t *event, unsigned
 
 /* ---- nodes ---- */
 
-static struct rule_node *parent(const struct tree_reader *reader)
-{
-    return reader->depth > 0 ? &reader->tree->nodes[reader->open[reader->depth - 1]] : NULL;
-}
-
 static bool key_is_next(const struct tree_reader *reader)
 {
-    const struct rule_node *above = parent(reader);
-    return above && above->kind == RULE_NODE_MAP && !reader->has_key;
+    return reader->depth > 0 && !reader->has_key &&
+           reader->tree->nodes[reader->open[reader->depth - 1]].kind == RULE_NODE_MAP;
 }
 
 static bool add(struct tree_reader *reader, enum rule_node_kind kind, unsigned line, struct bytes text)
@@ -100,8 +95,8 @@ static bool add(struct tree_reader *reader, enum rule_node_kind kind, unsigned l
         node->line = reader->key_line;
         reader->has_key = false;
     }
-    if (parent(reader))
-        parent(reader)->count++;
+    if (reader->depth > 0)
+        tree->nodes[reader->open[reader->depth - 1]].count++;
     return true;
 }
 
@@ -119,15 +114,15 @@ static bool begin(struct tree_reader *reader, enum rule_node_kind kind, unsigned
 
 static void end(struct tree_reader *reader)
 {
-    parent(reader)->end = reader->tree->count;
-    reader->depth--;
+    struct rule_tree *tree = reader->tree;
+    tree->nodes[reader->open[--reader->depth]].end = tree->count;
 }
 
 /* The keys of the map that is being read, which are few. */
 static bool key_is_new(struct tree_reader *reader, unsigned line)
 {
     const struct rule_tree *tree = reader->tree;
-    const struct rule_node *map = parent(reader);
+    const struct rule_node *map = &tree->nodes[reader->open[reader->depth - 1]];
     if (map->count >= RULE_TREE_KEYS_MAX)
         return fail(reader, line, "a map has too many keys: expected at most 64");
     uint32_t index = reader->open[reader->depth - 1] + 1;
