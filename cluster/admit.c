@@ -12,7 +12,7 @@ bool is_in_open(const struct node *node, const struct entry *entry)
 static void record_spend(struct node *node, struct entry *entry, uint64_t cost)
 {
     if (!is_in_open(node, entry)) {
-        entry->open_index = node->open_count;
+        entry->open_index = (uint16_t)node->open_count;
         entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
         node->open[node->open_count++] = (struct spend){.id = entry->id, .limit = entry->limit};
     }
@@ -34,7 +34,7 @@ static uint64_t clamp_now(const struct node *node, uint64_t now_ns)
 static struct entry *entry_for(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns,
                                enum verdict_reason *reason)
 {
-    assert(limit < node->limits.count);
+    assert(limit_set_has(&node->limits, limit));
     if (node->state != PEER_ACTIVE || node->stopping || node->superseded) {
         *reason = VERDICT_JOINING;
         return NULL;
@@ -43,7 +43,7 @@ static struct entry *entry_for(struct node *node, struct key_id id, uint16_t lim
         *reason = VERDICT_TOO_LARGE;
         return NULL;
     }
-    struct entry *entry = table_obtain(node->table, id, limit, now_ns);
+    struct entry *entry = table_obtain(node->table, id, limit, 0, now_ns);
     if (!node->budget[limit].alone &&
         (node->log_full || (node->open_count >= node->open_max && !is_in_open(node, entry)))) {
         *reason = VERDICT_OVERLOAD;
@@ -57,7 +57,7 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
-    if (!bucket_take(&entry->bucket, limit, budget, cost, now_ns)) {
+    if (!bucket_take(&entry->bucket, limit, budget, cost, 0, now_ns)) {
         node->stats.refused_requests++;
         node->hurry_wanted |= is_in_open(node, entry);
         return false;
@@ -66,7 +66,7 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
         record_spend(node, entry, cost);
         node->hurry_wanted |= entry->bucket.unsettled > bucket_allowance(&entry->bucket, budget) / 2;
     }
-    entry->last_spender = (uint8_t)(node->me + 1);
+    entry->last_spender = (node->me + 1) & 0x7f;
     node->stats.admitted_requests++;
     node->stats.admitted_tokens += cost;
     return true;
@@ -99,12 +99,13 @@ static struct verdict verdict_of(const struct node *node, const struct bucket *b
         .allowed = allowed,
         .reason = VERDICT_ALLOWED,
         .limit_tokens = limit->capacity,
-        .remaining_tokens = bucket_remaining(bucket, limit, budget),
-        .reset_after_ns = bucket_reset_after_ns(bucket, limit),
+        .remaining_tokens = bucket_remaining(bucket, limit, budget, 0),
+        .reset_after_ns = bucket_reset_after_ns(bucket, limit, node->now_ns, 0),
     };
     if (allowed)
         return verdict;
-    verdict.retry_after_ns = bucket_retry_after_ns(bucket, limit, budget, cost, settling_ns(node));
+    const struct bucket_wait wait = {.cost = cost, .settle_ns = settling_ns(node)};
+    verdict.retry_after_ns = bucket_retry_after_ns(bucket, limit, budget, &wait);
     int64_t left = bucket->settled - bucket->unsettled;
     if (verdict.retry_after_ns == UINT64_MAX)
         verdict.reason = VERDICT_TOO_LARGE;
@@ -142,21 +143,21 @@ struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, u
     if (entry && entry->limit == limit)
         bucket = entry->bucket;
     else
-        table_start(node->table, id, limit, now_ns, &bucket);
+        table_start(node->table, id, limit, 0, now_ns, &bucket);
     bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], clamp_now(node, now_ns));
     return bucket;
 }
 
 struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
 {
-    assert(limit < node->limits.count);
+    assert(limit_set_has(&node->limits, limit));
     if (node->state != PEER_ACTIVE || node->stopping || node->superseded)
         return refusal(node, limit, VERDICT_JOINING);
     if (cost > node->limits.limit[limit].capacity)
         return refusal(node, limit, VERDICT_TOO_LARGE);
     now_ns = clamp_now(node, now_ns);
     struct bucket bucket = node_bucket(node, id, limit, now_ns), after = bucket;
-    bool allowed = bucket_take(&after, &node->limits.limit[limit], &node->budget[limit], cost, now_ns);
+    bool allowed = bucket_take(&after, &node->limits.limit[limit], &node->budget[limit], cost, 0, now_ns);
     return verdict_of(node, &bucket, limit, cost, allowed);
 }
 

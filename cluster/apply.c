@@ -29,14 +29,14 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         if (snapshot_contains(node, spend->id, slot, batch->last))
             continue;
         const struct limit *limit = &node->limits.limit[spend->limit];
-        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
+        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, 0, batch->at_ns);
         if (entry->limit != spend->limit) { /* an id has one limit: whoever told us of two is mistaken */
             node->stats.limit_drops++;
             continue;
         }
         uint64_t fresh = spend->tokens - charged_already(origin, batch, spend);
         bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], fresh, batch->at_ns);
-        entry->last_spender = (uint8_t)(origin->member + 1);
+        entry->last_spender = (origin->member + 1) & 0x7f;
         int64_t left = entry->bucket.settled - entry->bucket.unsettled;
         if (-left > node->worst_debt_units[spend->limit])
             node->worst_debt_units[spend->limit] = -left;
@@ -162,7 +162,7 @@ static struct batch *batch_of_record(struct node *node, const struct message *me
     while (number_next(&reader, &number)) {
         if (limit < 0 || number.limit_id != limit_id) {
             limit_id = number.limit_id;
-            limit = limit_set_find_id(&node->limits, limit_id);
+            limit = limit_set_find_hash(&node->limits, limit_id);
         }
         if (limit < 0) {
             node->stats.limit_drops++;

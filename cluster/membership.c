@@ -342,6 +342,17 @@ static uint64_t member_share(const struct node *node, const struct member *membe
     return sharers == 0 ? 0 : region_weight(node, member->region) / sharers;
 }
 
+void membership_refresh_budget(struct node *node, uint32_t index)
+{
+    const struct limit *limit = &node->limits.limit[index];
+    budget_init(&node->budget[index], limit, node->share, node->alone);
+    uint64_t early = node->options.early_push_share, peers = node->peer_count > 0 ? node->peer_count : 1;
+    node->early_units[index] =
+        early ? units_times(limit->capacity_units, early) : limit->capacity_units / (4 * (int64_t)peers);
+    if (node->early_units[index] < limit->units_per_token)
+        node->early_units[index] = limit->units_per_token;
+}
+
 static void refresh_budgets(struct node *node)
 {
     node->peer_count = 0;
@@ -356,15 +367,11 @@ static void refresh_budgets(struct node *node)
         node->state == PEER_ACTIVE && !node->superseded ? member_share(node, &node->member[node->me]) : 0;
     if (alone && node->state == PEER_ACTIVE && !node->superseded)
         share = SHARE_ONE;
-    for (uint16_t i = 0; i < node->limits.count; i++) {
-        const struct limit *limit = &node->limits.limit[i];
-        budget_init(&node->budget[i], limit, share, alone);
-        uint64_t early = node->options.early_push_share;
-        node->early_units[i] = early ? units_times(limit->capacity_units, early)
-                                     : limit->capacity_units / (4 * (int64_t)node->peer_count);
-        if (node->early_units[i] < limit->units_per_token)
-            node->early_units[i] = limit->units_per_token;
-    }
+    node->share = share;
+    node->alone = alone;
+    for (uint32_t i = 0; i < node->limits.count; i++)
+        if (limit_set_has(&node->limits, i))
+            membership_refresh_budget(node, i);
 }
 
 void membership_refresh(struct node *node, struct effects *effects)

@@ -191,7 +191,7 @@ static bool check_groups(const msgpack_object *object, uint32_t *count)
     msgpack_object_array groups, group, numbers;
     uint64_t limit_id;
     *count = 0;
-    if (!read_array(object, 0, LIMITS_MAX, &groups))
+    if (!read_array(object, 0, NAMED_LIMITS_MAX, &groups))
         return false;
     for (uint32_t g = 0; g < groups.size; g++) {
         if (!read_array(&groups.ptr[g], 3, 3, &group) || !read_u64(&group.ptr[0], &limit_id) ||

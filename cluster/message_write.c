@@ -13,7 +13,7 @@ enum {
 size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t depend_count)
 {
     return BATCH_HEAD_ENCODED_MAX_BYTES + (size_t)depend_count * DEPEND_ENCODED_MAX_BYTES +
-           (size_t)LIMITS_MAX * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * SPEND_ENCODED_MAX_BYTES;
+           (size_t)NAMED_LIMITS_MAX * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * SPEND_ENCODED_MAX_BYTES;
 }
 
 static int write_to_arena(void *context, const char *data, size_t size)
@@ -103,7 +103,7 @@ static void pack_numbers(msgpack_packer *packer, const struct spend *spends, uin
         for (end = i + 1; end < count && spends[end].limit == spends[i].limit;)
             end++;
         msgpack_pack_array(packer, 3);
-        msgpack_pack_uint64(packer, limits->limit[spends[i].limit].id);
+        msgpack_pack_uint64(packer, limits->limit[spends[i].limit].hash);
         msgpack_pack_bin(packer, (size_t)(end - i) * sizeof(struct key_id));
         for (uint32_t k = i; k < end; k++)
             msgpack_pack_bin_body(packer, &spends[k].id, sizeof(struct key_id));

@@ -38,6 +38,44 @@ static bool options_are_valid(const struct node_options *options, struct error *
     return true;
 }
 
+/* ---- limits ---- */
+
+static bool make_limits(struct node *node, struct error *error)
+{
+    const struct node_options *options = &node->options;
+    uint32_t room = options->limits_max > 0 ? options->limits_max : NODE_LIMITS_DEFAULT;
+    if (room < options->limits->count || room > LIMITS_MAX)
+        return error_set(error, EX_CONFIG, "limits_max is %u: expected %u to %d", room, options->limits->count,
+                         LIMITS_MAX);
+    bool made = limit_set_init(&node->limits, room, NULL);
+    node->budget = calloc(room, sizeof *node->budget);
+    node->early_units = calloc(room, sizeof *node->early_units);
+    node->worst_debt_units = calloc(room, sizeof *node->worst_debt_units);
+    if (!made || !node->budget || !node->early_units || !node->worst_debt_units)
+        return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
+    for (uint32_t i = 0; i < options->limits->count; i++)
+        if (node_intern_limit(node, &options->limits->limit[i].terms, error) < 0)
+            return false;
+    return true;
+}
+
+int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
+{
+    int known = limit_set_find(&node->limits, terms);
+    int index = known >= 0 ? known : limit_set_intern(&node->limits, terms, error);
+    if (known < 0 && index >= 0) {
+        node->worst_debt_units[index] = 0;
+        membership_refresh_budget(node, (uint32_t)index);
+    }
+    return index;
+}
+
+const struct limit *node_limit(const struct node *node, uint16_t index)
+{
+    assert(limit_set_has(&node->limits, index));
+    return &node->limits.limit[index];
+}
+
 struct node *node_create(const struct node_options *options, struct error *error)
 {
     if (!options_are_valid(options, error))
@@ -48,21 +86,22 @@ struct node *node_create(const struct node_options *options, struct error *error
         return NULL;
     }
     node->options = *options;
-    node->limits = *options->limits;
     node->incarnation = options->incarnation;
     node->state = PEER_JOINING;
     node->open_max = (uint32_t)(options->message_max_bytes / 2 / sizeof(struct spend));
     if (node->open_max > OPEN_KEYS_MAX)
         node->open_max = OPEN_KEYS_MAX;
     node->open = calloc(node->open_max, sizeof *node->open);
-    node->table = table_create(options->table_keys, &node->limits, node->budget);
     if (options->reservations_max > 0)
         node->reservations =
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     node->settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox);
     random_seed(&node->random, options->seed);
-    if (!node->open || !node->table || (options->reservations_max > 0 && !node->reservations)) {
+    if (!make_limits(node, error))
+        node_destroy(&node);
+    else if (!(node->table = table_create(options->table_keys, NODE_TENANTS_MAX, &node->limits, node->budget)) ||
+             !node->open) {
         (void)error_set(error, EX_OSERR, "not enough memory for a table of %llu keys",
                         (unsigned long long)options->table_keys);
         node_destroy(&node);
@@ -82,6 +121,10 @@ void node_destroy(struct node **node)
     }
     table_destroy(&dying->table);
     reservations_destroy(&dying->reservations);
+    limit_set_close(&dying->limits);
+    free(dying->budget);
+    free(dying->early_units);
+    free(dying->worst_debt_units);
     free(dying->open);
     free(dying->snapshot.page);
     free(dying);

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "limit/charge.h"
 #include "limit/limit.h"
+#include "limit/named_limit.h"
 #include "limit/reservation.h"
 #include "limit/rulebook.h"
 #include "limit/table.h"
@@ -29,6 +30,8 @@ enum {
     NODE_PEERS_MAX = 64,      /* members of a cluster, this node included */
     NODE_REGIONS_MAX = 32,
     NODE_NOTICE_BYTES = 240,
+    NODE_LIMITS_DEFAULT = 4096,
+    NODE_TENANTS_MAX = 4096,
 };
 
 struct region_weight {
@@ -66,9 +69,10 @@ struct node_options {
     uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
     uint64_t seed;
     struct hash_key hash_key;
-    const struct limit_set *limits;  /* the caller's, outlives the node */
-    uint64_t config_digest;          /* of what must be equal everywhere */
-    struct rulebook_limits rulebook; /* a 0 in it: the default */
+    const struct named_limits *limits; /* of the config: interned in that order; only read by node_create */
+    uint32_t limits_max;               /* different limits at once, those included; 0: NODE_LIMITS_DEFAULT */
+    uint64_t config_digest;            /* of what must be equal everywhere */
+    struct rulebook_limits rulebook;   /* a 0 in it: the default */
 };
 
 struct node;
@@ -181,6 +185,11 @@ static inline struct bytes effect_bytes(const struct effects *effects, const str
 {
     return (struct bytes){(const char *)effects->arena + effect->offset, effect->size};
 }
+
+/* The index by which calls name the limit with these terms; -1 with `error`: out of range, or too many are in use. */
+int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error);
+/* The limit of an index that was given; valid until the next node_step. */
+const struct limit *node_limit(const struct node *node, uint16_t index);
 
 /* Handles one event; `effects` is cleared first. Forgetting an unknown name is told in effects.notice. */
 void node_step(struct node *node, const struct event *event, struct effects *effects);

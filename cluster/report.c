@@ -69,7 +69,9 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->log_batches += node->origin[slot].log_count;
     stats->settle_ns = node->settle_ns;
     stats->worst_debt_tokens = 0;
-    for (int i = 0; i < node->limits.count; i++) {
+    for (uint32_t i = 0; i < node->limits.count; i++) {
+        if (!limit_set_has(&node->limits, i))
+            continue;
         int64_t per_token = node->limits.limit[i].units_per_token;
         uint64_t debt = (uint64_t)((node->worst_debt_units[i] + per_token - 1) / per_token);
         if (debt > stats->worst_debt_tokens)
@@ -116,7 +118,7 @@ static double in_flight_tokens(const struct node *node, double capacity_tokens)
 
 void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns, struct explanation *out)
 {
-    assert(limit < node->limits.count);
+    assert(limit_set_has(&node->limits, limit));
     const struct limit *of = &node->limits.limit[limit];
     const struct entry *entry = table_find(node->table, id);
     struct bucket bucket = node_bucket(node, id, limit, now_ns);
@@ -174,7 +176,7 @@ void node_validate(const struct node *node)
     for (int i = 0; i < NODE_PEERS_MAX; i++)
         selves += node->member[i].used && node->member[i].self;
     assert(selves == (node->now_ns > 0 && node->last_uid > 0 ? 1u : 0u));
-    for (uint16_t i = 0; i < node->limits.count; i++)
+    for (uint32_t i = 0; i < node->limits.count; i++)
         assert(node->budget[i].share <= SHARE_ONE);
     assert(node->snapshot.page_count <= PAGES_MAX);
     table_check(node->table);

@@ -135,11 +135,12 @@ static void settle_spends(struct node *node, const struct origin *origin, const 
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
         const struct limit *limit = &node->limits.limit[spend->limit];
-        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, batch->at_ns);
+        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, 0, batch->at_ns);
         if (entry->limit != spend->limit)
             continue;
         uint64_t later = ledger ? ledger_strike(ledger, spend) : later_tokens(node, origin, batch, entry);
-        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], spend->tokens, later, batch->at_ns);
+        const struct settlement settlement = {.tokens = spend->tokens, .later = later, .at_ns = batch->at_ns};
+        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], &settlement);
         node->stats.settled_tokens += spend->tokens;
     }
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);

@@ -115,7 +115,7 @@ static uint32_t stage(struct node *node, struct number_reader reader, struct sta
     struct number_record record;
     uint32_t count = 0;
     while (count < room && number_next(&reader, &record)) {
-        int limit = limit_set_find_id(&node->limits, record.limit_id);
+        int limit = limit_set_find_hash(&node->limits, record.limit_id);
         if (limit < 0) {
             node->stats.limit_drops++;
             continue;
@@ -175,7 +175,7 @@ static void merge_stage(struct node *node, const struct staged *staged, uint32_t
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct limit *limit = &node->limits.limit[staged[i].limit];
-        struct entry *entry = table_obtain(node->table, staged[i].id, staged[i].limit, node->now_ns);
+        struct entry *entry = table_obtain(node->table, staged[i].id, staged[i].limit, 0, node->now_ns);
         struct bucket *bucket = &entry->bucket;
         if (entry->limit != staged[i].limit) { /* an id has one limit: the donor is mistaken */
             node->stats.limit_drops++;
@@ -315,7 +315,8 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
         correct_stage(node, page, staged, count);
         /* What the donor evicted stands in no list: any key that it does not list may be meant. */
         struct stage_view view = {staged, count};
-        table_lower(node->table, prefix, bits, reply->page_owed_ns, node->now_ns, is_staged, &view);
+        const struct table_owed owed = {.refill_ns = reply->page_owed_ns};
+        table_lower(node->table, prefix, bits, &owed, node->now_ns, is_staged, &view);
         merge_stage(node, staged, count);
         /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
         table_absent_are_full(node->table, node->now_ns);

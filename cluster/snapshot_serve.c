@@ -18,7 +18,7 @@ static void collect(void *context, const struct entry *entry)
     const struct limit *limit = &collection->node->limits.limit[entry->limit];
     struct bucket bucket = entry->bucket;
     bucket_refill(&bucket, limit, &collection->node->budget[entry->limit], collection->node->now_ns);
-    uint64_t full_in_ns = bucket_reset_after_ns(&bucket, limit);
+    uint64_t full_in_ns = bucket_number(&bucket, limit);
     if (full_in_ns == 0)
         return;
     if (collection->count < collection->room)
@@ -41,7 +41,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     gossip_header(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
-    size_t head = message_size(&writer) + LIMITS_MAX * 16 + MESSAGE_SEAL_BYTES;
+    size_t head = message_size(&writer) + NAMED_LIMITS_MAX * 16 + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
     struct table_stats table;
@@ -55,8 +55,10 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     split |= page.count > page.room && bits < SNAPSHOT_PREFIX_BITS_MAX;
     uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
     qsort(page.numbers, count, sizeof *page.numbers, by_limit);
-    uint64_t owed_ns = split ? 0 : table_owed_ns(node->table, prefix, bits, node->now_ns);
-    message_end_with_page(&writer, prefix, bits, split, owed_ns, page.numbers, count, &node->limits);
+    struct table_owed owed = {0};
+    if (!split)
+        table_owed(node->table, prefix, bits, node->now_ns, &owed);
+    message_end_with_page(&writer, prefix, bits, split, owed.refill_ns, page.numbers, count, &node->limits);
     free(page.numbers);
     emit_message(node, &writer, EFFECT_REPLY, NULL);
     node->stats.snapshots_served++;

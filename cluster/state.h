@@ -120,9 +120,11 @@ struct node {
     uint32_t last_uid;
     uint32_t peer_count; /* members that have not left, this node included */
 
-    struct budget budget[LIMITS_MAX];
-    int64_t early_units[LIMITS_MAX]; /* a key's unsent tokens that ask for an early push */
-    int64_t worst_debt_units[LIMITS_MAX];
+    struct budget *budget; /* by limit, as the next two: limits.room of them */
+    int64_t *early_units;  /* a key's unsent tokens that ask for an early push */
+    int64_t *worst_debt_units;
+    uint64_t share; /* of this node in every limit */
+    bool alone;
     uint64_t settle_ns; /* smoothed; initially a guess */
     bool somebody_silent;
     struct table *table;
@@ -165,6 +167,8 @@ bool member_needed(const struct member *member);
 void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
 /* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
 void membership_refresh(struct node *node, struct effects *effects);
+/* What this node may use of limit number `index`, after its terms or the shares changed. */
+void membership_refresh_budget(struct node *node, uint32_t index);
 void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why);
 void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);

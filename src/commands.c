@@ -40,7 +40,7 @@ void session_open(struct session *session, const struct commands *commands, uint
 
 static void decide_group(struct commands *commands, struct group *group, struct output *output, uint64_t now_ns)
 {
-    uint16_t limit = commands->limits->by_default;
+    uint16_t limit = commands->limit_index[commands->limits->by_default];
     for (uint32_t i = 0; i < group->count; i++) {
         bool allowed = node_can_access(commands->node, group->id[i], limit, group->cost[i], now_ns);
         output_append(output, allowed ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
@@ -61,7 +61,7 @@ static bool join_group(const struct commands *commands, const struct session *se
         return false;
     if (!command_parse_can_access(words, &key, &cost, error))
         return false;
-    const struct limit_set *limits = commands->limits;
+    const struct named_limits *limits = commands->limits;
     struct key_id id = key_id_of(&commands->hash_key, limits->limit[limits->by_default].id, bytes_of("user"), key);
     node_prefetch(commands->node, id);
     group->id[group->count] = id;

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "cluster/node.h"
 #include "edge/listener.h"
-#include "limit/limit.h"
+#include "limit/named_limit.h"
 #include "wire/output.h"
 
 #include <stdbool.h>
@@ -51,7 +51,8 @@ struct session {
 struct commands {
     /* Set by the composition before the first call; all pointers are its own and outlive this. */
     struct node *node;
-    const struct limit_set *limits;
+    const struct named_limits *limits;
+    uint16_t limit_index[NAMED_LIMITS_MAX]; /* of each of them, as the node knows it */
     struct hash_key hash_key;
     const char *name, *region;
     const char *version;                   /* of the program: "1.2.3" */

@@ -9,27 +9,28 @@
 struct question {
     struct command_id_words words;
     struct key_id id;
-    uint16_t limit;
+    uint16_t named; /* which limit of the config; */
+    uint16_t limit; /* how the node knows it */
     uint64_t cost;
 };
 
-static struct key_id id_of(const struct call *call, uint16_t limit, const struct command_id_words *words)
+static struct key_id id_of(const struct call *call, uint16_t named, const struct command_id_words *words)
 {
     const struct commands *commands = call->commands;
-    return key_id_of(&commands->hash_key, commands->limits->limit[limit].id, words->dimension, words->value);
+    return key_id_of(&commands->hash_key, commands->limits->limit[named].id, words->dimension, words->value);
 }
 
 void call_can_access(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];
     struct command_id_words words = {.dimension = bytes_of("user")};
-    uint16_t limit = call->commands->limits->by_default;
+    uint16_t named = call->commands->limits->by_default, limit = call->commands->limit_index[named];
     uint64_t cost;
     if (!command_parse_can_access(call->words, &words.value, &cost, error)) {
         answer_error(&call->answer, "ERR %s", error);
         return;
     }
-    bool allowed = node_can_access(call->commands->node, id_of(call, limit, &words), limit, cost, call->now_ns);
+    bool allowed = node_can_access(call->commands->node, id_of(call, named, &words), limit, cost, call->now_ns);
     answer_integer(&call->answer, allowed ? 1 : 0);
 }
 
@@ -37,23 +38,24 @@ static bool resolve(struct call *call, bool takes_cost, struct question *questio
 {
     char error[COMMAND_ERROR_BYTES];
     struct command_query check;
-    const struct limit_set *limits = call->commands->limits;
+    const struct named_limits *limits = call->commands->limits;
     if (!command_parse_query(call->words, takes_cost ? QUERY_COST : 0, &check, error)) {
         answer_error(&call->answer, "ERR %s", error);
         return false;
     }
-    question->limit = limits->by_default;
+    question->named = limits->by_default;
     if (check.rule.size > 0) {
-        int found = limit_set_find(limits, check.rule);
+        int found = named_limit_find(limits, check.rule);
         if (found < 0) {
             answer_error(&call->answer, "ERR unknown rule '%.*s': INFO limits names them all",
                          call_shown(check.rule), check.rule.data);
             return false;
         }
-        question->limit = (uint16_t)found;
+        question->named = (uint16_t)found;
     }
+    question->limit = call->commands->limit_index[question->named];
     question->words = check.id[0];
-    question->id = id_of(call, question->limit, &check.id[0]);
+    question->id = id_of(call, question->named, &check.id[0]);
     question->cost = check.cost;
     return true;
 }
@@ -67,7 +69,7 @@ static void answer_verdict(struct call *call, const struct question *question, c
     answer_integer(answer, (int64_t)verdict->remaining_tokens);
     answer_integer(answer, verdict->allowed ? 0 : call_ms(verdict->retry_after_ns));
     answer_integer(answer, call_ms(verdict->reset_after_ns));
-    answer_text(answer, call->commands->limits->limit[question->limit].name);
+    answer_text(answer, call->commands->limits->limit[question->named].name);
 }
 
 void call_check(struct call *call)
@@ -122,14 +124,14 @@ static void print_ms(struct output *output, const char *label, uint64_t ns)
 static void print_explanation(struct call *call, const struct question *question, const struct explanation *seen)
 {
     struct output *output = call->answer.output;
-    const struct limit *limit = &call->commands->limits->limit[question->limit];
+    const struct named_limit *limit = &call->commands->limits->limit[question->named];
     struct verdict verdict =
         node_peek(call->commands->node, question->id, question->limit, question->cost, call->now_ns);
     char rate[UNITS_TEXT_BYTES];
     output_print(output, "%.*s=%.*s under limit %s: capacity %llu, rate %s\n", (int)question->words.dimension.size,
                  question->words.dimension.data, (int)question->words.value.size, question->words.value.data,
-                 limit->name, (unsigned long long)limit->capacity,
-                 units_format_rate(rate, sizeof rate, limit->rate, limit->period_ns));
+                 limit->name, (unsigned long long)limit->terms.capacity,
+                 units_format_rate(rate, sizeof rate, limit->terms.rate, limit->terms.period_ns));
     output_print(output, "asked of          %s (%s), which holds %.2f%% of the limit\n", call->commands->name,
                  call->commands->region, seen->share * 100);
     output_print(output, "one more now      %s\n", reason_text(verdict.reason));

@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "base/zipf.h"
 #include "limit/accuracy.h"
-#include "limit/limit.h"
+#include "limit/named_limit.h"
 #include "wire/reply.h"
 
 #include <stdbool.h>
@@ -118,7 +118,7 @@ struct load {
     struct histogram *latency, *latency_tick; /* _tick: since the last progress line, not yet in the other */
     uint64_t measured;
     /* What is judged, warm-up included: the daemons count it, too. */
-    struct limit limit;
+    struct named_limit limit;
     bool limit_known;
     struct accuracy_limit judged_limit;
     struct accuracy *accuracy; /* one per key; NULL: not judged */

@@ -61,9 +61,9 @@ void load_judge(const struct load *load, struct load_judgement *judgement)
         }
     }
     judgement->utilisation = judgement->ideal > 0 ? (double)judgement->admitted / (double)judgement->ideal : 0;
-    judgement->bound = load->judged_limit.capacity + (double)load->limit.overshoot +
+    judgement->bound = load->judged_limit.capacity + (double)load->limit.terms.overshoot +
                        (double)load->last_reply_ns * load->judged_limit.tokens_per_ns;
-    judgement->within_bound = judgement->overshoot <= (double)load->limit.overshoot;
+    judgement->within_bound = judgement->overshoot <= (double)load->limit.terms.overshoot;
 }
 
 void load_progress(struct load *load, double seconds, uint64_t requests)
@@ -152,8 +152,8 @@ static void report_keys(const struct load *load)
 static void report_accuracy(const struct load *load, const struct load_judgement *judgement)
 {
     char rate[UNITS_TEXT_BYTES], name[LOAD_KEY_BYTES + 16];
-    const struct limit *limit = &load->limit;
-    printf("\nlimit %s: capacity %" PRIu64 ", rate %s, declared overshoot ", limit->name, limit->capacity,
+    const struct limit_terms *limit = &load->limit.terms;
+    printf("\nlimit %s: capacity %" PRIu64 ", rate %s, declared overshoot ", load->limit.name, limit->capacity,
            units_format_rate(rate, sizeof rate, limit->rate, limit->period_ns));
     if (load->options.declared_given)
         printf("%" PRIu64 "\n", limit->overshoot);
@@ -270,11 +270,11 @@ static void report_json(const struct load *load)
     if (load->limit_known) {
         json_open(&json, "limit", '{');
         json_string(&json, "name", load->limit.name);
-        json_count(&json, "capacity", load->limit.capacity);
-        json_count(&json, "rate", load->limit.rate);
-        json_count(&json, "period_ns", load->limit.period_ns);
+        json_count(&json, "capacity", load->limit.terms.capacity);
+        json_count(&json, "rate", load->limit.terms.rate);
+        json_count(&json, "period_ns", load->limit.terms.period_ns);
         if (load->options.declared_given)
-            json_count(&json, "overshoot", load->limit.overshoot);
+            json_count(&json, "overshoot", load->limit.terms.overshoot);
         json_close(&json, '}');
     }
     if (load->accuracy)

@@ -80,9 +80,12 @@ static int learn_limit(struct load *load, struct headgate_client *client)
     if (options->declared_is_part)
         options->declared = (uint64_t)((double)options->capacity * (double)options->declared / 1e6);
     struct error error;
+    const struct limit_terms terms = {.capacity = options->capacity,
+                                      .rate = options->limit_rate,
+                                      .period_ns = options->limit_period_ns,
+                                      .overshoot = options->declared_given ? options->declared : 0};
     if (load->limit_known &&
-        !limit_init(&load->limit, bytes_of(name[0] ? name : "default"), options->capacity, options->limit_rate,
-                    options->limit_period_ns, options->declared_given ? options->declared : 0, &error)) {
+        !named_limit_init(&load->limit, bytes_of(name[0] ? name : "default"), &terms, &error)) {
         fprintf(stderr, "headgate load: %s\n", error.text);
         return EX_USAGE;
     }
@@ -240,9 +243,9 @@ int load_open(struct load *load)
                 load->connection_count);
         return EX_OSERR;
     }
-    load->judged_limit.capacity = (double)load->limit.capacity;
+    load->judged_limit.capacity = (double)load->limit.terms.capacity;
     if (load->limit_known)
-        load->judged_limit.tokens_per_ns = (double)load->limit.rate / (double)load->limit.period_ns;
+        load->judged_limit.tokens_per_ns = (double)load->limit.terms.rate / (double)load->limit.terms.period_ns;
     random_seed(&load->random, load->options.seed);
     reply_parser_init(&load->parser, load->node, sizeof load->node / sizeof load->node[0], LOAD_INPUT_BYTES);
     load->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -50,16 +50,17 @@ static void print_clients(struct call *call)
 
 static void print_limits(struct call *call)
 {
-    const struct limit_set *limits = call->commands->limits;
+    const struct named_limits *limits = call->commands->limits;
     struct output *output = call->answer.output;
     field_number(output, "limits", limits->count);
     field_text(output, "default_limit", limits->limit[limits->by_default].name);
     for (uint16_t i = 0; i < limits->count; i++) {
-        const struct limit *limit = &limits->limit[i];
+        const struct named_limit *limit = &limits->limit[i];
         char rate[UNITS_TEXT_BYTES];
         output_print(output, "limit_%s:capacity=%" PRIu64 ",rate=%s,overshoot=%" PRIu64 "\r\n", limit->name,
-                     limit->capacity, units_format_rate(rate, sizeof rate, limit->rate, limit->period_ns),
-                     limit->overshoot);
+                     limit->terms.capacity,
+                     units_format_rate(rate, sizeof rate, limit->terms.rate, limit->terms.period_ns),
+                     limit->terms.overshoot);
     }
 }
 

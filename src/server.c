@@ -271,6 +271,12 @@ static void set_commands(struct server *server, const char *config_path)
         .submit = on_submit,
         .context = server,
     };
+    for (uint32_t i = 0; i < settings->limits.count; i++) {
+        struct error error;
+        int index = node_intern_limit(server->node, &settings->limits.limit[i].terms, &error);
+        assert(index >= 0 && "the node was made with it");
+        server->commands.limit_index[i] = (uint16_t)index;
+    }
     commands_init(&server->commands);
 }
 

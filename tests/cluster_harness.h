@@ -82,7 +82,7 @@ __attribute__((unused)) static void world_release_backwards(unsigned from, unsig
 
 static struct key_id key_of(const char *name, uint16_t limit)
 {
-    return key_id_of(&(struct hash_key){{0}}, world.limits.limit[limit].id, bytes_of("user"), bytes_of(name));
+    return key_id_of(&(struct hash_key){{0}}, world.limits.named.limit[limit].id, bytes_of("user"), bytes_of(name));
 }
 
 static const char *reason_text(const struct verdict *verdict)
@@ -104,8 +104,7 @@ static const char *reason_text(const struct verdict *verdict)
     return "?";
 }
 
-__attribute__((unused)) static struct verdict world_ask(unsigned i, const char *key, uint16_t limit,
-                                                        uint64_t cost)
+__attribute__((unused)) static struct verdict world_ask(unsigned i, const char *key, uint16_t limit, uint64_t cost)
 {
     return node_admit(world.host[i].node, key_of(key, limit), limit, cost, world.now_ns);
 }

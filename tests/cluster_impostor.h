@@ -15,8 +15,7 @@ static struct message impostor;
 static uint64_t impostor_number;
 
 /* Members, origins and columns are bob (0) and ann (1). */
-__attribute__((unused)) static void impostor_begin(enum message_kind kind, uint64_t bob_made,
-                                                   uint64_t ann_applied)
+__attribute__((unused)) static void impostor_begin(enum message_kind kind, uint64_t bob_made, uint64_t ann_applied)
 {
     memset(&impostor, 0, sizeof impostor);
     impostor.kind = kind;
@@ -54,11 +53,12 @@ __attribute__((unused)) static void impostor_say(struct batch *batch)
     static const uint64_t depends[ORIGINS_MAX];
     struct effects effects;
     struct message_writer writer;
+    const struct limit_set limits = limits_view(&world.limits);
     effects_init(&effects);
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, batch != NULL);
     if (batch)
-        message_put_batch(&writer, 0, 0, batch, depends, impostor.origin_count, &world.limits);
+        message_put_batch(&writer, 0, 0, batch, depends, impostor.origin_count, &limits);
     message_end(&writer);
     batch_destroy(&batch);
     impostor_deliver(&effects, &writer, EVENT_MESSAGE);
@@ -69,10 +69,11 @@ __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bit
 {
     struct effects effects;
     struct message_writer writer;
+    const struct limit_set limits = limits_view(&world.limits);
     effects_init(&effects);
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, 0);
-    message_end_with_page(&writer, prefix, bits, split, 0, numbers, count, &world.limits);
+    message_end_with_page(&writer, prefix, bits, split, 0, numbers, count, &limits);
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 

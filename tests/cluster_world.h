@@ -10,6 +10,7 @@
 
 #include "cluster/node.h"
 #include "limit/key.h"
+#include "tests/limits.h"
 #include "tests/tap.h"
 
 #include <assert.h>
@@ -52,7 +53,7 @@ struct world {
     struct world_link link[WORLD_HOSTS_MAX][WORLD_HOSTS_MAX];
     struct world_packet packet[WORLD_PACKETS_MAX];
     unsigned packet_count;
-    struct limit_set limits;
+    struct test_limits limits;
     struct effects effects;
     bool quiet; /* writes nothing down */
     size_t text_size;
@@ -85,13 +86,11 @@ __attribute__((format(printf, 1, 2), unused)) static void tell(const char *forma
  */
 __attribute__((unused)) static void world_init(unsigned count)
 {
-    struct error error;
     memset(&world, 0, sizeof world);
     world.now_ns = 1000 * MS;
     world.count = count;
-    world.limits.count = 2;
-    bool valid = limit_init(&world.limits.limit[0], bytes_of("slow"), 160, 1, 3600000 * MS, 0, &error) &&
-                 limit_init(&world.limits.limit[1], bytes_of("fast"), 160, 160, 1000 * MS, 0, &error);
+    bool valid = limits_add(&world.limits, "slow", 160, 1, 3600000 * MS, 0) &&
+                 limits_add(&world.limits, "fast", 160, 160, 1000 * MS, 0);
     assert(valid);
     effects_init(&world.effects);
     for (unsigned from = 0; from < WORLD_HOSTS_MAX; from++)
@@ -116,7 +115,7 @@ __attribute__((unused)) static void world_init(unsigned count)
         options->log_keys_max = 100000;
         options->message_max_bytes = 256 * 1024;
         options->seed = i + 1;
-        options->limits = &world.limits;
+        options->limits = &world.limits.named;
         options->config_digest = 0xc0ffee;
         world.host[i].incarnation = 1;
     }
@@ -162,8 +161,7 @@ static void put_packet(enum event_kind kind, unsigned from, unsigned to, struct 
     *packet = (struct world_packet){.kind = kind, .from = from, .to = to, .held = held, .size = bytes.size};
     packet->at_ns = world.now_ns + delay_ns;
     packet->order = world.order++;
-    packet->data =
-        malloc(bytes.size > 0 ? bytes.size : 1); /* of its exact size, so that reading beyond shows */
+    packet->data = malloc(bytes.size > 0 ? bytes.size : 1); /* of its exact size, so that reading beyond shows */
     assert(packet->data);
     if (bytes.size > 0)
         memcpy(packet->data, bytes.data, bytes.size);

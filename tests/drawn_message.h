@@ -94,7 +94,7 @@ static void draw_spends(struct random *random, struct spend *spends, uint32_t co
 {
     uint16_t limit = 0;
     for (uint32_t i = 0; i < count; i++) {
-        limit = (uint16_t)(limit + (limit + 1 < limits.count && random_below(random, 20) == 0));
+        limit = (uint16_t)(limit + (limit + 1u < limits.count && random_below(random, 20) == 0));
         spends[i] = (struct spend){{random_u64(random), random_u64(random)}, draw_u64(random), limit};
     }
 }
@@ -142,8 +142,8 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
     else if (header->kind == MESSAGE_REQUEST)
         message_end_with_request(&writer, header->page_prefix, header->page_bits);
     else
-        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split, header->page_owed_ns,
-                              drawn->number, drawn->number_count, &limits);
+        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split,
+                              header->page_owed_ns, drawn->number, drawn->number_count, &limits);
     assert(message_size(&writer) == effects->arena_size - writer.start);
     return (struct bytes){(const char *)effects->arena + writer.start, message_size(&writer)};
 }
@@ -158,10 +158,12 @@ static void forget(struct drawn *drawn)
 static void init_limits(void)
 {
     struct error error;
-    limits.count = 3;
-    bool valid = limit_init(&limits.limit[0], bytes_of("first"), 100, 100, 1000000000, 0, &error) &&
-                 limit_init(&limits.limit[1], bytes_of("second"), 100, 100, 1000000000, 0, &error) &&
-                 limit_init(&limits.limit[2], bytes_of("third"), 100, 100, 1000000000, 0, &error);
+    bool valid = limit_set_init(&limits, 3, NULL);
+    for (uint64_t i = 0; i < 3; i++)
+        valid = valid &&
+                limit_set_intern(&limits,
+                                 &(struct limit_terms){.capacity = 100 + i, .rate = 100, .period_ns = 1000000000},
+                                 &error) == (int)i;
     assert(valid);
 }
 

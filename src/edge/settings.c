@@ -66,13 +66,13 @@ static bool read_overshoot(const struct settings_reader *reader, const char *pat
 static bool read_limit(const struct settings_reader *reader, struct settings *settings,
                        const struct limit_text *text, unsigned index, bool *is_default)
 {
-    struct limit_set *set = &settings->limits;
+    struct named_limits *set = &settings->limits;
     char path[OUTLINE_PATH_BYTES], name[LIMIT_NAME_BYTES];
     uint64_t capacity = 0, rate, period_ns, overshoot;
     (void)snprintf(path, sizeof path, "limits[%u].name", index);
     if (!read_name(reader, path, text->name, name, sizeof name, "a name for the limit"))
         return false;
-    int twin = limit_set_find(set, bytes_of(name));
+    int twin = named_limit_find(set, bytes_of(name));
     if (twin >= 0)
         return reader_wrong(reader, path, name, "a name that limits[%d] does not have already", twin);
     (void)snprintf(path, sizeof path, "limits[%u].capacity", index);
@@ -93,9 +93,13 @@ static bool read_limit(const struct settings_reader *reader, struct settings *se
         return false;
     struct error error;
     (void)snprintf(path, sizeof path, "limits[%u]", index);
-    if (!limit_init(&set->limit[set->count], bytes_of(name), capacity, rate, period_ns, overshoot, &error))
+    const struct limit_terms terms = {.capacity = capacity,
+                                      .rate = rate,
+                                      .period_ns = period_ns,
+                                      .overshoot = overshoot};
+    if (!named_limit_init(&set->limit[set->count], bytes_of(name), &terms, &error))
         return reader_fail(reader, path, "limits[%u] '%s': %s", index, name, error.text);
-    twin = limit_set_find_id(set, set->limit[set->count].id);
+    twin = named_limit_find_id(set, set->limit[set->count].id);
     if (twin >= 0)
         return reader_fail(reader, path,
                            "limits[%u].name '%s' and limits[%d].name '%s' have the same hash: expected one of them "

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "cluster/node.h"
 #include "edge/log.h"
-#include "limit/limit.h"
+#include "limit/named_limit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ enum {
 /* Not to be copied: node.limits points at `limits`. */
 struct settings {
     struct node_options node; /* incarnation and seed are left 0: whoever starts the node draws them */
-    struct limit_set limits;
+    struct named_limits limits;
     char clients_address[NODE_ADDRESS_BYTES]; /* where to listen, as the next two; */
     char gossip_address[NODE_ADDRESS_BYTES];  /* where peers reach them is in `node` */
     char snapshot_address[NODE_ADDRESS_BYTES];

@@ -8,13 +8,13 @@
 #include <string.h>
 
 /* Room for the texts of numbers, which settings_text only points at. */
-enum { TEXTS_MAX = 32 + NODE_REGIONS_MAX + 3 * LIMITS_MAX };
+enum { TEXTS_MAX = 32 + NODE_REGIONS_MAX + 3 * NAMED_LIMITS_MAX };
 
 struct printer {
     struct settings_text text;
     struct region_text regions[NODE_REGIONS_MAX];
     struct peer_text peers[NODE_PEERS_MAX];
-    struct limit_text limits[LIMITS_MAX];
+    struct limit_text limits[NAMED_LIMITS_MAX];
     char texts[TEXTS_MAX][UNITS_TEXT_BYTES];
     size_t used;
     struct settings settings; /* a copy to point into */
@@ -90,11 +90,11 @@ static void print_lists(struct printer *printer)
     text->limits = printer->limits;
     text->limit_count = settings->limits.count;
     for (uint32_t i = 0; i < settings->limits.count; i++) {
-        struct limit *limit = &settings->limits.limit[i];
+        struct named_limit *limit = &settings->limits.limit[i];
         char *rate = room(printer);
-        (void)units_format_rate(rate, UNITS_TEXT_BYTES, limit->rate, limit->period_ns);
-        printer->limits[i] = (struct limit_text){limit->name, number(printer, limit->capacity), rate,
-                                                 number(printer, limit->overshoot),
+        (void)units_format_rate(rate, UNITS_TEXT_BYTES, limit->terms.rate, limit->terms.period_ns);
+        printer->limits[i] = (struct limit_text){limit->name, number(printer, limit->terms.capacity), rate,
+                                                 number(printer, limit->terms.overshoot),
                                                  i == settings->limits.by_default ? word(printer, "true") : NULL};
     }
 }
@@ -156,13 +156,17 @@ uint64_t settings_digest(const struct settings *settings)
         sum += hash_64(key, line, (size_t)size);
     }
     for (uint32_t i = 0; i < settings->limits.count; i++) {
-        const struct limit *limit = &settings->limits.limit[i];
+        const struct named_limit *named = &settings->limits.limit[i];
+        struct limit limit;
+        struct error error;
+        bool sound = limit_init(&limit, &named->terms, &error);
+        assert(sound);
         /* 100/s and 6000/m are the same; the derived units are equal for equal rates. */
         size =
             snprintf(line, sizeof line, "limit %s capacity %llu units %lld tick %lld per %llu ns overshoot %llu%s",
-                     limit->name, (unsigned long long)limit->capacity, (long long)limit->units_per_token,
-                     (long long)limit->units_per_tick, (unsigned long long)limit->tick_ns,
-                     (unsigned long long)limit->overshoot, i == settings->limits.by_default ? " default" : "");
+                     named->name, (unsigned long long)limit.capacity, (long long)limit.units_per_token,
+                     (long long)limit.units_per_tick, (unsigned long long)limit.tick_ns,
+                     (unsigned long long)limit.overshoot, i == settings->limits.by_default ? " default" : "");
         sum += hash_64(key, line, (size_t)size);
     }
     return sum;

@@ -62,7 +62,7 @@ static const cyaml_schema_field_t settings_fields[] = {
     TEXT_KEY(settings_text, advertise),
     LIST(region, region_entry, NODE_REGIONS_MAX),
     LIST(peer, peer_entry, NODE_PEERS_MAX - 1),
-    LIST(limit, limit_entry, LIMITS_MAX),
+    LIST(limit, limit_entry, NAMED_LIMITS_MAX),
     TEXT_KEY(settings_text, interval),
     TEXT_KEY(settings_text, early_push),
     TEXT_KEY(settings_text, silent_after),
@@ -203,7 +203,7 @@ static bool explain(cyaml_err_t status, const struct complaint *complaint, const
         path[strcspn(path, "[")] = '\0';
         unsigned most = strcmp(path, "regions") == 0 ? NODE_REGIONS_MAX
                         : strcmp(path, "peers") == 0 ? NODE_PEERS_MAX - 1
-                                                     : LIMITS_MAX;
+                                                     : NAMED_LIMITS_MAX;
         (void)snprintf(first, sizeof first, "%s[%u]", path, most);
         return error_set(error, EX_CONFIG, "%s:%u: %s has too many entries: expected at most %u", file,
                          outline_line(outline, first), path, most);

@@ -17,8 +17,9 @@ void budget_init(struct budget *budget, const struct limit *limit, uint64_t shar
 {
     assert(share <= SHARE_ONE);
     budget->share = share;
-    budget->spendable = share - (share + 3) / 4;
-    budget->slack_units = units_times(limit->overshoot_units, share);
+    bool split = limit->flags & LIMIT_SPLIT;
+    budget->spendable = split ? share : share - (share + 3) / 4;
+    budget->slack_units = split ? 0 : units_times(limit->overshoot_units, share);
     budget->alone = alone;
 }
 
@@ -28,8 +29,10 @@ static uint64_t whole_ticks(const struct limit *limit, uint64_t now_ns)
     return limit->tick_ns == 1 ? now_ns : now_ns - now_ns % limit->tick_ns;
 }
 
-void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
+void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns, uint64_t expires_ns)
 {
+    assert(limit->kind == LIMIT_BUCKET);
+    (void)expires_ns;
     bucket->settled = limit->capacity_units;
     bucket->unsettled = 0;
     bucket->last_refill_ns = whole_ticks(limit, now_ns);
@@ -66,41 +69,66 @@ void bucket_refill(struct bucket *bucket, const struct limit *limit, const struc
     }
 }
 
-int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget)
+int64_t budget_allowance(const struct budget *budget, int64_t settled)
 {
     if (budget->alone)
-        return bucket->settled;
-    int64_t part = units_times(bucket->settled, budget->spendable) + budget->slack_units;
-    return part < bucket->settled ? part : bucket->settled;
+        return settled;
+    int64_t part = units_times(settled, budget->spendable) + budget->slack_units;
+    return part < settled ? part : settled;
 }
 
-uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget)
+int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget)
 {
-    int64_t free_units = bucket_allowance(bucket, budget) - bucket->unsettled;
+    return budget_allowance(budget, bucket->settled);
+}
+
+/* A floor above the capacity leaves nothing, as the capacity does. */
+static int64_t floor_units(const struct limit *limit, uint64_t floor_tokens)
+{
+    return floor_tokens >= limit->capacity ? limit->capacity_units : (int64_t)floor_tokens * limit->units_per_token;
+}
+
+int64_t bucket_allowance_above(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                               uint64_t floor_tokens)
+{
+    return budget_allowance(budget, bucket->settled - floor_units(limit, floor_tokens));
+}
+
+uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                          uint64_t floor_tokens)
+{
+    int64_t free_units = bucket_allowance_above(bucket, limit, budget, floor_tokens) - bucket->unsettled;
     return free_units <= 0 ? 0 : (uint64_t)(free_units / limit->units_per_token);
 }
 
-/* False when cost alone is beyond the capacity, so that its product need not fit 64 bits. */
-static bool cost_units(const struct limit *limit, uint64_t cost, int64_t *units)
+bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                   uint64_t cost, uint64_t floor_tokens)
 {
-    if (cost > limit->capacity)
+    if (cost > limit->capacity) /* so that its product fits 64 bits */
         return false;
-    *units = (int64_t)cost * limit->units_per_token;
-    return true;
+    int64_t needed = bucket->unsettled + (int64_t)cost * limit->units_per_token;
+    return needed <= (floor_tokens == 0 ? bucket_allowance(bucket, budget)
+                                        : bucket_allowance_above(bucket, limit, budget, floor_tokens));
 }
 
-bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
-                 uint64_t now_ns)
+bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
+                  uint64_t now_ns)
 {
-    int64_t units;
-    bucket_refill(bucket, limit, budget, now_ns);
-    if (!cost_units(limit, cost, &units) || bucket->unsettled + units > bucket_allowance(bucket, budget))
-        return false;
+    int64_t units = (int64_t)cost * limit->units_per_token;
+    (void)now_ns;
     if (budget->alone)
         bucket->settled -= units;
     else
         bucket->unsettled += units;
     return true;
+}
+
+bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
+                 uint64_t floor_tokens, uint64_t now_ns)
+{
+    bucket_refill(bucket, limit, budget, now_ns);
+    return bucket_allows(bucket, limit, budget, cost, floor_tokens) &&
+           bucket_spend(bucket, limit, budget, cost, now_ns);
 }
 
 /*
@@ -126,12 +154,12 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
     lower(bucket, limit, tokens);
 }
 
-void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                   uint64_t later_tokens, uint64_t at_ns)
+void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                   const struct settlement *settlement)
 {
     int64_t later;
-    bucket_charge(bucket, limit, budget, tokens, at_ns);
-    if (!__builtin_mul_overflow(later_tokens, limit->units_per_token, &later) && later < bucket->unsettled)
+    bucket_charge(bucket, limit, budget, settlement->tokens, settlement->at_ns);
+    if (!__builtin_mul_overflow(settlement->later, limit->units_per_token, &later) && later < bucket->unsettled)
         bucket->unsettled = later;
 }
 
@@ -158,6 +186,11 @@ void bucket_merge(struct bucket *bucket, const struct bucket *other, const struc
         bucket->unsettled = peer.unsettled;
 }
 
+uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit)
+{
+    return limit_refill_ns(limit, limit->capacity_units - (bucket->settled - bucket->unsettled));
+}
+
 /* The least settled units at which `needed` unsettled units are allowed; above capacity: not even when full. */
 static int64_t settled_for(int64_t needed, const struct budget *budget)
 {
@@ -175,13 +208,12 @@ static int64_t settled_for(int64_t needed, const struct budget *budget)
 
 /* Nobody acknowledges: settled refills up to capacity, then the spill pays off unsettled at this peer's share. */
 static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                                int64_t needed)
+                                int64_t needed, int64_t floor)
 {
     int64_t settled = settled_for(needed, budget);
-    if (settled <= limit->capacity_units)
-        return limit_refill_ns(limit, settled - bucket->settled);
-    struct bucket full = {.settled = limit->capacity_units};
-    int64_t paid_off = needed - bucket_allowance(&full, budget);
+    if (settled <= limit->capacity_units - floor)
+        return limit_refill_ns(limit, settled + floor - bucket->settled);
+    int64_t paid_off = needed - budget_allowance(budget, limit->capacity_units - floor);
     if (paid_off > bucket->unsettled || budget->share == 0)
         return UINT64_MAX;
     wide spill = (((wide)(uint64_t)paid_off << 32) + budget->share - 1) / budget->share;
@@ -191,32 +223,35 @@ static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit 
 
 /* Everything unsettled becomes settled after settle_ns; until then the refill may spill, then it may not. */
 static uint64_t wait_for_settling(const struct bucket *bucket, const struct limit *limit,
-                                  const struct budget *budget, int64_t cost, uint64_t settle_ns)
+                                  const struct budget *budget, int64_t cost, int64_t floor, uint64_t settle_ns)
 {
     int64_t needed = settled_for(cost, budget);
-    if (needed > limit->capacity_units)
+    if (needed > limit->capacity_units - floor)
         return UINT64_MAX;
     struct bucket then = {.settled = bucket->settled};
     (void)refill_settled(&then, limit, settle_ns);
-    uint64_t refill_ns = limit_refill_ns(limit, needed - (then.settled - bucket->unsettled));
+    uint64_t refill_ns = limit_refill_ns(limit, needed + floor - (then.settled - bucket->unsettled));
     return refill_ns > UINT64_MAX - settle_ns ? UINT64_MAX : settle_ns + refill_ns;
 }
 
 uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                               uint64_t cost, uint64_t settle_ns)
+                               const struct bucket_wait *wait)
 {
-    int64_t units;
-    if (!cost_units(limit, cost, &units))
+    if (wait->cost > limit->capacity)
         return UINT64_MAX;
-    if (bucket->unsettled + units <= bucket_allowance(bucket, budget))
+    if (bucket_allows(bucket, limit, budget, wait->cost, wait->floor_tokens))
         return 0;
-    uint64_t refilled_ns = wait_for_refill(bucket, limit, budget, bucket->unsettled + units);
-    if (budget->alone || refilled_ns <= settle_ns)
+    int64_t units = (int64_t)wait->cost * limit->units_per_token;
+    int64_t floor = floor_units(limit, wait->floor_tokens);
+    uint64_t refilled_ns = wait_for_refill(bucket, limit, budget, bucket->unsettled + units, floor);
+    if (budget->alone || refilled_ns <= wait->settle_ns)
         return refilled_ns;
-    return wait_for_settling(bucket, limit, budget, units, settle_ns);
+    return wait_for_settling(bucket, limit, budget, units, floor, wait->settle_ns);
 }
 
-uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit)
+uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
+                               uint64_t window_end_ns)
 {
+    (void)now_ns, (void)window_end_ns;
     return limit_refill_ns(limit, limit->capacity_units - (bucket->settled - bucket->unsettled));
 }

@@ -1,12 +1,14 @@
 /*
  * bucket: the state of one key at one peer, three numbers, and the rule that spends from it.
  *
- * The one idea: `settled` is a token bucket charged with what everybody knows; `unsettled` is what this
- * peer spent and somebody may not know yet. A peer admits only while its unsettled spends stay within
- * its share of what is settled. docs/accounting.md states the rule and why the whole cluster then stays
- * within the declared overshoot. Pure arithmetic on integers: no keys, no clock, no allocation.
+ * The one idea: `settled` is what is left after everything that everybody knows; `unsettled` is what this peer
+ * spent and somebody may not know yet. A peer admits only while its unsettled spends stay within its share of what
+ * is settled. docs/accounting.md states the rule and why the whole cluster then stays within the declared
+ * overshoot. What the limit's kind decides is only how tokens come back: by refill (BUCKET), all at once when it
+ * expires (CELL), or each spend after its time (LOG). Pure arithmetic on integers: no keys, no clock, no allocation.
  *
  * Times are nanoseconds of the caller's monotonic clock and may stand still or (ignored) run backwards.
+ * A LOG's copy shares its events with the original: it may be looked at, but not refilled or spent from.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_H
 #define HEADGATE_LIMIT_BUCKET_H
@@ -21,72 +23,163 @@
 struct bucket {
     int64_t settled;   /* units; below zero is debt; never above the limit's capacity_units */
     int64_t unsettled; /* units, >= 0: own spends that some peer may not know yet */
-    uint64_t last_refill_ns;
+    union {
+        uint64_t last_refill_ns; /* BUCKET */
+        uint64_t expires_ns;     /* CELL */
+        struct {
+            uint32_t oldest, newest; /* LOG: see events.h; 0: none */
+        } events;
+    };
 };
 
 /* What one peer may use of one limit; derived from its share, the same for all keys of the limit. */
 struct budget {
     uint64_t share;      /* w, in 1/SHARE_ONE */
-    uint64_t spendable;  /* (1 - k) * w with the reserve k = 1/4, in 1/SHARE_ONE */
-    int64_t slack_units; /* w * E */
+    uint64_t spendable;  /* (1 - k) * w with the reserve k = 1/4, in 1/SHARE_ONE; LIMIT_SPLIT: w */
+    int64_t slack_units; /* w * E; LIMIT_SPLIT: 0 */
     bool alone;          /* no other peer exists: spends settle at once, nothing is held back */
 };
 
 /* `share` <= SHARE_ONE. Products are rounded down, so that shares never add up to more than the whole. */
 void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone);
 
-/* A key that nobody has spent from. */
-void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns);
+/* A key that nobody has spent from. `expires_ns`: CELL only. */
+void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns, uint64_t expires_ns);
 
-/* Refills up to now_ns; what would rise above the capacity pays off unsettled spends at this peer's share. */
+/*
+ * BUCKET: refills up to now_ns; what would rise above the capacity pays off unsettled spends at this peer's share.
+ * CELL: at its expiry it is full again, and may be forgotten. LOG: spends older than the period no longer count.
+ */
 void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns);
 
 /* The most that `unsettled` may become by admitting: min(settled, (1-k) w settled + w E). May be negative. */
 int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget);
 
-/* Whole tokens that can be admitted at this moment, after a refill. */
-uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget);
+/*
+ * The same where `floor_tokens` are left to requests of higher priority: settled counts as so many less. And of any
+ * level, for those who join several buckets.
+ */
+int64_t bucket_allowance_above(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                               uint64_t floor_tokens);
+int64_t budget_allowance(const struct budget *budget, int64_t settled);
 
-/* Refills, then takes `cost` tokens if the rule allows; cost 0 is allowed whenever no debt stands. */
+/* Whole tokens that can be admitted at this moment, after a refill. */
+uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                          uint64_t floor_tokens);
+
+/* True if `cost` tokens may be spent now, after a refill; cost 0 whenever no debt stands. Changes nothing. */
+bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                   uint64_t cost, uint64_t floor_tokens);
+
+/*
+ * Spends what bucket_allows allowed. False, with nothing spent, only if a LOG finds no room for one more event.
+ * bucket_unspend takes the very last spend back, at the same moment.
+ */
+bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
+                  uint64_t now_ns);
+void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost);
+
+/* Refills, then spends `cost` tokens if the rule allows. */
 bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
-                 uint64_t now_ns);
+                 uint64_t floor_tokens, uint64_t now_ns);
+
+/*
+ * Gives back what was spent here: after a refill, at most what is taken, in whole tokens. Returns how many that
+ * were; of those, `credit` only paid off unsettled spends, and goes to settled when the batch that tells the return
+ * settles. A LOG gives back its oldest spends (the rest counts for longest), with no credit.
+ */
+uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                       uint64_t tokens, uint64_t now_ns, uint64_t *credit);
 
 /*
  * Charges a spend of another peer, made at `at_ns` on this peer's clock (the past; never refunds refill twice).
- * Debt stops at the declared overshoot: see lower() in bucket.c.
+ * Debt stops at the declared overshoot: see lower() in bucket.c. bucket_apply: less what was returned.
  */
 void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns);
+void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
+                  uint64_t returned, uint64_t at_ns);
+
+/* An own batch's figures for one key, all in tokens. */
+struct settlement {
+    uint64_t tokens; /* spent, returned ones included */
+    uint64_t credit; /* see bucket_return */
+    uint64_t later;  /* spent in later batches, returned ones included */
+    uint64_t at_ns;  /* when the batch was closed */
+};
 
 /*
- * An own spend of `tokens`, made at `at_ns`, is now known everywhere: it is charged to settled. `later_tokens` were
- * spent after it: no more than those stays unsettled. What the spill has paid off counts as the oldest spends;
- * subtracting `tokens` instead would free later spends that nobody knows of.
+ * An own batch is now known everywhere: it is charged to settled, and no more than what was spent later stays
+ * unsettled. What the spill has paid off counts as the oldest spends; subtracting `tokens` instead would free later
+ * spends that nobody knows of. A LOG has its own spends listed: the oldest unsettled ones become settled.
  */
-void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                   uint64_t later_tokens, uint64_t at_ns);
+void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                   const struct settlement *settlement);
 
 /* Nothing is owed: settled is at capacity and nothing is unsettled. Such a key need not be remembered. */
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit);
 
+/* Forgets what a LOG lists; the state is that of a full bucket. Others: nothing to do. */
+void bucket_close(struct bucket *bucket, const struct limit *limit);
+
 /*
- * Min tokens, max last refill: refills both up to the later last_refill_ns (without paying off anything
- * unsettled), then keeps the fewer settled tokens and the more unsettled ones. Commutative, associative,
+ * BUCKET and CELL: min tokens, max last refill: refills both up to the later last_refill_ns (without paying off
+ * anything unsettled), then keeps the fewer settled tokens and the more unsettled ones. Commutative, associative,
  * idempotent; never raises what may be spent.
  */
 void bucket_merge(struct bucket *bucket, const struct bucket *other, const struct limit *limit,
                   const struct budget *budget);
 
+/* ---- as one number, for snapshots and the store ---- */
+
+/*
+ * What a key has used, after a refill, unsettled spends included: BUCKET: the ns until it is full; CELL and LOG: the
+ * tokens. 0: full.
+ */
+uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit);
+/* What `settled` is where such a number is all that is known. Units; may be far below zero. */
+int64_t bucket_level_of(const struct limit *limit, uint64_t number);
+/* Lowers settled to `level` units, but not below the declared overshoot; never raises it. A LOG lists what that
+ * takes as one spend of now. */
+void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns);
+/* Both: merges such a number, read at now_ns, into a refilled bucket: what is left is at most as the number says. */
+void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns);
+
+/* ---- another limit for a key that has a state ---- */
+
+enum bucket_inherit {
+    INHERIT_KEEP,         /* tokens used stay used */
+    INHERIT_PROPORTIONAL, /* the used part of the capacity stays */
+    INHERIT_TIME,         /* the time until it is full stays */
+};
+
+/*
+ * Makes the bucket, refilled up to now_ns under `from`, one of `to`. Tokens that are unsettled stay so. Rounds
+ * against the key. What the kinds have in common is kept: see docs/rules.md. `expires_ns`: of `to`, if a CELL.
+ */
+void bucket_convert(struct bucket *bucket, const struct limit *from, const struct limit *to,
+                    enum bucket_inherit how, uint64_t now_ns, uint64_t expires_ns);
+
+/* ---- when ---- */
+
+struct bucket_wait {
+    uint64_t cost, floor_tokens;
+    uint64_t now_ns;
+    uint64_t window_end_ns; /* CELL: when the next window begins */
+    uint64_t settle_ns; /* how long an unsettled spend is expected to take until everyone knows it; UINT64_MAX when
+                           a peer is out of reach and only time helps */
+};
+
 /*
  * How long until `cost` tokens can be admitted if nobody spends meanwhile, for a bucket refilled up to now.
- * `settle_ns` is how long an unsettled spend is expected to take until everyone knows it; UINT64_MAX when a
- * peer is out of reach and only the refill helps. UINT64_MAX: never (the cost exceeds what a share can hold).
+ * UINT64_MAX: never (the cost exceeds what a share can hold).
  */
 uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                               uint64_t cost, uint64_t settle_ns);
+                               const struct bucket_wait *wait);
 
 /* How long until the bucket is full if nobody spends meanwhile; own unsettled spends counted as spent. */
-uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit);
+uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
+                               uint64_t window_end_ns);
 
 /* units * fraction / SHARE_ONE, rounded towards minus infinity; fraction <= SHARE_ONE. */
 int64_t units_times(int64_t units, uint64_t fraction);

@@ -10,6 +10,7 @@
 #define HEADGATE_LIMIT_CHARGE_H
 
 #include "base/hash.h"
+#include "limit/bucket.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,13 +22,6 @@ enum isolation {
     ISOLATION_BUDGET, /* as always: this peer's share is all that it spends */
     ISOLATION_OPEN,   /* never deny */
     ISOLATION_CLOSED, /* always deny */
-};
-
-/* What becomes of a key's state when its rule's limit has changed. */
-enum bucket_inherit {
-    INHERIT_KEEP,         /* tokens used stay used */
-    INHERIT_PROPORTIONAL, /* the part of the limit that is used stays used */
-    INHERIT_TIME,         /* the time until it is full stays */
 };
 
 struct charge {

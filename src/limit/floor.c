@@ -54,7 +54,7 @@ bool floor_age(struct floor *floor, const struct limit_set *limits, const struct
     uint64_t share = SHARE_ONE, tick_ns = 1;
     if (floor->full_at_ns >= now_ns)
         return false;
-    for (uint16_t i = 0; i < limits->count; i++) {
+    for (uint32_t i = 0; i < limits->count; i++) {
         if (floor->limit != i && floor->limit != FLOOR_MIXED)
             continue;
         share = budgets[i].share < share ? budgets[i].share : share;

@@ -1,6 +1,8 @@
 #include "limit/limit.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 enum { UNITS_MAX_BITS = 60 };
@@ -16,13 +18,18 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* FNV-1a: names come from the operator, so that an unkeyed hash does; collisions are refused with the config. */
-static uint32_t name_id(struct bytes name)
+/* Mixes like the finalizer of MurmurHash3. Terms come from operators: an unkeyed hash does. */
+static uint32_t terms_hash(const struct limit_terms *terms)
 {
-    uint32_t id = 2166136261u;
-    for (size_t i = 0; i < name.size; i++)
-        id = (id ^ (uint8_t)name.data[i]) * 16777619u;
-    return id;
+    const uint64_t words[] = {(uint64_t)terms->kind << 8 | terms->flags, terms->capacity, terms->rate,
+                              terms->period_ns, terms->overshoot};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        hash = (hash ^ words[i]) * 0xff51afd7ed558ccdu;
+        hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53u;
+        hash ^= hash >> 33;
+    }
+    return (uint32_t)hash;
 }
 
 /*
@@ -51,61 +58,183 @@ static bool choose_units(struct limit *limit)
     return false;
 }
 
-bool limit_init(struct limit *limit, struct bytes name, uint64_t capacity, uint64_t rate, uint64_t period_ns,
-                uint64_t overshoot, struct error *error)
+static bool times_are_valid(const struct limit_terms *terms, struct error *error)
 {
-    if (name.size == 0 || name.size >= LIMIT_NAME_BYTES)
-        return error_set(error, EX_CONFIG, "name has %zu bytes: expected 1 to %d", name.size, LIMIT_NAME_BYTES - 1);
-    if (memchr(name.data, 0, name.size))
-        return error_set(error, EX_CONFIG, "name contains a zero byte: expected text");
-    if (capacity < 1 || capacity > LIMIT_CAPACITY_MAX)
-        return error_set(error, EX_CONFIG, "capacity is %llu: expected 1 to %llu tokens",
-                         (unsigned long long)capacity, (unsigned long long)LIMIT_CAPACITY_MAX);
-    if (rate < 1 || rate > LIMIT_CAPACITY_MAX)
-        return error_set(error, EX_CONFIG, "rate is %llu: expected 1 to %llu tokens per period",
-                         (unsigned long long)rate, (unsigned long long)LIMIT_CAPACITY_MAX);
-    if (period_ns < 1 || period_ns > LIMIT_PERIOD_MAX_NS)
-        return error_set(error, EX_CONFIG, "rate's period is %llu ns: expected at most 366 days",
-                         (unsigned long long)period_ns);
-    if (overshoot > LIMIT_CAPACITY_MAX)
-        return error_set(error, EX_CONFIG, "overshoot is %llu: expected 0 to %llu tokens",
-                         (unsigned long long)overshoot, (unsigned long long)LIMIT_CAPACITY_MAX);
-    memset(limit, 0, sizeof *limit);
-    memcpy(limit->name, name.data, name.size);
-    limit->capacity = capacity;
-    limit->rate = rate;
-    limit->period_ns = period_ns;
-    limit->overshoot = overshoot;
-    limit->id = name_id(name);
-    if (!choose_units(limit))
+    bool bucket = terms->kind == LIMIT_BUCKET;
+    if (bucket ? terms->rate < 1 || terms->rate > LIMIT_CAPACITY_MAX : terms->rate != 0)
         return error_set(error, EX_CONFIG,
-                         "capacity %llu at this rate needs more than 60 bits to count exactly: expected a smaller "
-                         "capacity or a rate with a shorter or rounder period",
-                         (unsigned long long)capacity);
+                         bucket ? "rate is %llu: expected 1 to %llu tokens per period"
+                                : "rate is %llu: expected 0, since nothing refills",
+                         (unsigned long long)terms->rate, (unsigned long long)LIMIT_CAPACITY_MAX);
+    if (terms->kind == LIMIT_CELL && terms->period_ns != 0)
+        return error_set(error, EX_CONFIG, "period is %llu ns: expected 0, since a cell's time is its key's",
+                         (unsigned long long)terms->period_ns);
+    if (terms->kind != LIMIT_CELL && (terms->period_ns < 1 || terms->period_ns > LIMIT_PERIOD_MAX_NS))
+        return error_set(error, EX_CONFIG, "%s is %llu ns: expected at most 366 days",
+                         bucket ? "rate's period" : "period", (unsigned long long)terms->period_ns);
     return true;
 }
 
-int limit_set_find(const struct limit_set *set, struct bytes name)
+static bool terms_are_valid(const struct limit_terms *terms, struct error *error)
 {
-    for (int i = 0; i < set->count; i++)
-        if (bytes_equal(bytes_of(set->limit[i].name), name))
-            return i;
-    return -1;
+    uint64_t most = terms->kind == LIMIT_LOG ? LIMIT_LOG_MAX : LIMIT_CAPACITY_MAX;
+    if (terms->kind >= LIMIT_KINDS || terms->flags >= LIMIT_FLAGS_END)
+        return error_set(error, EX_CONFIG, "kind is %u with flags %u: expected a kind below %d and flags below %d",
+                         terms->kind, terms->flags, LIMIT_KINDS, LIMIT_FLAGS_END);
+    if (terms->capacity < 1 || terms->capacity > most)
+        return error_set(error, EX_CONFIG, "capacity is %llu: expected 1 to %llu tokens",
+                         (unsigned long long)terms->capacity, (unsigned long long)most);
+    if (!times_are_valid(terms, error))
+        return false;
+    if (terms->overshoot > most)
+        return error_set(error, EX_CONFIG, "overshoot is %llu: expected 0 to %llu tokens",
+                         (unsigned long long)terms->overshoot, (unsigned long long)most);
+    return true;
 }
 
-int limit_set_find_id(const struct limit_set *set, uint32_t id)
+bool limit_init(struct limit *limit, const struct limit_terms *terms, struct error *error)
 {
-    for (int i = 0; i < set->count; i++)
-        if (set->limit[i].id == id)
-            return i;
-    return -1;
+    if (!terms_are_valid(terms, error))
+        return false;
+    *limit = (struct limit){
+        .kind = terms->kind,
+        .flags = terms->flags,
+        .capacity = terms->capacity,
+        .rate = terms->rate,
+        .period_ns = terms->period_ns,
+        .overshoot = terms->overshoot,
+        .hash = terms_hash(terms),
+        .units_per_token = 1,
+        .tick_ns = 1,
+        .capacity_units = (int64_t)terms->capacity,
+        .overshoot_units = (int64_t)terms->overshoot,
+    };
+    if (limit->kind == LIMIT_BUCKET && !choose_units(limit))
+        return error_set(error, EX_CONFIG,
+                         "capacity %llu at this rate needs more than 60 bits to count exactly: expected a smaller "
+                         "capacity or a rate with a shorter or rounder period",
+                         (unsigned long long)terms->capacity);
+    return true;
+}
+
+struct limit_terms limit_terms_of(const struct limit *limit)
+{
+    return (struct limit_terms){.kind = limit->kind,
+                                .flags = limit->flags,
+                                .capacity = limit->capacity,
+                                .rate = limit->rate,
+                                .period_ns = limit->period_ns,
+                                .overshoot = limit->overshoot};
+}
+
+bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b)
+{
+    return a->kind == b->kind && a->flags == b->flags && a->capacity == b->capacity && a->rate == b->rate &&
+           a->period_ns == b->period_ns && a->overshoot == b->overshoot;
 }
 
 uint64_t limit_refill_ns(const struct limit *limit, int64_t units)
 {
+    assert(limit->kind == LIMIT_BUCKET);
     if (units <= 0)
         return 0;
     uint64_t ticks = ((uint64_t)units + (uint64_t)limit->units_per_tick - 1) / (uint64_t)limit->units_per_tick;
     uint64_t ns;
     return __builtin_mul_overflow(ticks, limit->tick_ns, &ns) ? UINT64_MAX : ns;
+}
+
+/* ---- the set ---- */
+
+bool limit_set_init(struct limit_set *set, uint32_t room, struct events *events)
+{
+    assert(room >= 1 && room <= LIMITS_MAX);
+    uint32_t slots = 2;
+    while (slots < 2 * room)
+        slots *= 2;
+    *set = (struct limit_set){.room = room, .events = events, .tick_max_ns = 1, .slot_mask = slots - 1};
+    set->limit = calloc(room, sizeof *set->limit);
+    set->slot = calloc(slots, sizeof *set->slot);
+    set->free = calloc(room, sizeof *set->free);
+    if (set->limit && set->slot && set->free)
+        return true;
+    limit_set_close(set);
+    return false;
+}
+
+void limit_set_close(struct limit_set *set)
+{
+    free(set->limit);
+    free(set->slot);
+    free(set->free);
+    *set = (struct limit_set){0};
+}
+
+/* Where the terms stand, or the empty slot where they would. */
+static uint32_t slot_of(const struct limit_set *set, const struct limit_terms *terms, uint32_t hash)
+{
+    for (uint32_t slot = hash & set->slot_mask;; slot = (slot + 1) & set->slot_mask) {
+        if (set->slot[slot] == 0)
+            return slot;
+        const struct limit *limit = &set->limit[set->slot[slot] - 1];
+        const struct limit_terms known = limit_terms_of(limit);
+        if (limit->hash == hash && limit_terms_equal(&known, terms))
+            return slot;
+    }
+}
+
+int limit_set_find(const struct limit_set *set, const struct limit_terms *terms)
+{
+    return (int)set->slot[slot_of(set, terms, terms_hash(terms))] - 1;
+}
+
+int limit_set_find_hash(const struct limit_set *set, uint32_t hash)
+{
+    for (uint32_t slot = hash & set->slot_mask; set->slot[slot] != 0; slot = (slot + 1) & set->slot_mask)
+        if (set->limit[set->slot[slot] - 1].hash == hash)
+            return set->slot[slot] - 1;
+    return -1;
+}
+
+int limit_set_intern(struct limit_set *set, const struct limit_terms *terms, struct error *error)
+{
+    struct limit made;
+    uint32_t slot = slot_of(set, terms, terms_hash(terms));
+    if (set->slot[slot] != 0)
+        return set->slot[slot] - 1;
+    if (!limit_init(&made, terms, error))
+        return -1;
+    if (made.kind == LIMIT_LOG && !set->events) {
+        (void)error_set(error, EX_CONFIG, "there is no room for events: a log of spends cannot be kept");
+        return -1;
+    }
+    if (set->used == set->room) {
+        (void)error_set(error, EX_CONFIG, "%u different limits are in use: expected at most so many", set->room);
+        return -1;
+    }
+    uint32_t index = set->free_count > 0 ? set->free[--set->free_count] : set->count++;
+    made.events = made.kind == LIMIT_LOG ? set->events : NULL;
+    set->limit[index] = made;
+    set->slot[slot] = (uint16_t)(index + 1);
+    set->used++;
+    if (made.tick_ns > set->tick_max_ns)
+        set->tick_max_ns = made.tick_ns;
+    return (int)index;
+}
+
+void limit_set_sweep(struct limit_set *set, bool (*in_use)(void *context, uint16_t index), void *context)
+{
+    memset(set->slot, 0, ((size_t)set->slot_mask + 1) * sizeof *set->slot);
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct limit *limit = &set->limit[i];
+        if (limit->capacity == 0)
+            continue;
+        if (in_use(context, (uint16_t)i)) {
+            const struct limit_terms terms = limit_terms_of(limit);
+            set->slot[slot_of(set, &terms, limit->hash)] = (uint16_t)(i + 1);
+        } else {
+            *limit = (struct limit){0};
+            set->free[set->free_count++] = (uint16_t)i;
+            set->used--;
+        }
+    }
 }

@@ -1,58 +1,100 @@
 /*
- * limit: what one limit is (capacity, rate, declared overshoot) and its exact arithmetic units.
+ * limit: what one limit is (its terms), its exact arithmetic units, and the set of all limits that are in use.
  *
- * The one idea: a token is split into as many integer units as make one clock tick's refill a whole
- * number of units. Refilling and spending are then integer additions, with no rounding and no drift.
- * A limit knows nothing of keys, peers or time's origin.
+ * The one idea: three kinds of state carry every algorithm. A BUCKET refills continuously: a token is split into
+ * as many integer units as make one clock tick's refill a whole number of units, so that refilling and spending
+ * are integer additions, with no rounding and no drift. A CELL holds one window's tokens and is forgotten when it
+ * expires. In a LOG every spend counts for period_ns from its time. A limit knows nothing of names, keys or peers:
+ * equal terms are the same limit, and a set gives them an index.
  */
 #ifndef HEADGATE_LIMIT_LIMIT_H
 #define HEADGATE_LIMIT_LIMIT_H
 
-#include "base/bytes.h"
 #include "base/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct events;
+
+enum limit_kind { LIMIT_BUCKET, LIMIT_CELL, LIMIT_LOG, LIMIT_KINDS };
+
 enum {
-    LIMIT_NAME_BYTES = 64, /* with the terminator */
-    LIMITS_MAX = 64,
+    LIMIT_SPLIT = 1,      /* every peer has its share and no more: spends are never told to others */
+    LIMIT_PERSISTENT = 2, /* what keys have used is told to the store */
+    LIMIT_FLAGS_END = 4,
+    LIMIT_LOG_MAX = 10000, /* tokens of a LOG: capacity and overshoot */
+    LIMITS_MAX = 65534,    /* of one set */
 };
 
 #define LIMIT_CAPACITY_MAX 1000000000000u /* tokens; also the largest rate and overshoot */
 #define LIMIT_PERIOD_MAX_NS (366ull * 24 * 3600 * 1000000000ull)
 
-struct limit {
-    char name[LIMIT_NAME_BYTES];
-    uint64_t capacity;  /* tokens, 1..LIMIT_CAPACITY_MAX */
-    uint64_t rate;      /* tokens per period, 1..LIMIT_CAPACITY_MAX */
-    uint64_t period_ns; /* 1..LIMIT_PERIOD_MAX_NS */
+/* What peers tell each other of a limit: all of it. */
+struct limit_terms {
+    uint8_t kind;       /* enum limit_kind */
+    uint8_t flags;      /* LIMIT_SPLIT, LIMIT_PERSISTENT */
+    uint64_t capacity;  /* tokens, 1..LIMIT_CAPACITY_MAX (LOG: ..LIMIT_LOG_MAX) */
+    uint64_t rate;      /* BUCKET: tokens per period, 1..LIMIT_CAPACITY_MAX; else 0 */
+    uint64_t period_ns; /* 1..LIMIT_PERIOD_MAX_NS; LOG: how long a spend counts; CELL: 0 */
     uint64_t overshoot; /* tokens that the whole cluster may admit beyond the limit */
+};
+
+struct limit {
+    uint8_t kind, flags; /* the terms */
+    uint64_t capacity, rate, period_ns, overshoot;
     /* Derived by limit_init: */
-    uint32_t id;             /* a hash of the name: the same at every peer */
-    int64_t units_per_token; /* >= 1 */
-    int64_t units_per_tick;  /* >= 1 */
+    uint32_t hash;           /* of the terms: the same at every peer */
+    int64_t units_per_token; /* >= 1; CELL and LOG: 1 */
+    int64_t units_per_tick;  /* >= 1; CELL and LOG: 0 */
     uint64_t tick_ns;        /* the clock's step for this limit: 1, or coarser where 64 bits would not do */
     int64_t capacity_units;  /* capacity * units_per_token, <= 2^60 */
     int64_t overshoot_units; /* <= 2^60 */
-};
-
-struct limit_set {
-    uint16_t count; /* 1..LIMITS_MAX */
-    uint16_t by_default;
-    struct limit limit[LIMITS_MAX];
+    struct events *events;   /* LOG: where spends are listed; the limit set's */
 };
 
 /* Fills `limit`, derived fields included. False, with a sentence naming the field, when a value is out of range. */
-bool limit_init(struct limit *limit, struct bytes name, uint64_t capacity, uint64_t rate, uint64_t period_ns,
-                uint64_t overshoot, struct error *error);
+bool limit_init(struct limit *limit, const struct limit_terms *terms, struct error *error);
 
-/* The index of the limit of that name, or -1. */
-int limit_set_find(const struct limit_set *set, struct bytes name);
-/* The index of the limit with that id, or -1. */
-int limit_set_find_id(const struct limit_set *set, uint32_t id);
+struct limit_terms limit_terms_of(const struct limit *limit);
+bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b);
 
-/* How long `units` of `limit` take to refill, rounded up; saturates at UINT64_MAX. 0 for units <= 0. */
+/* BUCKET: how long `units` take to refill, rounded up; saturates at UINT64_MAX. 0 for units <= 0. */
 uint64_t limit_refill_ns(const struct limit *limit, int64_t units);
+
+/* ---- all limits of a node: equal terms have one index, which stays while anybody uses it ---- */
+
+struct limit_set {
+    uint32_t count; /* every index in use is below */
+    uint32_t room;
+    uint32_t used;         /* indices in use */
+    struct limit *limit;   /* `room` of them; capacity 0: a free slot */
+    uint64_t tick_max_ns;  /* the coarsest of all limits that there ever were */
+    struct events *events; /* the caller's, for its LOG limits; NULL: LOG limits are refused */
+    uint16_t *slot;        /* by hash, open addressing: index + 1; 0: empty */
+    uint32_t slot_mask;
+    uint16_t *free; /* a stack of free indices below `count` */
+    uint32_t free_count;
+};
+
+/* Room for that many limits, 1..LIMITS_MAX. False without memory. */
+bool limit_set_init(struct limit_set *set, uint32_t room, struct events *events);
+void limit_set_close(struct limit_set *set);
+
+/* The index of the limit with these terms; -1 with `error` when they are out of range or the set is full. No
+ * allocation. */
+int limit_set_intern(struct limit_set *set, const struct limit_terms *terms, struct error *error);
+/* The same without adding it: -1 when there is none. */
+int limit_set_find(const struct limit_set *set, const struct limit_terms *terms);
+/* By hash alone, the first that fits; -1: none. */
+int limit_set_find_hash(const struct limit_set *set, uint32_t hash);
+
+/* Frees every index that `in_use` does not say true of. Others keep theirs. */
+void limit_set_sweep(struct limit_set *set, bool (*in_use)(void *context, uint16_t index), void *context);
+
+static inline bool limit_set_has(const struct limit_set *set, uint32_t index)
+{
+    return index < set->count && set->limit[index].capacity != 0;
+}
 
 #endif

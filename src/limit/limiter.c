@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "limit/bucket.h"
 #include "limit/key.h"
-#include "limit/limit.h"
+#include "limit/named_limit.h"
 #include "limit/table.h"
 
 #include <assert.h>
@@ -37,7 +37,7 @@ enum {
 _Static_assert(HEADGATE_NAME_MAX_BYTES == LIMIT_NAME_BYTES - 1, "public and inner limits agree");
 _Static_assert(HEADGATE_DIMENSION_MAX_BYTES == (int)KEY_DIMENSION_MAX_BYTES, "public and inner limits agree");
 _Static_assert(HEADGATE_VALUE_MAX_BYTES == (int)KEY_VALUE_MAX_BYTES, "public and inner limits agree");
-_Static_assert(HEADGATE_LIMITS_MAX == (int)LIMITS_MAX, "public and inner limits agree");
+_Static_assert(HEADGATE_LIMITS_MAX == (int)NAMED_LIMITS_MAX, "public and inner limits agree");
 
 struct shard {
     _Alignas(LINE_BYTES) atomic_bool locked;
@@ -49,8 +49,10 @@ struct headgate_limiter {
     struct shard shards[1 << SHARD_BITS_MAX];
     unsigned shard_bits;
     struct hash_key hash_key;
+    struct named_limits names;
     struct limit_set limits;
-    struct budget budgets[LIMITS_MAX];
+    uint16_t index[NAMED_LIMITS_MAX]; /* of each name in `limits` */
+    struct budget budgets[NAMED_LIMITS_MAX];
 };
 
 static void shard_lock(struct shard *shard)
@@ -81,37 +83,45 @@ static struct shard *shard_of(struct headgate_limiter *limiter, struct key_id *i
 
 static bool add_limit(struct headgate_limiter *limiter, const struct headgate_limit *given, struct error *error)
 {
-    struct limit_set *set = &limiter->limits;
-    struct limit *limit = &set->limit[set->count];
+    struct named_limits *names = &limiter->names;
+    struct named_limit *limit = &names->limit[names->count];
     struct error inner;
     if (!given->name)
-        return error_set(error, 1, "limit %u has no name", set->count + 1u);
-    if (!limit_init(limit, bytes_of(given->name), given->capacity, given->rate_tokens, given->period_ns, 0, &inner))
+        return error_set(error, 1, "limit %u has no name", names->count + 1u);
+    const struct limit_terms terms = {.capacity = given->capacity,
+                                      .rate = given->rate_tokens,
+                                      .period_ns = given->period_ns};
+    if (!named_limit_init(limit, bytes_of(given->name), &terms, &inner))
         return error_set(error, 1, "limit \"%.64s\": %s", given->name, inner.text);
-    int same = limit_set_find_id(set, limit->id);
+    int same = named_limit_find_id(names, limit->id);
     if (same >= 0)
         return error_set(error, 1, "limit \"%s\": its name is taken, or too much like \"%s\": expected another one",
-                         limit->name, set->limit[same].name);
-    budget_init(&limiter->budgets[set->count], limit, SHARE_ONE, true);
-    set->count++;
+                         limit->name, names->limit[same].name);
+    int index = limit_set_intern(&limiter->limits, &terms, &inner);
+    assert(index >= 0);
+    limiter->index[names->count++] = (uint16_t)index;
+    budget_init(&limiter->budgets[index], &limiter->limits.limit[index], SHARE_ONE, true);
     return true;
 }
 
 static bool add_limits(struct headgate_limiter *limiter, const struct headgate_options *options,
                        struct error *error)
 {
-    if (options->limit_count < 1 || options->limit_count > LIMITS_MAX)
-        return error_set(error, 1, "%zu limits are given: expected 1 to %d", options->limit_count, LIMITS_MAX);
+    if (options->limit_count < 1 || options->limit_count > NAMED_LIMITS_MAX)
+        return error_set(error, 1, "%zu limits are given: expected 1 to %d", options->limit_count,
+                         NAMED_LIMITS_MAX);
+    if (!limit_set_init(&limiter->limits, NAMED_LIMITS_MAX, NULL))
+        return error_set(error, 1, "not enough memory");
     for (size_t i = 0; i < options->limit_count; i++)
         if (!add_limit(limiter, &options->limits[i], error))
             return false;
     if (!options->default_limit)
         return true;
-    int by_default = limit_set_find(&limiter->limits, bytes_of(options->default_limit));
+    int by_default = named_limit_find(&limiter->names, bytes_of(options->default_limit));
     if (by_default < 0)
         return error_set(error, 1, "default_limit is \"%.64s\": expected the name of one of the limits",
                          options->default_limit);
-    limiter->limits.by_default = (uint16_t)by_default;
+    limiter->names.by_default = (uint16_t)by_default;
     return true;
 }
 
@@ -123,7 +133,7 @@ static bool add_shards(struct headgate_limiter *limiter, uint64_t keys, struct e
     for (uint64_t i = 0; i < shards; i++) {
         struct shard *shard = &limiter->shards[i];
         atomic_init(&shard->locked, false);
-        shard->table = table_create((keys - 1) / shards + 1, &limiter->limits, limiter->budgets);
+        shard->table = table_create((keys - 1) / shards + 1, 1, &limiter->limits, limiter->budgets);
         if (!shard->table)
             return error_set(error, 1, "table_keys is %llu: not enough memory", (unsigned long long)keys);
     }
@@ -155,6 +165,7 @@ void headgate_limiter_destroy(struct headgate_limiter **limiter)
         return;
     for (size_t i = 0; i < (size_t)1 << SHARD_BITS_MAX; i++)
         table_destroy(&(*limiter)->shards[i].table);
+    limit_set_close(&(*limiter)->limits);
     free(*limiter);
     *limiter = NULL;
 }
@@ -166,13 +177,14 @@ bool headgate_can_access(struct headgate_limiter *limiter, const char *key, uint
     struct bytes value = bytes_of(key);
     if (value.size > KEY_VALUE_MAX_BYTES)
         return false;
-    uint16_t index = limiter->limits.by_default;
+    const struct named_limits *names = &limiter->names;
+    uint16_t index = limiter->index[names->by_default];
     const struct limit *limit = &limiter->limits.limit[index];
-    struct key_id id = key_id_of(&limiter->hash_key, limit->id, user_dimension, value);
+    struct key_id id = key_id_of(&limiter->hash_key, names->limit[names->by_default].id, user_dimension, value);
     struct shard *shard = shard_of(limiter, &id);
     shard_lock(shard);
-    struct entry *entry = table_obtain(shard->table, id, index, now_ns);
-    bool allowed = bucket_take(&entry->bucket, limit, &limiter->budgets[index], 1, now_ns);
+    struct entry *entry = table_obtain(shard->table, id, index, 0, now_ns);
+    bool allowed = bucket_take(&entry->bucket, limit, &limiter->budgets[index], 1, 0, now_ns);
     shard->allowed += allowed;
     shard->refused += !allowed;
     shard_unlock(shard);
@@ -193,13 +205,13 @@ static bool decide(struct headgate_limiter *limiter, struct key_id id, uint16_t 
         if (entry)
             *after = entry->bucket;
         else
-            table_start(shard->table, id, index, now_ns, after);
+            table_start(shard->table, id, index, 0, now_ns, after);
         struct bucket tried = *after;
-        allowed = bucket_take(&tried, limit, budget, cost, now_ns);
+        allowed = bucket_take(&tried, limit, budget, cost, 0, now_ns);
         bucket_refill(after, limit, budget, now_ns);
     } else {
-        struct entry *entry = table_obtain(shard->table, id, index, now_ns);
-        allowed = bucket_take(&entry->bucket, limit, budget, cost, now_ns);
+        struct entry *entry = table_obtain(shard->table, id, index, 0, now_ns);
+        allowed = bucket_take(&entry->bucket, limit, budget, cost, 0, now_ns);
         *after = entry->bucket;
         shard->allowed += allowed;
         shard->refused += !allowed;
@@ -216,30 +228,31 @@ static uint64_t later(uint64_t wait_ns, uint64_t by_ns)
 bool headgate_check(struct headgate_limiter *limiter, const struct headgate_request *request, uint64_t now_ns,
                     struct headgate_verdict *verdict)
 {
-    const struct limit_set *limits = &limiter->limits;
+    const struct named_limits *names = &limiter->names;
     struct bytes dimension = request->dimension ? bytes_of(request->dimension) : user_dimension;
     struct bytes value = {.data = request->value, .size = request->value_size};
     uint64_t cost = request->cost > 0 ? request->cost : 1;
-    int found = request->limit ? limit_set_find(limits, bytes_of(request->limit)) : limits->by_default;
+    int found = request->limit ? named_limit_find(names, bytes_of(request->limit)) : names->by_default;
     memset(verdict, 0, sizeof *verdict);
     if (found < 0 || dimension.size > KEY_DIMENSION_MAX_BYTES || value.size > KEY_VALUE_MAX_BYTES) {
         verdict->reason = found < 0 ? HEADGATE_UNKNOWN_LIMIT : HEADGATE_INVALID_KEY;
         return false;
     }
-    uint16_t index = (uint16_t)found;
-    const struct limit *limit = &limits->limit[index];
+    uint16_t index = limiter->index[found];
+    const struct limit *limit = &limiter->limits.limit[index];
     const struct budget *budget = &limiter->budgets[index];
-    struct key_id id = key_id_of(&limiter->hash_key, limit->id, dimension, value);
+    struct key_id id = key_id_of(&limiter->hash_key, names->limit[found].id, dimension, value);
     struct bucket bucket;
     verdict->allowed = decide(limiter, id, index, cost, request->peek, now_ns, &bucket);
     verdict->limit = limit->capacity;
-    verdict->remaining = bucket_remaining(&bucket, limit, budget);
+    verdict->remaining = bucket_remaining(&bucket, limit, budget, 0);
     /* Threads' clocks may disagree: what refills, refills from the latest time that was given. */
     uint64_t ahead_ns = bucket.last_refill_ns > now_ns ? bucket.last_refill_ns - now_ns : 0;
-    verdict->reset_after_ns = later(bucket_reset_after_ns(&bucket, limit), ahead_ns);
+    verdict->reset_after_ns = later(bucket_reset_after_ns(&bucket, limit, now_ns, 0), ahead_ns);
     if (!verdict->allowed) {
         verdict->reason = cost > limit->capacity ? HEADGATE_TOO_LARGE : HEADGATE_NO_TOKENS;
-        verdict->retry_after_ns = later(bucket_retry_after_ns(&bucket, limit, budget, cost, UINT64_MAX), ahead_ns);
+        const struct bucket_wait wait = {.cost = cost, .now_ns = now_ns, .settle_ns = UINT64_MAX};
+        verdict->retry_after_ns = later(bucket_retry_after_ns(&bucket, limit, budget, &wait), ahead_ns);
     }
     return verdict->allowed;
 }

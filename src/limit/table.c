@@ -29,6 +29,7 @@ enum {
     QUAD = 4,        /* entries in three cache lines: every insertion looks at those where it would like to be */
     EXPIRE_BITS = 3, /* every 8th hit looks at one neighbour */
     LINE_BYTES = 64,
+    TENANTS_MAX = 65536,
 };
 
 #define NO_SLOT UINT64_MAX
@@ -47,7 +48,9 @@ struct table {
     bool has_floors; /* until the first harmful eviction nobody needs to look */
     /* When a full key of each limit was last forgotten. An absent key is known to be full only from then on:
      * a spend that is charged to it late, as of a moment before, must not find it full at that moment. */
-    uint64_t forgotten_ns[LIMITS_MAX];
+    uint64_t *forgotten_ns; /* by limit */
+    uint32_t tenants;
+    uint64_t *tenant_keys; /* by tenant: tenants of them */
 };
 
 /* ---- slots ---- */
@@ -94,9 +97,11 @@ static inline struct entry *lookup(const struct table *table, struct key_id id)
 
 static void empty_slot(struct table *table, uint64_t slot)
 {
-    assert(table->tags[slot] != 0 && table->used_keys > 0);
+    uint64_t *tenant_keys = &table->tenant_keys[table->entries[slot].tenant];
+    assert(table->tags[slot] != 0 && table->used_keys > 0 && *tenant_keys > 0);
     table->tags[slot] = 0;
     table->used_keys--;
+    --*tenant_keys;
 }
 
 static struct bucket refilled(const struct table *table, const struct entry *entry, uint64_t now_ns)
@@ -148,7 +153,7 @@ static struct floor *aged_floor(struct table *table, uint64_t home, uint64_t now
 {
     struct floor *floor = &table->floors[home];
     if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, now_ns)) {
-        for (uint16_t i = 0; i < table->limits->count; i++)
+        for (uint32_t i = 0; i < table->limits->count; i++)
             if ((floor->limit == i || floor->limit == FLOOR_MIXED) && table->forgotten_ns[i] < now_ns)
                 table->forgotten_ns[i] = now_ns;
         memset(floor, 0, sizeof *floor);
@@ -231,7 +236,8 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
     return slot != NO_SLOT ? slot : make_room(table, home * GROUP, now_ns);
 }
 
-static struct entry *insert(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns)
+static struct entry *insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
+                            uint64_t now_ns)
 {
     uint64_t near = home_of(table, id) * GROUP + id.low % GROUP / QUAD * QUAD;
     for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
@@ -241,32 +247,38 @@ static struct entry *insert(struct table *table, struct key_id id, uint16_t limi
     memset(entry, 0, sizeof *entry);
     entry->id = id;
     entry->limit = limit;
-    table_start(table, id, limit, now_ns, &entry->bucket);
+    table_start(table, id, limit, expires_ns, now_ns, &entry->bucket);
     table->tags[slot] = tag_of(id);
     table->used_keys++;
+    table->tenant_keys[0]++;
     return entry;
 }
 
 /* ---- the contract ---- */
 
-struct table *table_create(uint64_t keys, const struct limit_set *limits, const struct budget *budgets)
+struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_set *limits,
+                           const struct budget *budgets)
 {
-    assert(keys >= 1 && limits && budgets);
+    assert(keys >= 1 && tenants >= 1 && tenants <= TENANTS_MAX && limits && budgets);
     const uint64_t group_bytes = GROUP * sizeof(struct entry) + GROUP + sizeof(struct floor);
     uint64_t slots = keys / 4 + (keys % 4 != 0); /* so that `keys` keys make a load of 0.8 */
     if (__builtin_add_overflow(slots, keys, &slots) || slots > UINT64_MAX / 2 / group_bytes)
         return NULL;
     uint64_t homes = (slots + GROUP - 1) / GROUP, groups = homes + WINDOW - 1;
-    uint64_t bytes = sizeof(struct table) + LINE_BYTES + groups * group_bytes;
+    uint64_t lists = ((uint64_t)limits->room + tenants) * sizeof(uint64_t);
+    uint64_t bytes = sizeof(struct table) + lists + LINE_BYTES + groups * group_bytes;
     struct table *table = calloc(1, bytes);
     if (!table)
         return NULL;
     table->limits = limits;
     table->budgets = budgets;
+    table->tenants = tenants;
     table->homes = homes;
     table->groups = groups;
     table->bytes = bytes;
-    char *memory = (char *)(table + 1);
+    table->forgotten_ns = (uint64_t *)(table + 1);
+    table->tenant_keys = table->forgotten_ns + limits->room;
+    char *memory = (char *)(table->tenant_keys + tenants);
     memory += (0 - (uintptr_t)memory) % LINE_BYTES;
     table->entries = (struct entry *)(void *)memory;
     table->tags = (uint8_t *)(table->entries + groups * GROUP);
@@ -295,23 +307,37 @@ struct entry *table_find(struct table *table, struct key_id id)
     return lookup(table, id);
 }
 
-struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns)
+struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
+                           uint64_t now_ns)
 {
-    assert(limit < table->limits->count);
+    assert(limit_set_has(table->limits, limit));
     struct entry *entry = lookup(table, id);
     if (!entry)
-        return insert(table, id, limit, now_ns);
+        return insert(table, id, limit, expires_ns, now_ns);
     uint64_t drawn = ++table->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
     if (drawn >> (64 - EXPIRE_BITS) == 0)
         expire(table, (uint64_t)(entry - table->entries) ^ (1 + (drawn >> 32) % (QUAD - 1)), now_ns);
     return entry;
 }
 
-void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns,
+void table_claim(struct table *table, struct entry *entry, uint16_t tenant)
+{
+    assert(tenant < table->tenants);
+    table->tenant_keys[entry->tenant]--;
+    table->tenant_keys[tenant]++;
+    entry->tenant = tenant;
+}
+
+uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
+{
+    return tenant < table->tenants ? table->tenant_keys[tenant] : 0;
+}
+
+void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns, uint64_t now_ns,
                  struct bucket *bucket)
 {
     uint64_t forgotten_ns = table->forgotten_ns[limit];
-    bucket_fill(bucket, &table->limits->limit[limit], now_ns > forgotten_ns ? now_ns : forgotten_ns);
+    bucket_fill(bucket, &table->limits->limit[limit], now_ns > forgotten_ns ? now_ns : forgotten_ns, expires_ns);
     if (table->has_floors)
         floor_apply(&table->floors[home_of(table, id)], table->limits, table->budgets, limit, bucket);
 }
@@ -328,7 +354,8 @@ static void prefix_range(uint64_t prefix, unsigned prefix_bits, struct key_id *f
     }
 }
 
-uint64_t table_owed_ns(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns)
+void table_owed(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns,
+                struct table_owed *owed)
 {
     struct key_id first, last;
     uint64_t worst_ns = 0;
@@ -337,7 +364,7 @@ uint64_t table_owed_ns(const struct table *table, uint64_t prefix, unsigned pref
         uint64_t owed_ns = floor_owed_ns(&table->floors[home], now_ns);
         worst_ns = owed_ns > worst_ns ? owed_ns : worst_ns;
     }
-    return worst_ns;
+    *owed = (struct table_owed){.refill_ns = worst_ns};
 }
 
 static void lower_entry(struct table *table, struct entry *entry, uint64_t owed_ns, uint64_t now_ns)
@@ -346,7 +373,7 @@ static void lower_entry(struct table *table, struct entry *entry, uint64_t owed_
     const struct limit *limit = &table->limits->limit[entry->limit];
     struct bucket lowest;
     bucket_refill(&entry->bucket, limit, &table->budgets[entry->limit], now_ns);
-    bucket_fill(&lowest, limit, now_ns);
+    bucket_fill(&lowest, limit, now_ns, 0);
     floor_apply(&floor, table->limits, table->budgets, entry->limit, &lowest);
     if (lowest.settled < -limit->overshoot_units)
         lowest.settled = -limit->overshoot_units;
@@ -354,10 +381,11 @@ static void lower_entry(struct table *table, struct entry *entry, uint64_t owed_
         entry->bucket.settled = lowest.settled;
 }
 
-void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t owed_ns, uint64_t now_ns,
-                 bool (*spared)(void *context, const struct entry *entry), void *context)
+void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, const struct table_owed *owed,
+                 uint64_t now_ns, bool (*spared)(void *context, const struct entry *entry), void *context)
 {
     struct key_id first, last;
+    uint64_t owed_ns = owed->refill_ns;
     if (owed_ns == 0)
         return;
     if (owed_ns > UINT64_MAX - now_ns)
@@ -390,7 +418,7 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
 
 void table_absent_are_full(struct table *table, uint64_t now_ns)
 {
-    for (uint16_t i = 0; i < table->limits->count; i++)
+    for (uint32_t i = 0; i < table->limits->count; i++)
         if (table->forgotten_ns[i] < now_ns)
             table->forgotten_ns[i] = now_ns;
 }
@@ -400,7 +428,8 @@ void table_clear(struct table *table)
     memset(table->tags, 0, table->groups * GROUP);
     if (table->has_floors)
         memset(table->floors, 0, table->groups * sizeof(struct floor));
-    memset(table->forgotten_ns, 0, sizeof table->forgotten_ns);
+    memset(table->forgotten_ns, 0, table->limits->room * sizeof *table->forgotten_ns);
+    memset(table->tenant_keys, 0, table->tenants * sizeof *table->tenant_keys);
     table->has_floors = false;
     table->used_keys = 0;
 }
@@ -428,7 +457,7 @@ void table_check(const struct table *table)
         uint64_t home = home_of(table, entry->id);
         assert(home <= slot / GROUP && slot / GROUP < home + WINDOW);
         assert(lookup(table, entry->id) == entry); /* and so nowhere else before */
-        assert(entry->limit < table->limits->count);
+        assert(limit_set_has(table->limits, entry->limit));
         const struct limit *limit = &table->limits->limit[entry->limit];
         assert(entry->bucket.settled <= limit->capacity_units && entry->bucket.unsettled >= 0);
         assert(entry->bucket.last_refill_ns % limit->tick_ns == 0);

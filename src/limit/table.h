@@ -23,10 +23,12 @@ struct table;
 struct entry {
     struct key_id id;
     struct bucket bucket;
-    uint32_t open_index;  /* the cluster's: where the key stands in the open batch; a hint, checked by id */
-    uint16_t limit;       /* index into the limit set */
-    uint8_t last_spender; /* the cluster's: which peer spent last; 0 = nobody known */
-    uint8_t own_batch;    /* the cluster's: a trace of the last own batch that has it; 0 = not known */
+    uint16_t open_index;      /* the cluster's: where the key stands in the open batch; a hint, checked by id */
+    uint16_t tenant;          /* whose key it is: see table_claim */
+    uint16_t limit;           /* index into the limit set */
+    uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
+    uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
+    uint8_t own_batch;        /* the cluster's: a trace of the last own batch that has it; 0 = not known */
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
@@ -40,11 +42,12 @@ struct table_stats {
 };
 
 /*
- * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1). `limits` and
- * `budgets` (one per limit) belong to the caller, outlive the table, and may change between calls. Memory is
- * reserved but not touched. NULL when there is not enough memory.
+ * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1) of 1..65,536 tenants. `limits` and
+ * `budgets` (one per limit, limits->room of them) belong to the caller, outlive the table, and may change between
+ * calls; the set's room may not. Memory is reserved but not touched. NULL when there is not enough memory.
  */
-struct table *table_create(uint64_t keys, const struct limit_set *limits, const struct budget *budgets);
+struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_set *limits,
+                           const struct budget *budgets);
 void table_destroy(struct table **table);
 
 /* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
@@ -56,15 +59,23 @@ struct entry *table_find(struct table *table, struct key_id id);
 /*
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until
  * the next table_obtain. Looks at a few neighbours and forgets those that are full. now_ns may lie in the past,
- * where a spend is to be charged.
+ * where a spend is to be charged. `expires_ns`: of a new CELL. An entry that is found may have another limit.
  */
-struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns);
+struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
+                           uint64_t now_ns);
+
+/*
+ * Keys per tenant. A new entry belongs to tenant 0, which is counted as well; table_claim gives it to another. Both
+ * are constant-time.
+ */
+void table_claim(struct table *table, struct entry *entry, uint16_t tenant);
+uint64_t table_tenant_keys(const struct table *table, uint16_t tenant);
 
 /*
  * What table_obtain would start an absent key from: full, but not before the moment when the last full key of
  * this limit was forgotten, and no higher than its group's floor. For those who only look.
  */
-void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t now_ns,
+void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns, uint64_t now_ns,
                  struct bucket *bucket);
 
 /* Visits every entry whose id.high begins with the `prefix_bits` (0..32) low bits of `prefix`; read-only. */
@@ -72,17 +83,26 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
                  void (*visit)(void *context, const struct entry *entry), void *context);
 
 /*
- * What keys that were evicted and whose ids begin with the prefix (as above) may owe at most, as ns of refill;
- * 0 when none was evicted that owed anything.
+ * What keys that were evicted may owe at most. All zero: nothing. Durations and parts mean the same under every limit
+ * and at every peer.
  */
-uint64_t table_owed_ns(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns);
+struct table_owed {
+    uint64_t refill_ns;   /* BUCKETs: ns of refill until full and paid off */
+    uint64_t window_ns;   /* CELLs and LOGs: until all of it is over */
+    uint64_t window_used; /* of the capacity until then, in 1/TABLE_USED_ONE; what is unsettled counts for more */
+};
+#define TABLE_USED_ONE ((uint64_t)1 << 24)
+
+/* The worst of the keys that were evicted and whose ids begin with the prefix (as above). */
+void table_owed(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns,
+                struct table_owed *owed);
 
 /*
- * Another table has evicted keys of that prefix which may owe so many ns of refill: all absent ones there start
- * from no more, and so do those entries that `spared` does not say true of.
+ * Another table has evicted keys of that prefix which may owe so much: all absent ones there start from no more, and
+ * so do those entries that `spared` does not say true of.
  */
-void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t owed_ns, uint64_t now_ns,
-                 bool (*spared)(void *context, const struct entry *entry), void *context);
+void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, const struct table_owed *owed,
+                 uint64_t now_ns, bool (*spared)(void *context, const struct entry *entry), void *context);
 
 /* Absent keys are known to be full at now_ns, but not before: they start from there, whatever time is asked for. */
 void table_absent_are_full(struct table *table, uint64_t now_ns);

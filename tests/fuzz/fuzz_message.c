@@ -10,6 +10,7 @@
 #include "cluster/node.h"
 #include "limit/key.h"
 #include "tests/fuzz/message_walk.h"
+#include "tests/limits.h"
 
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ struct packet {
 };
 
 struct story {
-    struct limit_set limits;
+    struct test_limits limits;
     struct node *node[NODES];
     uint64_t incarnation[NODES];
     struct packet packet[NODES][PACKETS_MAX]; /* on the way to each */
@@ -175,7 +176,7 @@ static void start(struct story *story, unsigned i)
     options.message_max_bytes = MESSAGE_MAX_BYTES;
     options.incarnation = ++story->incarnation[i];
     options.seed = i;
-    options.limits = &story->limits;
+    options.limits = &story->limits.named;
     story->node[i] = node_create(&options, &error);
     assert(story->node[i]);
     step(story, i, (struct event){.kind = EVENT_START});
@@ -266,9 +267,8 @@ static void play(struct script *script)
     struct error error;
     memset(&story, 0, sizeof story);
     story.now_ns = 1000 * MS;
-    story.limits.count = 2;
-    bool valid = limit_init(&story.limits.limit[0], bytes_of("small"), 20, 20, 1000 * MS, 5, &error) &&
-                 limit_init(&story.limits.limit[1], bytes_of("large"), 1000000, 7, 1001 * MS, 0, &error);
+    bool valid = limits_add(&story.limits, "small", 20, 20, 1000 * MS, 5) &&
+                 limits_add(&story.limits, "large", 1000000, 7, 1001 * MS, 0);
     assert(valid);
     effects_init(&story.effects);
     for (unsigned i = 0; i < NODES; i++)

@@ -43,7 +43,6 @@ bool draw_one_in(struct random *random, uint64_t one_in)
 /* A limit whose full bucket refills within a few intervals, or within many, or practically never. */
 static void draw_limit(struct plan *plan, struct random *random, unsigned index)
 {
-    struct limit *limit = &plan->limits.limit[index];
     uint64_t capacity = draw_one_in(random, 5)    ? draw_between(random, 1, 12)
                         : draw_one_in(random, 12) ? draw_scale(random, 1000, 1000000)
                                                   : draw_between(random, 20, 400);
@@ -68,12 +67,10 @@ static void draw_limit(struct plan *plan, struct random *random, unsigned index)
     }
     static const uint64_t overshoot_percent[] = {0, 0, 20, 100};
     uint64_t overshoot = capacity * overshoot_percent[random_below(random, 4)] / 100;
-    char name[16];
-    struct error error;
+    char name[24];
     (void)snprintf(name, sizeof name, "limit-%u", index);
-    while (!limit_init(limit, bytes_of(name), capacity, rate, period_ns, overshoot, &error)) {
-        capacity = (capacity + 1) / 2; /* exact units would need too many bits */
-        assert(capacity > 1);
+    while (!limits_add(&plan->limits, name, capacity, rate, period_ns, overshoot)) {
+        capacity = capacity > 1 ? (capacity + 1) / 2 : 7; /* exact units would need too many bits, or have it */
     }
 }
 
@@ -222,8 +219,8 @@ void plan_draw(struct plan *plan, uint64_t seed)
     memset(plan, 0, sizeof *plan);
     plan->seed = seed;
     plan->interval_ns = 10 * MS * draw_between(&random, 1, 20);
-    plan->limits.count = (uint16_t)draw_between(&random, 1, SIM_LIMITS_MAX);
-    for (unsigned i = 0; i < plan->limits.count; i++)
+    unsigned limits = (unsigned)draw_between(&random, 1, SIM_LIMITS_MAX);
+    for (unsigned i = 0; i < limits; i++)
         draw_limit(plan, &random, i);
     draw_members(plan, &random);
     draw_network(plan, &random);

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "cluster/node.h"
+#include "tests/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,7 +59,7 @@ struct plan {
     uint64_t weight[SIM_NODES_MAX]; /* of each region */
     struct plan_node node[SIM_NODES_MAX];
     struct plan_key key[SIM_KEYS_MAX];
-    struct limit_set limits;
+    struct test_limits limits;
     bool seeds_only; /* configs name only the first node */
 
     /* Node options. */

@@ -107,14 +107,12 @@ static void cut(struct sim *sim, unsigned from, unsigned to)
 static void fill_plan(struct sim *sim, unsigned nodes, unsigned network, uint64_t overshoot, uint64_t seed)
 {
     struct plan *plan = &sim->plan;
-    struct error error;
     sim_clear(sim);
     plan->seed = seed;
     plan->nodes = plan->regions = nodes;
     plan->keys = 1;
     plan->key[0].id = (struct key_id){0x1234, 0x5678};
-    plan->limits.count = 1;
-    (void)limit_init(&plan->limits.limit[0], bytes_of("scenario"), CAPACITY, RATE, SECOND, overshoot, &error);
+    (void)limits_add(&plan->limits, "scenario", CAPACITY, RATE, SECOND, overshoot);
     for (unsigned i = 0; i < nodes; i++) {
         plan->weight[i] = SHARE_ONE / nodes;
         plan->node[i] = (struct plan_node){.region = (uint8_t)i, .clock_ns = SECOND * i, .start_ns = 7 * MS * i};

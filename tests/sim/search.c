@@ -28,7 +28,7 @@ struct wire {
 
 struct search {
     struct random random;
-    struct limit_set limits;
+    struct test_limits limits;
     struct effects effects;
     struct node *node[SIM_NODES_MAX];
     struct wire wire[SIM_NODES_MAX][SIM_NODES_MAX];
@@ -143,7 +143,7 @@ static void start(struct search *search, unsigned i, const uint64_t *weights)
     options.message_max_bytes = 1 << 20;
     options.incarnation = 1;
     options.seed = i;
-    options.limits = &search->limits;
+    options.limits = &search->limits.named;
     search->node[i] = node_create(&options, &error);
     if (search->node[i] == NULL) {
         printf("node_create: %s\n", error.text);
@@ -265,17 +265,14 @@ static int64_t trial(struct search *search, uint64_t seed)
     static const uint8_t sizes[] = {2, 3, 3, 4, 5};
     static const uint64_t overshoots[] = {0, 0, CAPACITY / 5, CAPACITY};
     uint64_t weights[SIM_NODES_MAX];
-    struct error error;
     memset(search, 0, sizeof *search);
     random_seed(&search->random, seed);
     effects_init(&search->effects);
     search->now_ns = SECOND;
     search->nodes = sizes[random_below(&search->random, sizeof sizes)];
-    search->limits.count = 1;
     uint64_t overshoot = overshoots[random_below(&search->random, 4)];
     search->allowed = CAPACITY + overshoot + 1;
-    (void)limit_init(&search->limits.limit[0], bytes_of("search"), CAPACITY, 1, LIMIT_PERIOD_MAX_NS, overshoot,
-                     &error);
+    (void)limits_add(&search->limits, "search", CAPACITY, 1, LIMIT_PERIOD_MAX_NS, overshoot);
     draw_weights(search, weights);
     for (unsigned i = 0; i < search->nodes; i++)
         start(search, i, weights);

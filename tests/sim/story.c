@@ -74,8 +74,8 @@ void story_plan(const struct sim *sim)
         const struct limit *limit = &plan->limits.limit[l];
         printf("#   %s: capacity %" PRIu64 ", rate %" PRIu64 " per %.6f s, overshoot %" PRIu64 ", tick %" PRIu64
                " ns\n",
-               limit->name, limit->capacity, limit->rate, (double)limit->period_ns / 1e9, limit->overshoot,
-               limit->tick_ns);
+               plan->limits.named.limit[l].name, limit->capacity, limit->rate, (double)limit->period_ns / 1e9,
+               limit->overshoot, limit->tick_ns);
     }
     for (unsigned i = 0; i < plan->nodes; i++)
         printf("#   %s: region weight %.4f, drift %d ppm%s\n", sim->node[i].name,
@@ -133,7 +133,7 @@ void story_views(struct sim *sim)
                              (double)bucket.settled / (double)limit->units_per_token,
                              (double)bucket.unsettled / (double)limit->units_per_token);
         }
-        story_tell(sim, "views", "key %u (%s): truth %.2f%s", k, limit->name,
+        story_tell(sim, "views", "key %u (%s): truth %.2f%s", k, sim->plan.limits.named.limit[key->limit].name,
                    (double)sim->truth[k].high / (double)limit->units_per_token, used > 0 ? text : "");
     }
 }

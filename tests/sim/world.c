@@ -111,7 +111,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->incarnation = n->incarnation;
     options->seed = plan->seed * 31 + i;
     hash_key_from_secret(&options->hash_key, "secret", 6);
-    options->limits = &plan->limits;
+    options->limits = &plan->limits.named;
     options->config_digest = 1;
 }
 

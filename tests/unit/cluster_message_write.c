@@ -40,7 +40,7 @@ static bool same_numbers(struct number_reader reader, const struct spend *spends
     struct number_record record;
     for (uint32_t i = 0; i < count; i++)
         if (!number_next(&reader, &record) || !key_id_equal(record.id, spends[i].id) ||
-            record.number != spends[i].tokens || record.limit_id != limits.limit[spends[i].limit].id)
+            record.number != spends[i].tokens || record.limit_id != limits.limit[spends[i].limit].hash)
             return false;
     return !number_next(&reader, &record);
 }

@@ -212,7 +212,7 @@ static void too_many(void)
     static char yaml[200000];
     struct error error;
     size_t size = (size_t)snprintf(yaml, sizeof yaml, "node: a\nlimits:\n");
-    for (int i = 0; i < LIMITS_MAX + 1; i++)
+    for (int i = 0; i < NAMED_LIMITS_MAX + 1; i++)
         size += (size_t)snprintf(yaml + size, sizeof yaml - size, "- {name: d%d, capacity: 1, rate: 1/s}\n", i);
     OK(!parse(&settings, yaml, &error), "65 limits");
     OK_STRING(error.text, "f:67: limits has too many entries: expected at most 64", "the sentence");
@@ -280,7 +280,7 @@ static void accepts(void)
     OK_STRING(settings.node.snapshot_address, "127.0.0.1:7072", "snapshots, by default");
     OK_U64(settings.node.interval_ns, 100000000, "interval, by default");
     OK_U64(settings.node.silent_after_ns, 1000000000, "silent_after, by default");
-    OK_U64(settings.limits.limit[0].overshoot, 100, "overshoot is 100%%, by default");
+    OK_U64(settings.limits.limit[0].terms.overshoot, 100, "overshoot is 100%%, by default");
     OK_U64(settings.node.regions[0].weight, SHARE_ONE, "a lone region has everything");
     OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0,
        "the only limit is the default");
@@ -296,10 +296,10 @@ static void accepts(void)
     for (int i = 0; i < 3; i++)
         sum += settings.node.regions[i].weight;
     OK(sum <= SHARE_ONE && sum >= SHARE_ONE - 3, "weights, rounded down, never exceed the whole");
-    OK_U64(settings.limits.limit[0].overshoot, 200, "20%% of 1,000");
-    OK_U64(settings.limits.limit[1].overshoot, 0, "0");
-    OK_U64(settings.limits.limit[0].capacity, 1000, "capacity");
-    OK_U64(settings.limits.limit[1].period_ns, 10000000000, "5/10s");
+    OK_U64(settings.limits.limit[0].terms.overshoot, 200, "20%% of 1,000");
+    OK_U64(settings.limits.limit[1].terms.overshoot, 0, "0");
+    OK_U64(settings.limits.limit[0].terms.capacity, 1000, "capacity");
+    OK_U64(settings.limits.limit[1].terms.period_ns, 10000000000, "5/10s");
     OK_U64(settings.node.early_push_share, SHARE_ONE / 40, "2.5%%");
     OK_U64(settings.node.leave_timeout_ns, 1500000000, "1.5s");
     OK_U64(settings.node.forget_after_ns, 3600000000000, "1h");

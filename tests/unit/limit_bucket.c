@@ -1,5 +1,6 @@
 #include "base/random.h"
 #include "limit/bucket.h"
+#include "tests/limits.h"
 #include "tests/tap.h"
 
 #include <assert.h>
@@ -11,15 +12,6 @@ enum { SLOW = 1 };
 #endif
 #define SECOND_NS 1000000000ull
 
-static struct limit make(uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t overshoot)
-{
-    struct limit limit;
-    struct error error;
-    bool made = limit_init(&limit, bytes_of("test"), capacity, rate, period_ns, overshoot, &error);
-    assert(made);
-    return limit;
-}
-
 /* Fine and coarse ticks, slow and fast rates, tiny and huge capacities. */
 static struct limit limits[8];
 enum { LIMITS = sizeof limits / sizeof limits[0] };
@@ -27,14 +19,14 @@ enum { LIMITS = sizeof limits / sizeof limits[0] };
 static void make_limits(void)
 {
     const uint64_t day_ns = 86400 * SECOND_NS;
-    limits[0] = make(100, 100, SECOND_NS, 0);
-    limits[1] = make(100, 100, SECOND_NS, 20);
-    limits[2] = make(1, 1, 60 * SECOND_NS, 1);
-    limits[3] = make(1000000, 999983, SECOND_NS, 1000000);
-    limits[4] = make(10000, 9973, day_ns, 500);
-    limits[5] = make(1000000, 7, 366 * day_ns, 0);
-    limits[6] = make(LIMIT_CAPACITY_MAX, LIMIT_CAPACITY_MAX, SECOND_NS, LIMIT_CAPACITY_MAX);
-    limits[7] = make(3, 1000, 1, 0);
+    limits[0] = bucket_limit(100, 100, SECOND_NS, 0);
+    limits[1] = bucket_limit(100, 100, SECOND_NS, 20);
+    limits[2] = bucket_limit(1, 1, 60 * SECOND_NS, 1);
+    limits[3] = bucket_limit(1000000, 999983, SECOND_NS, 1000000);
+    limits[4] = bucket_limit(10000, 9973, day_ns, 500);
+    limits[5] = bucket_limit(1000000, 7, 366 * day_ns, 0);
+    limits[6] = bucket_limit(LIMIT_CAPACITY_MAX, LIMIT_CAPACITY_MAX, SECOND_NS, LIMIT_CAPACITY_MAX);
+    limits[7] = bucket_limit(3, 1000, 1, 0);
 }
 
 /* ---- examples ---- */
@@ -62,19 +54,20 @@ static void examples_alone(void)
         {9000, 1, false, 0, 10, 1000},
         {20000, 101, false, 100, UINT64_MAX, 0},
     };
-    bucket_fill(&bucket, limit, 0);
+    bucket_fill(&bucket, limit, 0, 0);
     OK(bucket_is_full(&bucket, limit), "a fresh bucket is full");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         uint64_t ns = 1000000;
-        OK(bucket_take(&bucket, limit, &budget, steps[i].cost, steps[i].at_ms * ns) == steps[i].allowed,
+        OK(bucket_take(&bucket, limit, &budget, steps[i].cost, 0, steps[i].at_ms * ns) == steps[i].allowed,
            "at %" PRIu64 " ms, %" PRIu64 " tokens are %s", steps[i].at_ms, steps[i].cost,
            steps[i].allowed ? "allowed" : "refused");
-        OK_U64(bucket_remaining(&bucket, limit, &budget), steps[i].remaining, "... leaving %" PRIu64,
+        OK_U64(bucket_remaining(&bucket, limit, &budget, 0), steps[i].remaining, "... leaving %" PRIu64,
                steps[i].remaining);
         if (!steps[i].allowed)
-            OK_U64(bucket_retry_after_ns(&bucket, limit, &budget, steps[i].cost, UINT64_MAX),
+            OK_U64(bucket_retry_after_ns(&bucket, limit, &budget,
+                                         &(struct bucket_wait){.cost = steps[i].cost, .settle_ns = UINT64_MAX}),
                    steps[i].retry_ms == UINT64_MAX ? UINT64_MAX : steps[i].retry_ms * ns, "... to retry when said");
-        OK_U64(bucket_reset_after_ns(&bucket, limit), steps[i].reset_ms * ns, "... full in %" PRIu64 " ms",
+        OK_U64(bucket_reset_after_ns(&bucket, limit, 0, 0), steps[i].reset_ms * ns, "... full in %" PRIu64 " ms",
                steps[i].reset_ms);
     }
 }
@@ -84,31 +77,37 @@ static void examples_shared(void)
     struct budget budget;
     struct bucket bucket;
     budget_init(&budget, &limits[0], SHARE_ONE / 2, false);
-    bucket_fill(&bucket, &limits[0], 0);
-    OK_U64(bucket_remaining(&bucket, &limits[0], &budget), 37, "half a share, nothing declared: (1-k) w C = 37.5");
-    OK(bucket_take(&bucket, &limits[0], &budget, 37, 0), "... 37 can be taken");
-    OK(!bucket_take(&bucket, &limits[0], &budget, 1, 0), "... and no 38th");
-    OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget, 1, UINT64_MAX), 10000000,
-           "... until a spill of 1 token pays 0.5 unsettled off: 10 ms");
-    OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget, 1, 5000000), 5000000,
-           "... or until they are settled, if that is sooner");
-    bucket_settle(&bucket, &limits[0], &budget, 37, 0, 0);
+    bucket_fill(&bucket, &limits[0], 0, 0);
+    OK_U64(bucket_remaining(&bucket, &limits[0], &budget, 0), 37,
+           "half a share, nothing declared: (1-k) w C = 37.5");
+    OK(bucket_take(&bucket, &limits[0], &budget, 37, 0, 0), "... 37 can be taken");
+    OK(!bucket_take(&bucket, &limits[0], &budget, 1, 0, 0), "... and no 38th");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget,
+                                 &(struct bucket_wait){.cost = 1, .settle_ns = UINT64_MAX}),
+           10000000, "... until a spill of 1 token pays 0.5 unsettled off: 10 ms");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[0], &budget,
+                                 &(struct bucket_wait){.cost = 1, .settle_ns = 5000000}),
+           5000000, "... or until they are settled, if that is sooner");
+    bucket_settle(&bucket, &limits[0], &budget, &(struct settlement){.tokens = 37, .later = 0, .at_ns = 0});
     OK_I64(bucket.unsettled, 0, "settled: nothing is unsettled");
     OK_I64(bucket.settled, 63 * limits[0].units_per_token, "... 63 are left");
-    OK_U64(bucket_remaining(&bucket, &limits[0], &budget), 23, "... of which (1-k) w may be spent: 23.6");
+    OK_U64(bucket_remaining(&bucket, &limits[0], &budget, 0), 23, "... of which (1-k) w may be spent: 23.6");
     bucket_charge(&bucket, &limits[1], &budget, 80, 0);
     OK_I64(bucket.settled, -17 * limits[1].units_per_token, "spends of others may leave a debt");
-    OK_U64(bucket_remaining(&bucket, &limits[1], &budget), 0, "... nothing can be spent");
-    OK(!bucket_take(&bucket, &limits[1], &budget, 0, 0), "... not even nothing");
-    OK_U64(bucket_retry_after_ns(&bucket, &limits[1], &budget, 0, UINT64_MAX), 170000000, "... until it is repaid");
+    OK_U64(bucket_remaining(&bucket, &limits[1], &budget, 0), 0, "... nothing can be spent");
+    OK(!bucket_take(&bucket, &limits[1], &budget, 0, 0, 0), "... not even nothing");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[1], &budget,
+                                 &(struct bucket_wait){.cost = 0, .settle_ns = UINT64_MAX}),
+           170000000, "... until it is repaid");
 
     budget_init(&budget, &limits[1], SHARE_ONE / 2, false);
-    bucket_fill(&bucket, &limits[1], 0);
-    OK_U64(bucket_remaining(&bucket, &limits[1], &budget), 47, "20 declared: half of them are added");
+    bucket_fill(&bucket, &limits[1], 0, 0);
+    OK_U64(bucket_remaining(&bucket, &limits[1], &budget, 0), 47, "20 declared: half of them are added");
     budget_init(&budget, &limits[1], 0, false);
-    OK_U64(bucket_remaining(&bucket, &limits[1], &budget), 0, "no share: nothing can be spent");
-    OK(bucket_take(&bucket, &limits[1], &budget, 0, 0), "... but nothing, while nobody is owed");
-    OK_U64(bucket_retry_after_ns(&bucket, &limits[1], &budget, 1, 1), UINT64_MAX, "... never");
+    OK_U64(bucket_remaining(&bucket, &limits[1], &budget, 0), 0, "no share: nothing can be spent");
+    OK(bucket_take(&bucket, &limits[1], &budget, 0, 0, 0), "... but nothing, while nobody is owed");
+    OK_U64(bucket_retry_after_ns(&bucket, &limits[1], &budget, &(struct bucket_wait){.cost = 1, .settle_ns = 1}),
+           UINT64_MAX, "... never");
 }
 
 static void examples_late_charges(void)
@@ -117,7 +116,7 @@ static void examples_late_charges(void)
     struct budget budget;
     struct bucket bucket;
     budget_init(&budget, limit, SHARE_ONE / 2, false);
-    bucket_fill(&bucket, limit, 0);
+    bucket_fill(&bucket, limit, 0, 0);
     bucket_charge(&bucket, limit, &budget, 50, SECOND_NS);
     bucket_refill(&bucket, limit, &budget, SECOND_NS + 100000000);
     OK_I64(bucket.settled, 60 * limit->units_per_token, "a spend counts from the moment it was made");
@@ -143,7 +142,7 @@ static struct bucket draw_bucket(struct random *random, const struct limit *limi
 {
     struct bucket bucket;
     uint64_t capacity = (uint64_t)limit->capacity_units;
-    bucket_fill(&bucket, limit, draw_time(random, limit));
+    bucket_fill(&bucket, limit, draw_time(random, limit), 0);
     switch (random_below(random, 4)) {
     case 0:
         break;
@@ -225,19 +224,20 @@ static void retry_after(void)
         struct bucket bucket = draw_bucket(&random, limit);
         uint64_t cost = random_below(&random, 3) ? 1 : random_below(&random, limit->capacity + 2);
         uint64_t now_ns = bucket.last_refill_ns + random_below(&random, limit->tick_ns);
-        uint64_t wait_ns = bucket_retry_after_ns(&bucket, limit, &budget, cost, UINT64_MAX);
+        uint64_t wait_ns = bucket_retry_after_ns(&bucket, limit, &budget,
+                                                 &(struct bucket_wait){.cost = cost, .settle_ns = UINT64_MAX});
         struct bucket then = bucket;
         if (wait_ns == UINT64_MAX || wait_ns > UINT64_MAX - now_ns) {
-            never += bucket_take(&then, limit, &budget, cost, UINT64_MAX - 1) && wait_ns == UINT64_MAX &&
+            never += bucket_take(&then, limit, &budget, cost, 0, UINT64_MAX - 1) && wait_ns == UINT64_MAX &&
                      limit->units_per_tick < 1000; /* such waits end before time does: the others' may not */
             continue;
         }
-        early += !bucket_take(&then, limit, &budget, cost, now_ns + wait_ns);
+        early += !bucket_take(&then, limit, &budget, cost, 0, now_ns + wait_ns);
         if (wait_ns == 0)
             continue;
         waits++;
         then = bucket;
-        late += bucket_take(&then, limit, &budget, cost, now_ns + wait_ns - limit->tick_ns);
+        late += bucket_take(&then, limit, &budget, cost, 0, now_ns + wait_ns - limit->tick_ns);
     }
     printf("# %" PRIu64 " of %" PRIu64 " have to wait\n", waits, rounds);
     OK_U64(early, 0, "after retry_after, a request is always allowed");
@@ -255,19 +255,22 @@ static void retry_after_settling(void)
         struct budget budget;
         struct bucket bucket;
         budget_init(&budget, limit, SHARE_ONE / (1 + random_below(&random, 5)), false);
-        bucket_fill(&bucket, limit, SECOND_NS);
+        bucket_fill(&bucket, limit, SECOND_NS, 0);
         bucket_charge(&bucket, limit, &budget, random_below(&random, limit->capacity + 1), SECOND_NS);
         uint64_t taken = 0;
-        while (taken < limit->capacity && bucket_take(&bucket, limit, &budget, 1 + limit->capacity / 16, SECOND_NS))
+        while (taken < limit->capacity &&
+               bucket_take(&bucket, limit, &budget, 1 + limit->capacity / 16, 0, SECOND_NS))
             taken += 1 + limit->capacity / 16;
         uint64_t settle_ns = random_below(&random, 300000000), cost = 1 + limit->capacity / 16;
-        uint64_t wait_ns = bucket_retry_after_ns(&bucket, limit, &budget, cost, settle_ns);
+        uint64_t wait_ns = bucket_retry_after_ns(&bucket, limit, &budget,
+                                                 &(struct bucket_wait){.cost = cost, .settle_ns = settle_ns});
         if (wait_ns == UINT64_MAX || wait_ns < settle_ns)
             continue; /* it does not count on settling */
         bucket_refill(&bucket, limit, &budget, SECOND_NS + settle_ns);
-        bucket_settle(&bucket, limit, &budget, taken, 0, SECOND_NS);
+        bucket_settle(&bucket, limit, &budget,
+                      &(struct settlement){.tokens = taken, .later = 0, .at_ns = SECOND_NS});
         used++;
-        early += !bucket_take(&bucket, limit, &budget, cost, SECOND_NS + wait_ns);
+        early += !bucket_take(&bucket, limit, &budget, cost, 0, SECOND_NS + wait_ns);
     }
     printf("# %" PRIu64 " waited for settling\n", used);
     OK(used > rounds / 10, "many waits count on settling");
@@ -291,14 +294,14 @@ static void budgets_alone_hold(void)
             uint64_t share = p + 1 == peers ? left : random_below(&random, left + 1);
             left -= share;
             budget_init(&budgets[p], limit, share, false);
-            bucket_fill(&buckets[p], limit, 0);
+            bucket_fill(&buckets[p], limit, 0, 0);
         }
         uint64_t now_ns = 0, admitted = 0;
         for (int step = 0; step < 3000; step++) {
             now_ns += random_below(&random, 20000000);
             uint64_t peer = random_below(&random, peers);
             for (uint64_t n = random_below(&random, 30); n > 0; n--)
-                admitted += bucket_take(&buckets[peer], limit, &budgets[peer], 1, now_ns);
+                admitted += bucket_take(&buckets[peer], limit, &budgets[peer], 1, 0, now_ns);
             uint64_t ideal = limit->capacity + now_ns / 10000000 + 1;
             above += admitted > ideal + limit->overshoot;
             above_slack += limit->overshoot == 0 && admitted > ideal;

@@ -1,5 +1,6 @@
 #include "base/random.h"
 #include "limit/bucket.h"
+#include "tests/limits.h"
 #include "tests/tap.h"
 
 #include <assert.h>
@@ -12,15 +13,6 @@ enum { SLOW = 20 }; /* how many times fewer operations */
 enum { SLOW = 1 };
 #endif
 #define SECOND_NS 1000000000ull
-
-static struct limit make(uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t overshoot)
-{
-    struct limit limit;
-    struct error error;
-    bool made = limit_init(&limit, bytes_of("test"), capacity, rate, period_ns, overshoot, &error);
-    assert(made);
-    return limit;
-}
 
 /*
  * The exact model: tokens as a fraction with the denominator period_ns, in 128 bits, unreduced and without
@@ -54,9 +46,9 @@ static bool agrees(const struct limit *limit, uint64_t takes, uint64_t seed)
     uint64_t now_ns = 0, wrong = 0, allowed = 0, per_token_ns = limit->period_ns / limit->rate + 1;
     random_seed(&random, seed);
     budget_init(&budget, limit, SHARE_ONE, true);
-    bucket_fill(&bucket, limit, 0);
+    bucket_fill(&bucket, limit, 0, 0);
     struct exact exact = {.level = (wide)limit->capacity * limit->period_ns};
-    bool took = bucket_take(&bucket, limit, &budget, limit->capacity, 0);
+    bool took = bucket_take(&bucket, limit, &budget, limit->capacity, 0, 0);
     wrong += !took || !exact_take(&exact, limit, limit->capacity, 0);
     uint64_t full_ns = limit_refill_ns(limit, limit->capacity_units), done = 0;
     for (; done < takes && now_ns < (uint64_t)1 << 62; done++) {
@@ -65,7 +57,7 @@ static bool agrees(const struct limit *limit, uint64_t takes, uint64_t seed)
         if (drawn >> 44 == 0 && full_ns < (uint64_t)1 << 60)
             step_ns = 2 * full_ns;
         now_ns += (1 + step_ns / limit->tick_ns) * limit->tick_ns;
-        took = bucket_take(&bucket, limit, &budget, cost, now_ns);
+        took = bucket_take(&bucket, limit, &budget, cost, 0, now_ns);
         wrong += took != exact_take(&exact, limit, cost, now_ns);
         wrong += (wide)bucket.settled * limit->period_ns != exact.level * limit->units_per_token;
         allowed += took;
@@ -85,12 +77,12 @@ static bool never_drifts(const struct limit *limit, uint64_t takes)
     uint64_t now_ns = 0, wrong = 0, allowed = 0, per_token_ns = limit->period_ns / limit->rate, drawn = 0;
     random_seed(&random, 9);
     budget_init(&budget, limit, SHARE_ONE, true);
-    bucket_fill(&bucket, limit, 0);
-    allowed += bucket_take(&bucket, limit, &budget, 1, 0);
+    bucket_fill(&bucket, limit, 0, 0);
+    allowed += bucket_take(&bucket, limit, &budget, 1, 0, 0);
     for (uint64_t i = 1; i <= takes; i++) {
         drawn = i % 16 == 1 ? random_u64(&random) : drawn >> 4;
         now_ns += per_token_ns / 2 + (drawn & 15) * per_token_ns / 16;
-        allowed += bucket_take(&bucket, limit, &budget, 1, now_ns);
+        allowed += bucket_take(&bucket, limit, &budget, 1, 0, now_ns);
         if (i % 65536 != 0 && i != takes)
             continue;
         wide level = ((wide)limit->capacity - allowed) * limit->period_ns + (wide)limit->rate * now_ns;
@@ -104,14 +96,14 @@ static bool never_drifts(const struct limit *limit, uint64_t takes)
 int main(void)
 {
     const uint64_t million = 1000000;
-    struct limit limit = make(1000000, 999983, SECOND_NS, 0);
+    struct limit limit = bucket_limit(1000000, 999983, SECOND_NS, 0);
     OK(never_drifts(&limit, 510 * million / SLOW), "10^9 small refills and spends: not a unit of drift");
     const struct limit limits[] = {
-        make(100, 100, SECOND_NS, 20),
-        make(1, 1, 60 * SECOND_NS, 1),
-        make(1000000, 999983, SECOND_NS, 1000000),
-        make(10000, 9973, 86400 * SECOND_NS, 500),
-        make(1000000, 7, 366 * 86400 * SECOND_NS, 0),
+        bucket_limit(100, 100, SECOND_NS, 20),
+        bucket_limit(1, 1, 60 * SECOND_NS, 1),
+        bucket_limit(1000000, 999983, SECOND_NS, 1000000),
+        bucket_limit(10000, 9973, 86400 * SECOND_NS, 500),
+        bucket_limit(1000000, 7, 366 * 86400 * SECOND_NS, 0),
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         OK(agrees(&limits[i], 2 * million / SLOW, i),

@@ -12,15 +12,16 @@ enum { ROUNDS = 500000 };
 #endif
 #define SECOND_NS 1000000000ull
 
+enum { LIMITS = 5 };
 static struct limit_set limits;
-static struct budget budgets[LIMITS_MAX];
+static struct budget budgets[LIMITS];
 
-static void add_limit(const char *name, uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t share)
+static void add_limit(uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t share)
 {
     struct error error;
-    uint16_t i = limits.count++;
-    bool made = limit_init(&limits.limit[i], bytes_of(name), capacity, rate, period_ns, 0, &error);
-    assert(made);
+    const struct limit_terms terms = {.capacity = capacity, .rate = rate, .period_ns = period_ns};
+    int i = limit_set_intern(&limits, &terms, &error);
+    assert(i >= 0);
     budget_init(&budgets[i], &limits.limit[i], share, false);
 }
 
@@ -48,7 +49,7 @@ static void round_of(struct random *random, uint16_t limit_count, uint64_t *rais
         key->limit = (uint16_t)((first + random_below(random, limit_count)) % limits.count);
         const struct limit *limit = &limits.limit[key->limit];
         now_ns += draw_ns(random, limit);
-        bucket_fill(&key->bucket, limit, now_ns);
+        bucket_fill(&key->bucket, limit, now_ns, 0);
         key->bucket.settled -= (int64_t)random_below(random, (uint64_t)limit->capacity_units);
         if (random_below(random, 2))
             key->bucket.unsettled = (int64_t)random_below(random, (uint64_t)limit->capacity_units);
@@ -66,7 +67,7 @@ static void round_of(struct random *random, uint16_t limit_count, uint64_t *rais
     for (uint64_t i = 0; i < count; i++) {
         const struct limit *limit = &limits.limit[keys[i].limit];
         struct bucket start;
-        bucket_fill(&start, limit, now_ns);
+        bucket_fill(&start, limit, now_ns, 0);
         floor_apply(&floor, &limits, budgets, keys[i].limit, &start);
         bucket_refill(&keys[i].bucket, limit, &budgets[keys[i].limit], now_ns);
         *raised += start.settled > keys[i].bucket.settled || start.unsettled < keys[i].bucket.unsettled;
@@ -76,11 +77,13 @@ static void round_of(struct random *random, uint16_t limit_count, uint64_t *rais
 
 int main(void)
 {
-    add_limit("default", 100, 100, SECOND_NS, SHARE_ONE / 3);
-    add_limit("fast", 1000, 999983, SECOND_NS, SHARE_ONE);
-    add_limit("coarse", 1000000, 99999997, 366 * 86400 * SECOND_NS, SHARE_ONE / 5);
-    add_limit("coarser", 30000000, 1000003, 366 * 86400 * SECOND_NS, SHARE_ONE / 7);
-    add_limit("daily", 1000, 1000, 86400 * SECOND_NS, SHARE_ONE / 2);
+    bool made = limit_set_init(&limits, LIMITS, NULL);
+    assert(made);
+    add_limit(100, 100, SECOND_NS, SHARE_ONE / 3);
+    add_limit(1000, 999983, SECOND_NS, SHARE_ONE);
+    add_limit(1000000, 99999997, 366 * 86400 * SECOND_NS, SHARE_ONE / 5);
+    add_limit(30000000, 1000003, 366 * 86400 * SECOND_NS, SHARE_ONE / 7);
+    add_limit(1000, 1000, 86400 * SECOND_NS, SHARE_ONE / 2);
     struct random random;
     random_seed(&random, 1);
     uint64_t raised = 0, lowered = 0;
@@ -89,15 +92,15 @@ int main(void)
     OK_U64(raised, 0, "keys of one limit never come back with more than they had");
     OK_U64(lowered, 0, "... and a single one with less than a tick less");
     for (int i = 0; i < ROUNDS; i++)
-        round_of(&random, limits.count, &raised, &lowered);
+        round_of(&random, LIMITS, &raised, &lowered);
     OK_U64(raised, 0, "nor do keys of several limits with different ticks and shares");
 
     struct floor floor = {0};
     struct bucket bucket, start;
-    bucket_fill(&bucket, &limits.limit[0], SECOND_NS);
+    bucket_fill(&bucket, &limits.limit[0], SECOND_NS, 0);
     bucket.settled = 0;
     floor_deepen(&floor, &limits, 0, &bucket);
-    bucket_fill(&start, &limits.limit[1], SECOND_NS);
+    bucket_fill(&start, &limits.limit[1], SECOND_NS, 0);
     floor_apply(&floor, &limits, budgets, 1, &start);
     OK(bucket_is_full(&start, &limits.limit[1]), "keys of a limit from which nobody was evicted do not suffer");
     OK(!floor_age(&floor, &limits, budgets, 2 * SECOND_NS), "a floor stands until everybody would be full");

@@ -1,11 +1,17 @@
 #include "limit/limit.h"
 
 #include "base/random.h"
+#include "limit/named_limit.h"
 #include "tests/tap.h"
 
 __extension__ typedef unsigned __int128 wide;
 #define SECOND_NS 1000000000ull
 #define DAY_NS (86400 * SECOND_NS)
+
+static struct limit_terms terms_of(uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t overshoot)
+{
+    return (struct limit_terms){.capacity = capacity, .rate = rate, .period_ns = period_ns, .overshoot = overshoot};
+}
 
 static void units(void)
 {
@@ -26,9 +32,10 @@ static void units(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct limit limit;
         struct error error;
-        OK(limit_init(&limit, bytes_of("x"), cases[i].capacity, cases[i].rate, cases[i].period_ns,
-                      cases[i].overshoot, &error),
-           "%" PRIu64 " at %" PRIu64 " per %" PRIu64 " ns", cases[i].capacity, cases[i].rate, cases[i].period_ns);
+        const struct limit_terms terms =
+            terms_of(cases[i].capacity, cases[i].rate, cases[i].period_ns, cases[i].overshoot);
+        OK(limit_init(&limit, &terms, &error), "%" PRIu64 " at %" PRIu64 " per %" PRIu64 " ns", cases[i].capacity,
+           cases[i].rate, cases[i].period_ns);
         OK_I64(limit.units_per_token, cases[i].units_per_token, "... a token is %" PRId64 " units",
                cases[i].units_per_token);
         OK(limit.units_per_tick == cases[i].units_per_tick && limit.tick_ns == cases[i].tick_ns,
@@ -50,8 +57,8 @@ static void any_limit_is_exact(void)
         uint64_t capacity = 1 + random_below(&random, (uint64_t)1 << random_below(&random, 40));
         uint64_t rate = 1 + random_below(&random, (uint64_t)1 << random_below(&random, 40));
         uint64_t period_ns = 1 + random_below(&random, (uint64_t)1 << random_below(&random, 55));
-        if (!limit_init(&limit, bytes_of("x"), capacity, rate, period_ns, random_below(&random, capacity),
-                        &error)) {
+        const struct limit_terms terms = terms_of(capacity, rate, period_ns, random_below(&random, capacity));
+        if (!limit_init(&limit, &terms, &error)) {
             refused++;
             continue;
         }
@@ -94,44 +101,91 @@ static void mistakes(void)
          "a rate with a shorter or rounder period"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct limit limit;
+        struct named_limit limit;
         struct error error = {0};
-        OK(!limit_init(&limit, bytes_of(cases[i].name), cases[i].capacity, cases[i].rate, cases[i].period_ns,
-                       cases[i].overshoot, &error) &&
-               error.exit_status == 78,
+        const struct limit_terms terms =
+            terms_of(cases[i].capacity, cases[i].rate, cases[i].period_ns, cases[i].overshoot);
+        OK(!named_limit_init(&limit, bytes_of(cases[i].name), &terms, &error) && error.exit_status == 78,
            "an operator's mistake, exit status 78");
         OK_STRING(error.text, cases[i].said, "... %s", cases[i].said);
     }
-    struct limit limit;
+    struct named_limit limit;
     struct error error;
-    OK(!limit_init(&limit, (struct bytes){"a\0b", 3}, 1, 1, 1, 0, &error), "a zero byte in a name is refused");
+    const struct limit_terms terms = terms_of(1, 1, 1, 0);
+    OK(!named_limit_init(&limit, (struct bytes){"a\0b", 3}, &terms, &error), "a zero byte in a name is refused");
 }
 
 static void refill_times(void)
 {
     struct limit limit;
     struct error error;
-    (void)limit_init(&limit, bytes_of("x"), 1000, 1, 366 * DAY_NS, 0, &error);
+    struct limit_terms terms = terms_of(1000, 1, 366 * DAY_NS, 0);
+    (void)limit_init(&limit, &terms, &error);
     OK_U64(limit_refill_ns(&limit, 0), 0, "nothing takes no time");
     OK_U64(limit_refill_ns(&limit, -5), 0, "less than nothing as well");
     OK_U64(limit_refill_ns(&limit, 1), 100, "a unit takes a tick");
     OK_U64(limit_refill_ns(&limit, limit.units_per_token), 366 * DAY_NS, "a token takes its period");
     OK_U64(limit_refill_ns(&limit, INT64_MAX), UINT64_MAX, "what takes longer than time itself takes forever");
-    (void)limit_init(&limit, bytes_of("x"), 10, 3, 1, 0, &error);
+    terms = terms_of(10, 3, 1, 0);
+    (void)limit_init(&limit, &terms, &error);
     OK_U64(limit_refill_ns(&limit, 4), 2, "a part of a tick is a tick");
 }
 
+static void names(void)
+{
+    static struct named_limits limits;
+    struct error error;
+    const struct limit_terms terms = terms_of(1, 1, 1, 0);
+    (void)named_limit_init(&limits.limit[limits.count++], bytes_of("one"), &terms, &error);
+    (void)named_limit_init(&limits.limit[limits.count++], bytes_of("two"), &terms, &error);
+    OK_I64(named_limit_find(&limits, bytes_of("two")), 1, "a limit is found by its name");
+    OK_I64(named_limit_find(&limits, bytes_of("tw")), -1, "... its whole name");
+    OK_I64(named_limit_find_id(&limits, limits.limit[0].id), 0, "... by its id");
+    OK_I64(named_limit_find_id(&limits, limits.limit[0].id + 1), -1, "... or not at all");
+    OK_U64(limits.limit[0].id, 0xba2719efu, "an id is FNV-1a of the name, at every peer");
+}
+
+static bool is_even(void *context, uint16_t index)
+{
+    (void)context;
+    return index % 2 == 0;
+}
+
+/* Random terms come and go; a map by index says what each index is. */
 static void sets(void)
 {
-    static struct limit_set set;
+    enum { ROOM = 100 };
+    struct limit_set set;
+    struct limit_terms model[ROOM] = {{0}};
+    struct random random;
     struct error error;
-    (void)limit_init(&set.limit[set.count++], bytes_of("one"), 1, 1, 1, 0, &error);
-    (void)limit_init(&set.limit[set.count++], bytes_of("two"), 1, 1, 1, 0, &error);
-    OK_I64(limit_set_find(&set, bytes_of("two")), 1, "a limit is found by its name");
-    OK_I64(limit_set_find(&set, bytes_of("tw")), -1, "... its whole name");
-    OK_I64(limit_set_find_id(&set, set.limit[0].id), 0, "... by its id");
-    OK_I64(limit_set_find_id(&set, set.limit[0].id + 1), -1, "... or not at all");
-    OK_U64(set.limit[0].id, 0xba2719efu, "an id is FNV-1a of the name, at every peer");
+    uint64_t wrong = 0, full = 0;
+    OK(limit_set_init(&set, ROOM, NULL), "a set of 100");
+    random_seed(&random, 2);
+    for (int i = 0; i < 100000; i++) {
+        const struct limit_terms terms =
+            terms_of(1 + random_below(&random, 15), 1 + random_below(&random, 15), SECOND_NS, 0);
+        int known = -1;
+        for (int m = 0; m < ROOM; m++)
+            known = limit_terms_equal(&model[m], &terms) ? m : known;
+        wrong += limit_set_find(&set, &terms) != known;
+        int index = limit_set_intern(&set, &terms, &error);
+        full += index < 0;
+        wrong += known >= 0 && index != known;
+        wrong += index >= 0 && known < 0 && model[index].capacity != 0;
+        wrong += index < 0 && set.used != ROOM;
+        if (index >= 0)
+            model[index] = terms;
+        if (random_below(&random, 300) != 0)
+            continue;
+        limit_set_sweep(&set, is_even, NULL);
+        for (int m = 1; m < ROOM; m += 2)
+            model[m] = terms_of(0, 0, 0, 0);
+    }
+    OK_U64(wrong, 0, "equal terms have one index, which stays until nobody uses it");
+    OK(full > 0, "a full set refuses");
+    OK_STRING(error.text, "100 different limits are in use: expected at most so many", "... and says so");
+    limit_set_close(&set);
 }
 
 int main(void)
@@ -140,6 +194,7 @@ int main(void)
     any_limit_is_exact();
     mistakes();
     refill_times();
+    names();
     sets();
     return tap_done();
 }

@@ -13,20 +13,24 @@ enum { SLOW = 1 };
 #define SECOND_NS 1000000000ull
 #define MS_NS 1000000ull
 
+enum { LIMITS = 5 };
 static struct limit_set limits;
-static struct budget alone[LIMITS_MAX], shared[LIMITS_MAX];
+static struct budget alone[LIMITS], shared[LIMITS];
 
 /*
  * Shares as with an overshoot of a fifth of the capacity; but declared is so much that no debt ever stops there,
  * as the cluster's law has it: the spends that are made up here do not keep it.
  */
-static void add_limit(const char *name, uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t overshoot)
+static void add_limit(uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t overshoot)
 {
     struct error error;
-    uint16_t i = limits.count++;
-    struct limit *limit = &limits.limit[i];
-    bool made = limit_init(limit, bytes_of(name), capacity, rate, period_ns, overshoot, &error);
-    assert(made);
+    const struct limit_terms terms = {.capacity = capacity,
+                                      .rate = rate,
+                                      .period_ns = period_ns,
+                                      .overshoot = overshoot};
+    int i = limit_set_intern(&limits, &terms, &error);
+    assert(i >= 0);
+    const struct limit *limit = &limits.limit[i];
     budget_init(&alone[i], limit, SHARE_ONE, true);
     budget_init(&shared[i], limit, SHARE_ONE / 3, false);
     shared[i].slack_units = units_times(limit->capacity_units / 5, shared[i].share);
@@ -49,34 +53,34 @@ static struct table_stats stats_of(const struct table *table)
 static bool take(struct table *table, struct key_id id, uint16_t limit, const struct budget *budgets, uint64_t cost,
                  uint64_t now_ns)
 {
-    struct entry *entry = table_obtain(table, id, limit, now_ns);
-    return bucket_take(&entry->bucket, &limits.limit[limit], &budgets[limit], cost, now_ns);
+    struct entry *entry = table_obtain(table, id, limit, 0, now_ns);
+    return bucket_take(&entry->bucket, &limits.limit[limit], &budgets[limit], cost, 0, now_ns);
 }
 
 /* ---- the basics ---- */
 
 static void basics(void)
 {
-    struct table *table = table_create(1, &limits, alone);
+    struct table *table = table_create(1, 4, &limits, alone);
     struct key_id id = {1, 2}, other = {UINT64_MAX, UINT64_MAX};
     OK(table && stats_of(table).capacity_keys >= 1, "a table of one key has room for one");
     OK(!table_find(table, id), "a key that nobody spent from is absent");
     table_prefetch(table, id);
-    struct entry *entry = table_obtain(table, id, 1, 5 * SECOND_NS);
+    struct entry *entry = table_obtain(table, id, 1, 0, 5 * SECOND_NS);
     OK(entry && key_id_equal(entry->id, id) && entry->limit == 1, "it is inserted");
     OK(bucket_is_full(&entry->bucket, &limits.limit[1]), "... full");
     OK(entry->open_index == 0 && entry->last_spender == 0, "... with nothing known about it");
     OK(take(table, other, 0, alone, 1, 5 * SECOND_NS), "another one, at the end of all ids, is charged");
-    OK(table_find(table, other) && table_obtain(table, other, 0, 5 * SECOND_NS) == table_find(table, other),
+    OK(table_find(table, other) && table_obtain(table, other, 0, 0, 5 * SECOND_NS) == table_find(table, other),
        "... and found again");
-    OK(table_obtain(table, other, 2, 5 * SECOND_NS)->limit == 0, "an id keeps the limit that it came with");
+    OK(table_obtain(table, other, 2, 0, 5 * SECOND_NS)->limit == 0, "an id keeps the limit that it came with");
     table_check(table);
     table_clear(table);
     OK(!table_find(table, other) && stats_of(table).used_keys == 0, "clear forgets everything");
     table_check(table);
     table_destroy(&table);
     OK(!table, "destroy takes the pointer away");
-    OK(!table_create((uint64_t)1 << 60, &limits, alone), "more than the address space holds is refused");
+    OK(!table_create((uint64_t)1 << 60, 4, &limits, alone), "more than the address space holds is refused");
 }
 
 /* ---- memory and load ---- */
@@ -84,7 +88,7 @@ static void basics(void)
 static void memory(void)
 {
     uint64_t keys = 1000000 / SLOW;
-    struct table *table = table_create(keys, &limits, alone);
+    struct table *table = table_create(keys, 4, &limits, alone);
     struct table_stats stats = stats_of(table);
     double per_key = (double)stats.bytes / ((double)stats.capacity_keys * 0.8);
     OK(per_key <= 64, "at a load of 0.8, a key costs %.2f bytes", per_key);
@@ -109,7 +113,7 @@ static void memory(void)
 
 static void expiry(void)
 {
-    struct table *table = table_create(5000, &limits, alone);
+    struct table *table = table_create(5000, 4, &limits, alone);
     struct random random;
     random_seed(&random, 2);
     uint64_t now_ns = SECOND_NS, keys = 1000000 / SLOW;
@@ -147,7 +151,7 @@ static struct key_id id_in(uint64_t group, uint64_t homes, uint64_t number)
 
 static void harmless_first(void)
 {
-    struct table *table = table_create(1, &limits, alone);
+    struct table *table = table_create(1, 4, &limits, alone);
     uint64_t slots = stats_of(table).capacity_keys;
     for (uint64_t i = 0; i < slots; i++)
         (void)take(table, id_in(0, 1, i), 0, alone, i == slots / 2 ? 1 : 50, SECOND_NS);
@@ -167,7 +171,7 @@ static void harmless_first(void)
 
 static void floors(void)
 {
-    struct table *table = table_create(1, &limits, alone);
+    struct table *table = table_create(1, 4, &limits, alone);
     uint64_t slots = stats_of(table).capacity_keys, now_ns = SECOND_NS;
     struct key_id victim = id_in(0, 1, 7), late = id_in(0, 1, 999), foreign = id_in(0, 1, 1000);
     struct bucket bucket;
@@ -178,28 +182,28 @@ static void floors(void)
        "with nobody full, the key that owes least is evicted");
     struct entry *entry = table_find(table, late);
     OK_I64(entry->bucket.settled, 30 * limits.limit[0].units_per_token, "... and a new one starts where it was");
-    table_start(table, victim, 0, now_ns + 100 * MS_NS, &bucket);
+    table_start(table, victim, 0, 0, now_ns + 100 * MS_NS, &bucket);
     OK_I64(bucket.settled, 90 * limits.limit[0].units_per_token, "the evicted one would start with what it had");
-    table_start(table, victim, 0, now_ns + 200 * MS_NS, &bucket);
+    table_start(table, victim, 0, 0, now_ns + 200 * MS_NS, &bucket);
     OK(bucket_is_full(&bucket, &limits.limit[0]), "... and full when it would be full again");
-    table_start(table, foreign, 1, now_ns, &bucket);
+    table_start(table, foreign, 1, 0, now_ns, &bucket);
     OK(bucket_is_full(&bucket, &limits.limit[1]), "keys of another limit do not suffer");
     table_check(table);
     table_clear(table);
-    table_start(table, victim, 0, now_ns, &bucket);
+    table_start(table, victim, 0, 0, now_ns, &bucket);
     OK(bucket_is_full(&bucket, &limits.limit[0]), "clear forgets floors");
     table_destroy(&table);
 }
 
 static void forgotten_keys_and_late_spends(void)
 {
-    struct table *table = table_create(1, &limits, shared);
+    struct table *table = table_create(1, 4, &limits, shared);
     struct key_id id = id_in(0, 1, 7);
-    (void)table_obtain(table, id, 0, 0);
+    (void)table_obtain(table, id, 0, 0, 0);
     bucket_charge(&table_find(table, id)->bucket, &limits.limit[0], &shared[0], 50, 0);
     for (uint64_t i = 100; table_find(table, id); i++)
-        (void)table_obtain(table, id_in(0, 1, i), 0, 500 * MS_NS);
-    struct entry *entry = table_obtain(table, id, 0, 100 * MS_NS);
+        (void)table_obtain(table, id_in(0, 1, i), 0, 0, 500 * MS_NS);
+    struct entry *entry = table_obtain(table, id, 0, 0, 100 * MS_NS);
     bucket_charge(&entry->bucket, &limits.limit[0], &shared[0], 50, 100 * MS_NS);
     bucket_refill(&entry->bucket, &limits.limit[0], &shared[0], 600 * MS_NS);
     OK_I64(entry->bucket.settled, 60 * limits.limit[0].units_per_token,
@@ -255,11 +259,11 @@ static void spend(struct trial *trial, struct model *model)
     const struct limit *limit = &limits.limit[model->limit];
     const struct budget *budget = &trial->budgets[model->limit];
     uint64_t cost = 1 + random_below(&trial->random, 1 + limit->capacity / 8);
-    struct entry *entry = table_obtain(trial->table, model->id, model->limit, trial->now_ns);
+    struct entry *entry = table_obtain(trial->table, model->id, model->limit, 0, trial->now_ns);
     trial->wrong += !key_id_equal(entry->id, model->id) || entry->limit != model->limit;
-    if (!bucket_take(&entry->bucket, limit, budget, cost, trial->now_ns))
+    if (!bucket_take(&entry->bucket, limit, budget, cost, 0, trial->now_ns))
         return;
-    if (!bucket_take(&model->bucket, limit, budget, cost, trial->now_ns)) {
+    if (!bucket_take(&model->bucket, limit, budget, cost, 0, trial->now_ns)) {
         trial->raised += trial->late_ns == 0;
         model->bucket.unsettled += (int64_t)cost * limit->units_per_token;
     }
@@ -280,20 +284,26 @@ static void step(struct trial *trial)
     const struct entry *entry = table_find(trial->table, model->id);
     struct bucket start;
     if (!entry)
-        table_start(trial->table, model->id, model->limit, trial->now_ns, &start);
+        table_start(trial->table, model->id, model->limit, 0, trial->now_ns, &start);
     compare(trial, model, entry ? &entry->bucket : &start);
     uint64_t drawn = random_below(random, 10);
     if (drawn < 6) {
         spend(trial, model);
     } else if (drawn < 8) { /* somebody else's spend, made a while ago */
         uint64_t tokens = 1 + random_below(random, 1 + limit->capacity / 8);
-        struct entry *charged = table_obtain(trial->table, model->id, model->limit, at_ns);
+        struct entry *charged = table_obtain(trial->table, model->id, model->limit, 0, at_ns);
         bucket_charge(&charged->bucket, limit, budget, tokens, at_ns);
         bucket_charge(&model->bucket, limit, budget, tokens, at_ns);
     } else if (model->unsettled_tokens > 0 && !budget->alone) {
-        struct entry *settled = table_obtain(trial->table, model->id, model->limit, trial->now_ns);
-        bucket_settle(&settled->bucket, limit, budget, model->unsettled_tokens, 0, model->taken_ns);
-        bucket_settle(&model->bucket, limit, budget, model->unsettled_tokens, 0, model->taken_ns);
+        struct entry *settled = table_obtain(trial->table, model->id, model->limit, 0, trial->now_ns);
+        bucket_settle(&settled->bucket, limit, budget,
+                      &(struct settlement){.tokens = model->unsettled_tokens,
+                                           .later = 0,
+                                           .at_ns = model->taken_ns});
+        bucket_settle(&model->bucket, limit, budget,
+                      &(struct settlement){.tokens = model->unsettled_tokens,
+                                           .later = 0,
+                                           .at_ns = model->taken_ns});
         model->unsettled_tokens = 0;
     }
     entry = table_find(trial->table, model->id);
@@ -308,7 +318,7 @@ static struct trial run(uint64_t table_keys, uint64_t model_keys, const struct b
                           .now_ns = 10 * SECOND_NS,
                           .budgets = budgets,
                           .late_ns = late_ns};
-    trial.table = table_create(table_keys, &limits, budgets);
+    trial.table = table_create(table_keys, 4, &limits, budgets);
     trial.keys = calloc(model_keys, sizeof *trial.keys);
     random_seed(&trial.random, model_keys + steps + limit_count);
     assert(trial.table && trial.keys);
@@ -316,7 +326,7 @@ static struct trial run(uint64_t table_keys, uint64_t model_keys, const struct b
         struct model *model = &trial.keys[i];
         model->id = draw_id(&trial.random);
         model->limit = (uint16_t)(i % limit_count);
-        bucket_fill(&model->bucket, &limits.limit[model->limit], 0);
+        bucket_fill(&model->bucket, &limits.limit[model->limit], 0, 0);
     }
     for (uint64_t i = 0; i < steps; i++) {
         step(&trial);
@@ -379,7 +389,7 @@ static void visit(void *context, const struct entry *entry)
 
 static void visits(void)
 {
-    struct table *table = table_create(1000, &limits, alone);
+    struct table *table = table_create(1000, 4, &limits, alone);
     struct random random;
     random_seed(&random, 3);
     uint64_t sum = 0, count = 1000;
@@ -408,11 +418,13 @@ static void visits(void)
 
 int main(void)
 {
-    add_limit("default", 100, 100, SECOND_NS, 10000000);
-    add_limit("fast", 1000, 999983, SECOND_NS, 100000000);
-    add_limit("slow", 100, 100, 60 * SECOND_NS, 1000000);
-    add_limit("coarse", 1000000, 99999997, 366 * 86400 * SECOND_NS, 10000000);
-    add_limit("daily", 1000, 1000, 86400 * SECOND_NS, 1000000);
+    bool made = limit_set_init(&limits, LIMITS, NULL);
+    assert(made);
+    add_limit(100, 100, SECOND_NS, 10000000);
+    add_limit(1000, 999983, SECOND_NS, 100000000);
+    add_limit(100, 100, 60 * SECOND_NS, 1000000);
+    add_limit(1000000, 99999997, 366 * 86400 * SECOND_NS, 10000000);
+    add_limit(1000, 1000, 86400 * SECOND_NS, 1000000);
     basics();
     memory();
     expiry();

@@ -101,7 +101,7 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
 /* ---- the scene ---- */
 
 static struct node node;
-static struct limit_set limits;
+static struct named_limits limits;
 static struct commands commands;
 static struct session session;
 static char reply[OUTPUT_ROOM + 1];
@@ -131,12 +131,15 @@ static void set_scene(const char *password, bool debug)
     node = (struct node){.tokens = 1000000};
     add_peer("us-east", true);
     add_peer("eu-west", false);
-    limits = (struct limit_set){.count = 2, .by_default = 1};
-    bool fine = limit_init(&limits.limit[0], bytes_of("slow"), 5, 1, 60000000000u, 0, &error) &&
-                limit_init(&limits.limit[1], bytes_of("default"), 100, 100, 1000000000u, 20, &error);
+    const struct limit_terms slow = {.capacity = 5, .rate = 1, .period_ns = 60000000000u},
+                             fast = {.capacity = 100, .rate = 100, .period_ns = 1000000000u, .overshoot = 20};
+    limits = (struct named_limits){.count = 2, .by_default = 1};
+    bool fine = named_limit_init(&limits.limit[0], bytes_of("slow"), &slow, &error) &&
+                named_limit_init(&limits.limit[1], bytes_of("default"), &fast, &error);
     assert(fine);
     commands = (struct commands){.node = &node,
                                  .limits = &limits,
+                                 .limit_index = {0, 1},
                                  .name = "us-east",
                                  .region = "us-east",
                                  .version = "1.2.3",
@@ -422,10 +425,13 @@ static void test_longest(void)
         peer->config_differs = true;
     }
     struct error error;
-    limits.count = LIMITS_MAX;
-    for (size_t i = 0; i < LIMITS_MAX; i++) {
-        bool fine = limit_init(&limits.limit[i], bytes_of(name), LIMIT_CAPACITY_MAX, LIMIT_CAPACITY_MAX,
-                               60000000000u, 1, &error);
+    const struct limit_terms terms = {.capacity = LIMIT_CAPACITY_MAX,
+                                      .rate = LIMIT_CAPACITY_MAX,
+                                      .period_ns = 60000000000u,
+                                      .overshoot = 1};
+    limits.count = NAMED_LIMITS_MAX;
+    for (size_t i = 0; i < NAMED_LIMITS_MAX; i++) {
+        bool fine = named_limit_init(&limits.limit[i], bytes_of(name), &terms, &error);
         assert(fine);
     }
     static const char *const lines[] = {"NODES\n", "CLUSTER NODES\n", "INFO\n", "COMMAND\n", "COMMAND DOCS\n"};
