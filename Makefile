@@ -149,6 +149,12 @@ $(B)/tests/unit/$(1)_%: $(O)/tests/unit/$(1)_%.o $(foreach r,$(rooms_$(1)),$(cal
 	$$(Q)$$(CC) $$(TEST_LDFLAGS) -o $$@ $$^ $$(LIBS)
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit_rule,$(r))))
+# tests/unit/sim_<what>.c: the simulator's own truths.
+$(B)/tests/unit/sim_%: $(O)/tests/unit/sim_%.o $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/truth*.c)) \
+    $(foreach r,$(rooms_limit),$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
 
 SIM := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim)
