@@ -91,7 +91,7 @@ static bool read_override(struct rule_builder *builder, const struct rule_node *
     }
     if (!whom || !amount)
         return rule_fail(&builder->reader, node->line, "%s is missing", field[whom ? 1 : 0]);
-    struct bytes dimension, value;
+    struct bytes dimension = {"", 0}, value = {"", 0};
     if (!split(builder, whom, field[0], &dimension, &value))
         return false;
     size_t at = 0;
@@ -143,7 +143,7 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
     for (const struct rule_node *node = rule_node_first(list); node;
          node = rule_node_next(builder->reader.tree, list, node)) {
         char field[32];
-        struct bytes dimension, value;
+        struct bytes dimension = {"", 0}, value = {"", 0};
         (void)snprintf(field, sizeof field, "%s[%u]", rule_field_names[which], (unsigned)*count);
         if (!split(builder, node, field, &dimension, &value))
             return false;

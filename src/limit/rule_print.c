@@ -121,7 +121,7 @@ static void by(struct printer *printer, const struct rule *rule)
     put_string(printer, rule->by_count != 1 ? "]\n" : "\n");
 }
 
-static void amount(struct printer *printer, const struct rule *rule)
+static void own_amount(struct printer *printer, const struct rule *rule)
 {
     const struct rule_amount *own = &rule->amount;
     char text[RULE_AMOUNT_TEXT_BYTES];
@@ -253,7 +253,7 @@ static void put_rule(struct printer *printer, const struct rule *rule)
     if (!bytes_equal(rule->endpoint, bytes_of(RULE_ANY_ENDPOINT)))
         name(printer, "endpoint", rule->endpoint);
     by(printer, rule);
-    amount(printer, rule);
+    own_amount(printer, rule);
     behaviour(printer, rule);
     floors(printer, rule);
     tiers(printer, rule);
@@ -276,14 +276,16 @@ static size_t finish(struct printer *printer)
 
 size_t rule_print(const struct rule *rule, char *out, size_t room)
 {
-    struct printer printer = {.out = out, .room = room, .indent = ""};
+    struct printer printer = {.room = room, .indent = ""};
+    printer.out = out;
     put_rule(&printer, rule);
     return finish(&printer);
 }
 
 size_t rules_print(const struct rule *const *rules, size_t count, char *out, size_t room)
 {
-    struct printer printer = {.out = out, .room = room, .indent = "    "};
+    struct printer printer = {.room = room, .indent = "    "};
+    printer.out = out;
     put_string(&printer, count > 0 ? "rules:\n" : "rules: []\n");
     for (size_t i = 0; i < count; i++) {
         put_string(&printer, "  - ");
@@ -292,7 +294,7 @@ size_t rules_print(const struct rule *const *rules, size_t count, char *out, siz
     return finish(&printer);
 }
 
-size_t rule_print_amount(const struct rule *rule, const struct rule_amount *value, char *out, size_t room)
+size_t rule_print_amount(const struct rule *rule, const struct rule_amount *amount, char *out, size_t room)
 {
-    return strlen(rule_amount_text(rule->algorithm, &rule->amount, value, out, room));
+    return strlen(rule_amount_text(rule->algorithm, &rule->amount, amount, out, room));
 }

@@ -91,7 +91,7 @@ static bool build(struct rule_list *list, const struct rule_tree *tree, const ch
     if (!alone && rules->count > RULES_MAX)
         return error_set(error, EX_DATAERR, "%s:%u: there are %u rules: expected at most %d", file, rules->line,
                          rules->count, RULES_MAX);
-    list->rule = calloc(alone ? 1 : rules->count + 1, sizeof *list->rule);
+    list->rule = calloc(alone ? 1 : rules->count + 1, sizeof(struct rule *));
     if (!list->rule)
         return error_set(error, EX_OSERR, "out of memory while reading %s", file);
     if (alone)

@@ -135,7 +135,7 @@ static bool key_is_new(struct tree_reader *reader, unsigned line)
 
 static bool scalar(struct tree_reader *reader, const yaml_event_t *event, unsigned line)
 {
-    struct bytes text;
+    struct bytes text = {"", 0};
     if (event->data.scalar.tag || event->data.scalar.anchor)
         return fail(reader, line, "a tag (!) or an anchor (&) is used: expected plain values");
     if (!keep(reader, event, line, &text))

@@ -122,7 +122,10 @@ static void fields(void)
         rule_parse(bytes_of("{id: a, by: [user, ip], rate: 100/m, tiers: {free: 5/s burst 9}, overrides: "
                             "[{for: user=bob, amount: unlimited, until: 2000-03-01}], deny: [org=x]}"),
                    "x", &error);
-    OK(rule && rule->amount.limit == 100 && rule->amount.rate == 100 && rule->amount.period_ns == 60000000000,
+    OK(rule != NULL, "a rule");
+    if (!rule)
+        return;
+    OK(rule->amount.limit == 100 && rule->amount.rate == 100 && rule->amount.period_ns == 60000000000,
        "a rate is tokens in a period, and a burst of as many");
     OK(rule->by_count == 2 && strcmp(rule->by[0].data, "ip") == 0 && strcmp(rule->by[1].data, "user") == 0,
        "dimensions are sorted, and strings");
