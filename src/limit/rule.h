@@ -137,7 +137,8 @@ bool rule_is_bucket(enum rule_algorithm algorithm);
 
 /*
  * The terms of `amount`, which is the rule's, a tier's or an override's and is not unlimited, at `scale` twentieths
- * (1..RULE_SCALE_ONE) of it: buckets scale their rate, the others their limit; at least 1 is left.
+ * (1..RULE_SCALE_ONE) of it: buckets scale their rate, the others their limit; at least 1 is left. A part that
+ * `overshoot` names is of the limit that remains.
  */
 void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint32_t scale,
                 struct limit_terms *terms);

@@ -191,6 +191,8 @@ static bool read_rule(struct rule_builder *builder)
     rule->overrides = builder->overrides;
     rule->allow = builder->allow;
     rule->deny = builder->deny;
+    if (!rule_check_terms(builder))
+        return false;
     size_t size = rule_print(rule, NULL, 0);
     if (size > RULE_TEXT_MAX_BYTES)
         return rule_fail(&builder->reader, builder->reader.node->line,

@@ -254,3 +254,37 @@ bool rule_read_adaptive(struct rule_builder *builder)
     rule->adaptive_floor = (uint32_t)floor;
     return true;
 }
+
+/* ---- whether it can be counted ---- */
+
+/* At full scale and, if the rule is adaptive, at every smaller one. */
+static bool check_terms(const struct rule_builder *builder, const char *field, const char *of,
+                        const struct rule_amount *amount)
+{
+    const struct rule *rule = builder->rule;
+    uint32_t least = rule->adaptive_floor > 0 ? 1 : RULE_SCALE_ONE;
+    for (uint32_t scale = RULE_SCALE_ONE; !amount->unlimited && scale >= least; scale--) {
+        struct limit_terms terms;
+        struct limit limit;
+        struct error error;
+        rule_terms(rule, amount, scale, &terms);
+        if (!limit_init(&limit, &terms, &error))
+            return rule_fail(&builder->reader, builder->reader.node->line, "%s%.64s cannot be counted%s: %s", field,
+                             of, scale < RULE_SCALE_ONE ? " when it is scaled down" : "", error.text);
+    }
+    return true;
+}
+
+bool rule_check_terms(const struct rule_builder *builder)
+{
+    const struct rule *rule = builder->rule;
+    if (!check_terms(builder, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount))
+        return false;
+    for (size_t i = 0; i < rule->tier_count; i++)
+        if (!check_terms(builder, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount))
+            return false;
+    for (size_t i = 0; i < rule->override_count; i++)
+        if (!check_terms(builder, "the override of ", rule->overrides[i].value.data, &rule->overrides[i].amount))
+            return false;
+    return true;
+}

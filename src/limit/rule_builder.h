@@ -69,4 +69,7 @@ bool rule_read_overrides(struct rule_builder *builder);
 bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struct rule_listed *listed,
                       uint16_t *count);
 
+/* Every amount of the rule, which is complete, has terms that a limit can have. */
+bool rule_check_terms(const struct rule_builder *builder);
+
 #endif

@@ -169,6 +169,10 @@ static void mistakes(void)
         {"id: a\nrate: 0/s",
          "r.yaml:2: rule a: rate is '0/s': expected 1 to 1000000000000 for token_bucket, per 1ns to 366d"},
         {"id: a\nrate: [1/s]", "r.yaml:2: rule a: rate is a list: expected a rate such as 100/m, or unlimited"},
+        {"id: a\nrate: 1/366d\nburst: 1000000000000",
+         "r.yaml:1: rule a: rate cannot be counted: capacity 1000000000000 at this rate needs more than 60 bits to "
+         "count "
+         "exactly: expected a smaller capacity or a rate with a shorter or rounder period"},
         {"id: a\nrate: 1/s\nburst: 0", "r.yaml:3: rule a: burst is '0': expected a count from 1 to 1000000000000"},
         {"id: a\nrate: unlimited\nburst: 5", "r.yaml:3: rule a: burst makes no sense where all is unlimited"},
         {"id: a\nalgorithm: leaky", "r.yaml:2: rule a: algorithm is 'leaky': expected token_bucket, leaky_bucket, "
