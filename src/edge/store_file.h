@@ -1,0 +1,95 @@
+/*
+ * store_file: the SQLite file behind the store: opened, checked, read, written, set aside when it is damaged.
+ *
+ * The one idea: every row carries a seal, a hash of all that is in it, so that a page that was scribbled on is
+ * noticed even where the file's structure is whole; only rows whose seal holds are ever told to anyone. One thread at
+ * a time; nothing here waits, except for the disk.
+ */
+#ifndef HEADGATE_EDGE_STORE_FILE_H
+#define HEADGATE_EDGE_STORE_FILE_H
+
+#include "edge/store.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+enum store_file_status {
+    STORE_FILE_GOOD,
+    STORE_FILE_FAILED,  /* now: the disk is full, an error of the device; to be tried again */
+    STORE_FILE_DAMAGED, /* the file is not what was written */
+    STORE_FILE_REFUSED, /* another process has it, it may not be opened, or a newer headgated made it */
+};
+
+enum store_statement {
+    STORE_BEGIN,
+    STORE_COMMIT,
+    STORE_ROLLBACK,
+    STORE_VERSION_PUT,
+    STORE_VERSION_TRIM,
+    STORE_COUNTER_PUT,
+    STORE_COUNTER_DELETE,
+    STORE_COUNTER_SCAN,
+    STORE_STATEMENTS,
+};
+
+struct store_file {
+    struct sqlite3 *db; /* NULL: not open */
+    struct sqlite3_stmt *statement[STORE_STATEMENTS];
+    char path[STORE_PATH_BYTES];
+    uint64_t device, inode;          /* of the file that was opened */
+    struct key_id cursor;            /* the prune's: the last counter that it looked at */
+    bool synced;                     /* the next commit reaches the disk before it returns */
+    bool was_empty;                  /* store_file_open found a file of no bytes */
+    char failure[NODE_NOTICE_BYTES]; /* why the last call was not STORE_FILE_GOOD */
+};
+
+/* Opens or makes the file at `path`. It is to be closed whatever the result is. */
+enum store_file_status store_file_open(struct store_file *file, const char *path);
+void store_file_close(struct store_file *file);
+
+/* Reads everything once: STORE_FILE_DAMAGED unless all of it is as it was written. */
+enum store_file_status store_file_check(struct store_file *file);
+
+/*
+ * Tells the reader of all rows whose seal holds, in pages, of one rule from old to new; `backwards`: in the opposite
+ * order, which finds what stands behind a damaged place. Counters whose time is before `wall_ns` are left out.
+ */
+enum store_file_status store_file_read(struct store_file *file, const struct store_reader *reader, uint64_t wall_ns,
+                                       bool backwards);
+
+/*
+ * A transaction: begin, puts, commit. After a failure, store_file_cancel; then nothing of it happened. `synced`: it
+ * survives a power cut as soon as it is committed.
+ */
+enum store_file_status store_file_begin(struct store_file *file, bool synced);
+enum store_file_status store_file_put_version(struct store_file *file, const struct store_version *version);
+/* Deletes it when its time is not after `wall_ns`. */
+enum store_file_status store_file_put_counter(struct store_file *file, const struct store_counter *counter,
+                                              uint64_t wall_ns);
+enum store_file_status store_file_commit(struct store_file *file);
+void store_file_cancel(struct store_file *file);
+
+/* Looks at the next `count` counters, around and around, and deletes those whose time is over; says how many. */
+enum store_file_status store_file_prune(struct store_file *file, size_t count, uint64_t wall_ns, uint64_t *deleted);
+
+/*
+ * Renames the closed file at `path` to PATH.corrupt-TIME, whose full name comes out in `aside` (room
+ * STORE_PATH_BYTES); of earlier ones the newest two are kept. False when it cannot be renamed.
+ */
+bool store_file_set_aside(const char *path, uint64_t wall_ns, char *aside);
+
+/* Puts into `file`, which is open and whole, what can still be read of the one at `aside`; says how many rows. */
+enum store_file_status store_file_salvage(struct store_file *file, const char *aside, uint64_t wall_ns,
+                                          uint64_t *versions, uint64_t *counters);
+
+/* The file that is open is no longer the one at its path. */
+bool store_file_is_gone(const struct store_file *file);
+/* Of the file and what SQLite keeps next to it. */
+uint64_t store_file_bytes(const struct store_file *file);
+
+/* In store_rows.c, for the functions above. */
+enum store_file_status store_rows_failed(struct store_file *file, int code);
+bool store_rows_prepare(struct store_file *file);
+extern const char store_rows_schema[];
+
+#endif

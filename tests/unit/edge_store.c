@@ -1,0 +1,771 @@
+#include "edge/store.h"
+
+#include "base/random.h"
+#include "edge/clock.h"
+#include "tests/tap.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SLOW = 5 }; /* how many times fewer operations */
+#else
+enum { SLOW = 1 };
+#endif
+
+#define SECOND_NS 1000000000ull
+enum { PATH_BYTES = 600, WAIT_S = 20 };
+
+/* ---- a directory for each test ---- */
+
+static char scratch[PATH_BYTES / 4];
+
+static void remove_all(void)
+{
+    char command_path[PATH_BYTES];
+    glob_t found;
+    (void)snprintf(command_path, sizeof command_path, "%s/*", scratch);
+    if (glob(command_path, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            (void)unlink(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/%s", scratch, name);
+    return path;
+}
+
+static size_t count_files(const char *pattern)
+{
+    glob_t found;
+    size_t count = glob(path_of(pattern), 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
+static struct store *open_with(uint64_t counters_max, struct error *error)
+{
+    return store_open(&(struct store_options){.directory = scratch, .counters_max = counters_max}, error);
+}
+
+static struct store *open_one(void)
+{
+    struct error error = {0};
+    struct store *store = open_with(1 << 20, &error);
+    if (!store)
+        printf("# %s\n", error.text);
+    assert(store);
+    return store;
+}
+
+static struct store_stats stats_of(struct store *store)
+{
+    struct store_stats stats;
+    store_stats(store, &stats);
+    return stats;
+}
+
+static void sleep_a_little(void)
+{
+    (void)usleep(2000);
+}
+
+/* The next notice, which has to come. */
+static const char *next_notice(struct store *store)
+{
+    static struct notice notice;
+    uint64_t end_ns = clock_monotonic_ns() + WAIT_S * SECOND_NS;
+    while (!store_notice(store, &notice)) {
+        if (clock_monotonic_ns() > end_ns)
+            return "(nothing was said)";
+        sleep_a_little();
+    }
+    return notice.text;
+}
+
+/* ---- things to put in ---- */
+
+static struct store_version version_of(const char *service, const char *id, uint64_t lamport, const char *text)
+{
+    return (struct store_version){.service = bytes_of(service),
+                                  .id = bytes_of(id),
+                                  .lamport = lamport,
+                                  .author = 7,
+                                  .author_name = bytes_of("us-east"),
+                                  .text = bytes_of(text)};
+}
+
+static struct store_counter counter_of(uint64_t number, uint64_t value)
+{
+    return (struct store_counter){.id = {number * 0x9e3779b97f4a7c15u, number},
+                                  .kind = 1,
+                                  .capacity = 1000,
+                                  .number = value,
+                                  .until_wall_ns = clock_wall_ns() + 3600 * SECOND_NS};
+}
+
+/* ---- what comes out ---- */
+
+enum { SEEN_VERSIONS = 64 };
+
+struct seen {
+    size_t versions, counters, kept;
+    uint64_t sum, least, most; /* of counters' numbers */
+    uint64_t wrong;            /* counters whose number is not what `right` says, if there is one */
+    uint64_t (*right)(struct key_id id);
+    struct store_version version[SEEN_VERSIONS];
+    struct store_counter last;
+    char text[1 << 16];
+    size_t text_size;
+};
+
+static void keep(struct seen *seen, struct bytes *text)
+{
+    if (text->size > 1000)
+        text->size = 1000; /* its beginning */
+    assert(seen->text_size + text->size <= sizeof seen->text);
+    memcpy(seen->text + seen->text_size, text->data, text->size);
+    text->data = seen->text + seen->text_size;
+    seen->text_size += text->size;
+}
+
+static void see_versions(void *context, const struct store_version *version, size_t count)
+{
+    struct seen *seen = context;
+    seen->versions += count;
+    for (size_t i = 0; i < count && seen->kept < SEEN_VERSIONS; i++) {
+        struct store_version *copy = &seen->version[seen->kept++];
+        *copy = version[i];
+        keep(seen, &copy->service);
+        keep(seen, &copy->id);
+        keep(seen, &copy->author_name);
+        keep(seen, &copy->note);
+        keep(seen, &copy->text);
+    }
+}
+
+static void see_counters(void *context, const struct store_counter *counter, size_t count)
+{
+    struct seen *seen = context;
+    for (size_t i = 0; i < count; i++) {
+        if (seen->counters == 0 || counter[i].number < seen->least)
+            seen->least = counter[i].number;
+        if (counter[i].number > seen->most)
+            seen->most = counter[i].number;
+        seen->wrong += seen->right && seen->right(counter[i].id) != counter[i].number;
+        seen->sum += counter[i].number;
+        seen->last = counter[i];
+        seen->counters++;
+    }
+}
+
+static struct seen *look(struct store *store, uint64_t (*right)(struct key_id))
+{
+    static struct seen seen;
+    memset(&seen, 0, sizeof seen);
+    seen.right = right;
+    store_read(store, &(struct store_reader){&seen, see_versions, see_counters});
+    return &seen;
+}
+
+/* Ends the store and opens it again. */
+static struct store *reopen(struct store *store)
+{
+    store_close(&store);
+    return open_one();
+}
+
+/* ---- the ordinary course of things ---- */
+
+static bool same_version(const struct store_version *a, const struct store_version *b)
+{
+    return bytes_equal(a->service, b->service) && bytes_equal(a->id, b->id) && a->lamport == b->lamport &&
+           a->author == b->author && a->wall_ms == b->wall_ms && bytes_equal(a->author_name, b->author_name) &&
+           bytes_equal(a->note, b->note) && a->deleted == b->deleted &&
+           a->share_millionths == b->share_millionths && a->threshold_millionths == b->threshold_millionths &&
+           a->watch_ms == b->watch_ms && a->epoch == b->epoch && bytes_equal(a->text, b->text);
+}
+
+static bool same_counter(const struct store_counter *a, const struct store_counter *b)
+{
+    return key_id_equal(a->id, b->id) && a->kind == b->kind && a->flags == b->flags && a->capacity == b->capacity &&
+           a->rate == b->rate && a->period_ns == b->period_ns && a->overshoot == b->overshoot &&
+           a->number == b->number && a->until_wall_ns == b->until_wall_ns;
+}
+
+static void round_trip(void)
+{
+    remove_all();
+    struct store_version all = {.service = bytes_of("orders"),
+                                .id = {"per\0user", 8},
+                                .lamport = UINT64_MAX,
+                                .author = UINT64_MAX - 1,
+                                .wall_ms = 1800000000000,
+                                .author_name = bytes_of("eu-west"),
+                                .note = bytes_of("for the weekend: \xe2\x82\xac"),
+                                .deleted = true,
+                                .share_millionths = 100000,
+                                .threshold_millionths = UINT32_MAX,
+                                .watch_ms = 60000,
+                                .epoch = (uint64_t)1 << 63,
+                                .text = bytes_of("rules:\n  - id: per-user\n")};
+    struct store_version none = version_of("", "", 0, "");
+    none.author_name = (struct bytes){NULL, 0};
+    struct store_counter counter = {.id = {UINT64_MAX, 1},
+                                    .kind = 2,
+                                    .flags = 255,
+                                    .capacity = UINT64_MAX,
+                                    .rate = 1,
+                                    .period_ns = 2,
+                                    .overshoot = 3,
+                                    .number = UINT64_MAX,
+                                    .until_wall_ns = UINT64_MAX};
+    struct store *store = open_one();
+    struct seen *seen = look(store, NULL);
+    OK(seen->versions == 0 && seen->counters == 0, "a fresh store holds nothing");
+    store_put_versions(store, &all, 1);
+    store_put_versions(store, &none, 1);
+    store_put_counters(store, &counter, 1);
+    OK(store_flush(store, WAIT_S * SECOND_NS), "it is written");
+    struct store_stats stats = stats_of(store);
+    OK(stats.versions_written == 2 && stats.counters_written == 1 && stats.versions_waiting == 0 &&
+           stats.counters_waiting == 0 && !stats.failing && stats.file_bytes > 0,
+       "and counted");
+    store = reopen(store);
+    seen = look(store, NULL);
+    OK(seen->versions == 2 && same_version(&seen->version[0], &none) && same_version(&seen->version[1], &all),
+       "versions come back as they were, extremes included");
+    OK(seen->counters == 1 && same_counter(&seen->last, &counter), "and so do counters");
+    struct notice notice;
+    OK(!store_notice(store, &notice), "there is nothing to say about it");
+    store_close(&store);
+    OK(store == NULL && count_files("*") == 1, "a store that was closed is one file");
+}
+
+static void versions_kept(void)
+{
+    remove_all();
+    static const uint64_t stamps[] = {12, 3, 7, 1, 20, 5, 9, 15, 2, 18, 11, 4, 256, 300};
+    struct store *store = open_one();
+    for (size_t i = 0; i < sizeof stamps / sizeof stamps[0]; i++) {
+        struct store_version version = version_of("a", "x", stamps[i], "text");
+        store_put_versions(store, &version, 1);
+    }
+    struct store_version other = version_of("a", "y", 1, "text");
+    store_put_versions(store, &other, 1);
+    store_put_versions(store, &other, 1);
+    store = reopen(store);
+    struct seen *seen = look(store, NULL);
+    static const uint64_t expected[] = {9, 11, 12, 15, 18, 20, 256, 300, 1};
+    bool right = seen->versions == sizeof expected / sizeof expected[0];
+    for (size_t i = 0; right && i < seen->versions; i++)
+        right = seen->version[i].lamport == expected[i];
+    OK(right, "the newest %d of a rule are kept, told from old to new, and a version is kept once",
+       STORE_VERSIONS_KEPT);
+    store_close(&store);
+}
+
+static void counters_kept(void)
+{
+    remove_all();
+    struct store *store = open_one();
+    for (uint64_t value = 1; value <= 2000; value++) {
+        struct store_counter both[] = {counter_of(1, value), counter_of(2, 2 * value)};
+        store_put_counters(store, both, 2);
+    }
+    struct store_counter gone = counter_of(3, 1);
+    store_put_counters(store, &gone, 1);
+    OK(store_flush(store, WAIT_S * SECOND_NS), "it is written");
+    struct store_stats stats = stats_of(store);
+    OK(stats.counters_written >= 3 && stats.counters_written <= 4001,
+       "a value that waits is replaced by a newer one");
+    gone.until_wall_ns = 0;
+    store_put_counters(store, &gone, 1);
+    struct store_counter brief = counter_of(4, 1);
+    brief.until_wall_ns = clock_wall_ns() + SECOND_NS / 5;
+    store_put_counters(store, &brief, 1);
+    store = reopen(store);
+    struct seen *seen = look(store, NULL);
+    OK(seen->counters == 3 && seen->sum == 2000 + 4000 + 1, "the newest value counts, and what is over is deleted");
+    uint64_t end_ns = clock_monotonic_ns() + WAIT_S * SECOND_NS;
+    while (stats_of(store).counters_expired == 0 && clock_monotonic_ns() < end_ns)
+        sleep_a_little();
+    OK(stats_of(store).counters_expired == 1, "what comes to its end is deleted by itself");
+    store = reopen(store);
+    OK(look(store, NULL)->counters == 2, "for good");
+    store_close(&store);
+}
+
+/* ---- ends of all kinds ---- */
+
+static void put_forever(int out)
+{
+    struct store *store = open_one();
+    (void)look(store, NULL);
+    for (uint64_t turn = 1;; turn++) {
+        struct store_counter counters[10];
+        for (uint64_t i = 0; i < 10; i++)
+            counters[i] = counter_of(i, turn);
+        struct store_version pair[] = {version_of("s", "one", turn, "a"), version_of("s", "two", turn, "b")};
+        store_put_counters(store, counters, 10);
+        store_put_versions(store, pair, 2);
+        if (turn % 8 == 0) {
+            if (!store_flush(store, WAIT_S * SECOND_NS) || write(out, &turn, sizeof turn) != sizeof turn)
+                _exit(1);
+        }
+    }
+}
+
+static void killed(void)
+{
+    remove_all();
+    struct random random;
+    random_seed(&random, 1);
+    bool whole = true, equal = true, kept = true, quiet = true;
+    for (int round = 0; round < 12; round++) {
+        int ends[2];
+        remove_all();
+        int failed = pipe(ends);
+        assert(failed == 0);
+        pid_t child = fork();
+        assert(child >= 0);
+        if (child == 0)
+            put_forever(ends[1]);
+        close(ends[1]);
+        uint64_t written = 0, turn;
+        uint64_t least = 8 * random_below(&random, 20);
+        while (written < least && read(ends[0], &turn, sizeof turn) == sizeof turn)
+            written = turn;
+        (void)usleep((useconds_t)random_below(&random, 5000));
+        (void)kill(child, SIGKILL);
+        while (read(ends[0], &turn, sizeof turn) == sizeof turn)
+            written = turn;
+        close(ends[0]);
+        (void)waitpid(child, NULL, 0);
+        struct store *store = open_one();
+        struct seen *seen = look(store, NULL);
+        struct notice notice;
+        quiet = quiet && (!store_notice(store, &notice) || strstr(notice.text, "was empty"));
+        kept = kept && (written == 0 || (seen->counters == 10 && seen->least >= written && seen->versions == 16 &&
+                                         seen->version[7].lamport >= written));
+        equal = equal && seen->least == seen->most;
+        whole = whole && seen->versions % 2 == 0;
+        for (size_t i = 0; i < seen->versions / 2; i++)
+            whole = whole && seen->version[i].lamport == seen->version[seen->versions / 2 + i].lamport;
+        store_close(&store);
+    }
+    OK(kept, "kill -9: what had been written is there");
+    OK(equal, "kill -9: counters that were put together are from one moment");
+    OK(whole, "kill -9: versions that were put together are there together, or not at all");
+    OK(quiet, "kill -9: nothing is damaged by it");
+}
+
+static void busy(void)
+{
+    remove_all();
+    int ends[2];
+    char byte = 0;
+    int failed = pipe(ends);
+    assert(failed == 0);
+    pid_t child = fork();
+    assert(child >= 0);
+    if (child == 0) {
+        struct store *store = open_one();
+        if (write(ends[1], &byte, 1) != 1)
+            _exit(1);
+        (void)look(store, NULL);
+        (void)pause();
+    }
+    ssize_t size = read(ends[0], &byte, 1);
+    assert(size == 1);
+    struct error error = {0};
+    struct store *store = open_with(10, &error);
+    char expected[PATH_BYTES];
+    (void)snprintf(expected, sizeof expected,
+                   "state_dir: %s/headgate.db cannot be used (database is locked): expected a directory of this "
+                   "daemon's own that it may write",
+                   scratch);
+    OK(!store && strcmp(error.text, expected) == 0 && error.exit_status == 73, "two processes: %s", error.text);
+    (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, 0);
+    close(ends[0]);
+    close(ends[1]);
+    store = open_with(10, &error);
+    OK(store != NULL, "a process that was killed leaves no lock");
+    store_close(&store);
+}
+
+static void run_sql(const char *sql)
+{
+    sqlite3 *db = NULL;
+    int failed = sqlite3_open(path_of("headgate.db"), &db);
+    assert(failed == 0);
+    failed = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    assert(failed == 0);
+    (void)sqlite3_close(db);
+}
+
+static void refused(void)
+{
+    remove_all();
+    struct error error = {0};
+    struct store *store = open_one();
+    store_close(&store);
+    run_sql("PRAGMA user_version=2");
+    store = open_with(10, &error);
+    OK(!store && strstr(error.text, "a newer headgated made it (format 2, this one knows 1)"), "%s", error.text);
+    store = store_open(&(struct store_options){.directory = "/nowhere/at/all", .counters_max = 1}, &error);
+    OK(!store && strstr(error.text, "/nowhere/at/all/headgate.db cannot be used"), "%s", error.text);
+}
+
+/* ---- damage ---- */
+
+static uint64_t right_number(struct key_id id)
+{
+    return id.low * 3 + 1;
+}
+
+static void put_many(struct store *store, uint64_t count)
+{
+    static struct store_counter counters[1000];
+    for (uint64_t done = 0; done < count; done += 1000) {
+        for (uint64_t i = 0; i < 1000; i++) {
+            counters[i] = counter_of(done + i, 0);
+            counters[i].number = right_number(counters[i].id);
+        }
+        store_put_counters(store, counters, count - done < 1000 ? count - done : 1000);
+    }
+}
+
+/* A store with many counters and some versions, closed. */
+static void fill(uint64_t counters)
+{
+    remove_all();
+    struct store *store = open_one();
+    put_many(store, counters);
+    for (uint64_t i = 0; i < 16; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "rule-%02u", (unsigned)i);
+        struct store_version version = version_of("service", id, i + 1, "a rule's text, of some length");
+        store_put_versions(store, &version, 1);
+    }
+    store_close(&store);
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static bool versions_right(const struct seen *seen)
+{
+    for (size_t i = 0; i < seen->kept; i++)
+        if (!bytes_equal(seen->version[i].text, bytes_of("a rule's text, of some length")) ||
+            !bytes_equal(seen->version[i].service, bytes_of("service")))
+            return false;
+    return true;
+}
+
+/* Opens what was damaged: nothing wrong comes out, and it can be used again. */
+static bool survives(size_t *counters, size_t *versions, bool *set_aside)
+{
+    struct error error = {0};
+    struct store *store = open_with(100, &error);
+    if (!store) {
+        printf("# %s\n", error.text);
+        return false;
+    }
+    struct seen *seen = look(store, right_number);
+    *counters = seen->counters;
+    *versions = seen->versions;
+    bool right = seen->wrong == 0 && versions_right(seen);
+    *set_aside = stats_of(store).files_set_aside == 1;
+    struct store_counter counter = counter_of((uint64_t)1 << 40, 5);
+    store_put_counters(store, &counter, 1);
+    right = right && store_flush(store, WAIT_S * SECOND_NS) && !stats_of(store).failing;
+    store = reopen(store);
+    seen = look(store, NULL);
+    right = right && seen->counters == *counters + 1 && seen->versions == *versions;
+    store_close(&store);
+    return right;
+}
+
+static void truncated(void)
+{
+    struct random random;
+    random_seed(&random, 2);
+    bool good = true, all_set_aside = true;
+    size_t most = 0, lost = 0;
+    for (int round = 0; round < 12; round++) {
+        size_t counters = 0, versions = 0;
+        bool set_aside = false;
+        fill(3000);
+        uint64_t size = size_of(path_of("headgate.db"));
+        uint64_t left = round == 0 ? 100 : round == 1 ? size - 1 : 4096 + random_below(&random, size - 4096);
+        int failed = truncate(path_of("headgate.db"), (off_t)left);
+        assert(failed == 0);
+        good = survives(&counters, &versions, &set_aside) && good;
+        if (counters == 3000 && versions == 16)
+            continue; /* what was cut off was not in use */
+        all_set_aside = all_set_aside && set_aside && count_files("headgate.db.corrupt-*Z") == 1;
+        most = counters > most ? counters : most;
+        lost++;
+    }
+    OK(good, "a file that was cut off: nothing wrong comes out of it, and the store goes on");
+    OK(all_set_aside && lost > 6, "it is set aside");
+    OK(most > 0, "and what can be read of it is taken over, at best %zu of 3000 counters", most);
+    fill(10);
+    int failed = truncate(path_of("headgate.db"), 0);
+    assert(failed == 0);
+    struct store *store = open_one();
+    OK(strstr(next_notice(store), "headgate.db was empty: it begins anew"), "an empty file is told of");
+    store_close(&store);
+}
+
+/* Overwrites some bytes with others. */
+static void scribble_into(int file, struct random *random, uint64_t offset, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        uint8_t byte;
+        ssize_t done = pread(file, &byte, 1, (off_t)(offset + i));
+        assert(done == 1);
+        byte ^= (uint8_t)(1 + random_below(random, 255));
+        done = pwrite(file, &byte, 1, (off_t)(offset + i));
+        assert(done == 1);
+    }
+}
+
+static void scribble(struct random *random, uint64_t offset, size_t size)
+{
+    int file = open(path_of("headgate.db"), O_RDWR);
+    assert(file >= 0);
+    scribble_into(file, random, offset, size);
+    (void)close(file);
+}
+
+static void scribbled(void)
+{
+    struct random random;
+    random_seed(&random, 3);
+    bool good = true;
+    size_t lost = 0, noticed = 0, kept = 0;
+    int rounds = 60 / SLOW;
+    for (int round = 0; round < rounds; round++) {
+        size_t counters = 0, versions = 0;
+        bool set_aside = false;
+        fill(1000);
+        uint64_t size = size_of(path_of("headgate.db"));
+        /* Whole pages, single bytes, and now and then the file's first page. */
+        size_t length = round % 3 == 0 ? 4096 : 1 + random_below(&random, 20);
+        uint64_t offset = round % 10 == 9 ? 100 : random_below(&random, size - length);
+        scribble(&random, offset, length);
+        good = survives(&counters, &versions, &set_aside) && good;
+        lost += counters < 1000 || versions < 16;
+        noticed += set_aside;
+        kept += counters;
+    }
+    OK(good, "a file that was scribbled on %d times: nothing wrong comes out of it, and the store goes on", rounds);
+    OK(noticed >= lost && lost > 0, "whenever something is lost, the file is set aside (%zu of %zu)", lost,
+       noticed);
+    OK(kept > (size_t)rounds * 300, "most rows survive: %zu of %d", kept, rounds * 1000);
+    fill(100);
+    scribble(&random, 0, 100);
+    struct store *store = open_one();
+    const char *said = next_notice(store);
+    OK(strstr(said, "headgate.db was damaged (file is not a database): set aside as *.corrupt-") &&
+           strstr(said, "; read of it: versions 0, counters 0"),
+       "it is said: %s", strstr(said, "headgate.db was") ? strstr(said, "headgate.db was") : said);
+    store_close(&store);
+    for (int i = 0; i < 5; i++) {
+        scribble(&random, 0, 100);
+        store = open_one();
+        store_close(&store);
+    }
+    OK(count_files("headgate.db.corrupt-*Z") == 3, "the newest three damaged files are kept");
+}
+
+/* While it is open, and larger than what SQLite keeps in memory. */
+static void scribbled_while_open(void)
+{
+    uint64_t counters = 300000;
+    struct random random;
+    random_seed(&random, 4);
+    remove_all();
+    struct store *store = open_one();
+    (void)look(store, NULL);
+    put_many(store, counters);
+    bool written = store_flush(store, WAIT_S * SECOND_NS);
+    store = reopen(store);
+    (void)look(store, NULL);
+    uint64_t size = size_of(path_of("headgate.db"));
+    int file = open(path_of("headgate.db"), O_RDWR); /* which may have another name before this is done */
+    assert(file >= 0);
+    for (uint64_t offset = 4096; offset < size; offset += 4096)
+        scribble_into(file, &random, offset, 16);
+    (void)close(file);
+    uint64_t end_ns = clock_monotonic_ns() + WAIT_S * SECOND_NS;
+    for (uint64_t i = 0; stats_of(store).files_set_aside == 0 && clock_monotonic_ns() < end_ns; i++) {
+        struct store_counter counter = counter_of(random_below(&random, counters), 0);
+        counter.number = right_number(counter.id);
+        store_put_counters(store, &counter, 1);
+        if (i % 64 == 0)
+            sleep_a_little();
+    }
+    OK(written && stats_of(store).files_set_aside == 1, "a file that is damaged while it is open is set aside");
+    OK(store_wants_all(store) && !store_wants_all(store), "the owner is asked for everything, once");
+    OK(strstr(next_notice(store), "headgate.db was damaged"), "it is said");
+    struct store_counter counter = counter_of(0, 0);
+    counter.number = right_number(counter.id);
+    store_put_counters(store, &counter, 1);
+    OK(store_flush(store, WAIT_S * SECOND_NS), "the store goes on");
+    store = reopen(store);
+    struct seen *seen = look(store, right_number);
+    OK(seen->wrong == 0 && seen->counters > 0, "with nothing wrong in it: %zu counters, %zu wrong", seen->counters,
+       (size_t)seen->wrong);
+    store_close(&store);
+}
+
+static void removed(void)
+{
+    remove_all();
+    struct store *store = open_one();
+    (void)look(store, NULL);
+    struct store_counter counter = counter_of(1, 1);
+    store_put_counters(store, &counter, 1);
+    OK(store_flush(store, WAIT_S * SECOND_NS), "it is written");
+    remove_all();
+    OK(strstr(next_notice(store), "headgate.db was gone: it is made anew"),
+       "a file that somebody removes is missed within a second or so");
+    OK(store_wants_all(store), "and the owner is asked for everything");
+    store_put_counters(store, &counter, 1);
+    store = reopen(store);
+    OK(look(store, NULL)->counters == 1, "what is put then is kept");
+    store_close(&store);
+}
+
+/* ---- a full disk ---- */
+
+static void set_file_limit(rlim_t bytes)
+{
+    struct rlimit limit;
+    int failed = getrlimit(RLIMIT_FSIZE, &limit);
+    assert(failed == 0);
+    limit.rlim_cur = bytes;
+    failed = setrlimit(RLIMIT_FSIZE, &limit);
+    assert(failed == 0);
+}
+
+static void full(void)
+{
+    remove_all();
+    struct store *store = open_with(1000, &(struct error){0});
+    (void)look(store, NULL);
+    struct store_counter counter = counter_of(0, 1);
+    store_put_counters(store, &counter, 1);
+    bool good = store_flush(store, WAIT_S * SECOND_NS);
+    set_file_limit(size_of(path_of("headgate.db-wal")));
+    uint64_t begun_ns = clock_monotonic_ns();
+    counter.number = 2;
+    store_put_counters(store, &counter, 1);
+    const char *said = next_notice(store);
+    uint64_t took_ns = clock_monotonic_ns() - begun_ns;
+    OK(good && strstr(said, "headgate.db cannot be written (disk I/O error"), "no room: %s", said);
+    OK(took_ns < SECOND_NS, "it is said within a second: %" PRIu64 " us", took_ns / 1000);
+    for (uint64_t turn = 0; turn < 10; turn++)
+        for (uint64_t i = 0; i < 2500; i++) {
+            counter = counter_of(i, 10 + turn);
+            store_put_counters(store, &counter, 1);
+        }
+    struct store_stats stats = stats_of(store);
+    OK(stats.failing && strstr(stats.failure, "disk I/O error") && stats.counters_waiting == 1001 &&
+           stats.counters_dropped == 15000,
+       "what waits is bounded: %" PRIu64 ", and what is beyond is counted: %" PRIu64, stats.counters_waiting,
+       stats.counters_dropped);
+    static char large[STORE_FIELD_MAX_BYTES];
+    memset(large, 'x', sizeof large);
+    struct store_version version = version_of("s", "large", 0, "");
+    version.text = (struct bytes){large, sizeof large};
+    for (version.lamport = 1; version.lamport <= 70; version.lamport++)
+        store_put_versions(store, &version, 1);
+    stats = stats_of(store);
+    OK(stats.versions_waiting == 63 && stats.versions_dropped == 7, "and so are versions: %" PRIu64 " and %" PRIu64,
+       stats.versions_waiting, stats.versions_dropped);
+    OK(!store_wants_all(store), "it makes no sense to ask for more now");
+    uint64_t end_ns = clock_monotonic_ns() + WAIT_S * SECOND_NS;
+    while (stats_of(store).write_failures < 3 && clock_monotonic_ns() < end_ns)
+        sleep_a_little();
+    struct notice notice;
+    OK(!store_notice(store, &notice), "it is said once, however often it is tried");
+    set_file_limit(RLIM_INFINITY);
+    said = next_notice(store);
+    OK(strstr(said, "headgate.db is written again, after "), "room again: %s", said);
+    OK(store_flush(store, WAIT_S * SECOND_NS) && !stats_of(store).failing && store_wants_all(store),
+       "all is written, and the owner is asked for what was dropped");
+    store = reopen(store);
+    struct seen *seen = look(store, NULL);
+    OK(seen->counters == 1000 && seen->least == 19 && seen->versions == 8 && seen->version[7].lamport == 63,
+       "the newest values are there");
+    store_close(&store);
+}
+
+static void full_at_the_end(void)
+{
+    remove_all();
+    struct store *store = open_one();
+    (void)look(store, NULL);
+    set_file_limit(10);
+    struct store_counter counter = counter_of(0, 1);
+    store_put_counters(store, &counter, 1);
+    uint64_t begun_ns = clock_monotonic_ns();
+    store_close(&store);
+    OK(clock_monotonic_ns() - begun_ns < 5 * SECOND_NS, "a store that cannot write can be closed");
+    remove_all();
+    struct error error = {0};
+    store = open_with(10, &error);
+    OK(store != NULL, "and opened: %s", store ? next_notice(store) : error.text);
+    set_file_limit(RLIM_INFINITY);
+    (void)look(store, NULL);
+    store_put_counters(store, &counter, 1);
+    OK(store_flush(store, WAIT_S * SECOND_NS), "it begins to write when there is room");
+    store = reopen(store);
+    OK(look(store, NULL)->counters == 1, "and nothing is missing");
+    store_close(&store);
+}
+
+int main(void)
+{
+    const char *directory = getenv("TMPDIR");
+    (void)snprintf(scratch, sizeof scratch, "%.100s/headgate-store-XXXXXX", directory ? directory : "/tmp");
+    if (!mkdtemp(scratch)) {
+        perror(scratch);
+        return 1;
+    }
+    (void)signal(SIGXFSZ, SIG_IGN);
+    round_trip();
+    versions_kept();
+    counters_kept();
+    killed();
+    busy();
+    refused();
+    truncated();
+    scribbled();
+    scribbled_while_open();
+    removed();
+    full();
+    full_at_the_end();
+    remove_all();
+    (void)rmdir(scratch);
+    return tap_done();
+}
