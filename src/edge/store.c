@@ -351,8 +351,9 @@ static void set_error(const struct store *store, struct error *error)
 
 static bool make_queues(struct store *store)
 {
-    bool first = store_queue_init(&store->queue[0], store->options.counters_max);
-    bool second = store_queue_init(&store->queue[1], store->options.counters_max);
+    bool first = store_queue_init(&store->queue[0], store->options.counters_max, store->options.versions_max_bytes);
+    bool second =
+        store_queue_init(&store->queue[1], store->options.counters_max, store->options.versions_max_bytes);
     store->filling = &store->queue[0];
     store->writing = &store->queue[1];
     return first && second;
@@ -415,7 +416,7 @@ void store_read(struct store *store, const struct store_reader *reader)
     start(store);
 }
 
-void store_put_versions(struct store *store, const struct store_version *version, size_t count)
+void store_put_versions(struct store *store, const struct rule_record *version, size_t count)
 {
     start(store);
     uv_mutex_lock(&store->mutex);

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "cluster/node.h"
+#include "limit/limit.h"
+#include "limit/rulebook.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,28 +23,16 @@
 
 enum {
     STORE_PATH_BYTES = 512,          /* with the terminator */
-    STORE_VERSIONS_KEPT = 8,         /* of one rule; older ones are deleted */
     STORE_FIELD_MAX_BYTES = 1 << 20, /* the longest text of a version */
 };
 
-/* A version of a rule. It never changes: the same service, id and stamp mean the same version. */
-struct store_version {
-    struct bytes service, id;
-    uint64_t lamport, author; /* its stamp: later ones are larger, by lamport, then author */
-    uint64_t wall_ms;         /* when it was made, for humans */
-    struct bytes author_name, note;
-    bool deleted;
-    uint32_t share_millionths, threshold_millionths; /* of a canary */
-    uint64_t watch_ms;
-    uint64_t epoch;
-    struct bytes text;
-};
-
-/* What is used up of one key. `until_wall_ns` is when it means nothing any more; <= now: it is deleted. */
+/*
+ * What is used up of one key. `number`: of a BUCKET nothing, `until_wall_ns` says it all (when it is full again); else
+ * tokens spent. `until_wall_ns`: when it means nothing any more; once that is over it is deleted.
+ */
 struct store_counter {
     struct key_id id;
-    uint8_t kind, flags; /* of its limit, as the next four */
-    uint64_t capacity, rate, period_ns, overshoot;
+    struct limit_terms terms;
     uint64_t number;
     uint64_t until_wall_ns;
 };
@@ -53,8 +43,9 @@ enum store_sync {
 };
 
 struct store_options {
-    const char *directory; /* exists and can be written; the file in it is headgate.db */
-    uint64_t counters_max; /* distinct keys that may wait to be written */
+    const char *directory;       /* exists and can be written; the file in it is headgate.db */
+    uint64_t counters_max;       /* distinct keys that may wait to be written */
+    uint64_t versions_max_bytes; /* versions that may wait: at least what all of them together need */
     enum store_sync sync;
     void (*wake)(void *context); /* called by the store's thread: store_notice has something; may be NULL */
     void *context;
@@ -71,7 +62,7 @@ struct store *store_open(const struct store_options *options, struct error *erro
 /* Who is told of what is in the file. Views are valid during the call. */
 struct store_reader {
     void *context;
-    void (*versions)(void *context, const struct store_version *version, size_t count);
+    void (*versions)(void *context, const struct rule_record *version, size_t count);
     void (*counters)(void *context, const struct store_counter *counter, size_t count);
 };
 
@@ -82,7 +73,7 @@ struct store_reader {
 void store_read(struct store *store, const struct store_reader *reader);
 
 /* Copies them into the queue; those of one call become durable together. */
-void store_put_versions(struct store *store, const struct store_version *version, size_t count);
+void store_put_versions(struct store *store, const struct rule_record *version, size_t count);
 /* The same for counters; no allocation. At counters_max, further keys are dropped and counted. */
 void store_put_counters(struct store *store, const struct store_counter *counter, size_t count);
 

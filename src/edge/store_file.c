@@ -26,7 +26,7 @@ static const char opening[] = "PRAGMA locking_mode=EXCLUSIVE;"
                               "PRAGMA cell_size_check=ON;"
                               "PRAGMA secure_delete=OFF;"
                               "PRAGMA temp_store=MEMORY;"
-                              "PRAGMA cache_size=-16384;"
+                              "PRAGMA cache_size=-8192;"
                               "PRAGMA journal_size_limit=4194304;"
                               "PRAGMA synchronous=NORMAL;";
 
@@ -188,7 +188,7 @@ struct salvage {
     uint64_t wall_ns, versions, counters;
 };
 
-static void save_versions(void *context, const struct store_version *version, size_t count)
+static void save_versions(void *context, const struct rule_record *version, size_t count)
 {
     struct salvage *salvage = context;
     for (size_t i = 0; i < count && salvage->status == STORE_FILE_GOOD; i++)

@@ -62,7 +62,7 @@ enum store_file_status store_file_read(struct store_file *file, const struct sto
  * survives a power cut as soon as it is committed.
  */
 enum store_file_status store_file_begin(struct store_file *file, bool synced);
-enum store_file_status store_file_put_version(struct store_file *file, const struct store_version *version);
+enum store_file_status store_file_put_version(struct store_file *file, const struct rule_record *version);
 /* Deletes it when its time is not after `wall_ns`. */
 enum store_file_status store_file_put_counter(struct store_file *file, const struct store_counter *counter,
                                               uint64_t wall_ns);

@@ -6,10 +6,11 @@
 
 #define COUNTERS_MAX ((uint64_t)1 << 30)
 
-bool store_queue_init(struct store_queue *queue, uint64_t counters_max)
+bool store_queue_init(struct store_queue *queue, uint64_t counters_max, uint64_t versions_max_bytes)
 {
     memset(queue, 0, sizeof *queue);
     queue->last = &queue->first;
+    queue->versions_max_bytes = versions_max_bytes;
     if (counters_max > COUNTERS_MAX)
         counters_max = COUNTERS_MAX;
     uint32_t places = 16;
@@ -39,16 +40,16 @@ static void copy_text(char **room, struct bytes *text)
     *room += text->size;
 }
 
-bool store_queue_add_version(struct store_queue *queue, const struct store_version *version)
+bool store_queue_add_version(struct store_queue *queue, const struct rule_record *version)
 {
-    const struct bytes *texts[] = {&version->service, &version->id, &version->author_name, &version->note,
+    const struct bytes *texts[] = {&version->service, &version->id, &version->author, &version->note,
                                    &version->text};
     size_t bytes = sizeof(struct waiting_version);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert(texts[i]->size <= STORE_FIELD_MAX_BYTES);
         bytes += texts[i]->size;
     }
-    if (bytes > STORE_QUEUE_TEXT_BYTES - queue->version_bytes)
+    if (bytes > queue->versions_max_bytes - queue->version_bytes)
         return false;
     struct waiting_version *waiting = malloc(bytes);
     if (!waiting)
@@ -59,7 +60,7 @@ bool store_queue_add_version(struct store_queue *queue, const struct store_versi
     waiting->version = *version;
     copy_text(&room, &waiting->version.service);
     copy_text(&room, &waiting->version.id);
-    copy_text(&room, &waiting->version.author_name);
+    copy_text(&room, &waiting->version.author);
     copy_text(&room, &waiting->version.note);
     copy_text(&room, &waiting->version.text);
     *queue->last = waiting;

@@ -10,18 +10,17 @@
 
 #include "edge/store.h"
 
-enum { STORE_QUEUE_TEXT_BYTES = 64 << 20 }; /* versions that may wait, with all that belongs to them */
-
 struct waiting_version {
     struct waiting_version *next;
     size_t bytes;
-    struct store_version version; /* its texts are in `text` */
+    struct rule_record version; /* its texts are in `text` */
     char text[];
 };
 
 struct store_queue {
     struct waiting_version *first, **last;
-    size_t version_count, version_bytes;
+    size_t version_count;
+    uint64_t version_bytes, versions_max_bytes;
     struct store_counter *counter;
     uint32_t *place; /* by hash: an index in `counter` plus one, or 0 */
     uint32_t counter_count, counters_max, place_mask;
@@ -29,7 +28,7 @@ struct store_queue {
 };
 
 /* False when memory is short. To be closed in either case. */
-bool store_queue_init(struct store_queue *queue, uint64_t counters_max);
+bool store_queue_init(struct store_queue *queue, uint64_t counters_max, uint64_t versions_max_bytes);
 void store_queue_close(struct store_queue *queue);
 
 static inline bool store_queue_empty(const struct store_queue *queue)
@@ -38,7 +37,7 @@ static inline bool store_queue_empty(const struct store_queue *queue)
 }
 
 /* Copies; false when it is full or memory is short. */
-bool store_queue_add_version(struct store_queue *queue, const struct store_version *version);
+bool store_queue_add_version(struct store_queue *queue, const struct rule_record *version);
 bool store_queue_add_counter(struct store_queue *queue, const struct store_counter *counter);
 
 /* Nothing is added after this until store_queue_clear: puts counters into the order of their ids, as the file has them. */

@@ -26,7 +26,8 @@ static const char *const statements[STORE_STATEMENTS] = {
     "ROLLBACK",
     "INSERT OR REPLACE INTO version VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
     "DELETE FROM version WHERE service=?1 AND id=?2 AND stamp<(SELECT stamp FROM version WHERE service=?1 AND id=?2"
-    " ORDER BY stamp DESC LIMIT 1 OFFSET ?3)",
+    " ORDER BY stamp DESC LIMIT 1 OFFSET ?3) AND stamp<>coalesce((SELECT stamp FROM version WHERE service=?1 AND"
+    " id=?2 AND share_millionths=0 ORDER BY stamp DESC LIMIT 1),x'')",
     "INSERT OR REPLACE INTO counter VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
     "DELETE FROM counter WHERE id=?1",
     "SELECT id,until_ns FROM counter WHERE id>?1 ORDER BY id LIMIT ?2",
@@ -112,21 +113,13 @@ static uint64_t seal_text(struct bytes text)
     return hash_64(&key, text.size > 0 ? text.data : "", text.size);
 }
 
-static uint64_t seal_version(const struct store_version *version)
+static uint64_t seal_version(const struct rule_record *version)
 {
     uint64_t all[] = {
-        seal_text(version->service),
-        seal_text(version->id),
-        version->lamport,
-        version->author,
-        version->wall_ms,
-        seal_text(version->author_name),
-        seal_text(version->note),
-        version->deleted,
-        version->share_millionths,
-        version->threshold_millionths,
-        version->watch_ms,
-        version->epoch,
+        seal_text(version->service),   seal_text(version->id), version->stamp.lamport,
+        version->stamp.author,         version->wall_ms,       seal_text(version->author),
+        seal_text(version->note),      version->deleted,       version->share_millionths,
+        version->threshold_millionths, version->watch_ms,      version->epoch,
         seal_text(version->text),
     };
     return seal_numbers(all, sizeof all / sizeof all[0]);
@@ -135,8 +128,9 @@ static uint64_t seal_version(const struct store_version *version)
 static uint64_t seal_counter(const struct store_counter *counter)
 {
     uint64_t all[] = {
-        counter->id.high, counter->id.low,    counter->kind,      counter->flags,  counter->capacity,
-        counter->rate,    counter->period_ns, counter->overshoot, counter->number, counter->until_wall_ns,
+        counter->id.high,        counter->id.low,        counter->terms.kind,      counter->terms.flags,
+        counter->terms.capacity, counter->terms.rate,    counter->terms.period_ns, counter->terms.overshoot,
+        counter->number,         counter->until_wall_ns,
     };
     return seal_numbers(all, sizeof all / sizeof all[0]);
 }
@@ -154,16 +148,16 @@ static void bind_number(struct sqlite3_stmt *statement, int column, uint64_t num
     (void)sqlite3_bind_int64(statement, column, (sqlite3_int64)number);
 }
 
-enum store_file_status store_file_put_version(struct store_file *file, const struct store_version *version)
+enum store_file_status store_file_put_version(struct store_file *file, const struct rule_record *version)
 {
     struct sqlite3_stmt *put = file->statement[STORE_VERSION_PUT], *trim = file->statement[STORE_VERSION_TRIM];
     uint8_t stamp[ID_BYTES];
-    put_big(stamp, version->lamport, version->author);
+    put_big(stamp, version->stamp.lamport, version->stamp.author);
     bind_text(put, 1, version->service);
     bind_text(put, 2, version->id);
     (void)sqlite3_bind_blob(put, 3, stamp, sizeof stamp, SQLITE_STATIC);
     bind_number(put, 4, version->wall_ms);
-    bind_text(put, 5, version->author_name);
+    bind_text(put, 5, version->author);
     bind_text(put, 6, version->note);
     bind_number(put, 7, version->deleted);
     bind_number(put, 8, version->share_millionths);
@@ -178,7 +172,7 @@ enum store_file_status store_file_put_version(struct store_file *file, const str
         return status;
     bind_text(trim, 1, version->service);
     bind_text(trim, 2, version->id);
-    bind_number(trim, 3, STORE_VERSIONS_KEPT - 1);
+    bind_number(trim, 3, RULE_VERSIONS_KEPT - 1);
     status = run(file, STORE_VERSION_TRIM);
     (void)sqlite3_clear_bindings(trim);
     return status;
@@ -203,12 +197,12 @@ enum store_file_status store_file_put_counter(struct store_file *file, const str
     uint8_t id[ID_BYTES];
     put_big(id, counter->id.high, counter->id.low);
     (void)sqlite3_bind_blob(put, 1, id, sizeof id, SQLITE_STATIC);
-    bind_number(put, 2, counter->kind);
-    bind_number(put, 3, counter->flags);
-    bind_number(put, 4, counter->capacity);
-    bind_number(put, 5, counter->rate);
-    bind_number(put, 6, counter->period_ns);
-    bind_number(put, 7, counter->overshoot);
+    bind_number(put, 2, counter->terms.kind);
+    bind_number(put, 3, counter->terms.flags);
+    bind_number(put, 4, counter->terms.capacity);
+    bind_number(put, 5, counter->terms.rate);
+    bind_number(put, 6, counter->terms.period_ns);
+    bind_number(put, 7, counter->terms.overshoot);
     bind_number(put, 8, counter->number);
     bind_number(put, 9, counter->until_wall_ns);
     bind_number(put, 10, seal_counter(counter));
@@ -311,13 +305,13 @@ static uint64_t number_of(struct sqlite3_stmt *row, int column)
 }
 
 /* False when it is not as it was written. Its texts are SQLite's, until the next step. */
-static bool take_version(struct sqlite3_stmt *row, struct store_version *version)
+static bool take_version(struct sqlite3_stmt *row, struct rule_record *version)
 {
-    *version = (struct store_version){
+    *version = (struct rule_record){
         .service = text_of(row, 0),
         .id = text_of(row, 1),
         .wall_ms = number_of(row, 3),
-        .author_name = text_of(row, 4),
+        .author = text_of(row, 4),
         .note = text_of(row, 5),
         .deleted = number_of(row, 6) != 0,
         .share_millionths = (uint32_t)number_of(row, 7),
@@ -326,18 +320,19 @@ static bool take_version(struct sqlite3_stmt *row, struct store_version *version
         .epoch = number_of(row, 10),
         .text = text_of(row, 11),
     };
-    return take_id(row, 2, &version->lamport, &version->author) && number_of(row, 12) == seal_version(version);
+    return take_id(row, 2, &version->stamp.lamport, &version->stamp.author) &&
+           number_of(row, 12) == seal_version(version);
 }
 
 static bool take_counter(struct sqlite3_stmt *row, struct store_counter *counter)
 {
     *counter = (struct store_counter){
-        .kind = (uint8_t)number_of(row, 1),
-        .flags = (uint8_t)number_of(row, 2),
-        .capacity = number_of(row, 3),
-        .rate = number_of(row, 4),
-        .period_ns = number_of(row, 5),
-        .overshoot = number_of(row, 6),
+        .terms.kind = (uint8_t)number_of(row, 1),
+        .terms.flags = (uint8_t)number_of(row, 2),
+        .terms.capacity = number_of(row, 3),
+        .terms.rate = number_of(row, 4),
+        .terms.period_ns = number_of(row, 5),
+        .terms.overshoot = number_of(row, 6),
         .number = number_of(row, 7),
         .until_wall_ns = number_of(row, 8),
     };
@@ -346,15 +341,15 @@ static bool take_counter(struct sqlite3_stmt *row, struct store_counter *counter
 
 /* What a page holds: versions with their texts copied, or counters. */
 struct page {
-    struct store_version *version;
+    struct rule_record *version;
     struct store_counter *counter;
     size_t count, text_size, text_room;
     char *text;
 };
 
-static size_t texts_size(const struct store_version *version)
+static size_t texts_size(const struct rule_record *version)
 {
-    return version->service.size + version->id.size + version->author_name.size + version->note.size +
+    return version->service.size + version->id.size + version->author.size + version->note.size +
            version->text.size;
 }
 
@@ -374,17 +369,17 @@ static void tell_versions(struct page *page, const struct store_reader *reader)
 }
 
 /* A version larger than a page's room cannot be ours: what is put is smaller. */
-static bool add_version(struct page *page, const struct store_version *version, const struct store_reader *reader)
+static bool add_version(struct page *page, const struct rule_record *version, const struct store_reader *reader)
 {
     if (texts_size(version) > page->text_room)
         return false;
     if (page->count == PAGE_VERSIONS || texts_size(version) > page->text_room - page->text_size)
         tell_versions(page, reader);
-    struct store_version *copy = &page->version[page->count++];
+    struct rule_record *copy = &page->version[page->count++];
     *copy = *version;
     copy_text(page, &copy->service);
     copy_text(page, &copy->id);
-    copy_text(page, &copy->author_name);
+    copy_text(page, &copy->author);
     copy_text(page, &copy->note);
     copy_text(page, &copy->text);
     return true;
@@ -407,7 +402,7 @@ static enum store_file_status read_versions(struct store_file *file, struct page
                                 : "SELECT * FROM version ORDER BY service, id, stamp";
     int code = sqlite3_prepare_v2(file->db, sql, -1, &row, NULL);
     while (code == SQLITE_OK || code == SQLITE_ROW) {
-        struct store_version version;
+        struct rule_record version;
         code = sqlite3_step(row);
         if (code == SQLITE_ROW)
             damaged = !(take_version(row, &version) && add_version(page, &version, reader)) || damaged;
