@@ -70,6 +70,7 @@ struct rule_use {
     uint32_t share_millionths;    /* of the keys, for the candidate */
     uint64_t epoch;               /* another epoch: other keys, so nothing is used (inherit: reset) */
     uint64_t candidate_epoch;     /* likewise of the candidate's keys */
+    uint64_t canary;              /* tells canaries apart: with another number its counts begin anew */
 };
 
 /*
