@@ -219,8 +219,10 @@ static bool follow(struct matcher *matcher, const struct plan *plan)
 static bool count_by_config(struct matcher *matcher, const struct slot *named)
 {
     const struct variant *variant = named->variant[0];
-    matcher->joined = part_of(matcher, 0);
-    fill_charge(matcher, variant, &variant->base, &matcher->match->charge[matcher->match->count]);
+    const struct request_id *first = &matcher->request->id[0];
+    struct charge *charge = &matcher->match->charge[matcher->match->count];
+    fill_charge(matcher, variant, &variant->base, charge);
+    charge->id = key_id_of(&matcher->ruleset->hash_key, named->named_id, first->dimension, first->value);
     matcher->match->rule[matcher->match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
         .version = &variant->version,

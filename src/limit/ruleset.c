@@ -64,7 +64,7 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
         slot->ruled.stable = &variant->version;
         slot->variant[0] = variant;
         variant->slot = slot;
-        variant->salt = rule_salt(&ruleset->hash_key, slot->ruled.service, named->name, 0);
+        slot->named_id = named->id;
         variant->base = (struct amount){.capacity = named->capacity, .limit = named->limit};
         variant->select_below = MILLION;
         variant->inherit = INHERIT_KEEP;

@@ -172,6 +172,7 @@ struct variant {
 struct slot {
     struct ruled ruled;
     uint64_t canary;
+    uint32_t named_id;          /* limits of the config */
     struct variant *variant[2]; /* stable, candidate; NULL: none, or off */
 };
 
