@@ -154,7 +154,8 @@ static void period_of_days(UCalendar *icu, enum rule_calendar unit, double *star
 void calendar_period(struct calendar *calendar, uint64_t wall_ns, uint64_t *start_ns, uint64_t *end_ns)
 {
     UErrorCode status = U_ZERO_ERROR;
-    double now_ms = (double)(wall_ns / MS_NS), start_ms, end_ms;
+    uint64_t whole_ms = wall_ns / MS_NS;
+    double now_ms = (double)whole_ms, start_ms, end_ms;
     ucal_setMillis(calendar->icu, now_ms, &status);
     assert(U_SUCCESS(status));
     if (calendar->unit == RULE_HOUR)

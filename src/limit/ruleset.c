@@ -94,8 +94,8 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->hash_key = *options->hash_key;
     ruleset->windows.hash_key = *options->hash_key;
     ruleset->service_mask = places - 1;
-    ruleset->service = calloc(places, sizeof *ruleset->service);
-    ruleset->tenant = calloc(options->services_max + 1u, sizeof *ruleset->tenant);
+    ruleset->service = calloc(places, sizeof(struct service *));
+    ruleset->tenant = calloc(options->services_max + 1u, sizeof(struct service *));
     if (!ruleset->service || !ruleset->tenant || !add_named(ruleset, options))
         ruleset_destroy(&ruleset);
     return ruleset;

@@ -150,7 +150,7 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
                                 const struct rule_use *uses, size_t count, struct error *error)
 {
     assert(count > 0 && name.size <= RULE_NAME_MAX_BYTES);
-    const struct rule_use **sorted = malloc(count * sizeof *sorted);
+    const struct rule_use **sorted = malloc(count * sizeof(struct rule_use *));
     struct service *service = calloc(1, sizeof *service);
     bool good = sorted && service;
     if (good) {
@@ -166,7 +166,7 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
     if (good) {
         for (size_t i = 0; i < count; i++)
             sorted[i] = &uses[i];
-        qsort(sorted, count, sizeof *sorted, by_id);
+        qsort(sorted, count, sizeof(struct rule_use *), by_id);
         good = compile_uses(ruleset, service, sorted, count, error);
     } else {
         (void)no_memory(error);

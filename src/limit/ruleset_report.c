@@ -83,8 +83,8 @@ const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes ser
 void ruleset_stats(const struct ruleset *ruleset, struct ruleset_stats *stats)
 {
     *stats = (struct ruleset_stats){.services = ruleset->service_count, .rules = ruleset->rule_count};
-    stats->bytes = sizeof *ruleset + (ruleset->service_mask + 1) * sizeof *ruleset->service +
-                   (ruleset->options.services_max + 1) * sizeof *ruleset->tenant + ruleset->arena.bytes;
+    stats->bytes = sizeof *ruleset + (ruleset->service_mask + 1) * sizeof(struct service *) +
+                   (ruleset->options.services_max + 1) * sizeof(struct service *) + ruleset->arena.bytes;
     for (uint32_t i = 0; i < ruleset->windows.count; i++)
         stats->windows += ruleset->windows.window[i]->users > 0;
     for (uint32_t i = 0; i <= ruleset->service_mask; i++)

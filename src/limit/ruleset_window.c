@@ -33,7 +33,7 @@ static struct window *vacant(struct windows *windows, struct error *error)
     }
     if (windows->count == windows->room) {
         uint32_t room = windows->room > 0 ? 2 * windows->room : 16;
-        struct window **grown = realloc(windows->window, room * sizeof *grown);
+        struct window **grown = realloc(windows->window, room * sizeof(struct window *));
         if (!grown)
             return NULL;
         windows->window = grown;

@@ -101,7 +101,7 @@ my $careless = qr/v?sprintf|strcpy|strcat|strncpy|strncat|stpcpy|gets|strtok|ato
 my $allocation = qr/malloc|calloc|realloc|reallocarray|free|strdup|strndup|aligned_alloc|posix_memalign|v?asprintf/;
 
 # Files whose every function may run for a request.
-my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|key|limit|verdict)\.
+my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|match|verdict)\.
     |^src/wire/(?:resp|request|reply|command|output)\.|^src/edge/connection\.}x;
 
 # ---- shape ----
