@@ -167,6 +167,7 @@ static void check_limits(struct sim *sim, unsigned i)
 void laws_knowledge_lost(struct sim *sim)
 {
     sim->knowledge_lost = true;
+    ask_knowledge_lost(sim);
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         truth_now(sim, k);
         truth_refund(&sim->truth[k], limit_of(sim, k), limit_of(sim, k)->capacity_units - sim->truth[k].high);
@@ -203,6 +204,7 @@ void laws_after_step(struct sim *sim, unsigned i)
         check_limits(sim, i);
     if (!sim->quiet_laws && sim->plan.corrupt == 0)
         check_reach(sim, (unsigned)(sim->steps % sim->plan.keys));
+    ask_laws_after_step(sim, i);
 }
 
 /* Commutative, associative, idempotent, and never more than either side may spend. */
@@ -294,7 +296,7 @@ static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room
             return false;
         }
     }
-    return true;
+    return ask_is_settled(sim, i, text, room);
 }
 
 static bool peers_are_active(struct sim *sim, unsigned i, char *text, size_t room)

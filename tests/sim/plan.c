@@ -231,4 +231,5 @@ void plan_draw(struct plan *plan, uint64_t seed)
         draw_attack(plan, &random);
     plan->safety_ns = plan->interval_ns * (40 + 480 / (plan->nodes * plan->nodes));
     plan->liveness = plan->corrupt == 0;
+    ask_draw(plan);
 }

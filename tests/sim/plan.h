@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "cluster/node.h"
 #include "tests/limits.h"
+#include "tests/sim/ask.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,6 +83,7 @@ struct plan {
     bool bursts, gaps, greedy; /* greedy: clients take all that a node would give */
     uint64_t arrival_gap_ns;   /* mean between two clients at the busiest node */
     uint64_t demand_percent;   /* of the rate */
+    struct plan_asks asks;     /* rules, besides */
 
     uint64_t safety_ns; /* length of the phase with faults */
     bool liveness;      /* a phase without faults follows */

@@ -51,6 +51,11 @@ static void note_rested(struct sim *sim)
     }
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static uint64_t phase_ns(const struct sim *sim, enum phase phase)
 {
     uint64_t refill_ns = longest_refill_ns(sim);
@@ -60,7 +65,7 @@ static uint64_t phase_ns(const struct sim *sim, enum phase phase)
     case PHASE_AGREE:
         return laws_agree_ns(sim);
     case PHASE_REST:
-        return refill_ns == 0 ? 0 : 2 * refill_ns + 2 * sim->plan.interval_ns;
+        return later(refill_ns == 0 ? 0 : 2 * refill_ns + 2 * sim->plan.interval_ns, ask_drain_ns(sim));
     case PHASE_WARM_UP:
         return refill_ns;
     case PHASE_MEASURE:
@@ -122,10 +127,12 @@ static void next_phase(struct sim *sim)
         return;
     case PHASE_AGREE:
         laws_agree(sim, 0);
+        ask_laws_agree(sim);
         begin_phase(sim, PHASE_REST);
         return;
     case PHASE_REST:
         note_rested(sim);
+        ask_laws_drained(sim);
         begin_phase(sim, PHASE_WARM_UP);
         return;
     case PHASE_WARM_UP:
@@ -200,6 +207,12 @@ static void happen(struct sim *sim, struct happening *happening)
     case HAPPENS_BURST:
         load_burst(sim);
         break;
+    case HAPPENS_ASK:
+        ask_arrive(sim, happening);
+        break;
+    case HAPPENS_FOLLOW_UP:
+        ask_follow_up(sim, happening);
+        break;
     case HAPPENS_FAULT:
         faults_strike(sim);
         break;
@@ -247,6 +260,7 @@ bool sim_run(struct sim *sim)
     story_plan(sim);
     begin_phase(sim, PHASE_SAFETY);
     load_begin(sim);
+    ask_begin(sim);
     faults_begin(sim);
     sample(sim);
     while (sim->phase != PHASE_OVER && sim->failure[0] == '\0' && queue_take(&sim->queue, &happening)) {

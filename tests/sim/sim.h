@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "cluster/node.h"
+#include "tests/sim/ask.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/queue.h"
@@ -79,6 +80,7 @@ struct sim {
     bool rested[SIM_KEYS_MAX];              /* was full everywhere when the steady load began */
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     uint64_t measured_from_ns;
+    struct asks asks;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
     bool alone;          /* somebody went on without asking anybody what was spent */
     bool evicted;        /* a table was too small: views may be too low, never too high */

@@ -47,6 +47,20 @@ void truth_bucket_heard(struct truth_bucket *truth, const struct limit *limit, u
     }
 }
 
+void truth_bucket_gone(struct truth_bucket *truth, unsigned by)
+{
+    truth->orphans += truth->pending[by].units[0] + truth->pending[by].units[1];
+    truth->pending[by].units[0] = truth->pending[by].units[1] = 0;
+}
+
+void truth_bucket_settled(struct truth_bucket *truth, const struct limit *limit)
+{
+    for (unsigned i = 0; i < TRUTH_RETURNERS_MAX; i++)
+        truth_bucket_gone(truth, i);
+    truth_refund(&truth->late, limit, truth->orphans);
+    truth->orphans = 0;
+}
+
 void truth_bucket_lose(struct truth_bucket *truth, const struct limit *limit, int64_t units)
 {
     truth_refund(&truth->now, limit, units);
@@ -55,7 +69,7 @@ void truth_bucket_lose(struct truth_bucket *truth, const struct limit *limit, in
 
 int64_t truth_bucket_high(const struct truth_bucket *truth, bool strict)
 {
-    int64_t late = truth->late.high;
+    int64_t late = truth->late.high + truth->orphans;
     for (unsigned i = 0; i < TRUTH_RETURNERS_MAX; i++)
         late += truth->pending[i].units[0] + truth->pending[i].units[1];
     return strict || truth->now.high > late ? truth->now.high : late;

@@ -21,6 +21,7 @@ struct truth_bucket {
         int64_t units[2]; /* returned by that node, heard of by all no later than the second's mark; since then */
         uint64_t mark, next;
     } pending[TRUTH_RETURNERS_MAX];
+    int64_t orphans; /* returned by who is gone: some may hear of it, at any time */
 };
 
 void truth_bucket_init(struct truth_bucket *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
@@ -31,6 +32,10 @@ void truth_bucket_give_back(struct truth_bucket *truth, const struct limit *limi
                             int64_t possible, uint64_t batches);
 /* All have heard of that node's batches up to that number. */
 void truth_bucket_heard(struct truth_bucket *truth, const struct limit *limit, unsigned by, uint64_t batches);
+/* That node is gone: who knows who has heard of what it returned. */
+void truth_bucket_gone(struct truth_bucket *truth, unsigned by);
+/* Nothing is under way any more. */
+void truth_bucket_settled(struct truth_bucket *truth, const struct limit *limit);
 /* A crash may have taken so much with it. */
 void truth_bucket_lose(struct truth_bucket *truth, const struct limit *limit, int64_t units);
 /* The most that may be left: units, below zero is debt. `strict`: every return counts at once. */

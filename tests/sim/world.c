@@ -108,6 +108,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->table_keys = plan->table_keys;
     options->log_keys_max = plan->log_keys_max;
     options->message_max_bytes = plan->message_max_bytes;
+    options->reservations_max = plan->asks.rules > 0 ? ASK_HELD_MAX : 0;
     options->incarnation = n->incarnation;
     options->seed = plan->seed * 31 + i;
     hash_key_from_secret(&options->hash_key, "secret", 6);
@@ -143,6 +144,7 @@ void world_start(struct sim *sim, unsigned i)
     n->acked_ns = clock_read(&sim->fast, sim->now_ns);
     memset(n->hears, 0, sizeof n->hears);
     memset(n->life_tokens, 0, sizeof n->life_tokens);
+    ask_node_starts(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }
 
@@ -175,6 +177,7 @@ static void refund_unsettled(struct sim *sim, unsigned i)
     node_status(sim->node[i].node, &status);
     if (status.peers == 1 && status.state != PEER_JOINING)
         laws_knowledge_lost(sim);
+    ask_lost_with(sim, i, status.share);
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         const struct plan_key *key = &sim->plan.key[k];
         const struct limit *limit = &sim->plan.limits.limit[key->limit];
@@ -193,6 +196,7 @@ static void refund_unsettled(struct sim *sim, unsigned i)
 static void end_life(struct sim *sim, unsigned i)
 {
     struct sim_node *n = &sim->node[i];
+    ask_node_ends(sim, i);
     node_destroy(&n->node);
     n->life = n->stays_away ? LIFE_FORGOTTEN : LIFE_DOWN;
     n->lives++;
@@ -322,6 +326,7 @@ void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes 
     struct sim_node *n = &sim->node[i];
     struct event event = {.kind = kind, .now_ns = world_local_ns(sim, i), .bytes = bytes, .name = name};
     count_steps(sim, i);
+    ask_before_step(sim, i);
     node_step(n->node, &event, &sim->effects);
     hash_effects(sim, i);
     if (sim->trace)

@@ -1,0 +1,404 @@
+/*
+ * What must hold of rules, besides what holds of every node (laws.c).
+ *
+ *   overshoot       of each key: what was admitted is within the limit and its declared overshoot, by the definition
+ *                   of its kind, at every admission. A window is held to it whatever the clocks say, as long as they
+ *                   differ by less than windows are kept beyond their end; a sliding window where they agree.
+ *                   A static split exceeds nothing, as long as shares stay what they are.
+ *   reach           the same for what all nodes would admit if everyone asked now.
+ *   all or nothing  what is refused, or only asked, charges nothing of any rule.
+ *   forgotten       when nothing is under way, no view is above what was really spent.
+ *   leaks           when load has ended and its time has passed, everything is full again, and nothing is reserved.
+ */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { MARGIN_PERCENT = 1, SAME_CLOCK_NS = 1000000 };
+#define CELL_MARGIN_NS UINT64_C(10000000000)
+
+static const struct plan_rule *rule_of(const struct sim *sim, unsigned r)
+{
+    return &sim->plan.asks.rule[r];
+}
+
+static uint64_t allowed_tokens(const struct plan_rule *rule)
+{
+    return rule->terms.capacity + rule->terms.overshoot;
+}
+
+static bool clocks_within(const struct sim *sim, const struct plan_rule *rule)
+{
+    uint64_t margin_ns = rule->window_ns < CELL_MARGIN_NS ? rule->window_ns : CELL_MARGIN_NS;
+    return sim->asks.skew_max_ns < margin_ns;
+}
+
+static int64_t rounding(const struct limit *limit)
+{
+    return 3 * limit->units_per_tick;
+}
+
+void ask_truths_begin(struct sim *sim)
+{
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++)
+            truth_bucket_init(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, 0, 0);
+}
+
+static void bucket_now(struct sim *sim, unsigned r, unsigned s)
+{
+    truth_bucket_refill(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, clock_read(&sim->fast, sim->now_ns),
+                        clock_read(&sim->slow, sim->now_ns));
+}
+
+/* ---- overshoot ---- */
+
+/* With `more` tokens spent now by all together, at a node whose window ends in left_ns: how many too many, or 0. */
+static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t left_ns, uint64_t more)
+{
+    const struct plan_rule *rule = rule_of(sim, part->rule);
+    struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
+    const struct limit *limit = &rule->limit;
+    uint64_t allowed = allowed_tokens(rule), used = more;
+    switch (rule->algorithm) {
+    case ASK_BUCKET: {
+        bucket_now(sim, part->rule, part->subject);
+        int64_t units = (int64_t)more * limit->units_per_token, floor = -limit->overshoot_units - rounding(limit);
+        sim->asks.late_explains += truth_bucket_high(&truth->bucket, true) - units < floor;
+        int64_t high = truth_bucket_high(&truth->bucket, false) - units;
+        return high < floor ? (double)(floor - high) / (double)limit->units_per_token : 0;
+    }
+    case ASK_SLIDING:
+        if (sim->asks.skew_max_ns <= SAME_CLOCK_NS) {
+            uint64_t slack = sim->asks.skew_max_ns > 0;
+            if (!truth_sliding_within(&truth->cells, part->window, left_ns, rule->window_ns, more, allowed + slack))
+                return 1;
+        } /* fall through */
+        __attribute__((fallthrough));
+    case ASK_FIXED:
+        used += truth_cell_of(&truth->cells, part->window)->least;
+        return used > allowed && clocks_within(sim, rule) ? (double)(used - allowed) : 0;
+    case ASK_LOG:
+    case ASK_LEASE:
+        used += truth_log_least(&truth->log, rule->terms.period_ns, clock_read(&sim->fast, sim->now_ns));
+        return used > allowed && truth->log.lost == 0 ? (double)(used - allowed) : 0;
+    case ASK_ALGORITHMS:
+        break;
+    }
+    return 0;
+}
+
+static bool laws_are_off(const struct sim *sim)
+{
+    return sim->quiet_laws || sim->plan.corrupt > 0;
+}
+
+void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
+               uint64_t tokens)
+{
+    const struct plan_rule *rule = rule_of(sim, part->rule);
+    struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
+    uint64_t now_ns = world_local_ns(sim, i);
+    sim->asks.life_tokens[i][part->rule][part->subject] += tokens;
+    bucket_now(sim, part->rule, part->subject);
+    if (rule->terms.kind == LIMIT_BUCKET)
+        truth_bucket_spend(&truth->bucket, &rule->limit, tokens);
+    else if (rule->terms.kind == LIMIT_CELL)
+        truth_cell_spend(&truth->cells, part->window, tokens);
+    else if (tokens > 0)
+        truth_log_spend(&truth->log, tokens, clock_read(&sim->fast, sim->now_ns),
+                        clock_read(&sim->slow, sim->now_ns));
+    if (sim->trace)
+        story_tell(sim, sim->node[i].name, "takes %" PRIu64 " of rule %u, key %u, window %" PRIu64, tokens,
+                   part->rule, part->subject, part->window);
+    if (laws_are_off(sim))
+        return;
+    double excess = exceeds(sim, part, charge->window_end_ns > now_ns ? charge->window_end_ns - now_ns : 0, 0);
+    if (excess > 0)
+        sim_fail(sim,
+                 "overshoot: %s took %" PRIu64 " of rule %u (%s of %" PRIu64 " + %" PRIu64
+                 "%s), key %u: %.3f too many",
+                 sim->node[i].name, tokens, part->rule, ask_algorithm_name(rule->algorithm), rule->terms.capacity,
+                 rule->terms.overshoot, rule->terms.flags & LIMIT_SPLIT ? ", split" : "", part->subject, excess);
+}
+
+void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
+                    int64_t sure, int64_t possible)
+{
+    const struct plan_rule *rule = rule_of(sim, part->rule);
+    struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
+    uint64_t sure_tokens = (uint64_t)(sure / rule->limit.units_per_token),
+             tokens = (uint64_t)(possible / rule->limit.units_per_token);
+    struct node_stats stats;
+    node_stats(sim->node[i].node, &stats);
+    bucket_now(sim, part->rule, part->subject);
+    if (rule->terms.kind == LIMIT_BUCKET)
+        truth_bucket_give_back(&truth->bucket, &rule->limit, i, sure, possible, stats.batches_closed);
+    else if (rule->terms.kind == LIMIT_CELL)
+        truth_cell_give_back(&truth->cells, part->window, sure_tokens, tokens);
+    else
+        truth_log_give_back(&truth->log, held->fast_ns, held->slow_ns, sure_tokens, tokens);
+    if (sim->trace)
+        story_tell(sim, sim->node[i].name,
+                   "gives %" PRIu64 " to %" PRIu64 " of rule %u, key %u, window %" PRIu64 " back", sure_tokens,
+                   tokens, part->rule, part->subject, part->window);
+}
+
+/* ---- what is lost ---- */
+
+static int64_t paid_off_units(const struct sim *sim, unsigned i, unsigned r, unsigned s, uint64_t share)
+{
+    const struct limit *limit = &rule_of(sim, r)->limit;
+    uint64_t spent = sim->asks.life_tokens[i][r][s];
+    uint64_t ticks = (clock_read(&sim->fast, sim->now_ns) - sim->node[i].acked_ns) / limit->tick_ns + 1;
+    int64_t refill = ticks > (uint64_t)(limit->capacity_units / limit->units_per_tick)
+                         ? limit->capacity_units
+                         : (int64_t)ticks * limit->units_per_tick;
+    int64_t units = spent > limit->capacity ? limit->capacity_units : (int64_t)spent * limit->units_per_token;
+    int64_t paid = units_times(refill, share) + 1;
+    return units < paid ? units : paid;
+}
+
+static void lost_cells(struct sim *sim, unsigned i, struct ask_part part)
+{
+    struct ask_truth *truth = &sim->asks.truth[part.rule][part.subject];
+    uint64_t now = ask_window_now(sim, i, part.rule);
+    for (part.window = now - 3; part.window <= now + 1; part.window++) {
+        struct charge charge = ask_charge_of(sim, i, &part);
+        truth_cell_give_back(&truth->cells, part.window, 0, (uint64_t)ask_view(sim, i, &charge).unsettled);
+    }
+}
+
+void ask_lost_with(struct sim *sim, unsigned i, uint64_t share)
+{
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
+            struct ask_truth *truth = &sim->asks.truth[r][s];
+            struct ask_part part = {.rule = r, .subject = s};
+            struct charge charge = ask_charge_of(sim, i, &part);
+            bucket_now(sim, r, s);
+            if (rule_of(sim, r)->terms.kind == LIMIT_CELL)
+                lost_cells(sim, i, part);
+            else if (rule_of(sim, r)->terms.kind == LIMIT_LOG)
+                truth_log_lose(&truth->log, (uint64_t)ask_view(sim, i, &charge).unsettled);
+            else {
+                truth_bucket_lose(&truth->bucket, &rule_of(sim, r)->limit,
+                                  ask_view(sim, i, &charge).unsettled + paid_off_units(sim, i, r, s, share));
+                truth_bucket_gone(&truth->bucket, i);
+            }
+            sim->asks.life_tokens[i][r][s] = 0;
+        }
+}
+
+void ask_knowledge_lost(struct sim *sim)
+{
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
+            struct ask_truth *truth = &sim->asks.truth[r][s];
+            bucket_now(sim, r, s);
+            truth_bucket_lose(&truth->bucket, &rule_of(sim, r)->limit, 2 * rule_of(sim, r)->limit.capacity_units);
+            truth_cells_forget(&truth->cells);
+            truth_log_forget(&truth->log);
+        }
+}
+
+/* ---- after every step ---- */
+
+static bool all_acknowledged(const struct sim *sim, unsigned i)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    for (size_t r = 0; r < count; r++)
+        if (!reports[r].self && reports[r].state != PEER_LEFT && reports[r].lag_batches > 0)
+            return false;
+    return true;
+}
+
+static void note_heard(struct sim *sim, unsigned i)
+{
+    struct node_stats stats;
+    node_stats(sim->node[i].node, &stats);
+    if (!all_acknowledged(sim, i))
+        return;
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
+            bucket_now(sim, r, s);
+            truth_bucket_heard(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, i, stats.batches_closed);
+        }
+}
+
+static void check_reservations(struct sim *sim, unsigned i)
+{
+    unsigned held = 0;
+    for (unsigned h = 0; h < ASK_HELD_MAX; h++)
+        held += sim->asks.held[h].used && sim->asks.held[h].reserved && sim->asks.held[h].node == i;
+    if (node_reservations(sim->node[i].node) != held)
+        sim_fail(sim, "reservations: %s has %u, %u are open", sim->node[i].name,
+                 node_reservations(sim->node[i].node), held);
+}
+
+/* What all would admit of one key if everyone asked at this moment, each in the window that it is in. */
+static void check_reach(struct sim *sim, unsigned r, unsigned s)
+{
+    const struct plan_rule *rule = rule_of(sim, r);
+    uint64_t windows[ASK_NODES_MAX], remaining[ASK_NODES_MAX] = {0}, least_left_ns = rule->window_ns;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        struct ask_part part = {.rule = r, .subject = s};
+        struct verdict verdict;
+        if (!world_is_up(sim, i))
+            continue;
+        struct charge charge = ask_charge(sim, i, &part, 1);
+        charge.shadow = false;
+        windows[i] = part.window;
+        if (node_check(sim->node[i].node, &charge, 1, false, world_local_ns(sim, i), &verdict))
+            remaining[i] = verdict.remaining_tokens;
+        uint64_t left_ns = charge.window_end_ns - world_local_ns(sim, i);
+        if (charge.window_end_ns > 0 && left_ns < least_left_ns)
+            least_left_ns = left_ns;
+    }
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        uint64_t more = 0;
+        if (remaining[i] == 0)
+            continue;
+        for (unsigned j = 0; j < sim->plan.nodes; j++)
+            more += remaining[j] > 0 && windows[j] == windows[i] ? remaining[j] : 0;
+        struct ask_part part = {.rule = r, .subject = s, .window = windows[i]};
+        double excess = exceeds(sim, &part, least_left_ns, more);
+        if (excess > 0) {
+            sim_fail(sim,
+                     "reach: together the nodes would admit %" PRIu64 " more of rule %u (%s of %" PRIu64
+                     " + %" PRIu64 "%s), key %u: %.3f too many",
+                     more, r, ask_algorithm_name(rule->algorithm), rule->terms.capacity, rule->terms.overshoot,
+                     rule->terms.flags & LIMIT_SPLIT ? ", split" : "", s, excess);
+            return;
+        }
+    }
+}
+
+void ask_laws_after_step(struct sim *sim, unsigned i)
+{
+    unsigned rules = sim->plan.asks.rules;
+    if (rules == 0)
+        return;
+    ask_note_skew(sim);
+    check_reservations(sim, i);
+    if (sim->steps % 4 == 0)
+        note_heard(sim, i);
+    if (!laws_are_off(sim)) {
+        unsigned r = (unsigned)(sim->steps % rules);
+        check_reach(sim, r, (unsigned)(sim->steps / rules % rule_of(sim, r)->subjects));
+    }
+}
+
+/* ---- when nothing is under way ---- */
+
+bool ask_is_settled(struct sim *sim, unsigned i, char *text, size_t room)
+{
+    for (unsigned r = 0; r < sim->plan.asks.rules && !sim->evicted; r++)
+        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
+            struct ask_part part = {.rule = r, .subject = s, .window = ask_window_now(sim, i, r)};
+            struct charge charge = ask_charge_of(sim, i, &part);
+            int64_t unsettled = ask_view(sim, i, &charge).unsettled;
+            if (unsettled != 0 && !(rule_of(sim, r)->terms.flags & LIMIT_SPLIT)) {
+                (void)snprintf(text, room, "%s has %" PRId64 " units of rule %u, key %u unsettled",
+                               sim->node[i].name, unsettled, r, s);
+                return false;
+            }
+        }
+    return true;
+}
+
+/* Views are in units; so is what is really left. */
+static void check_view(struct sim *sim, unsigned i, struct ask_part part, int64_t left)
+{
+    const struct plan_rule *rule = rule_of(sim, part.rule);
+    struct charge charge = ask_charge_of(sim, i, &part);
+    int64_t seen = ask_view(sim, i, &charge).settled, slack = rounding(&rule->limit);
+    if (seen > left + slack && seen > -rule->limit.overshoot_units)
+        sim_fail(sim,
+                 "forgotten: %s sees %.3f tokens of rule %u (%s), key %u, window %" PRIu64 ", the truth is %.3f",
+                 sim->node[i].name, (double)seen / (double)rule->limit.units_per_token, part.rule,
+                 ask_algorithm_name(rule->algorithm), part.subject, part.window,
+                 (double)left / (double)rule->limit.units_per_token);
+}
+
+static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
+{
+    const struct plan_rule *rule = rule_of(sim, r);
+    struct ask_truth *truth = &sim->asks.truth[r][s];
+    struct ask_part part = {.rule = r, .subject = s};
+    uint64_t now = ask_window_now(sim, i, r), fast_ns = clock_read(&sim->fast, sim->now_ns);
+    if (rule->terms.kind == LIMIT_BUCKET) {
+        check_view(sim, i, part, truth_bucket_high(&truth->bucket, false));
+    } else if (rule->terms.kind == LIMIT_LOG) {
+        if (truth->log.lost == 0)
+            check_view(sim, i, part,
+                       rule->limit.capacity_units -
+                           (int64_t)truth_log_least(&truth->log, rule->terms.period_ns, fast_ns));
+    } else if (clocks_within(sim, rule)) {
+        for (part.window = now - (rule->algorithm == ASK_SLIDING); part.window <= now; part.window++)
+            check_view(sim, i, part,
+                       rule->limit.capacity_units - (int64_t)truth_cell_of(&truth->cells, part.window)->least);
+    }
+}
+
+void ask_laws_agree(struct sim *sim)
+{
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
+        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
+            bucket_now(sim, r, s);
+            for (unsigned i = 0; i < sim->plan.nodes; i++)
+                if (sim->node[i].life == LIFE_UP && !(rule_of(sim, r)->terms.flags & LIMIT_SPLIT))
+                    check_key(sim, i, r, s);
+        }
+}
+
+/* ---- when its time has passed ---- */
+
+/* How long a spend of that rule counts at most; 0: for longer than anyone waits. */
+static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rule)
+{
+    uint64_t margin_ns = rule->window_ns < CELL_MARGIN_NS ? rule->window_ns : CELL_MARGIN_NS;
+    uint64_t ns = rule->terms.kind == LIMIT_CELL ? 2 * rule->window_ns + margin_ns : rule->terms.period_ns;
+    if (ns > 200 * sim->plan.interval_ns)
+        return 0;
+    return rule->algorithm == ASK_BUCKET && rule->terms.overshoot > 0 ? 2 * ns : ns;
+}
+
+uint64_t ask_drain_ns(const struct sim *sim)
+{
+    uint64_t longest_ns = 0;
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
+        uint64_t ns = rule_drain_ns(sim, rule_of(sim, r));
+        longest_ns = ns > longest_ns ? ns : longest_ns;
+    }
+    if (sim->plan.asks.rules == 0)
+        return 0;
+    longest_ns += 2 * sim->plan.asks.hold_max_ns + 8 * sim->plan.interval_ns + 4 * sim->plan.latency_max_ns;
+    return longest_ns + longest_ns * MARGIN_PERCENT / 100 + (UINT64_C(1) << 28);
+}
+
+void ask_laws_drained(struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        if (sim->node[i].life != LIFE_UP || sim->plan.asks.rules == 0)
+            continue;
+        if (node_reservations(sim->node[i].node) > 0)
+            sim_fail(sim, "leak: %s still holds %u reservations", sim->node[i].name,
+                     node_reservations(sim->node[i].node));
+        for (unsigned r = 0; r < sim->plan.asks.rules && !sim->evicted; r++)
+            for (unsigned s = 0; s < rule_of(sim, r)->subjects && rule_drain_ns(sim, rule_of(sim, r)) > 0; s++) {
+                struct ask_part part = {.rule = r, .subject = s, .window = ask_window_now(sim, i, r)};
+                struct charge charge = ask_charge_of(sim, i, &part);
+                struct bucket bucket = ask_view(sim, i, &charge);
+                if (bucket.settled != rule_of(sim, r)->limit.capacity_units || bucket.unsettled != 0)
+                    sim_fail(sim,
+                             "leak: %s sees %" PRId64 " - %" PRId64 " of rule %u (%s of %" PRId64
+                             "), key %u, long after all",
+                             sim->node[i].name, bucket.settled, bucket.unsettled, r,
+                             ask_algorithm_name(rule_of(sim, r)->algorithm), rule_of(sim, r)->limit.capacity_units,
+                             s);
+            }
+    }
+}

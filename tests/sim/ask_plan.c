@@ -1,0 +1,100 @@
+#include "tests/sim/sim.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+
+const char *ask_algorithm_name(enum ask_algorithm algorithm)
+{
+    static const char *const names[ASK_ALGORITHMS] = {"bucket", "fixed window", "sliding window", "log", "leases"};
+    return names[algorithm];
+}
+
+/* Some intervals; now and then so long that nothing ever comes back. */
+static uint64_t draw_period_ns(const struct plan *plan, struct random *random)
+{
+    uint64_t intervals = draw_one_in(random, 4) ? draw_between(random, 1, 4) : draw_between(random, 5, 40);
+    return draw_one_in(random, 6) ? 3600 * SECOND * draw_between(random, 1, 24) : plan->interval_ns * intervals;
+}
+
+static struct limit_terms draw_terms(const struct plan *plan, struct random *random, enum ask_algorithm algorithm)
+{
+    static const uint64_t overshoot_percent[] = {0, 0, 20, 100};
+    struct limit_terms terms = {.kind = LIMIT_BUCKET};
+    uint64_t period_ns = draw_period_ns(plan, random);
+    terms.capacity = draw_one_in(random, 4) ? draw_between(random, 1, 20) : draw_between(random, 20, 300);
+    terms.overshoot = terms.capacity * overshoot_percent[random_below(random, 4)] / 100;
+    switch (algorithm) {
+    case ASK_BUCKET:
+        terms.rate = terms.capacity;
+        terms.period_ns = period_ns;
+        break;
+    case ASK_FIXED:
+    case ASK_SLIDING:
+        terms.kind = LIMIT_CELL;
+        break;
+    case ASK_LOG:
+    case ASK_LEASE:
+        terms.kind = LIMIT_LOG;
+        terms.period_ns = period_ns;
+        break;
+    case ASK_ALGORITHMS:
+        break;
+    }
+    return terms;
+}
+
+/* A static split holds only as long as nobody's share changes. */
+static bool shares_are_constant(const struct plan *plan)
+{
+    bool learned = plan->seeds_only;
+    for (unsigned i = 0; i < plan->nodes; i++)
+        learned |= plan->node[i].unnamed;
+    return !learned && !(plan->faults & (1u << FAULT_FORGET | 1u << FAULT_LEAVE));
+}
+
+static void draw_rule(struct plan *plan, struct random *random, unsigned r)
+{
+    struct plan_rule *rule = &plan->asks.rule[r];
+    struct error error;
+    rule->algorithm = (enum ask_algorithm)random_below(random, ASK_ALGORITHMS);
+    rule->window_ns = draw_period_ns(plan, random);
+    rule->subjects = (unsigned)draw_between(random, 1, ASK_SUBJECTS_MAX);
+    rule->shadow = draw_one_in(random, 8);
+    rule->on_isolation = draw_one_in(random, 8) ? ISOLATION_CLOSED : ISOLATION_BUDGET;
+    bool split = draw_one_in(random, 8) && shares_are_constant(plan);
+    do {
+        rule->terms = draw_terms(plan, random, rule->algorithm);
+        if (split) {
+            rule->terms.flags = LIMIT_SPLIT;
+            rule->terms.overshoot = 0;
+        }
+    } while (!limit_init(&rule->limit, &rule->terms, &error));
+    rule->cost_max = draw_one_in(random, 2) ? 1 : 1 + random_below(random, (rule->terms.capacity + 7) / 8);
+}
+
+static void draw_skews(struct plan *plan, struct random *random)
+{
+    uint64_t most_ns = draw_one_in(random, 2) ? 0 : draw_scale(random, MS, 2 * plan->interval_ns);
+    for (unsigned i = 0; i < plan->nodes; i++)
+        plan->asks.skew_ns[i] = most_ns == 0 ? 0 : (int64_t)random_below(random, 2 * most_ns) - (int64_t)most_ns;
+}
+
+void ask_draw(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 8 + 5);
+    if (draw_one_in(&random, 3))
+        return;
+    struct plan_asks *asks = &plan->asks;
+    asks->rules = (unsigned)draw_between(&random, 1, ASK_RULES_MAX);
+    for (unsigned r = 0; r < asks->rules; r++)
+        draw_rule(plan, &random, r);
+    asks->gap_ns = plan->interval_ns / draw_between(&random, 1, 8);
+    asks->hold_max_ns = plan->interval_ns * draw_scale(&random, 1, 30);
+    asks->holds_in_8 = (unsigned)random_below(&random, 9);
+    asks->greedy = draw_one_in(&random, 3);
+    draw_skews(plan, &random);
+}
