@@ -89,6 +89,8 @@ struct happening;
 
 /* ---- ask_plan.c ---- */
 void ask_draw(struct plan *plan);
+/* Takes out the rules of kinds that are not named: letters of "bfslc". */
+void ask_keep_only(struct plan *plan, const char *letters);
 
 /* ---- ask_load.c ---- */
 void ask_begin(struct sim *sim);

@@ -401,6 +401,12 @@ static void refund(struct sim *sim, struct ask_held *held)
             sim_fail(sim, "refund: %s gives %" PRIu64 " tokens of a %s back, of %" PRIu64, sim->node[i].name, part,
                      ask_algorithm_name(sim->plan.asks.rule[held->part[c].rule].algorithm), tokens);
         most = part < most ? part : most;
+        if (sim->trace)
+            story_tell(sim, sim->node[i].name,
+                       "refund of %" PRIu64 ": rule %u, key %u gains %" PRId64 " units of %" PRId64
+                       " a token, cost %" PRIu64,
+                       tokens, held->part[c].rule, held->part[c].subject, gained, limit->units_per_token,
+                       held->charge[c].cost);
         note_change(sim, i, held, c, before[c]);
     }
     if (count > 0 && given != most)

@@ -98,3 +98,13 @@ void ask_draw(struct plan *plan)
     asks->greedy = draw_one_in(&random, 3);
     draw_skews(plan, &random);
 }
+
+void ask_keep_only(struct plan *plan, const char *letters)
+{
+    static const char of[ASK_ALGORITHMS] = {'b', 'f', 's', 'l', 'c'};
+    unsigned kept = 0;
+    for (unsigned r = 0; r < plan->asks.rules; r++)
+        if (strchr(letters, of[plan->asks.rule[r].algorithm]) != NULL)
+            plan->asks.rule[kept++] = plan->asks.rule[r];
+    plan->asks.rules = kept;
+}

@@ -7,6 +7,7 @@
  *       --known FILE     first the seeds listed there, which once broke a law
  *       --keep-going     report every failing seed, not only the first of each job
  *       --tap            for prove
+ *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
  *   sim --search TRIALS | --search-seconds S      adversarial schedules without refill
  *
@@ -28,7 +29,7 @@
 enum { JOBS_MAX = 16, TWICE_EVERY = 16, KNOWN_MAX = 1024 };
 
 struct arguments {
-    const char *program, *known;
+    const char *program, *known, *only;
     uint64_t from, count;
     double seconds;
     unsigned jobs;
@@ -58,6 +59,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
 {
     sim_clear(sim);
     plan_draw(&sim->plan, seed);
+    if (arguments->only != NULL)
+        ask_keep_only(&sim->plan, arguments->only);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
     return sim_run(sim);
@@ -187,8 +190,16 @@ static bool run_range(const struct arguments *arguments)
     return held;
 }
 
-/* Lines "seed reason"; others are skipped. Read before any job is forked: they would share the file's position. */
-static unsigned read_known(const char *path, uint64_t *seeds)
+struct known {
+    uint64_t seed;
+    bool without_rules;
+};
+
+/*
+ * Lines "seed reason", or "seed - reason" for one without rules; others are skipped. Read before any job is forked:
+ * they would share the file's position.
+ */
+static unsigned read_known(const char *path, struct known *known)
 {
     char line[512];
     unsigned count = 0;
@@ -199,7 +210,8 @@ static unsigned read_known(const char *path, uint64_t *seeds)
     }
     while (count < KNOWN_MAX && fgets(line, sizeof line, file) != NULL) {
         char *end;
-        seeds[count] = strtoull(line, &end, 10);
+        known[count].seed = strtoull(line, &end, 10);
+        known[count].without_rules = strncmp(end, " - ", 3) == 0;
         count += end != line;
     }
     (void)fclose(file);
@@ -208,17 +220,18 @@ static unsigned read_known(const char *path, uint64_t *seeds)
 
 static bool run_known(const struct arguments *arguments, unsigned *count)
 {
-    static uint64_t seeds[KNOWN_MAX];
+    static struct known known[KNOWN_MAX];
     struct job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     bool held = true;
     if (job == MAP_FAILED) {
         perror("sim: mmap");
         exit(EX_OSERR);
     }
-    *count = read_known(arguments->known, seeds);
+    *count = read_known(arguments->known, known);
     for (unsigned i = 0; i < *count; i++) {
         struct arguments one = *arguments;
-        one.from = seeds[i];
+        one.from = known[i].seed;
+        one.only = known[i].without_rules ? "-" : arguments->only;
         one.count = one.jobs = 1;
         one.seconds = 0;
         one.keep_going = true;
@@ -275,6 +288,7 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
+        "          [--only LETTERS of bfslc, or -]\n"
         "       %s --scenarios SEEDS [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--from N] [--tap]\n",
         program, program, program, program);
@@ -301,6 +315,10 @@ static bool option(struct arguments *arguments, const char *word, const char *va
     char *end;
     if (strcmp(word, "--known") == 0) {
         arguments->known = value;
+        return true;
+    }
+    if (strcmp(word, "--only") == 0) {
+        arguments->only = value;
         return true;
     }
     double number = strtod(value, &end);
@@ -345,7 +363,7 @@ static int run(const struct arguments *arguments)
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.program = argv[0], .from = 1, .jobs = 1};
+    struct arguments arguments = {.program = argv[0], .only = "-", .from = 1, .jobs = 1};
     for (int i = 1; i < argc; i++) {
         if (flag(&arguments, argv[i]))
             continue;
