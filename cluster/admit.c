@@ -8,34 +8,111 @@ bool is_in_open(const struct node *node, const struct entry *entry)
            node->open[entry->open_index].limit == entry->limit;
 }
 
-/* Notes a spend for the next batch; there is room. */
-static void record_spend(struct node *node, struct entry *entry, uint64_t cost)
+bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count)
 {
-    if (!is_in_open(node, entry)) {
-        entry->open_index = (uint16_t)node->open_count;
-        entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
-        node->open[node->open_count++] = (struct spend){.id = entry->id, .limit = entry->limit};
-    }
-    struct spend *spend = &node->open[entry->open_index];
-    spend->tokens += cost;
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    int64_t units;
-    if (__builtin_mul_overflow(spend->tokens, limit->units_per_token, &units) ||
-        units >= node->early_units[entry->limit] || node->open_count > node->open_max / 2)
-        node->push_wanted = true;
+    return (uint64_t)spend_count * NUMBER_ENCODED_MAX_BYTES + (uint64_t)group_count * GROUP_ENCODED_MAX_BYTES <=
+           node->options.message_max_bytes / 2;
 }
 
-static uint64_t clamp_now(const struct node *node, uint64_t now_ns)
+bool may_decide(const struct node *node)
+{
+    return node->state == PEER_ACTIVE && !node->stopping && !node->superseded;
+}
+
+uint64_t request_time(const struct node *node, uint64_t now_ns)
 {
     return now_ns > node->now_ns ? now_ns : node->now_ns;
 }
+
+/* Spends that nobody else counts are not told. */
+static bool is_told(const struct node *node, const struct entry *entry)
+{
+    return !node->alone && (node->limits.limit[entry->limit].flags & LIMIT_SPLIT) == 0;
+}
+
+bool can_record(const struct node *node, const struct entry *entry)
+{
+    if (!counters_have_room(node, entry))
+        return false;
+    if (!is_told(node, entry))
+        return true;
+    return !node->log_full &&
+           (is_in_open(node, entry) ||
+            (node->open_count < node->open_max && batch_fits(node, node->open_count + 1, node->open_groups + 1)));
+}
+
+void note_open(struct node *node, uint64_t now_ns)
+{
+    if (node->open_count == 0)
+        node->open_since_ns = now_ns;
+}
+
+/* The key's spend in the open batch; there is room for one more. */
+static struct spend *open_spend(struct node *node, struct entry *entry)
+{
+    if (is_in_open(node, entry))
+        return &node->open[entry->open_index];
+    if (node->open_count == 0) {
+        node->opened_count++;
+        node->open_groups = 0;
+    }
+    if (node->group_opened[entry->limit] != node->opened_count)
+        node->open_groups++;
+    node->group_opened[entry->limit] = node->opened_count;
+    entry->open_index = (uint16_t)node->open_count;
+    entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
+    struct spend *spend = &node->open[node->open_count++];
+    bool cell = node->limits.limit[entry->limit].kind == LIMIT_CELL;
+    *spend =
+        (struct spend){.id = entry->id, .limit = entry->limit, .expires_ns = cell ? entry->bucket.expires_ns : 0};
+    return spend;
+}
+
+static uint64_t add_up(uint64_t sum, uint64_t more)
+{
+    return more < SPEND_TOKENS_MAX - sum ? sum + more : SPEND_TOKENS_MAX;
+}
+
+/* Half of the room is taken: the batch is to be closed before the rest is. */
+static bool is_half_full(const struct node *node)
+{
+    return node->open_count > node->open_max / 2 || !batch_fits(node, 2 * node->open_count, 2 * node->open_groups);
+}
+
+void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
+{
+    entry->last_spender = (node->me + 1) & 0x7f;
+    counters_touch(node, entry);
+    if (tokens == 0 || !is_told(node, entry))
+        return;
+    struct spend *spend = open_spend(node, entry);
+    spend->tokens = add_up(spend->tokens, tokens);
+    int64_t units;
+    if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||
+        units >= node->early_units[entry->limit] || is_half_full(node))
+        node->push_wanted = true;
+}
+
+void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit)
+{
+    counters_touch(node, entry);
+    if (tokens == 0 || !is_told(node, entry))
+        return;
+    struct spend *spend = open_spend(node, entry);
+    spend->returned = add_up(spend->returned, tokens);
+    spend->credit = add_up(spend->credit, credit);
+    if (is_half_full(node))
+        node->push_wanted = true;
+}
+
+/* ---- one bucket: the fast path ---- */
 
 /* NULL with a reason when nothing can be admitted whatever the key. */
 static struct entry *entry_for(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns,
                                enum verdict_reason *reason)
 {
     assert(limit_set_has(&node->limits, limit));
-    if (node->state != PEER_ACTIVE || node->stopping || node->superseded) {
+    if (!may_decide(node)) {
         *reason = VERDICT_JOINING;
         return NULL;
     }
@@ -44,8 +121,7 @@ static struct entry *entry_for(struct node *node, struct key_id id, uint16_t lim
         return NULL;
     }
     struct entry *entry = table_obtain(node->table, id, limit, 0, now_ns);
-    if (!node->budget[limit].alone &&
-        (node->log_full || (node->open_count >= node->open_max && !is_in_open(node, entry)))) {
+    if (!can_record(node, entry)) {
         *reason = VERDICT_OVERLOAD;
         node->push_wanted = true;
         return NULL;
@@ -62,11 +138,10 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
         node->hurry_wanted |= is_in_open(node, entry);
         return false;
     }
-    if (!budget->alone && cost > 0) {
-        record_spend(node, entry, cost);
+    note_open(node, now_ns);
+    record_spend(node, entry, cost);
+    if (!budget->alone && cost > 0)
         node->hurry_wanted |= entry->bucket.unsettled > bucket_allowance(&entry->bucket, budget) / 2;
-    }
-    entry->last_spender = (node->me + 1) & 0x7f;
     node->stats.admitted_requests++;
     node->stats.admitted_tokens += cost;
     return true;
@@ -75,7 +150,7 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
 bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
 {
     enum verdict_reason reason;
-    now_ns = clamp_now(node, now_ns);
+    now_ns = request_time(node, now_ns);
     struct entry *entry = entry_for(node, id, limit, cost, now_ns, &reason);
     if (!entry) {
         node->stats.refused_requests++;
@@ -84,39 +159,12 @@ bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64
     return take(node, entry, cost, now_ns);
 }
 
-/* How long until own spends are expected to be known everywhere. */
-static uint64_t settling_ns(const struct node *node)
+uint64_t settling_ns(const struct node *node)
 {
     return node->somebody_silent ? UINT64_MAX : node->settle_ns;
 }
 
-static struct verdict verdict_of(const struct node *node, const struct bucket *bucket, uint16_t index,
-                                 uint64_t cost, bool allowed)
-{
-    const struct limit *limit = &node->limits.limit[index];
-    const struct budget *budget = &node->budget[index];
-    struct verdict verdict = {
-        .allowed = allowed,
-        .reason = VERDICT_ALLOWED,
-        .limit_tokens = limit->capacity,
-        .remaining_tokens = bucket_remaining(bucket, limit, budget, 0),
-        .reset_after_ns = bucket_reset_after_ns(bucket, limit, node->now_ns, 0),
-    };
-    if (allowed)
-        return verdict;
-    const struct bucket_wait wait = {.cost = cost, .settle_ns = settling_ns(node)};
-    verdict.retry_after_ns = bucket_retry_after_ns(bucket, limit, budget, &wait);
-    int64_t left = bucket->settled - bucket->unsettled;
-    if (verdict.retry_after_ns == UINT64_MAX)
-        verdict.reason = VERDICT_TOO_LARGE;
-    else if (cost > limit->capacity || left < (int64_t)cost * limit->units_per_token)
-        verdict.reason = VERDICT_NO_TOKENS;
-    else
-        verdict.reason = VERDICT_NO_SHARE;
-    return verdict;
-}
-
-static struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason)
+struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason)
 {
     struct verdict verdict = {.reason = reason, .limit_tokens = node->limits.limit[limit].capacity};
     verdict.retry_after_ns = reason == VERDICT_TOO_LARGE ? UINT64_MAX : node->options.interval_ns;
@@ -125,40 +173,32 @@ static struct verdict refusal(const struct node *node, uint16_t limit, enum verd
 
 struct verdict node_admit(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
 {
-    enum verdict_reason reason = VERDICT_ALLOWED;
-    now_ns = clamp_now(node, now_ns);
-    struct entry *entry = entry_for(node, id, limit, cost, now_ns, &reason);
-    if (!entry) {
-        node->stats.refused_requests++;
-        return refusal(node, limit, reason);
-    }
-    bool allowed = take(node, entry, cost, now_ns);
-    return verdict_of(node, &entry->bucket, limit, cost, allowed);
-}
-
-struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
-{
-    struct bucket bucket;
-    const struct entry *entry = table_find(node->table, id);
-    if (entry && entry->limit == limit)
-        bucket = entry->bucket;
-    else
-        table_start(node->table, id, limit, 0, now_ns, &bucket);
-    bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], clamp_now(node, now_ns));
-    return bucket;
+    struct verdict verdict;
+    const struct charge charge = {.id = id, .limit = limit, .cost = cost};
+    (void)node_check(node, &charge, 1, true, now_ns, &verdict);
+    return verdict;
 }
 
 struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
 {
-    assert(limit_set_has(&node->limits, limit));
-    if (node->state != PEER_ACTIVE || node->stopping || node->superseded)
-        return refusal(node, limit, VERDICT_JOINING);
-    if (cost > node->limits.limit[limit].capacity)
-        return refusal(node, limit, VERDICT_TOO_LARGE);
-    now_ns = clamp_now(node, now_ns);
-    struct bucket bucket = node_bucket(node, id, limit, now_ns), after = bucket;
-    bool allowed = bucket_take(&after, &node->limits.limit[limit], &node->budget[limit], cost, 0, now_ns);
-    return verdict_of(node, &bucket, limit, cost, allowed);
+    struct verdict verdict;
+    const struct charge charge = {.id = id, .limit = limit, .cost = cost};
+    (void)node_check(node, &charge, 1, false, now_ns, &verdict);
+    return verdict;
+}
+
+struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
+{
+    struct entry *entry = table_find(node->table, id);
+    now_ns = request_time(node, now_ns);
+    if (entry && entry->limit == limit) {
+        bucket_refill(&entry->bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
+        return entry->bucket;
+    }
+    struct bucket bucket;
+    table_start(node->table, id, limit, UINT64_MAX, now_ns, &bucket);
+    bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
+    return bucket;
 }
 
 void node_prefetch(const struct node *node, struct key_id id)

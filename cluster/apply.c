@@ -5,19 +5,90 @@
 enum { INBOX_PATIENCE_INTERVALS = 10 };
 
 /* What of a merged batch's spend was applied before it was merged, as far as the log still tells. */
-static uint64_t charged_already(const struct origin *origin, const struct batch *batch, const struct spend *of)
+static struct spend applied_already(const struct origin *origin, const struct batch *batch, const struct spend *of)
 {
-    uint64_t tokens = 0;
+    struct spend applied = {.id = of->id, .limit = of->limit};
     if (batch->first > origin->applied)
-        return 0;
+        return applied;
     for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-        const struct batch *applied = LIST_OWNER(at, const struct batch, link);
-        if (applied->first < batch->first)
+        const struct batch *other = LIST_OWNER(at, const struct batch, link);
+        if (other->first < batch->first)
             continue;
-        const struct spend *spend = batch_find(applied, of->limit, of->id);
-        tokens += spend ? spend->tokens : 0;
+        const struct spend *spend = batch_find(other, of->limit, of->id);
+        if (spend)
+            spend_add(&applied, spend);
     }
-    return tokens < of->tokens ? tokens : of->tokens;
+    return applied;
+}
+
+/* The rest. Only the sum of both figures counts, so that one may be made up for by the other. */
+static struct spend fresh_part(const struct origin *origin, const struct batch *batch, const struct spend *spend)
+{
+    struct spend fresh = *spend, applied = applied_already(origin, batch, spend);
+    fresh.tokens += applied.returned;
+    fresh.returned += applied.tokens;
+    uint64_t both = fresh.tokens < fresh.returned ? fresh.tokens : fresh.returned;
+    if (applied.tokens == 0 && applied.returned == 0)
+        return *spend;
+    fresh.tokens -= both;
+    fresh.returned -= both;
+    return fresh;
+}
+
+struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns)
+{
+    bool gone = node->limits.limit[spend->limit].kind == LIMIT_CELL && spend->expires_ns <= node->now_ns;
+    return gone ? table_find(node->table, spend->id)
+                : table_obtain(node->table, spend->id, spend->limit, spend->expires_ns, at_ns);
+}
+
+uint64_t creditable(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (limit->kind != LIMIT_BUCKET || tokens == 0)
+        return tokens;
+    struct bucket now = entry->bucket;
+    bucket_refill(&now, limit, &node->budget[entry->limit], node->now_ns);
+    uint64_t age_ns = node->now_ns - batch->at_ns + batch->open_ns;
+    return peaks_credit(&node->peaks, entry->id, &now, limit, tokens, age_ns, node->now_ns);
+}
+
+void note_peak(struct node *node, const struct entry *entry)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (limit->kind != LIMIT_BUCKET)
+        return;
+    struct bucket now = entry->bucket;
+    bucket_refill(&now, limit, &node->budget[entry->limit], node->now_ns);
+    peaks_note(&node->peaks, entry->id, &now, limit, node->now_ns);
+}
+
+/*
+ * A spend ends by itself some time after it was made. Where the return of one comes so late that its spend may have
+ * ended here, another's would be taken off the list: it is left out. Who returned it saw to it that it had longer.
+ */
+static bool return_is_late(const struct node *node, const struct limit *limit, const struct batch *batch)
+{
+    return limit->kind == LIMIT_LOG &&
+           node->now_ns - batch->at_ns >= limit->period_ns / LOG_RETURN_PARTS / LOG_RETURN_PARTS;
+}
+
+/* The same key may have got another limit here than where it was spent from: a token is a token. */
+static void apply_spend(struct node *node, struct entry *entry, const struct batch *batch, struct spend fresh)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const struct budget *budget = &node->budget[entry->limit];
+    if (limit->kind == LIMIT_LOG) {
+        fresh.returned = return_is_late(node, limit, batch) ? 0 : fresh.returned;
+    } else if (fresh.returned > fresh.tokens) {
+        fresh.returned = fresh.tokens + creditable(node, entry, fresh.returned - fresh.tokens, batch);
+    } else {
+        note_peak(node, entry);
+    }
+    bucket_apply(&entry->bucket, limit, budget, fresh.tokens, fresh.returned, batch->at_ns);
+    int64_t left = entry->bucket.settled - entry->bucket.unsettled;
+    if (-left > node->worst_debt_units[entry->limit])
+        node->worst_debt_units[entry->limit] = -left;
 }
 
 static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
@@ -28,19 +99,14 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         const struct spend *spend = &batch->spend[i];
         if (snapshot_contains(node, spend->id, slot, batch->last))
             continue;
-        const struct limit *limit = &node->limits.limit[spend->limit];
-        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, 0, batch->at_ns);
-        if (entry->limit != spend->limit) { /* an id has one limit: whoever told us of two is mistaken */
-            node->stats.limit_drops++;
+        struct spend fresh = fresh_part(origin, batch, spend);
+        struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
+        if (!entry || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
-        }
-        uint64_t fresh = spend->tokens - charged_already(origin, batch, spend);
-        bucket_charge(&entry->bucket, limit, &node->budget[spend->limit], fresh, batch->at_ns);
+        apply_spend(node, entry, batch, fresh);
         entry->last_spender = (origin->member + 1) & 0x7f;
-        int64_t left = entry->bucket.settled - entry->bucket.unsettled;
-        if (-left > node->worst_debt_units[spend->limit])
-            node->worst_debt_units[spend->limit] = -left;
-        tokens += fresh;
+        counters_touch(node, entry);
+        tokens += fresh.tokens;
     }
     origin->applied = batch->last;
     node->member[origin->member].demand_tokens += tokens;
@@ -147,6 +213,14 @@ static bool inbox_has(const struct node *node, uint32_t uid, uint64_t first, uin
     return false;
 }
 
+int limit_of_terms(struct node *node, const struct limit_terms *terms)
+{
+    struct error error;
+    if ((terms->flags & LIMIT_SPLIT) != 0)
+        return -1; /* nobody tells of such spends */
+    return node_intern_limit(node, terms, &error);
+}
+
 /* The batch of a record, with its spends under known limits and its dependencies under known origins. */
 static struct batch *batch_of_record(struct node *node, const struct message *message,
                                      const struct batch_record *record, const int *origin_map, uint32_t uid)
@@ -158,19 +232,22 @@ static struct batch *batch_of_record(struct node *node, const struct message *me
     struct number_record number;
     batch->spend_count = 0;
     int limit = -1;
-    uint32_t limit_id = 0;
+    uint32_t group = UINT32_MAX;
     while (number_next(&reader, &number)) {
-        if (limit < 0 || number.limit_id != limit_id) {
-            limit_id = number.limit_id;
-            limit = limit_set_find_hash(&node->limits, limit_id);
-        }
+        if (number.group != group)
+            limit = limit_of_terms(node, &number.terms);
+        group = number.group;
         if (limit < 0) {
             node->stats.limit_drops++;
             continue;
         }
-        uint64_t tokens = number.number < LIMIT_CAPACITY_MAX ? number.number : LIMIT_CAPACITY_MAX;
-        batch->spend[batch->spend_count++] =
-            (struct spend){.id = number.id, .tokens = tokens, .limit = (uint16_t)limit};
+        batch->spend[batch->spend_count++] = (struct spend){
+            .id = number.id,
+            .tokens = number.number < SPEND_TOKENS_MAX ? number.number : SPEND_TOKENS_MAX,
+            .returned = number.returned < SPEND_TOKENS_MAX ? number.returned : SPEND_TOKENS_MAX,
+            .expires_ns = number.terms.kind == LIMIT_CELL ? node->now_ns + number.live_ns : 0,
+            .limit = (uint16_t)limit,
+        };
     }
     batch_sort(batch);
     batch->depend_count = 0;
@@ -182,6 +259,7 @@ static struct batch *batch_of_record(struct node *node, const struct message *me
     batch->first = record->first;
     batch->last = record->last;
     batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
+    batch->open_ns = record->open_ns < batch->at_ns ? record->open_ns : batch->at_ns;
     batch->arrived_ns = node->now_ns;
     return batch;
 }

@@ -41,6 +41,31 @@ int spend_compare(const void *a, const void *b)
     return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
 }
 
+uint32_t spends_groups(const struct spend *spends, uint32_t count)
+{
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < count; i++)
+        groups += i == 0 || spends[i].limit != spends[i - 1].limit;
+    return groups;
+}
+
+static void add_tokens(uint64_t *sum, uint64_t more)
+{
+    if (more >= SPEND_TOKENS_MAX || *sum + more >= SPEND_TOKENS_MAX)
+        *sum = SPEND_TOKENS_MAX;
+    else
+        *sum += more;
+}
+
+void spend_add(struct spend *sum, const struct spend *more)
+{
+    add_tokens(&sum->tokens, more->tokens);
+    add_tokens(&sum->returned, more->returned);
+    add_tokens(&sum->credit, more->credit);
+    if (more->expires_ns > sum->expires_ns)
+        sum->expires_ns = more->expires_ns;
+}
+
 /* Batches of others come sorted, unless their limits stand in another order. */
 static bool is_sorted(const struct batch *batch)
 {

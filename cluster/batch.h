@@ -1,5 +1,5 @@
 /*
- * batch: what one peer spent since its last batch, as (key, limit, tokens), and what it had heard by then.
+ * batch: what one peer spent since its last batch, as (key, limit, tokens, returned), and what it had heard by then.
  *
  * The one idea: a batch covers the sequence numbers first..last of one origin, usually one number; merging
  * neighbours gives a batch that stands for all of them. Immutable once made. Knows no network and no encoding.
@@ -13,11 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What was spent and what was given back are told both: they need not concern the same spends. */
 struct spend {
     struct key_id id;
-    uint64_t tokens;
-    uint16_t limit; /* index into the limit set */
+    uint64_t tokens;     /* what was returned of them included */
+    uint64_t returned;   /* of these, or of earlier ones */
+    uint64_t credit;     /* own: of what was returned, what only paid off unsettled spends (see bucket_return) */
+    uint64_t expires_ns; /* cells: on this node's clock; else 0 */
+    uint16_t limit;      /* index into the limit set */
 };
+
+#define SPEND_TOKENS_MAX ((uint64_t)1 << 60) /* of each figure: more does not add up */
 
 /* The batch was closed after `seq` of the origin with that uid had been applied by its maker. */
 struct depend {
@@ -30,6 +36,7 @@ struct batch {
     uint32_t origin_uid;
     uint64_t first, last; /* sequence numbers, first <= last */
     uint64_t at_ns;       /* when it was closed, on this node's clock */
+    uint64_t open_ns;     /* how long it had been open by then: nothing in it is older */
     uint64_t arrived_ns;  /* when this node made or received it */
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
@@ -48,6 +55,10 @@ void batch_sort(struct batch *batch);
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
 /* By limit, then by id: for sorting spends. */
 int spend_compare(const void *a, const void *b);
+/* How many different limits there are, where spends of one stand together. */
+uint32_t spends_groups(const struct spend *spends, uint32_t count);
+/* Adds another spend of the same key. */
+void spend_add(struct spend *sum, const struct spend *more);
 
 /*
  * Eight bits of a sequence number, never 0: enough to tell the newest of fewer than BATCH_TRACES outstanding batches

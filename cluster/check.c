@@ -1,66 +1,314 @@
 #include "cluster/state.h"
+#include "limit/sliding.h"
 
 #include <assert.h>
 
 /*
- * All charges of one request, or none: all are decided first, and only then charged. Where charging one makes room in
- * the table by evicting another, the second may be refused after all; what was charged is then taken back.
+ * All charges of one request, or none: all are decided first, and only then charged. Between the two, making room for
+ * one key may have evicted another: each is looked up and decided again when it is charged, and what was charged
+ * before is taken back if one is refused after all.
  */
+
+/* The key of a charge, as it is now: in the table, or as it would start. */
+struct view {
+    struct bucket *bucket;
+    struct entry *entry;            /* NULL: not in the table */
+    struct bucket absent, previous; /* what they point at where there is no entry */
+    struct sliding sliding;         /* sliding charges */
+    const struct limit *limit;
+    const struct budget *budget;
+};
+
+/* While somebody is silent and the rule would rather err: all of the limit may be spent by what is seen here. */
+static const struct budget whole = {.share = SHARE_ONE, .spendable = SHARE_ONE};
+
+static bool is_open(const struct node *node, const struct charge *charge)
+{
+    return charge->on_isolation == ISOLATION_OPEN && node->somebody_silent;
+}
+
+/* The key's limit is not the one that its rule has now: its state becomes one of the new limit. */
+static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
+{
+    const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
+    bool open = is_in_open(node, entry);
+    bucket_refill(&entry->bucket, from, &node->budget[entry->limit], now_ns);
+    bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
+    entry->limit = charge->limit;
+    if (open) {
+        node->open[entry->open_index].limit = charge->limit;
+        node->open_groups++; /* at most */
+    }
+    node->converted_ns = now_ns;
+}
+
+/* Whether the key may be in the table: false where its tenant has as many as it may. */
+static bool admits_key(struct node *node, const struct charge *charge)
+{
+    return charge->tenant == 0 || node->tenant_keys_max == 0 ||
+           table_tenant_keys(node->table, charge->tenant) < node->tenant_keys_max ||
+           table_find(node->table, charge->id) != NULL;
+}
+
+static struct entry *entry_of(struct node *node, const struct charge *charge, bool take, uint64_t now_ns)
+{
+    struct entry *entry = take ? table_obtain(node->table, charge->id, charge->limit, charge->expires_ns, now_ns)
+                               : table_find(node->table, charge->id);
+    if (!entry)
+        return NULL;
+    if (entry->limit != charge->limit)
+        convert(node, entry, charge, now_ns);
+    if (entry->tenant != charge->tenant && take)
+        table_claim(node->table, entry, charge->tenant);
+    if (node->limits.limit[entry->limit].kind == LIMIT_CELL && entry->bucket.expires_ns < charge->expires_ns)
+        entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: its cell would end too early */
+    return entry;
+}
+
+static const struct bucket *previous_of(struct node *node, const struct charge *charge, struct bucket *absent,
+                                        uint64_t now_ns)
+{
+    struct entry *entry = table_find(node->table, charge->previous);
+    if (entry && entry->limit == charge->limit) {
+        bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], now_ns);
+        return &entry->bucket;
+    }
+    table_start(node->table, charge->previous, charge->limit, charge->window_end_ns, now_ns, absent);
+    if (entry) { /* of the limit that the rule had before: tokens used stay used */
+        const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
+        int64_t used =
+            (from->capacity_units - entry->bucket.settled + entry->bucket.unsettled + from->units_per_token - 1) /
+            from->units_per_token;
+        if (to->kind == LIMIT_CELL)
+            bucket_lower_level(absent, to, to->capacity_units - used * to->units_per_token, now_ns);
+    }
+    return absent;
+}
+
+/* Looks the charge's key up; the view is valid until the next table_obtain. */
+static void look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns, struct view *view)
+{
+    view->limit = &node->limits.limit[charge->limit];
+    view->budget = &node->budget[charge->limit];
+    view->entry = entry_of(node, charge, take, now_ns);
+    view->bucket = view->entry ? &view->entry->bucket : &view->absent;
+    if (!view->entry)
+        table_start(node->table, charge->id, charge->limit, charge->expires_ns, now_ns, &view->absent);
+    bucket_refill(view->bucket, view->limit, view->budget, now_ns);
+    if (charge->sliding)
+        view->sliding = (struct sliding){
+            .current = view->bucket,
+            .previous = previous_of(node, charge, &view->previous, now_ns),
+            .limit = view->limit,
+            .budget = view->budget,
+            .window_ns = charge->window_ns,
+            .window_end_ns = charge->window_end_ns,
+        };
+}
+
+static bool allows(const struct view *view, const struct charge *charge, const struct budget *budget,
+                   uint64_t now_ns)
+{
+    struct sliding sliding = view->sliding;
+    sliding.budget = budget;
+    return charge->sliding ? sliding_allows(&sliding, charge->cost, charge->floor_tokens, now_ns)
+                           : bucket_allows(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
+}
+
+static uint64_t retry_after_ns(const struct node *node, const struct view *view, const struct charge *charge,
+                               uint64_t now_ns)
+{
+    const struct bucket_wait wait = {.cost = charge->cost,
+                                     .floor_tokens = charge->floor_tokens,
+                                     .now_ns = now_ns,
+                                     .window_end_ns = charge->window_end_ns,
+                                     .settle_ns = settling_ns(node)};
+    return charge->sliding ? sliding_retry_after_ns(&view->sliding, &wait)
+                           : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
+}
+
+/* The figures, as they are now; whether it is allowed is the caller's. */
+static struct verdict figures(const struct node *node, const struct view *view, const struct charge *charge,
+                              bool allowed, uint64_t now_ns)
+{
+    struct verdict verdict = {.allowed = allowed, .reason = VERDICT_ALLOWED, .limit_tokens = view->limit->capacity};
+    struct bucket level = charge->sliding ? sliding_level(&view->sliding, now_ns) : *view->bucket;
+    verdict.remaining_tokens =
+        charge->sliding ? sliding_remaining(&view->sliding, charge->floor_tokens, now_ns)
+                        : bucket_remaining(view->bucket, view->limit, view->budget, charge->floor_tokens);
+    verdict.reset_after_ns = charge->sliding
+                                 ? sliding_reset_after_ns(&view->sliding, now_ns)
+                                 : bucket_reset_after_ns(view->bucket, view->limit, now_ns, charge->window_end_ns);
+    if (allowed)
+        return verdict;
+    verdict.retry_after_ns = retry_after_ns(node, view, charge, now_ns);
+    int64_t left = level.settled - level.unsettled;
+    if (verdict.retry_after_ns == UINT64_MAX)
+        verdict.reason = VERDICT_TOO_LARGE;
+    else if (charge->cost > view->limit->capacity || left < (int64_t)charge->cost * view->limit->units_per_token)
+        verdict.reason = VERDICT_NO_TOKENS;
+    else
+        verdict.reason = VERDICT_NO_SHARE;
+    return verdict;
+}
+
+/* What is refused whatever the key has left. */
+static bool is_refused(struct node *node, const struct charge *charge, bool take, enum verdict_reason *reason)
+{
+    assert(limit_set_has(&node->limits, charge->limit));
+    *reason = VERDICT_ALLOWED;
+    if (!may_decide(node))
+        *reason = VERDICT_JOINING;
+    else if (charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent)
+        *reason = VERDICT_NO_SHARE;
+    else if (charge->cost > node->limits.limit[charge->limit].capacity)
+        *reason = VERDICT_TOO_LARGE;
+    else if (take && !admits_key(node, charge))
+        *reason = VERDICT_OVERLOAD;
+    return *reason != VERDICT_ALLOWED;
+}
+
+/* What one charge comes to. */
+enum outcome {
+    OUTCOME_DENIED,
+    OUTCOME_TAKEN,  /* allowed, and to be charged */
+    OUTCOME_PASSED, /* allowed, and not to be charged: its rule does not deny while somebody is silent */
+};
+
+static enum outcome decide(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
+                           struct verdict *verdict)
+{
+    struct view view;
+    enum verdict_reason reason;
+    if (is_refused(node, charge, take, &reason)) {
+        *verdict = refusal(node, charge->limit, reason);
+        verdict->allowed = reason != VERDICT_JOINING && is_open(node, charge);
+        return verdict->allowed ? OUTCOME_PASSED : OUTCOME_DENIED;
+    }
+    look(node, charge, take, now_ns, &view);
+    bool allowed = allows(&view, charge, view.budget, now_ns) ||
+                   (is_open(node, charge) && allows(&view, charge, &whole, now_ns));
+    if (allowed && take && !can_record(node, view.entry)) {
+        node->push_wanted = true;
+        *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
+        return OUTCOME_DENIED;
+    }
+    if (!allowed && view.entry)
+        node->hurry_wanted |= take && is_in_open(node, view.entry);
+    bool passed = !allowed && is_open(node, charge);
+    *verdict = figures(node, &view, charge, allowed || passed, now_ns);
+    return allowed ? OUTCOME_TAKEN : passed ? OUTCOME_PASSED : OUTCOME_DENIED;
+}
+
+/* Charges what was allowed a moment ago. False: it is not any more. */
+static bool charge_one(struct node *node, const struct charge *charge, uint64_t now_ns, struct verdict *verdict)
+{
+    struct view view;
+    look(node, charge, true, now_ns, &view);
+    const struct budget *budget = allows(&view, charge, view.budget, now_ns) ? view.budget : &whole;
+    if ((budget == &whole && !(is_open(node, charge) && allows(&view, charge, &whole, now_ns))) ||
+        !can_record(node, view.entry) || !bucket_spend(view.bucket, view.limit, budget, charge->cost, now_ns)) {
+        *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
+        return false;
+    }
+    note_open(node, now_ns);
+    record_spend(node, view.entry, charge->cost);
+    if (!budget->alone && charge->cost > 0)
+        node->hurry_wanted |= view.bucket->unsettled > bucket_allowance(view.bucket, budget) / 2;
+    node->stats.admitted_tokens += charge->cost;
+    *verdict = figures(node, &view, charge, true, now_ns);
+    return true;
+}
+
+/* The very last charges are taken back; nobody was told of them yet. */
+static void uncharge(struct node *node, const struct charge *charge)
+{
+    struct entry *entry = table_find(node->table, charge->id);
+    if (!entry || charge->cost == 0)
+        return;
+    bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], charge->cost);
+    if (is_in_open(node, entry))
+        node->open[entry->open_index].tokens -= charge->cost;
+    node->stats.admitted_tokens -= charge->cost;
+}
+
+static bool charge_all(struct node *node, const struct charge *charges, size_t count, const enum outcome *outcome,
+                       uint64_t now_ns, struct verdict *verdicts)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (outcome[i] != OUTCOME_TAKEN || charge_one(node, &charges[i], now_ns, &verdicts[i]) || charges[i].shadow)
+            continue;
+        for (size_t k = i; k-- > 0;)
+            if (outcome[k] == OUTCOME_TAKEN && verdicts[k].allowed)
+                uncharge(node, &charges[k]);
+        return false;
+    }
+    return true;
+}
 
 bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts)
 {
+    enum outcome outcome[CHARGES_MAX];
     bool allowed = true;
     assert(count <= CHARGES_MAX);
-    for (size_t i = 0; i < count; i++)
+    now_ns = request_time(node, now_ns);
+    for (size_t i = 0; count > 1 && i < count; i++)
         node_prefetch(node, charges[i].id);
     for (size_t i = 0; i < count; i++) {
-        verdicts[i] = node_peek(node, charges[i].id, charges[i].limit, charges[i].cost, now_ns);
-        allowed &= verdicts[i].allowed || charges[i].shadow;
+        outcome[i] = decide(node, &charges[i], take, now_ns, &verdicts[i]);
+        allowed &= outcome[i] != OUTCOME_DENIED || charges[i].shadow;
     }
-    for (size_t i = 0; i < count && allowed && take; i++) {
-        if (!verdicts[i].allowed)
-            continue;
-        verdicts[i] = node_admit(node, charges[i].id, charges[i].limit, charges[i].cost, now_ns);
-        allowed = verdicts[i].allowed || charges[i].shadow;
-        if (!allowed)
-            (void)node_return(node, charges, i, UINT64_MAX, now_ns);
-    }
+    if (!take)
+        return allowed;
+    if (allowed)
+        allowed = charge_all(node, charges, count, outcome, now_ns, verdicts);
+    *(allowed ? &node->stats.admitted_requests : &node->stats.refused_requests) += 1;
     return allowed;
 }
+
+/* ---- giving back ---- */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* For now: what nobody was told of yet. */
-static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens)
+static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
-    if (!entry || !is_in_open(node, entry))
+    if (!entry || tokens == 0)
         return 0;
-    int64_t per_token = node->limits.limit[entry->limit].units_per_token;
-    struct spend *spend = &node->open[entry->open_index];
-    tokens = least(tokens, least(spend->tokens, (uint64_t)(entry->bucket.unsettled / per_token)));
-    spend->tokens -= tokens;
-    entry->bucket.unsettled -= (int64_t)tokens * per_token;
-    return tokens;
+    if (!can_record(node, entry)) {
+        node->push_wanted = true;
+        return 0;
+    }
+    uint64_t credit = 0;
+    uint64_t given = bucket_return(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit],
+                                   tokens, now_ns, &credit);
+    note_open(node, now_ns);
+    record_return(node, entry, given, credit);
+    node->stats.returned_tokens += given;
+    return given;
 }
 
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
                      uint64_t now_ns)
 {
     uint64_t given = count > 0 ? tokens : 0;
-    (void)now_ns;
+    now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < count; i++)
-        given = least(given, return_to(node, &charges[i], least(tokens, charges[i].cost)));
+        given = least(given, return_to(node, &charges[i], least(tokens, charges[i].cost), now_ns));
     return given;
 }
 
 void node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
 {
-    (void)now_ns;
-    for (size_t i = 0; i < count; i++)
-        (void)return_to(node, &charges[i], UINT64_MAX);
+    now_ns = request_time(node, now_ns);
+    for (size_t i = 0; i < count; i++) {
+        (void)return_to(node, &charges[i], SPEND_TOKENS_MAX, now_ns);
+        const struct charge previous = {.id = charges[i].previous};
+        if (charges[i].sliding)
+            (void)return_to(node, &previous, SPEND_TOKENS_MAX, now_ns);
+    }
 }

@@ -19,6 +19,7 @@ void effects_close(struct effects *effects)
     free(effects->effect);
     free(effects->notice);
     free(effects->arena);
+    free(effects->counter);
     effects_init(effects);
 }
 
@@ -29,6 +30,7 @@ void effects_clear(struct effects *effects)
     effects->arena_size = 0;
     effects->next_wake_ns = UINT64_MAX;
     effects->left = false;
+    effects->counter_count = 0;
 }
 
 /* Room for one more element; growth is bounded by what one step can emit. Without memory nothing can go on. */
@@ -65,6 +67,13 @@ void effects_emit(struct effects *effects, enum effect_kind kind, const char *ad
     effect->size = effects->arena_size - offset;
     if (address)
         (void)snprintf(effect->address, sizeof effect->address, "%s", address);
+}
+
+void effects_counter(struct effects *effects, const struct counter *counter)
+{
+    effects->counter =
+        grow(effects->counter, effects->counter_count, &effects->counter_room, sizeof *effects->counter, 1);
+    effects->counter[effects->counter_count++] = *counter;
 }
 
 void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)

@@ -18,10 +18,15 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 1,
+    MESSAGE_VERSION = 2,
     ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member and as many ended incarnations */
     MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
 };
+
+/* Cells tell how long they live in steps of this, a fifteenth of a second, so that it takes few bytes. */
+#define CELL_STEP_NS (UINT64_C(1) << 26)
+/* Of a cell, in steps: longer than a year. */
+#define CELL_STEPS_MAX (UINT64_C(1) << 31)
 
 #define INCARNATION_MAX (UINT64_MAX / 2) /* there is always a larger one */
 
@@ -67,7 +72,7 @@ struct message {
     bool has_page, page_split; /* split: too much for one reply, ask for the halves */
     uint64_t page_prefix;
     uint32_t page_bits;
-    uint64_t page_owed_ns;        /* keys of that part that the sender evicted may owe so much refill */
+    struct table_owed page_owed;  /* what keys of that part that the sender evicted may owe */
     msgpack_object batches, page; /* read by message_batch and message_page; valid until message_close */
     msgpack_unpacked unpacked;
 };
@@ -87,7 +92,7 @@ void message_close(struct message *message);
 
 struct batch_record {
     uint32_t origin; /* index into origins */
-    uint64_t first, last, age_ns;
+    uint64_t first, last, age_ns, open_ns;
     uint32_t spend_count;
     uint64_t depends[ORIGINS_MAX]; /* per origin of the message */
     msgpack_object groups;
@@ -96,15 +101,20 @@ struct batch_record {
 /* The batch at `index` < batch_count; false if it is malformed. */
 bool message_batch(const struct message *message, uint32_t index, struct batch_record *record);
 
-/* Numbers by key, grouped by limit: spends of a batch, or what keys of a page lack to be full. */
+/*
+ * Numbers by key, grouped by the limit that they count under: spends of a batch, or what keys of a page have used.
+ * A group carries its limit's terms, so that a peer need not know the rule that a key belongs to.
+ */
 struct number_reader {
     msgpack_object groups;
     uint32_t group, index;
 };
 struct number_record {
     struct key_id id;
-    uint32_t limit_id;
-    uint64_t number;
+    uint64_t number, returned; /* returned: of spends */
+    uint64_t live_ns;          /* cells: until they expire; rounded up, 0: they have */
+    uint32_t group;            /* counted from 0: whoever looked its limit up need not do so for the next number */
+    struct limit_terms terms;  /* not checked, but for the kind and the flags */
 };
 /* The next one; false at the end. Groups were checked by message_batch or message_page. */
 bool number_next(struct number_reader *reader, struct number_record *record);
@@ -123,18 +133,20 @@ struct message_writer {
 void message_begin(struct message_writer *writer, struct effects *effects, const struct message *header);
 /* Then exactly `batch_count` (0 unless gossip) times message_put_batch. */
 void message_begin_batches(struct message_writer *writer, uint32_t batch_count);
-void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t age_ns, const struct batch *batch,
+void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t now_ns, const struct batch *batch,
                        const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits);
-/* Then one of these. `numbers` of a page: the ns until full, grouped by limit. */
+/* Then one of these. `tokens` of a page's numbers: see bucket_number; sorted by limit. */
 void message_end(struct message_writer *writer);
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
 void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                           uint64_t owed_ns, const struct spend *numbers, uint32_t count,
-                           const struct limit_set *limits);
+                           const struct table_owed *owed, const struct spend *numbers, uint32_t count,
+                           const struct limit_set *limits, uint64_t now_ns);
 /* Bytes written since message_begin. */
 size_t message_size(const struct message_writer *writer);
 
-/* The most bytes that a batch of so many spends and dependencies takes. */
-size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t depend_count);
+/* The most bytes that one number takes, and a group besides its numbers. */
+enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 64 };
+/* The most bytes that a batch of so many spends, limits and dependencies takes. */
+size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint32_t depend_count);
 
 #endif

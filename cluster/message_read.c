@@ -111,6 +111,14 @@ static bool read_rows(const msgpack_object *object, struct message *message)
     return true;
 }
 
+static bool read_owed(const msgpack_object *object, struct table_owed *owed)
+{
+    msgpack_object_array a;
+    return read_array(object, 3, 3, &a) && read_u64(&a.ptr[0], &owed->refill_ns) &&
+           read_u64(&a.ptr[1], &owed->window_ns) && read_u64(&a.ptr[2], &owed->window_used) &&
+           owed->window_used <= TABLE_USED_ONE;
+}
+
 static bool read_page_head(const msgpack_object *object, struct message *message)
 {
     msgpack_object_array a;
@@ -125,7 +133,7 @@ static bool read_page_head(const msgpack_object *object, struct message *message
         message->page_prefix >> message->page_bits != 0)
         return false;
     if (message->kind == MESSAGE_REPLY) {
-        if (!read_u32_below(&a.ptr[2], 2, &split) || !read_u64(&a.ptr[3], &message->page_owed_ns))
+        if (!read_u32_below(&a.ptr[2], 2, &split) || !read_owed(&a.ptr[3], &message->page_owed))
             return false;
         message->page = a.ptr[4];
     }
@@ -185,24 +193,58 @@ void message_close(struct message *message)
     msgpack_unpacked_destroy(&message->unpacked);
 }
 
-/* Checks [[limit id, ids, [number ...]] ...] whole, so that reading needs no checks. */
+/* Which element of a group is which. */
+enum { GROUP_TERMS, GROUP_IDS, GROUP_NUMBERS, GROUP_RETURNED, GROUP_LIVES, GROUP_FIELDS };
+
+enum { TERM_KIND, TERM_FLAGS, TERM_CAPACITY, TERM_RATE, TERM_PERIOD, TERM_OVERSHOOT, TERM_FIELDS };
+
+static bool check_terms(const msgpack_object *object)
+{
+    msgpack_object_array a;
+    uint32_t kind, flags;
+    uint64_t number;
+    if (!read_array(object, TERM_FIELDS, TERM_FIELDS, &a) ||
+        !read_u32_below(&a.ptr[TERM_KIND], LIMIT_KINDS, &kind) ||
+        !read_u32_below(&a.ptr[TERM_FLAGS], LIMIT_FLAGS_END, &flags))
+        return false;
+    for (uint32_t i = TERM_CAPACITY; i < TERM_FIELDS; i++)
+        if (!read_u64(&a.ptr[i], &number))
+            return false;
+    return true;
+}
+
+/* As many numbers as there are, or none. */
+static bool check_numbers(const msgpack_object *object, uint32_t count, uint64_t bound)
+{
+    msgpack_object_array numbers;
+    uint64_t number;
+    if (!read_array(object, 0, count, &numbers) || (numbers.size != 0 && numbers.size != count))
+        return false;
+    for (uint32_t i = 0; i < numbers.size; i++)
+        if (!read_u64(&numbers.ptr[i], &number) || number > bound)
+            return false;
+    return true;
+}
+
+/* Checks [[terms, ids, [number ...], [returned ...], [lives ...]] ...] whole, so that reading needs no checks. */
 static bool check_groups(const msgpack_object *object, uint32_t *count)
 {
-    msgpack_object_array groups, group, numbers;
-    uint64_t limit_id;
+    msgpack_object_array groups, group;
     *count = 0;
-    if (!read_array(object, 0, NAMED_LIMITS_MAX, &groups))
+    if (!read_array(object, 0, UINT32_MAX, &groups))
         return false;
     for (uint32_t g = 0; g < groups.size; g++) {
-        if (!read_array(&groups.ptr[g], 3, 3, &group) || !read_u64(&group.ptr[0], &limit_id) ||
-            limit_id > UINT32_MAX || group.ptr[1].type != MSGPACK_OBJECT_BIN ||
-            !read_array(&group.ptr[2], 1, UINT32_MAX, &numbers) ||
-            group.ptr[1].via.bin.size != (uint64_t)numbers.size * sizeof(struct key_id))
+        if (!read_array(&groups.ptr[g], GROUP_FIELDS, GROUP_FIELDS, &group) ||
+            !check_terms(&group.ptr[GROUP_TERMS]) || group.ptr[GROUP_IDS].type != MSGPACK_OBJECT_BIN)
             return false;
-        for (uint32_t i = 0; i < numbers.size; i++)
-            if (numbers.ptr[i].type != MSGPACK_OBJECT_POSITIVE_INTEGER)
-                return false;
-        *count += numbers.size;
+        uint64_t bytes = group.ptr[GROUP_IDS].via.bin.size, ids = bytes / sizeof(struct key_id);
+        const msgpack_object *numbers = &group.ptr[GROUP_NUMBERS];
+        if (ids == 0 || bytes % sizeof(struct key_id) != 0 || numbers->type != MSGPACK_OBJECT_ARRAY ||
+            numbers->via.array.size != ids || !check_numbers(numbers, (uint32_t)ids, UINT64_MAX) ||
+            !check_numbers(&group.ptr[GROUP_RETURNED], (uint32_t)ids, UINT64_MAX) ||
+            !check_numbers(&group.ptr[GROUP_LIVES], (uint32_t)ids, CELL_STEPS_MAX))
+            return false;
+        *count += (uint32_t)ids;
     }
     return true;
 }
@@ -210,17 +252,17 @@ static bool check_groups(const msgpack_object *object, uint32_t *count)
 bool message_batch(const struct message *message, uint32_t index, struct batch_record *record)
 {
     msgpack_object_array a, depends;
-    if (!read_array(&message->batches.via.array.ptr[index], 6, 6, &a) ||
+    if (!read_array(&message->batches.via.array.ptr[index], 7, 7, &a) ||
         !read_u32_below(&a.ptr[0], message->origin_count, &record->origin) ||
         !read_u64(&a.ptr[1], &record->first) || !read_u64(&a.ptr[2], &record->last) ||
-        !read_u64(&a.ptr[3], &record->age_ns) ||
-        !read_array(&a.ptr[4], message->origin_count, message->origin_count, &depends) ||
-        !check_groups(&a.ptr[5], &record->spend_count))
+        !read_u64(&a.ptr[3], &record->age_ns) || !read_u64(&a.ptr[4], &record->open_ns) ||
+        !read_array(&a.ptr[5], message->origin_count, message->origin_count, &depends) ||
+        !check_groups(&a.ptr[6], &record->spend_count))
         return false;
     for (uint32_t i = 0; i < depends.size; i++)
         if (!read_u64(&depends.ptr[i], &record->depends[i]))
             return false;
-    record->groups = a.ptr[5];
+    record->groups = a.ptr[6];
     return record->first >= 1 && record->first <= record->last && record->last < UINT64_MAX / 2;
 }
 
@@ -233,16 +275,39 @@ bool message_page(const struct message *message, struct number_reader *reader)
     return true;
 }
 
+static uint64_t number_at(const msgpack_object *array, uint32_t index)
+{
+    return index < array->via.array.size ? array->via.array.ptr[index].via.u64 : 0;
+}
+
+static struct limit_terms terms_of(const msgpack_object *object)
+{
+    return (struct limit_terms){
+        .kind = (uint8_t)number_at(object, TERM_KIND),
+        .flags = (uint8_t)number_at(object, TERM_FLAGS),
+        .capacity = number_at(object, TERM_CAPACITY),
+        .rate = number_at(object, TERM_RATE),
+        .period_ns = number_at(object, TERM_PERIOD),
+        .overshoot = number_at(object, TERM_OVERSHOOT),
+    };
+}
+
 bool number_next(struct number_reader *reader, struct number_record *record)
 {
     const msgpack_object_array *groups = &reader->groups.via.array;
     while (reader->group < groups->size) {
         const msgpack_object *group = groups->ptr[reader->group].via.array.ptr;
-        if (reader->index < group[2].via.array.size) {
-            memcpy(&record->id, group[1].via.bin.ptr + (size_t)reader->index * sizeof record->id,
+        uint32_t index = reader->index;
+        if (index < group[GROUP_NUMBERS].via.array.size) {
+            if (index == 0 || record->group != reader->group)
+                record->terms = terms_of(&group[GROUP_TERMS]);
+            memcpy(&record->id, group[GROUP_IDS].via.bin.ptr + (size_t)index * sizeof record->id,
                    sizeof record->id);
-            record->limit_id = (uint32_t)group[0].via.u64;
-            record->number = group[2].via.array.ptr[reader->index++].via.u64;
+            record->group = reader->group;
+            record->number = number_at(&group[GROUP_NUMBERS], index);
+            record->returned = number_at(&group[GROUP_RETURNED], index);
+            record->live_ns = number_at(&group[GROUP_LIVES], index) * CELL_STEP_NS;
+            reader->index++;
             return true;
         }
         reader->group++;

@@ -4,16 +4,14 @@
 #include <assert.h>
 
 enum {
-    SPEND_ENCODED_MAX_BYTES = 16 + 9,
-    GROUP_ENCODED_MAX_BYTES = 1 + 5 + 5 + 5,
     BATCH_HEAD_ENCODED_MAX_BYTES = 64,
     DEPEND_ENCODED_MAX_BYTES = 9,
 };
 
-size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t depend_count)
+size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint32_t depend_count)
 {
     return BATCH_HEAD_ENCODED_MAX_BYTES + (size_t)depend_count * DEPEND_ENCODED_MAX_BYTES +
-           (size_t)NAMED_LIMITS_MAX * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * SPEND_ENCODED_MAX_BYTES;
+           (size_t)group_count * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * NUMBER_ENCODED_MAX_BYTES;
 }
 
 static int write_to_arena(void *context, const char *data, size_t size)
@@ -91,41 +89,72 @@ void message_begin_batches(struct message_writer *writer, uint32_t batch_count)
     msgpack_pack_array(&writer->packer, batch_count);
 }
 
-/* [[limit id, ids as one string of bytes, [number ...]] ...] */
-static void pack_numbers(msgpack_packer *packer, const struct spend *spends, uint32_t count,
-                         const struct limit_set *limits)
+static void pack_terms(msgpack_packer *packer, const struct limit *limit)
 {
-    uint32_t groups = 0;
+    msgpack_pack_array(packer, 6);
+    msgpack_pack_uint64(packer, limit->kind);
+    msgpack_pack_uint64(packer, limit->flags);
+    msgpack_pack_uint64(packer, limit->capacity);
+    msgpack_pack_uint64(packer, limit->rate);
+    msgpack_pack_uint64(packer, limit->period_ns);
+    msgpack_pack_uint64(packer, limit->overshoot);
+}
+
+static uint64_t live_steps(const struct spend *spend, uint64_t now_ns)
+{
+    uint64_t live_ns = spend->expires_ns > now_ns ? spend->expires_ns - now_ns : 0;
+    uint64_t steps = live_ns / CELL_STEP_NS + (live_ns % CELL_STEP_NS != 0);
+    return steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX;
+}
+
+/* A group: [terms, ids as one string of bytes, [number ...], [returned ...], [steps to live ...]]. */
+static void pack_group(msgpack_packer *packer, const struct spend *spends, uint32_t count,
+                       const struct limit *limit, uint64_t now_ns)
+{
+    bool returned = false, cells = limit->kind == LIMIT_CELL;
     for (uint32_t i = 0; i < count; i++)
-        groups += i == 0 || spends[i].limit != spends[i - 1].limit;
-    msgpack_pack_array(packer, groups);
+        returned |= spends[i].returned > 0;
+    msgpack_pack_array(packer, 5);
+    pack_terms(packer, limit);
+    msgpack_pack_bin(packer, (size_t)count * sizeof(struct key_id));
+    for (uint32_t i = 0; i < count; i++)
+        msgpack_pack_bin_body(packer, &spends[i].id, sizeof(struct key_id));
+    msgpack_pack_array(packer, count);
+    for (uint32_t i = 0; i < count; i++)
+        msgpack_pack_uint64(packer, spends[i].tokens);
+    msgpack_pack_array(packer, returned ? count : 0);
+    for (uint32_t i = 0; i < count && returned; i++)
+        msgpack_pack_uint64(packer, spends[i].returned);
+    msgpack_pack_array(packer, cells ? count : 0);
+    for (uint32_t i = 0; i < count && cells; i++)
+        msgpack_pack_uint64(packer, live_steps(&spends[i], now_ns));
+}
+
+static void pack_groups(msgpack_packer *packer, const struct spend *spends, uint32_t count,
+                        const struct limit_set *limits, uint64_t now_ns)
+{
+    msgpack_pack_array(packer, spends_groups(spends, count));
     for (uint32_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && spends[end].limit == spends[i].limit;)
             end++;
-        msgpack_pack_array(packer, 3);
-        msgpack_pack_uint64(packer, limits->limit[spends[i].limit].hash);
-        msgpack_pack_bin(packer, (size_t)(end - i) * sizeof(struct key_id));
-        for (uint32_t k = i; k < end; k++)
-            msgpack_pack_bin_body(packer, &spends[k].id, sizeof(struct key_id));
-        msgpack_pack_array(packer, end - i);
-        for (uint32_t k = i; k < end; k++)
-            msgpack_pack_uint64(packer, spends[k].tokens);
+        pack_group(packer, spends + i, end - i, &limits->limit[spends[i].limit], now_ns);
     }
 }
 
-void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t age_ns, const struct batch *batch,
+void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t now_ns, const struct batch *batch,
                        const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits)
 {
     msgpack_packer *packer = &writer->packer;
-    msgpack_pack_array(packer, 6);
+    msgpack_pack_array(packer, 7);
     msgpack_pack_uint64(packer, origin);
     msgpack_pack_uint64(packer, batch->first);
     msgpack_pack_uint64(packer, batch->last);
-    msgpack_pack_uint64(packer, age_ns);
+    msgpack_pack_uint64(packer, now_ns - batch->at_ns);
+    msgpack_pack_uint64(packer, batch->open_ns);
     msgpack_pack_array(packer, depend_count);
     for (uint32_t i = 0; i < depend_count; i++)
         msgpack_pack_uint64(packer, depends[i]);
-    pack_numbers(packer, batch->spend, batch->spend_count, limits);
+    pack_groups(packer, batch->spend, batch->spend_count, limits, now_ns);
 }
 
 void message_end(struct message_writer *writer)
@@ -141,15 +170,18 @@ void message_end_with_request(struct message_writer *writer, uint64_t prefix, ui
 }
 
 void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                           uint64_t owed_ns, const struct spend *numbers, uint32_t count,
-                           const struct limit_set *limits)
+                           const struct table_owed *owed, const struct spend *numbers, uint32_t count,
+                           const struct limit_set *limits, uint64_t now_ns)
 {
     msgpack_pack_array(&writer->packer, 5);
     msgpack_pack_uint64(&writer->packer, prefix);
     msgpack_pack_uint64(&writer->packer, bits);
     msgpack_pack_uint64(&writer->packer, split);
-    msgpack_pack_uint64(&writer->packer, owed_ns);
-    pack_numbers(&writer->packer, numbers, count, limits);
+    msgpack_pack_array(&writer->packer, 3);
+    msgpack_pack_uint64(&writer->packer, owed->refill_ns);
+    msgpack_pack_uint64(&writer->packer, owed->window_ns);
+    msgpack_pack_uint64(&writer->packer, owed->window_used);
+    pack_groups(&writer->packer, numbers, count, limits, now_ns);
 }
 
 void message_seal(struct effects *effects, size_t start, const struct hash_key *key)

@@ -38,42 +38,18 @@ static bool options_are_valid(const struct node_options *options, struct error *
     return true;
 }
 
-/* ---- limits ---- */
-
-static bool make_limits(struct node *node, struct error *error)
+/* All memory besides that of the limits. */
+static bool allocate(struct node *node)
 {
     const struct node_options *options = &node->options;
-    uint32_t room = options->limits_max > 0 ? options->limits_max : NODE_LIMITS_DEFAULT;
-    if (room < options->limits->count || room > LIMITS_MAX)
-        return error_set(error, EX_CONFIG, "limits_max is %u: expected %u to %d", room, options->limits->count,
-                         LIMITS_MAX);
-    bool made = limit_set_init(&node->limits, room, NULL);
-    node->budget = calloc(room, sizeof *node->budget);
-    node->early_units = calloc(room, sizeof *node->early_units);
-    node->worst_debt_units = calloc(room, sizeof *node->worst_debt_units);
-    if (!made || !node->budget || !node->early_units || !node->worst_debt_units)
-        return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
-    for (uint32_t i = 0; i < options->limits->count; i++)
-        if (node_intern_limit(node, &options->limits->limit[i].terms, error) < 0)
-            return false;
-    return true;
-}
-
-int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
-{
-    int known = limit_set_find(&node->limits, terms);
-    int index = known >= 0 ? known : limit_set_intern(&node->limits, terms, error);
-    if (known < 0 && index >= 0) {
-        node->worst_debt_units[index] = 0;
-        membership_refresh_budget(node, (uint32_t)index);
-    }
-    return index;
-}
-
-const struct limit *node_limit(const struct node *node, uint16_t index)
-{
-    assert(limit_set_has(&node->limits, index));
-    return &node->limits.limit[index];
+    node->open = calloc(node->open_max, sizeof *node->open);
+    node->table = table_create(options->table_keys, NODE_TENANTS_MAX, &node->limits, node->budget);
+    if (options->reservations_max > 0)
+        node->reservations =
+            reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
+    bool has_peaks = peaks_init(&node->peaks, options->table_keys), has_counters = counters_create(node);
+    return node->open && node->table && (options->reservations_max == 0 || node->reservations) && has_peaks &&
+           has_counters;
 }
 
 struct node *node_create(const struct node_options *options, struct error *error)
@@ -88,20 +64,15 @@ struct node *node_create(const struct node_options *options, struct error *error
     node->options = *options;
     node->incarnation = options->incarnation;
     node->state = PEER_JOINING;
-    node->open_max = (uint32_t)(options->message_max_bytes / 2 / sizeof(struct spend));
+    node->open_max = (uint32_t)(options->message_max_bytes / 2 / NUMBER_ENCODED_MAX_BYTES);
     if (node->open_max > OPEN_KEYS_MAX)
         node->open_max = OPEN_KEYS_MAX;
-    node->open = calloc(node->open_max, sizeof *node->open);
-    if (options->reservations_max > 0)
-        node->reservations =
-            reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     node->settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox);
     random_seed(&node->random, options->seed);
-    if (!make_limits(node, error))
+    if (!limits_create(node, error)) {
         node_destroy(&node);
-    else if (!(node->table = table_create(options->table_keys, NODE_TENANTS_MAX, &node->limits, node->budget)) ||
-             !node->open) {
+    } else if (!allocate(node)) {
         (void)error_set(error, EX_OSERR, "not enough memory for a table of %llu keys",
                         (unsigned long long)options->table_keys);
         node_destroy(&node);
@@ -121,14 +92,18 @@ void node_destroy(struct node **node)
     }
     table_destroy(&dying->table);
     reservations_destroy(&dying->reservations);
-    limit_set_close(&dying->limits);
-    free(dying->budget);
-    free(dying->early_units);
-    free(dying->worst_debt_units);
+    limits_destroy(dying);
+    peaks_close(&dying->peaks);
+    free(dying->changed.id);
     free(dying->open);
     free(dying->snapshot.page);
     free(dying);
     *node = NULL;
+}
+
+void node_set_tenant_keys_max(struct node *node, uint64_t keys)
+{
+    node->tenant_keys_max = keys;
 }
 
 /* ---- the step ---- */
@@ -197,6 +172,8 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         node->answer_wanted = true;
         break;
     case EVENT_RESTORE:
+        counters_restore(node, event->counters, event->counter_count);
+        break;
     case EVENT_RULES:
     case EVENT_HEALTH:
         break; /* to come */
@@ -300,6 +277,7 @@ static void publish_if_due(struct node *node, struct effects *effects)
     }
     if (node->now_ns >= node->tick_ns) {
         average_demand(node);
+        counters_emit(node, effects);
         node->tick_ns += node->options.interval_ns;
         if (node->tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
             node->tick_ns = node->now_ns + node->options.interval_ns;
@@ -337,6 +315,8 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)
         ensure_reply(effects);
+    if (node->last_uid == 0)
+        return; /* not started: nothing but EVENT_RESTORE makes sense */
     if (node->superseded) {
         membership_refresh(node, effects);
         effects->left = node->stopping;
@@ -350,6 +330,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         catch_up(node, effects);
     settle_acknowledged(node);
     reserve_step(node);
+    limits_sweep(node);
     publish_if_due(node, effects);
     if (node->stopping)
         leave_step(node, effects);

@@ -31,6 +31,7 @@ enum {
     NODE_REGIONS_MAX = 32,
     NODE_NOTICE_BYTES = 240,
     NODE_LIMITS_DEFAULT = 4096,
+    NODE_EVENTS_DEFAULT = 1 << 20,
     NODE_TENANTS_MAX = 4096,
 };
 
@@ -71,8 +72,9 @@ struct node_options {
     struct hash_key hash_key;
     const struct named_limits *limits; /* of the config: interned in that order; only read by node_create */
     uint32_t limits_max;               /* different limits at once, those included; 0: NODE_LIMITS_DEFAULT */
-    uint64_t config_digest;            /* of what must be equal everywhere */
-    struct rulebook_limits rulebook;   /* a 0 in it: the default */
+    uint32_t events_max;             /* spends that sliding logs and leases list at once; 0: NODE_EVENTS_DEFAULT */
+    uint64_t config_digest;          /* of what must be equal everywhere */
+    struct rulebook_limits rulebook; /* a 0 in it: the default */
 };
 
 struct node;
@@ -128,6 +130,17 @@ struct health_report {
     size_t latency_count;
 };
 
+/*
+ * What a key of a persistent limit has used, for the store. Absolute: the newest stands for all before it. `number`: of
+ * a bucket the ns until it is full, else the tokens used (see bucket_number). 0: nothing is used any more.
+ */
+struct counter {
+    struct limit_terms terms;
+    struct key_id id;
+    uint64_t number;
+    uint64_t expires_ns; /* cells, on this node's clock; else 0 */
+};
+
 struct event {
     enum event_kind kind;
     uint64_t now_ns;    /* monotonic, of this node; what is earlier than the last event counts as the last */
@@ -139,6 +152,8 @@ struct event {
     const struct health_report *health;
     const struct rule_record *versions; /* nonsense among them is told in a notice and left out */
     size_t version_count;
+    const struct counter *counters; /* numbers as of now_ns; they only lower what a key has left */
+    size_t counter_count;
 };
 
 enum effect_kind {
@@ -176,6 +191,8 @@ struct effects {
     size_t version_count, version_room;
     struct rule_version **version;
     struct rules_result rules;
+    size_t counter_count, counter_room; /* as of this step */
+    struct counter *counter;
 };
 
 void effects_init(struct effects *effects);
@@ -242,6 +259,9 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns);
 uint32_t node_reservations(const struct node *node);
 
+/* A new key of a tenant that has so many is refused with VERDICT_OVERLOAD; tenant 0 has no limit. 0: nobody has. */
+void node_set_tenant_keys_max(struct node *node, uint64_t keys);
+
 /* See table_prefetch. */
 void node_prefetch(const struct node *node, struct key_id id);
 /* True when spends since the last step call for an early push: step with EVENT_WAKE soon. */
@@ -283,6 +303,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(admitted_requests, "requests allowed")                                                                       \
     X(refused_requests, "requests refused")                                                                        \
     X(admitted_tokens, "tokens handed out here")                                                                   \
+    X(returned_tokens, "tokens given back here: refunds, and what reservations did not use")                       \
     X(settled_tokens, "own tokens that every peer has acknowledged")                                               \
     X(applied_tokens, "tokens that other peers reported spent")                                                    \
     X(batches_closed, "own batches closed")                                                                        \

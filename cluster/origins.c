@@ -176,11 +176,14 @@ void origins_close(struct node *node)
 
 /* ---- compaction ---- */
 
-/* Whoever is charged more than a full bucket and the declared debt together stands at the declared debt anyway. */
+/*
+ * Whoever is charged more than a full bucket and the declared debt together stands at the declared debt anyway; a LOG
+ * lists no more than that either.
+ */
 static uint64_t clip_to_limit(const struct node *node, const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[spend->limit];
-    uint64_t most = limit->capacity + limit->overshoot;
+    uint64_t most = limit->capacity + limit->overshoot + spend->returned;
     return spend->tokens < most ? spend->tokens : most;
 }
 
@@ -204,12 +207,24 @@ static struct spend *merged_spends(struct node *node, struct list *first, struct
     for (size_t i = 0, next; i < filled; i = next) {
         struct spend sum = spends[i];
         for (next = i + 1; next < filled && spend_compare(&spends[next], &sum) == 0; next++)
-            sum.tokens += spends[next].tokens;
+            spend_add(&sum, &spends[next]);
         sum.tokens = clip_to_limit(node, &sum);
         spends[kept++] = sum;
     }
     *count = kept;
     return spends;
+}
+
+/* Where the batch ends that begins with spend `from`: it has to fit half a message. */
+static uint32_t part_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count)
+{
+    uint32_t groups = 0, end = from;
+    for (; end < count && end - from < OPEN_KEYS_MAX; end++) {
+        groups += end == from || spends[end].limit != spends[end - 1].limit;
+        if (!batch_fits(node, end + 1 - from, groups))
+            break;
+    }
+    return end;
 }
 
 /* Replaces the batches first..end (exclusive) of `origin` by as few as their keys need. False: nothing gained. */
@@ -221,15 +236,17 @@ static bool merge_run(struct node *node, struct origin *origin, struct list *fir
     for (struct list *at = first; at != end; at = at->next)
         batches++;
     struct spend *spends = merged_spends(node, first, end, &count);
-    uint32_t needed = count == 0 ? 1 : (count + node->open_max - 1) / node->open_max;
+    uint32_t needed = spends ? 1 : 0;
+    for (uint32_t at = spends ? part_end(node, spends, 0, count) : 0; at < count;
+         at = part_end(node, spends, at, count))
+        needed++;
     if (!spends || needed >= batches) {
         free(spends);
         return false;
     }
-    uint64_t sequence = oldest->first;
-    for (uint32_t i = 0; i < needed; i++) {
-        uint32_t from = i * node->open_max;
-        uint32_t size = i + 1 == needed ? count - from : node->open_max;
+    uint64_t sequence = oldest->first, opened_ns = oldest->at_ns - oldest->open_ns;
+    for (uint32_t i = 0, from = 0, size; i < needed; i++, from += size) {
+        size = part_end(node, spends, from, count) - from;
         struct batch *merged = batch_create(newest->depend_count, size);
         assert(merged && "out of memory");
         memcpy(merged->spend, spends + from, size * sizeof *spends);
@@ -239,6 +256,7 @@ static bool merge_run(struct node *node, struct origin *origin, struct list *fir
         merged->last = i + 1 == needed ? newest->last : sequence;
         sequence = merged->last + 1;
         merged->at_ns = newest->at_ns;
+        merged->open_ns = newest->at_ns > opened_ns ? newest->at_ns - opened_ns : 0;
         merged->arrived_ns = newest->arrived_ns;
         merged->sent_ns = newest->sent_ns;
         merged->sends_count = newest->sends_count;

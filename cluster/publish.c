@@ -210,7 +210,7 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
         if (slots[o] == due->slot)
             origin = o;
     }
-    message_put_batch(writer, origin, node->now_ns - due->batch->at_ns, due->batch, depends, count, &node->limits);
+    message_put_batch(writer, origin, node->now_ns, due->batch, depends, count, &node->limits);
     if (due->spare)
         return;
     if (due->batch->sends_count++ > 0 || due->slot != node->my_slot)
@@ -224,7 +224,9 @@ static uint32_t fitting(const struct node *node, const struct due *due, uint32_t
     size_t bytes = header_bytes + MESSAGE_SEAL_BYTES;
     uint32_t fit = 0;
     for (; fit < count; fit++) {
-        bytes += batch_encoded_max_bytes(due[fit].batch->spend_count, node->header.origin_count);
+        bytes += batch_encoded_max_bytes(due[fit].batch->spend_count,
+                                         spends_groups(due[fit].batch->spend, due[fit].batch->spend_count),
+                                         node->header.origin_count);
         if (bytes > node->options.message_max_bytes && fit > 0)
             break;
     }

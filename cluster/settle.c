@@ -34,6 +34,7 @@ void close_batch(struct node *node)
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
+    batch->open_ns = node->now_ns > node->open_since_ns ? node->now_ns - node->open_since_ns : 0;
     origin_log_append(node, mine, batch);
     node->open_count = 0;
     node->push_wanted = false;
@@ -41,7 +42,7 @@ void close_batch(struct node *node)
     origins_compact(node);
 }
 
-/* Own spends of a key in batches other than `batch`, and in the open one. */
+/* Own spends of a key in batches other than `batch`, and in the open one; all under the limit it has now. */
 static uint64_t later_tokens(const struct node *node, const struct origin *origin, const struct batch *batch,
                              const struct entry *entry)
 {
@@ -65,7 +66,7 @@ static uint64_t later_tokens(const struct node *node, const struct origin *origi
 }
 
 /*
- * All own spends that are not settled, one per key. Who settles many batches at once, after a long silence, would
+ * All own spends that are not settled, one per key, whatever its limit was then. Who settles many batches at once, after a long silence, would
  * search all of the log for each of their keys; this is made once and knows the sums.
  */
 struct ledger {
@@ -93,6 +94,14 @@ static size_t own_spends(const struct node *node, struct spend *to)
     return count + node->open_count;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct spend *x = a, *y = b;
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high ? -1 : 1;
+    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+}
+
 /* False without memory. */
 static bool ledger_init(struct ledger *ledger, const struct node *node)
 {
@@ -102,11 +111,11 @@ static bool ledger_init(struct ledger *ledger, const struct node *node)
     if (!ledger->spend)
         return false;
     (void)own_spends(node, ledger->spend);
-    qsort(ledger->spend, all, sizeof *ledger->spend, spend_compare);
+    qsort(ledger->spend, all, sizeof *ledger->spend, by_id);
     for (size_t i = 0; i < all; i++) {
         struct spend *last = ledger->count > 0 ? &ledger->spend[ledger->count - 1] : NULL;
-        if (last && spend_compare(last, &ledger->spend[i]) == 0)
-            last->tokens += ledger->spend[i].tokens;
+        if (last && by_id(last, &ledger->spend[i]) == 0)
+            spend_add(last, &ledger->spend[i]);
         else
             ledger->spend[ledger->count++] = ledger->spend[i];
     }
@@ -122,10 +131,26 @@ static void ledger_close(struct ledger *ledger)
 /* Strikes a spend off; what is left of its key. */
 static uint64_t ledger_strike(const struct ledger *ledger, const struct spend *spend)
 {
-    struct spend *found = bsearch(spend, ledger->spend, ledger->count, sizeof *spend, spend_compare);
+    struct spend *found = bsearch(spend, ledger->spend, ledger->count, sizeof *spend, by_id);
     assert(found && found->tokens >= spend->tokens);
     found->tokens -= spend->tokens;
     return found->tokens;
+}
+
+/* What the entry's bucket gains and loses by a batch that everybody has. */
+static struct settlement settlement_of(struct node *node, const struct entry *entry, const struct batch *batch,
+                                       const struct spend *spend, uint64_t later)
+{
+    struct settlement settlement = {.tokens = spend->tokens,
+                                    .credit = spend->credit,
+                                    .later = later,
+                                    .at_ns = batch->at_ns};
+    if (settlement.credit > settlement.tokens)
+        settlement.credit =
+            settlement.tokens + creditable(node, entry, settlement.credit - settlement.tokens, batch);
+    else
+        note_peak(node, entry);
+    return settlement;
 }
 
 /* `ledger` may be NULL. */
@@ -134,13 +159,14 @@ static void settle_spends(struct node *node, const struct origin *origin, const 
 {
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
-        const struct limit *limit = &node->limits.limit[spend->limit];
-        struct entry *entry = table_obtain(node->table, spend->id, spend->limit, 0, batch->at_ns);
-        if (entry->limit != spend->limit)
+        uint64_t later = ledger ? ledger_strike(ledger, spend) : 0;
+        struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
+        if (!entry)
             continue;
-        uint64_t later = ledger ? ledger_strike(ledger, spend) : later_tokens(node, origin, batch, entry);
-        const struct settlement settlement = {.tokens = spend->tokens, .later = later, .at_ns = batch->at_ns};
-        bucket_settle(&entry->bucket, limit, &node->budget[spend->limit], &settlement);
+        if (!ledger)
+            later = later_tokens(node, origin, batch, entry);
+        const struct settlement settlement = settlement_of(node, entry, batch, spend, later);
+        bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], &settlement);
         node->stats.settled_tokens += spend->tokens;
     }
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
@@ -150,13 +176,15 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere)
 {
     struct ledger ledger = {0};
     uint64_t keys = 0;
+    bool converted = false; /* a key since then: its spends stand under several limits */
     for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         if (batch->last > everywhere)
             break;
         keys += batch->spend_count;
+        converted |= node->converted_ns > 0 && batch->at_ns - batch->open_ns <= node->converted_ns;
     }
-    bool many = keys * mine->log_count > LEDGER_PAYS * (mine->log_keys + node->open_count);
+    bool many = converted || keys * mine->log_count > LEDGER_PAYS * (mine->log_keys + node->open_count);
     bool has_ledger = many && ledger_init(&ledger, node);
     while (!list_empty(&mine->log)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);

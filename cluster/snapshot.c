@@ -79,8 +79,10 @@ void snapshot_ask(struct node *node, struct effects *effects)
 struct staged {
     struct key_id id;
     uint16_t limit;
+    uint64_t expires_ns;
     int64_t settled; /* units at now */
-    int64_t own;     /* own spends among them, in units: they are still unsettled here */
+    int64_t later;   /* tokens that others spent and the donor did not know of */
+    int64_t own;     /* tokens among them that settling will charge here */
 };
 
 static int by_id(const void *a, const void *b)
@@ -91,16 +93,12 @@ static int by_id(const void *a, const void *b)
     return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
 }
 
-static int64_t units_of_ns(const struct limit *limit, uint64_t ns)
+static int64_t units_of_tokens(const struct limit *limit, int64_t tokens)
 {
-    wide units = ((wide)ns * (uint64_t)limit->units_per_tick + limit->tick_ns - 1) / limit->tick_ns;
-    return (int64_t)(units < units_max ? units : units_max);
-}
-
-static int64_t units_of_tokens(const struct limit *limit, uint64_t tokens)
-{
-    wide units = (wide)tokens * (uint64_t)limit->units_per_token;
-    return (int64_t)(units < units_max ? units : units_max);
+    uint64_t size = tokens < 0 ? 0 - (uint64_t)tokens : (uint64_t)tokens;
+    wide units = (wide)size * (uint64_t)limit->units_per_token;
+    int64_t most = (int64_t)(units < units_max ? units : units_max);
+    return tokens < 0 ? -most : most;
 }
 
 /* a + b, both within 2^62, held within what a bucket may have. */
@@ -114,16 +112,24 @@ static uint32_t stage(struct node *node, struct number_reader reader, struct sta
 {
     struct number_record record;
     uint32_t count = 0;
+    uint32_t group = UINT32_MAX;
+    int limit = -1;
     while (count < room && number_next(&reader, &record)) {
-        int limit = limit_set_find_hash(&node->limits, record.limit_id);
+        if (record.group != group)
+            limit = limit_of_terms(node, &record.terms);
+        group = record.group;
         if (limit < 0) {
             node->stats.limit_drops++;
             continue;
         }
-        const struct limit *of = &node->limits.limit[limit];
-        staged[count++] = (struct staged){.id = record.id,
-                                          .limit = (uint16_t)limit,
-                                          .settled = of->capacity_units - units_of_ns(of, record.number)};
+        if (record.terms.kind == LIMIT_CELL && record.live_ns == 0)
+            continue;
+        staged[count++] = (struct staged){
+            .id = record.id,
+            .limit = (uint16_t)limit,
+            .expires_ns = record.terms.kind == LIMIT_CELL ? node->now_ns + record.live_ns : 0,
+            .settled = bucket_level_of(&node->limits.limit[limit], record.number),
+        };
     }
     qsort(staged, count, sizeof *staged, by_id);
     return count;
@@ -147,13 +153,13 @@ static void correct_stage(struct node *node, const struct page *page, struct sta
             for (uint32_t i = 0; i < batch->spend_count; i++) {
                 struct staged key = {.id = batch->spend[i].id};
                 struct staged *found = bsearch(&key, staged, count, sizeof *staged, by_id);
-                if (!found || found->limit != batch->spend[i].limit)
+                if (!found)
                     continue;
-                int64_t units = units_of_tokens(&node->limits.limit[found->limit], batch->spend[i].tokens);
-                if (there)
-                    found->own = add_units(found->own, units);
-                else
-                    found->settled = add_units(found->settled, -units);
+                const struct spend *spend = &batch->spend[i];
+                if (there) /* what was credited already is not charged again either */
+                    found->own = add_units(found->own, (int64_t)spend->tokens - (int64_t)spend->credit);
+                else if (spend->tokens > spend->returned)
+                    found->later = add_units(found->later, (int64_t)(spend->tokens - spend->returned));
             }
         }
     }
@@ -171,23 +177,31 @@ static bool is_staged(void *context, const struct entry *entry)
     return bsearch(&key, view->staged, view->count, sizeof *view->staged, by_id) != NULL;
 }
 
+/* Units left under `to` of a key that has so many left under `from`: what is used stays used. */
+static int64_t level_under(const struct limit *from, const struct limit *to, int64_t level)
+{
+    if (from == to)
+        return level;
+    int64_t used = from->capacity_units - level;
+    int64_t tokens = used <= 0 ? 0 : (used - 1) / from->units_per_token + 1;
+    return add_units(to->capacity_units, -units_of_tokens(to, tokens));
+}
+
 static void merge_stage(struct node *node, const struct staged *staged, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct limit *limit = &node->limits.limit[staged[i].limit];
-        struct entry *entry = table_obtain(node->table, staged[i].id, staged[i].limit, 0, node->now_ns);
+        struct entry *entry =
+            table_obtain(node->table, staged[i].id, staged[i].limit, staged[i].expires_ns, node->now_ns);
+        const struct limit *limit = &node->limits.limit[entry->limit];
         struct bucket *bucket = &entry->bucket;
-        if (entry->limit != staged[i].limit) { /* an id has one limit: the donor is mistaken */
-            node->stats.limit_drops++;
-            continue;
-        }
-        bucket_refill(bucket, limit, &node->budget[staged[i].limit], node->now_ns);
-        int64_t own = staged[i].own < bucket->unsettled ? staged[i].own : bucket->unsettled;
-        int64_t settled = staged[i].settled + own;
-        if (settled < -limit->overshoot_units)
-            settled = -limit->overshoot_units; /* as when a spend is charged */
-        if (settled < bucket->settled)
-            bucket->settled = settled;
+        bucket_refill(bucket, limit, &node->budget[entry->limit], node->now_ns);
+        note_peak(node, entry);
+        int64_t level = level_under(&node->limits.limit[staged[i].limit], limit, staged[i].settled);
+        int64_t own = units_of_tokens(limit, staged[i].own);
+        own = own < bucket->unsettled ? own : bucket->unsettled;
+        level = add_units(add_units(level, -units_of_tokens(limit, staged[i].later)), own);
+        bucket_lower_level(bucket, limit, level, node->now_ns);
+        counters_touch(node, entry);
     }
 }
 
@@ -315,8 +329,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
         correct_stage(node, page, staged, count);
         /* What the donor evicted stands in no list: any key that it does not list may be meant. */
         struct stage_view view = {staged, count};
-        const struct table_owed owed = {.refill_ns = reply->page_owed_ns};
-        table_lower(node->table, prefix, bits, &owed, node->now_ns, is_staged, &view);
+        table_lower(node->table, prefix, bits, &reply->page_owed, node->now_ns, is_staged, &view);
         merge_stage(node, staged, count);
         /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
         table_absent_are_full(node->table, node->now_ns);

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 };
+enum { PAGE_HEAD_BYTES = 64 };
 
 struct collection {
     const struct node *node;
@@ -12,18 +12,25 @@ struct collection {
     uint32_t count, room;
 };
 
-static void collect(void *context, const struct entry *entry)
+static void collect(void *context, const struct entry *visited)
 {
     struct collection *collection = context;
-    const struct limit *limit = &collection->node->limits.limit[entry->limit];
-    struct bucket bucket = entry->bucket;
-    bucket_refill(&bucket, limit, &collection->node->budget[entry->limit], collection->node->now_ns);
-    uint64_t full_in_ns = bucket_number(&bucket, limit);
-    if (full_in_ns == 0)
+    const struct node *node = collection->node;
+    const struct limit *limit = &node->limits.limit[visited->limit];
+    /* The key itself, not a copy: what a LOG lists is one and the same. */
+    struct entry *entry = table_find(node->table, visited->id);
+    if ((limit->flags & LIMIT_SPLIT) != 0) /* a split key is nobody else's */
+        return;
+    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
+    uint64_t number = bucket_number(&entry->bucket, limit);
+    if (number == 0)
         return;
     if (collection->count < collection->room)
         collection->numbers[collection->count] =
-            (struct spend){.id = entry->id, .tokens = full_in_ns, .limit = entry->limit};
+            (struct spend){.id = entry->id,
+                           .tokens = number,
+                           .expires_ns = limit->kind == LIMIT_CELL ? entry->bucket.expires_ns : 0,
+                           .limit = entry->limit};
     collection->count++;
 }
 
@@ -31,6 +38,12 @@ static int by_limit(const void *a, const void *b)
 {
     const struct spend *x = a, *y = b;
     return x->limit < y->limit ? -1 : x->limit > y->limit;
+}
+
+static size_t page_bytes(const struct spend *numbers, uint32_t count)
+{
+    return (size_t)count * NUMBER_ENCODED_MAX_BYTES +
+           (size_t)spends_groups(numbers, count) * GROUP_ENCODED_MAX_BYTES;
 }
 
 /* Closing the own batch first makes the page and the digest in the header speak of the same spends. */
@@ -41,7 +54,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     gossip_header(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
-    size_t head = message_size(&writer) + NAMED_LIMITS_MAX * 16 + MESSAGE_SEAL_BYTES;
+    size_t head = message_size(&writer) + PAGE_HEAD_BYTES + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
     struct table_stats table;
@@ -55,10 +68,14 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     split |= page.count > page.room && bits < SNAPSHOT_PREFIX_BITS_MAX;
     uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
     qsort(page.numbers, count, sizeof *page.numbers, by_limit);
+    while (count > 0 && page_bytes(page.numbers, count) > room) {
+        split = bits < SNAPSHOT_PREFIX_BITS_MAX;
+        count = split ? 0 : count / 2;
+    }
     struct table_owed owed = {0};
     if (!split)
         table_owed(node->table, prefix, bits, node->now_ns, &owed);
-    message_end_with_page(&writer, prefix, bits, split, owed.refill_ns, page.numbers, count, &node->limits);
+    message_end_with_page(&writer, prefix, bits, split, &owed, page.numbers, count, &node->limits, node->now_ns);
     free(page.numbers);
     emit_message(node, &writer, EFFECT_REPLY, NULL);
     node->stats.snapshots_served++;

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "cluster/message.h"
 #include "cluster/node.h"
+#include "cluster/peaks.h"
 
 enum {
     OPEN_KEYS_MAX = 16384,   /* keys in one batch */
@@ -20,6 +21,7 @@ enum {
     SNAPSHOT_PREFIX_BITS_MAX = 32,
     PAGES_MAX = 8192,           /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
+    LOG_RETURN_PARTS = 4,       /* see return_is_late() in apply.c */
 };
 
 struct member {
@@ -100,6 +102,12 @@ struct snapshot {
     struct page *page; /* by prefix, ascending; kept until everything applied here is beyond them */
 };
 
+/* Keys that the store has to be told of: a ring. */
+struct changed {
+    struct key_id *id;
+    uint32_t first, count, room;
+};
+
 struct node {
     struct node_options options;
     struct limit_set limits;
@@ -131,11 +139,23 @@ struct node {
     struct reservations *reservations; /* NULL: none can be made */
     uint64_t reservations_made;
 
-    struct spend *open; /* the open batch: OPEN_KEYS_MAX spends */
+    struct events *events;  /* of LOG limits */
+    uint32_t config_limits; /* indices below are the config's: they stay */
+    uint64_t swept_ns;      /* when unused limits were last freed; 0: never */
+    struct peaks peaks;
+    struct changed changed;
+    uint64_t tenant_keys_max; /* 0: as many as fit */
+    uint64_t converted_ns;    /* when a key last got another limit; 0: never */
+
+    struct spend *open; /* the open batch: open_max spends */
     uint32_t open_count, open_max;
-    bool push_wanted;  /* spends since the last step call for an early push */
-    bool push_waits;   /* the last step saw it, but it was too early */
-    bool hurry_wanted; /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
+    uint32_t open_groups;   /* limits in it */
+    uint32_t *group_opened; /* by limit: the open batch, counted, that last had spends under it */
+    uint32_t opened_count;  /* open batches, this one included */
+    uint64_t open_since_ns; /* when the first of its spends was made */
+    bool push_wanted;       /* spends since the last step call for an early push */
+    bool push_waits;        /* the last step saw it, but it was too early */
+    bool hurry_wanted;      /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
     bool hurry_waits;
     bool answer_wanted; /* something was applied that others wait to see acknowledged */
     bool log_full;
@@ -184,6 +204,8 @@ int origin_find_uid(const struct node *node, uint32_t uid);
 int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation);
 /* No new batches can come of it: its member restarted or left. */
 bool origin_is_ghost(const struct node *node, const struct origin *origin);
+/* Whether a batch of so many spends under so many limits may be made: it takes at most half of a message. */
+bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count);
 void origin_log_append(struct node *node, struct origin *origin, struct batch *batch);
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
 /* Frees what everybody has, and retires ghosts. */
@@ -198,7 +220,21 @@ void origins_compact(struct node *node);
 void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
                   const char *address);
 
-/* ---- admit.c: the request path ---- */
+/* ---- admit.c: the request path, one key ---- */
+/* False: this node decides nothing now. */
+bool may_decide(const struct node *node);
+/* The time of a request: never before the last step's. */
+uint64_t request_time(const struct node *node, uint64_t now_ns);
+/* Something is about to be recorded: the open batch may begin with it. */
+void note_open(struct node *node, uint64_t now_ns);
+/* What is spent from the key now can be told, to peers and to the store. */
+bool can_record(const struct node *node, const struct entry *entry);
+/* Notes what was spent from the key, or given back, for the next batch and the store; there is room. */
+void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
+void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit);
+/* How long until own spends are expected to be known everywhere. */
+uint64_t settling_ns(const struct node *node);
+struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
 /* The entry's key has spends in the open batch, at entry->open_index. */
 bool is_in_open(const struct node *node, const struct entry *entry);
 
@@ -206,11 +242,34 @@ bool is_in_open(const struct node *node, const struct entry *entry);
 /* Returns what ended reservations hold. */
 void reserve_step(struct node *node);
 
+/* ---- counters.c: what the store is told ---- */
+bool counters_create(struct node *node);
+/* The key's state has changed: it is told to the store, if its limit is to be kept. */
+void counters_touch(struct node *node, struct entry *entry);
+/* False: the store could not be told of one more key. */
+bool counters_have_room(const struct node *node, const struct entry *entry);
+void counters_emit(struct node *node, struct effects *effects);
+void counters_restore(struct node *node, const struct counter *counters, size_t count);
+
+/* ---- limits.c: the limits that are in use ---- */
+bool limits_create(struct node *node, struct error *error);
+void limits_destroy(struct node *node);
+/* Frees those that nobody uses any more, when few are left. */
+void limits_sweep(struct node *node);
+
 /* ---- settle.c: own batches, from closing to settling; apply.c: those of others ---- */
 void close_batch(struct node *node);
 /* Takes the message's batches in; true if anything was applied. */
 bool receive_batches(struct node *node, const struct message *message, const int *member_map);
 bool inbox_drain(struct node *node);
+/* The index of a limit that a peer told us of; -1: it makes no sense, or there are too many. */
+int limit_of_terms(struct node *node, const struct limit_terms *terms);
+/* The entry that a spend of a batch concerns; NULL: a cell that has expired. It may have another limit. */
+struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns);
+/* How many of the tokens that `batch` returned to a key, in excess of what it spent, may be credited to it now. */
+uint64_t creditable(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
+/* The key is about to be charged: see peaks.h. */
+void note_peak(struct node *node, const struct entry *entry);
 /* Some batch of that origin waits for what it depends on, or for the snapshot of a joining node. */
 bool inbox_holds(const struct node *node, uint32_t origin_uid);
 void settle_acknowledged(struct node *node);

@@ -58,7 +58,7 @@ __attribute__((unused)) static void impostor_say(struct batch *batch)
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, batch != NULL);
     if (batch)
-        message_put_batch(&writer, 0, 0, batch, depends, impostor.origin_count, &limits);
+        message_put_batch(&writer, 0, batch->at_ns, batch, depends, impostor.origin_count, &limits);
     message_end(&writer);
     batch_destroy(&batch);
     impostor_deliver(&effects, &writer, EVENT_MESSAGE);
@@ -73,7 +73,7 @@ __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bit
     effects_init(&effects);
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, 0);
-    message_end_with_page(&writer, prefix, bits, split, 0, numbers, count, &limits);
+    message_end_with_page(&writer, prefix, bits, split, &(struct table_owed){0}, numbers, count, &limits, 0);
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 

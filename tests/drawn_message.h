@@ -21,7 +21,6 @@ struct drawn {
     uint32_t batch_count;
     struct batch *batch[BATCHES_MAX];
     uint32_t batch_origin[BATCHES_MAX];
-    uint64_t batch_age_ns[BATCHES_MAX];
     uint64_t depends[BATCHES_MAX][ORIGINS_MAX];
     uint32_t number_count;
     struct spend number[NUMBERS_MAX];
@@ -95,7 +94,11 @@ static void draw_spends(struct random *random, struct spend *spends, uint32_t co
     uint16_t limit = 0;
     for (uint32_t i = 0; i < count; i++) {
         limit = (uint16_t)(limit + (limit + 1u < limits.count && random_below(random, 20) == 0));
-        spends[i] = (struct spend){{random_u64(random), random_u64(random)}, draw_u64(random), limit};
+        spends[i] = (struct spend){.id = {random_u64(random), random_u64(random)},
+                                   .tokens = draw_u64(random),
+                                   .returned = random_below(random, 8) == 0 ? draw_u64(random) : 0,
+                                   .expires_ns = random_below(random, CELL_STEPS_MAX) * CELL_STEP_NS,
+                                   .limit = limit};
     }
 }
 
@@ -111,7 +114,7 @@ static void draw_message(struct random *random, struct drawn *drawn)
         batch->last = batch->first + random_below(random, 3);
         drawn->batch[b] = batch;
         drawn->batch_origin[b] = (uint32_t)random_below(random, drawn->header.origin_count);
-        drawn->batch_age_ns[b] = draw_u64(random);
+        batch->open_ns = draw_u64(random);
         for (uint32_t o = 0; o < drawn->header.origin_count; o++)
             drawn->depends[b][o] = draw_u64(random);
     }
@@ -132,10 +135,12 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
     message_begin_batches(&writer, drawn->batch_count);
     for (uint32_t b = 0; b < drawn->batch_count; b++) {
         size_t before = message_size(&writer);
-        message_put_batch(&writer, drawn->batch_origin[b], drawn->batch_age_ns[b], drawn->batch[b],
-                          drawn->depends[b], header->origin_count, &limits);
+        message_put_batch(&writer, drawn->batch_origin[b], 0, drawn->batch[b], drawn->depends[b],
+                          header->origin_count, &limits);
         assert(message_size(&writer) - before <=
-               batch_encoded_max_bytes(drawn->batch[b]->spend_count, header->origin_count));
+               batch_encoded_max_bytes(drawn->batch[b]->spend_count,
+                                       spends_groups(drawn->batch[b]->spend, drawn->batch[b]->spend_count),
+                                       header->origin_count));
     }
     if (!header->has_page)
         message_end(&writer);
@@ -143,7 +148,7 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
         message_end_with_request(&writer, header->page_prefix, header->page_bits);
     else
         message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split,
-                              header->page_owed_ns, drawn->number, drawn->number_count, &limits);
+                              &header->page_owed, drawn->number, drawn->number_count, &limits, 0);
     assert(message_size(&writer) == effects->arena_size - writer.start);
     return (struct bytes){(const char *)effects->arena + writer.start, message_size(&writer)};
 }

@@ -36,7 +36,9 @@ static inline uint64_t walk_numbers(struct message_walk *walk, struct number_rea
     uint64_t count = 0;
     while (number_next(&reader, &record)) {
         walk_hash(walk, record.id.high ^ record.id.low);
-        walk_hash(walk, record.number + record.limit_id);
+        walk_hash(walk, record.number ^ record.returned ^ record.live_ns);
+        walk_hash(walk, record.terms.kind + record.terms.capacity);
+        assert(record.terms.kind < LIMIT_KINDS && record.live_ns <= CELL_STEPS_MAX * CELL_STEP_NS);
         count++;
     }
     walk->numbers += count;

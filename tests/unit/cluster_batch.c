@@ -14,7 +14,7 @@ static void check_shape(uint32_t depends, uint32_t spends)
     }
     for (uint32_t i = 0; i < spends; i++) {
         zero &= batch->spend[i].tokens == 0 && batch->spend[i].id.high == 0;
-        batch->spend[i] = (struct spend){{UINT64_MAX, UINT64_MAX}, UINT64_MAX, UINT16_MAX};
+        batch->spend[i] = (struct spend){.id = {UINT64_MAX, UINT64_MAX}, .tokens = UINT64_MAX, .limit = UINT16_MAX};
     }
     bool apart = spends == 0 || depends == 0 ||
                  (batch->spend[spends - 1].limit == UINT16_MAX && batch->depend[0].origin_uid == UINT32_MAX);
@@ -45,7 +45,7 @@ static void check_sorting(void)
     bool sorted = true, found = true;
     uint64_t seen = 0;
     for (uint32_t i = 0; i < COUNT; i++)
-        batch->spend[i] = (struct spend){{100 - i, i}, i, limits[i]};
+        batch->spend[i] = (struct spend){.id = {100 - i, i}, .tokens = i, .limit = limits[i]};
     batch_sort(batch);
     for (uint32_t i = 0; i < COUNT; i++) {
         const struct spend *spend = &batch->spend[i];
@@ -53,8 +53,7 @@ static void check_sorting(void)
         sorted &= spend->id.high == 100 - spend->tokens && spend->limit == limits[spend->tokens];
         seen |= (uint64_t)1 << spend->tokens;
     }
-    OK(sorted && seen == (1u << COUNT) - 1,
-       "spends of one limit stand together, by id; none is lost or changed");
+    OK(sorted && seen == (1u << COUNT) - 1, "spends of one limit stand together, by id; none is lost or changed");
     for (uint32_t i = 0; i < COUNT; i++)
         found &= batch_find(batch, limits[i], (struct key_id){100 - i, i})->tokens == i;
     OK(found, "each is found");
@@ -70,7 +69,11 @@ static void check_sorting(void)
 static void check_order(void)
 {
     static const struct spend spends[] = {
-        {{1, 1}, 9, 0}, {{1, 2}, 8, 0}, {{2, 0}, 7, 0}, {{0, 0}, 6, 1}, {{UINT64_MAX, UINT64_MAX}, 0, 1},
+        {.id = {1, 1}, .tokens = 9},
+        {.id = {1, 2}, .tokens = 8},
+        {.id = {2, 0}, .tokens = 7},
+        {.id = {0, 0}, .tokens = 6, .limit = 1},
+        {.id = {UINT64_MAX, UINT64_MAX}, .limit = 1},
     };
     enum { COUNT = sizeof spends / sizeof spends[0] };
     bool ordered = true, traced = true;

@@ -79,12 +79,14 @@ struct rewriting {
     bool must_refuse; /* the change leaves no sound message */
 };
 
-/* Members, rows and batches, and groups of numbers, may be more or fewer. */
+/* Members, rows and batches, and groups of numbers, may be more or fewer; returns and lives may be absent. */
 static bool may_vary(const struct rewriting *rewriting, unsigned depth)
 {
     const uint32_t *path = rewriting->path;
     return (depth == 1 && path[0] >= 7 && path[0] <= 10) || (depth == 2 && path[0] == 11 && path[1] == 4) ||
-           (depth == 3 && path[0] == 10 && path[2] == 5);
+           (depth == 3 && path[0] == 10 && path[2] == 6) ||
+           (depth == 5 && path[0] == 10 && path[2] == 6 && path[4] >= 3) ||
+           (depth == 4 && path[0] == 11 && path[1] == 4 && path[3] >= 3);
 }
 
 static void rewrite(struct rewriting *rewriting, const msgpack_object *object, unsigned depth)
@@ -205,8 +207,7 @@ static void check_names(void)
 {
     OK(opens_with_name(1, 'n') && opens_with_name(NODE_NAME_BYTES - 1, 'n'), "names have 1 to 63 bytes");
     OK(!opens_with_name(0, 'n') && !opens_with_name(NODE_NAME_BYTES, 'n'), "not 0, not 64");
-    OK(!opens_with_name(5, ' ') && !opens_with_name(5, '\n') && !opens_with_name(5, 0) &&
-           !opens_with_name(5, 0x7f),
+    OK(!opens_with_name(5, ' ') && !opens_with_name(5, '\n') && !opens_with_name(5, 0) && !opens_with_name(5, 0x7f),
        "no blanks, no control characters");
 }
 
@@ -222,8 +223,7 @@ static void check_seals(void)
     message_seal(&effects, 6, &key);
     char *arena = (char *)effects.arena;
     struct bytes bytes = {arena + 6, effects.arena_size - 6}, whole = bytes;
-    OK(message_unseal(&bytes, &key) && bytes_equal(bytes, bytes_of("message")),
-       "a sealed message is what it was");
+    OK(message_unseal(&bytes, &key) && bytes_equal(bytes, bytes_of("message")), "a sealed message is what it was");
     bytes = whole;
     OK(!message_unseal(&bytes, &other) && bytes.size == whole.size, "not to those with another secret");
     unsigned accepted = 0;
@@ -304,20 +304,29 @@ static void check_ends(void)
     OK(ENDS(MESSAGE_REQUEST, "\x92\x03\x02"), "or for a quarter");
     OK(!ENDS(MESSAGE_REQUEST, "\x92\x04\x02"), "not for the fifth of four");
     OK(!ENDS(MESSAGE_REQUEST, "\x92\x00\x21"), "not for parts smaller than 32 bits tell apart");
-    OK(ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x90"), "a reply may be empty");
-    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x02\x00\x90"), "it is split or not");
-    OK(ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\x01"),
-       "one key, one number");
-    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x10................\x92\x01\x01"),
+#define OWED "\x93\x00\x00\x00"
+#define TERMS "\x96\x00\x00\x01\x01\x01\x00"
+#define KEY "\xc4\x10................"
+    OK(ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x90"), "a reply may be empty");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x90"), "it says what evicted keys owe");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x02" OWED "\x90"), "it is split or not");
+    OK(ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS KEY "\x91\x01\x90\x90"), "one key, one number");
+    OK(ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS KEY "\x91\x01\x91\x01\x91\x01"),
+       "one key, all its numbers");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS KEY "\x92\x01\x01\x90\x90"),
        "one key, two numbers");
-    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x0f...............\x91\x01"),
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS KEY "\x91\x01\x92\x01\x01\x90"),
+       "one key, two returns");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS "\xc4\x0f...............\x91\x01\x90\x90"),
        "a key of 15 bytes");
-    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x00\x90"), "a group of nothing");
-    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00\x00\x91\x93\x05\xc4\x10................\x91\xff"),
-       "a number below 0");
-    OK(!ENDS(MESSAGE_REPLY,
-             "\x95\x00\x00\x00\x00\x91\x93\xcf\x00\x00\x00\x01\x00\x00\x00\x00\xc4\x10................\x91\x01"),
-       "a limit's id of 33 bits");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS "\xc4\x00\x90\x90\x90"), "a group of nothing");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS KEY "\x91\xff\x90\x90"), "a number below 0");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95" TERMS KEY "\x91\x01\x90\x91\xce\x80\x00\x00\x01"),
+       "a cell that lives longer than four years");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95\x96\x03\x00\x01\x01\x01\x00" KEY "\x91\x01\x90\x90"),
+       "a kind of limit that there is not");
+    OK(!ENDS(MESSAGE_REPLY, "\x95\x00\x00\x00" OWED "\x91\x95\x96\x00\x04\x01\x01\x01\x00" KEY "\x91\x01\x90\x90"),
+       "a flag that there is not");
 }
 
 int main(void)

@@ -35,12 +35,25 @@ static bool same_digests(const struct message *a, const struct message *b)
     return same;
 }
 
+static bool same_terms(const struct limit_terms *terms, uint16_t limit)
+{
+    const struct limit_terms expected = limit_terms_of(&limits.limit[limit]);
+    return limit_terms_equal(terms, &expected);
+}
+
+/* Numbers are written at the time 0. */
+static uint64_t live_ns(const struct spend *spend)
+{
+    return limits.limit[spend->limit].kind == LIMIT_CELL ? spend->expires_ns : 0;
+}
+
 static bool same_numbers(struct number_reader reader, const struct spend *spends, uint32_t count)
 {
     struct number_record record;
     for (uint32_t i = 0; i < count; i++)
         if (!number_next(&reader, &record) || !key_id_equal(record.id, spends[i].id) ||
-            record.number != spends[i].tokens || record.limit_id != limits.limit[spends[i].limit].hash)
+            record.number != spends[i].tokens || record.returned != spends[i].returned ||
+            !same_terms(&record.terms, spends[i].limit) || record.live_ns != live_ns(&spends[i]))
             return false;
     return !number_next(&reader, &record);
 }
@@ -51,12 +64,12 @@ static bool same_batches(const struct drawn *drawn)
     bool same = opened.batch_count == drawn->batch_count;
     for (uint32_t b = 0; same && b < drawn->batch_count; b++) {
         const struct batch *batch = drawn->batch[b];
-        same = message_batch(&opened, b, &record) && record.origin == drawn->batch_origin[b] &&
-               record.first == batch->first && record.last == batch->last &&
-               record.age_ns == drawn->batch_age_ns[b] && record.spend_count == batch->spend_count &&
-               memcmp(record.depends, drawn->depends[b], drawn->header.origin_count * sizeof *record.depends) ==
-                   0 &&
-               same_numbers((struct number_reader){.groups = record.groups}, batch->spend, batch->spend_count);
+        same =
+            message_batch(&opened, b, &record) && record.origin == drawn->batch_origin[b] &&
+            record.first == batch->first && record.last == batch->last && record.age_ns == 0 &&
+            record.open_ns == batch->open_ns && record.spend_count == batch->spend_count &&
+            memcmp(record.depends, drawn->depends[b], drawn->header.origin_count * sizeof *record.depends) == 0 &&
+            same_numbers((struct number_reader){.groups = record.groups}, batch->spend, batch->spend_count);
     }
     return same;
 }
@@ -66,8 +79,7 @@ static bool same_page(const struct drawn *drawn)
     const struct message *header = &drawn->header;
     struct number_reader reader;
     bool has_numbers = message_page(&opened, &reader);
-    if (opened.has_page != header->has_page ||
-        has_numbers != (header->has_page && header->kind == MESSAGE_REPLY))
+    if (opened.has_page != header->has_page || has_numbers != (header->has_page && header->kind == MESSAGE_REPLY))
         return false;
     if (!header->has_page)
         return true;

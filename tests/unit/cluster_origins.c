@@ -3,9 +3,8 @@
 static void show_log(unsigned host)
 {
     struct node_stats stats = world_stats(host);
-    tell("%s keeps %" PRIu64 " batches, %" PRIu64 " keys; merged so far: %s; dropped: %" PRIu64,
-         host_names[host], stats.log_batches, stats.log_keys, stats.batches_compacted > 0 ? "some" : "none",
-         stats.limit_drops);
+    tell("%s keeps %" PRIu64 " batches, %" PRIu64 " keys; merged so far: %s; dropped: %" PRIu64, host_names[host],
+         stats.log_batches, stats.log_keys, stats.batches_compacted > 0 ? "some" : "none", stats.limit_drops);
 }
 
 static void compacted(void)

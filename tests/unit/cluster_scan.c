@@ -6,9 +6,9 @@
 #include <msgpack.h>
 #include <stdlib.h>
 
-#define SAMPLE(sound, bytes, what)                                                                             \
-    {                                                                                                          \
-        sound, bytes, sizeof bytes - 1, what                                                                   \
+#define SAMPLE(sound, bytes, what)                                                                                 \
+    {                                                                                                              \
+        sound, bytes, sizeof bytes - 1, what                                                                       \
     }
 
 struct sample {
@@ -76,8 +76,7 @@ static bool unpacker_agrees(const char *data, size_t size)
     msgpack_unpacked unpacked;
     size_t offset = 0;
     msgpack_unpacked_init(&unpacked);
-    bool agrees =
-        msgpack_unpack_next(&unpacked, data, size, &offset) == MSGPACK_UNPACK_SUCCESS && offset == size;
+    bool agrees = msgpack_unpack_next(&unpacked, data, size, &offset) == MSGPACK_UNPACK_SUCCESS && offset == size;
     msgpack_unpacked_destroy(&unpacked);
     return agrees;
 }
@@ -85,9 +84,8 @@ static bool unpacker_agrees(const char *data, size_t size)
 /* Random bytes in which headers of every kind are likely. */
 static size_t draw(struct random *random, char *data, size_t room)
 {
-    static const unsigned char heads[] = {0x90, 0x91, 0x92, 0x93, 0xa0, 0xa1, 0xa2, 0xc0,
-                                          0xc2, 0xc4, 0xc5, 0xcc, 0xcd, 0xce, 0xcf, 0xd0,
-                                          0xd1, 0xd9, 0xda, 0xdc, 0xdd, 0x00, 0x01, 0x02};
+    static const unsigned char heads[] = {0x90, 0x91, 0x92, 0x93, 0xa0, 0xa1, 0xa2, 0xc0, 0xc2, 0xc4, 0xc5, 0xcc,
+                                          0xcd, 0xce, 0xcf, 0xd0, 0xd1, 0xd9, 0xda, 0xdc, 0xdd, 0x00, 0x01, 0x02};
     size_t size = 1 + random_below(random, room);
     for (size_t i = 0; i < size; i++)
         data[i] = (char)(random_below(random, 8) == 0 ? random_below(random, 256)

@@ -114,8 +114,7 @@ static void spends_between_parts(void)
     }
     world_run(1000);
     OK(meanwhile >= 500, "while parts of a snapshot travel, %u keys are spent from again", meanwhile);
-    OK_U64(world_count_left(BOB, "key", meanwhile, 158), meanwhile,
-           "each has lost exactly two tokens, bob knows");
+    OK_U64(world_count_left(BOB, "key", meanwhile, 158), meanwhile, "each has lost exactly two tokens, bob knows");
     OK_U64(world_count_left(BOB, "key", 9000, 159), 9000 - meanwhile, "and all others one");
     skip_text();
     world_close();

@@ -1,0 +1,117 @@
+#include "cluster/state.h"
+#include "limit/events.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { SWEEP_GAP_INTERVALS = 64 };
+
+bool limits_create(struct node *node, struct error *error)
+{
+    const struct node_options *options = &node->options;
+    uint32_t room = options->limits_max > 0 ? options->limits_max : NODE_LIMITS_DEFAULT;
+    uint32_t events = options->events_max > 0 ? options->events_max : NODE_EVENTS_DEFAULT;
+    if (room < options->limits->count || room > LIMITS_MAX)
+        return error_set(error, EX_CONFIG, "limits_max is %u: expected %u to %d", room, options->limits->count,
+                         LIMITS_MAX);
+    node->events = events_create(events);
+    bool made = limit_set_init(&node->limits, room, node->events);
+    node->budget = calloc(room, sizeof *node->budget);
+    node->early_units = calloc(room, sizeof *node->early_units);
+    node->worst_debt_units = calloc(room, sizeof *node->worst_debt_units);
+    node->group_opened = calloc(room, sizeof *node->group_opened);
+    if (!made || !node->budget || !node->early_units || !node->worst_debt_units || !node->group_opened)
+        return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
+    for (uint32_t i = 0; i < options->limits->count; i++) {
+        int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
+        if (index < 0)
+            return false;
+        node->config_limits = (uint32_t)index + 1 > node->config_limits ? (uint32_t)index + 1 : node->config_limits;
+    }
+    return true;
+}
+
+void limits_destroy(struct node *node)
+{
+    limit_set_close(&node->limits);
+    events_destroy(&node->events);
+    free(node->budget);
+    free(node->early_units);
+    free(node->worst_debt_units);
+    free(node->group_opened);
+}
+
+int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
+{
+    int known = limit_set_find(&node->limits, terms);
+    int index = known >= 0 ? known : limit_set_intern(&node->limits, terms, error);
+    if (known < 0 && index >= 0) {
+        node->worst_debt_units[index] = 0;
+        membership_refresh_budget(node, (uint32_t)index);
+    }
+    return index;
+}
+
+const struct limit *node_limit(const struct node *node, uint16_t index)
+{
+    assert(limit_set_has(&node->limits, index));
+    return &node->limits.limit[index];
+}
+
+/* ---- which are in use ---- */
+
+struct usage {
+    uint64_t bit[LIMITS_MAX / 64 + 1];
+};
+
+static void use(void *context, uint16_t index)
+{
+    struct usage *usage = context;
+    usage->bit[index / 64] |= (uint64_t)1 << (index % 64);
+}
+
+static void use_entry(void *context, const struct entry *entry)
+{
+    use(context, entry->limit);
+}
+
+static bool in_use(void *context, uint16_t index)
+{
+    const struct usage *usage = context;
+    return (usage->bit[index / 64] >> (index % 64) & 1) != 0;
+}
+
+static void use_batches(struct usage *usage, struct list *batches)
+{
+    for (struct list *at = batches->next; at != batches; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        for (uint32_t i = 0; i < batch->spend_count; i++)
+            use(usage, batch->spend[i].limit);
+    }
+}
+
+/* What a reservation holds is looked up by its entry, whose limit counts. */
+void limits_sweep(struct node *node)
+{
+    uint64_t gap_ns = SWEEP_GAP_INTERVALS * node->options.interval_ns;
+    if (node->limits.used < node->limits.room / 4 * 3 ||
+        (node->swept_ns > 0 && node->now_ns - node->swept_ns < gap_ns))
+        return;
+    struct usage *usage = calloc(1, sizeof *usage);
+    if (!usage)
+        return;
+    node->swept_ns = node->now_ns;
+    for (uint32_t i = 0; i < node->config_limits; i++)
+        use(usage, (uint16_t)i);
+    for (uint32_t i = 0; i < node->open_count; i++)
+        use(usage, node->open[i].limit);
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        if (node->origin[slot].uid)
+            use_batches(usage, &node->origin[slot].log);
+    use_batches(usage, &node->inbox);
+    table_visit(node->table, 0, 0, use_entry, usage);
+    limit_set_sweep(&node->limits, in_use, usage);
+    free(usage);
+}
