@@ -369,6 +369,7 @@ static void refresh_budgets(struct node *node)
         share = SHARE_ONE;
     node->share = share;
     node->alone = alone;
+    table_set_share_min(node->table, share);
     for (uint32_t i = 0; i < node->limits.count; i++)
         if (limit_set_has(&node->limits, i))
             membership_refresh_budget(node, i);

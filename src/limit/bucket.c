@@ -1,4 +1,4 @@
-#include "limit/bucket.h"
+#include "limit/bucket_units.h"
 
 #include <assert.h>
 
@@ -23,23 +23,16 @@ void budget_init(struct budget *budget, const struct limit *limit, uint64_t shar
     budget->alone = alone;
 }
 
-/* Buckets live on whole ticks: then refilling in two steps equals refilling in one, and merging is associative. */
-static uint64_t whole_ticks(const struct limit *limit, uint64_t now_ns)
-{
-    return limit->tick_ns == 1 ? now_ns : now_ns - now_ns % limit->tick_ns;
-}
-
 void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns, uint64_t expires_ns)
 {
-    assert(limit->kind == LIMIT_BUCKET);
-    (void)expires_ns;
-    bucket->settled = limit->capacity_units;
-    bucket->unsettled = 0;
-    bucket->last_refill_ns = whole_ticks(limit, now_ns);
+    *bucket = (struct bucket){.settled = limit->capacity_units};
+    if (limit->kind == LIMIT_BUCKET)
+        bucket->last_refill_ns = whole_ticks(limit, now_ns);
+    else if (limit->kind == LIMIT_CELL)
+        bucket->expires_ns = expires_ns;
 }
 
-/* Refills `settled` and returns what it could not hold. */
-static int64_t refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
+int64_t bucket_refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
 {
     now_ns = whole_ticks(limit, now_ns);
     if (now_ns <= bucket->last_refill_ns)
@@ -60,9 +53,39 @@ static int64_t refill_settled(struct bucket *bucket, const struct limit *limit, 
     return (int64_t)(refill - room);
 }
 
+/*
+ * Of a LOG, settled is the capacity less all that is listed, plus what of that is unsettled. Which spends are the
+ * unsettled ones is not noted: what leaves the list counts as settled first, so that unsettled is never too low.
+ */
+static void leave_log(struct bucket *bucket, int64_t tokens, int64_t capacity)
+{
+    int64_t listed = capacity - bucket->settled + bucket->unsettled - tokens;
+    assert(listed >= 0);
+    if (bucket->unsettled > listed)
+        bucket->unsettled = listed;
+    bucket->settled = capacity - listed + bucket->unsettled;
+}
+
+static void refill_window(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
+{
+    if (limit->kind == LIMIT_CELL) {
+        if (now_ns >= bucket->expires_ns) {
+            bucket->settled = limit->capacity_units;
+            bucket->unsettled = 0;
+        }
+    } else if (now_ns >= limit->period_ns) {
+        uint64_t gone = events_expire(limit->events, &bucket->events, now_ns - limit->period_ns);
+        leave_log(bucket, (int64_t)gone, limit->capacity_units);
+    }
+}
+
 void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
 {
-    int64_t spill = refill_settled(bucket, limit, now_ns);
+    if (limit->kind != LIMIT_BUCKET) {
+        refill_window(bucket, limit, now_ns);
+        return;
+    }
+    int64_t spill = bucket_refill_settled(bucket, limit, now_ns);
     if (spill > 0 && bucket->unsettled > 0) {
         int64_t paid = units_times(spill, budget->share);
         bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
@@ -82,8 +105,7 @@ int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budge
     return budget_allowance(budget, bucket->settled);
 }
 
-/* A floor above the capacity leaves nothing, as the capacity does. */
-static int64_t floor_units(const struct limit *limit, uint64_t floor_tokens)
+int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
 {
     return floor_tokens >= limit->capacity ? limit->capacity_units : (int64_t)floor_tokens * limit->units_per_token;
 }
@@ -91,7 +113,7 @@ static int64_t floor_units(const struct limit *limit, uint64_t floor_tokens)
 int64_t bucket_allowance_above(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                uint64_t floor_tokens)
 {
-    return budget_allowance(budget, bucket->settled - floor_units(limit, floor_tokens));
+    return budget_allowance(budget, bucket->settled - bucket_floor_units(limit, floor_tokens));
 }
 
 uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
@@ -114,13 +136,27 @@ bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const
 bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns)
 {
+    assert(cost <= limit->capacity);
     int64_t units = (int64_t)cost * limit->units_per_token;
-    (void)now_ns;
+    if (limit->kind == LIMIT_LOG && !events_append(limit->events, &bucket->events, (uint32_t)cost, now_ns))
+        return false;
     if (budget->alone)
         bucket->settled -= units;
     else
         bucket->unsettled += units;
     return true;
+}
+
+void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost)
+{
+    int64_t units = (int64_t)cost * limit->units_per_token;
+    if (limit->kind == LIMIT_LOG)
+        (void)events_remove_newest(limit->events, &bucket->events, cost);
+    if (budget->alone)
+        bucket->settled += units;
+    else
+        bucket->unsettled -= units;
+    assert(bucket->settled <= limit->capacity_units && bucket->unsettled >= 0);
 }
 
 bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
@@ -131,36 +167,127 @@ bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct 
            bucket_spend(bucket, limit, budget, cost, now_ns);
 }
 
+int64_t units_of_tokens(const struct limit *limit, uint64_t tokens)
+{
+    const uint64_t most = (uint64_t)1 << 61;
+    uint64_t units;
+    if (__builtin_mul_overflow(tokens, (uint64_t)limit->units_per_token, &units) || units > most)
+        units = most;
+    return (int64_t)units;
+}
+
+/* ---- returns ---- */
+
+/*
+ * A return raises what is left, here as in the world. Until others have heard of it, it stands against own spends that
+ * they have not heard of either: those are paid off first. When their batch settles it is charged whole, so that
+ * what was paid is then given to settled: the credit.
+ */
+uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                       uint64_t tokens, uint64_t now_ns, uint64_t *credit)
+{
+    bucket_refill(bucket, limit, budget, now_ns);
+    int64_t taken = limit->capacity_units - (bucket->settled - bucket->unsettled);
+    uint64_t whole = (uint64_t)(taken / limit->units_per_token);
+    uint64_t returned = tokens < whole ? tokens : whole;
+    uint64_t unsettled = (uint64_t)(bucket->unsettled / limit->units_per_token);
+    uint64_t paid = returned < unsettled ? returned : unsettled;
+    *credit = limit->kind == LIMIT_LOG ? 0 : paid;
+    bucket->unsettled -= (int64_t)paid * limit->units_per_token;
+    if (limit->kind == LIMIT_LOG) {
+        uint64_t removed = events_remove_oldest(limit->events, &bucket->events, returned);
+        assert(removed == returned);
+    }
+    int64_t raised = (int64_t)(returned - paid) * limit->units_per_token;
+    int64_t room = limit->capacity_units - bucket->settled;
+    if (raised > room) { /* a part of a token stood unsettled: the spill had paid off the rest of it */
+        bucket->unsettled -= raised - room;
+        raised = room;
+    }
+    bucket->settled += raised;
+    assert(bucket->unsettled >= 0);
+    return returned;
+}
+
+static void raise_settled(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
+{
+    int64_t units = units_of_tokens(limit, tokens), room = limit->capacity_units - bucket->settled;
+    if (limit->kind != LIMIT_LOG) {
+        bucket->settled += units < room ? units : room;
+        return;
+    }
+    /* What is unsettled is this peer's own: others return what they spent. */
+    bucket->settled +=
+        (int64_t)events_remove_oldest(limit->events, &bucket->events, (uint64_t)(units < room ? units : room));
+}
+
+/* ---- spends of others, and what settles ---- */
+
 /*
  * The law keeps the ground truth at or above -E. A view is never higher than the truth plus what it has not heard
  * of; so is one that stops at -E. Without the stop, spends of a long partition, told late and all at once,
- * would leave a debt that nobody has, and starve the key until it is "repaid".
+ * would leave a debt that nobody has, and starve the key until it is "repaid". (What is below already, because its
+ * limit was changed, stays there.) A LOG's debt ends with its spends, and must sum up: it has no stop.
  */
-static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
+static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t at_ns)
 {
-    int64_t units;
-    if (__builtin_mul_overflow(tokens, limit->units_per_token, &units) ||
-        __builtin_sub_overflow(bucket->settled, units, &bucket->settled) ||
-        bucket->settled < -limit->overshoot_units)
-        bucket->settled = -limit->overshoot_units;
+    if (limit->kind == LIMIT_LOG) {
+        bucket->settled -= (int64_t)events_insert(limit->events, &bucket->events, tokens, at_ns);
+        return;
+    }
+    int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
+    bucket->settled -= units_of_tokens(limit, tokens);
+    if (bucket->settled < lowest)
+        bucket->settled = lowest;
 }
 
-/* A spend made at a moment that this bucket has not been refilled to yet is charged at that moment: what the
- * bucket could not hold before it must not be lost twice. */
+/*
+ * A spend made at a moment that this bucket has not been refilled to yet is charged at that moment: what the
+ * bucket could not hold before it must not be lost twice.
+ */
 void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns)
 {
     bucket_refill(bucket, limit, budget, at_ns);
-    lower(bucket, limit, tokens);
+    lower(bucket, limit, tokens, at_ns);
+}
+
+void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
+                  uint64_t returned, uint64_t at_ns)
+{
+    bool log = limit->kind == LIMIT_LOG;
+    uint64_t both = log || tokens > returned ? 0 : tokens;
+    bucket_refill(bucket, limit, budget, at_ns);
+    if (log || tokens > returned)
+        lower(bucket, limit, log ? tokens : tokens - returned, at_ns);
+    if (log || returned > tokens)
+        raise_settled(bucket, limit, returned - both);
 }
 
 void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                    const struct settlement *settlement)
 {
-    int64_t later;
-    bucket_charge(bucket, limit, budget, settlement->tokens, settlement->at_ns);
-    if (!__builtin_mul_overflow(settlement->later, limit->units_per_token, &later) && later < bucket->unsettled)
+    int64_t later = units_of_tokens(limit, settlement->later);
+    bucket_refill(bucket, limit, budget, settlement->at_ns);
+    if (limit->kind != LIMIT_LOG) {
+        if (settlement->tokens >= settlement->credit)
+            lower(bucket, limit, settlement->tokens - settlement->credit, settlement->at_ns);
+        else
+            raise_settled(bucket, limit, settlement->credit - settlement->tokens);
+    }
+    if (later < bucket->unsettled) {
+        if (limit->kind == LIMIT_LOG) /* it is listed since it was spent */
+            bucket->settled -= bucket->unsettled - later;
         bucket->unsettled = later;
+    }
+}
+
+void bucket_close(struct bucket *bucket, const struct limit *limit)
+{
+    if (limit->kind == LIMIT_LOG)
+        (void)events_clear(limit->events, &bucket->events);
+    bucket->settled = limit->capacity_units;
+    bucket->unsettled = 0;
 }
 
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit)
@@ -177,81 +304,16 @@ void bucket_merge(struct bucket *bucket, const struct bucket *other, const struc
 {
     (void)budget;
     struct bucket peer = *other;
-    (void)refill_settled(bucket, limit, peer.last_refill_ns);
-    (void)refill_settled(&peer, limit, bucket->last_refill_ns);
-    assert(peer.last_refill_ns == bucket->last_refill_ns);
+    assert(limit->kind != LIMIT_LOG);
+    if (limit->kind == LIMIT_BUCKET) {
+        (void)bucket_refill_settled(bucket, limit, peer.last_refill_ns);
+        (void)bucket_refill_settled(&peer, limit, bucket->last_refill_ns);
+        assert(peer.last_refill_ns == bucket->last_refill_ns);
+    } else if (peer.expires_ns > bucket->expires_ns) {
+        bucket->expires_ns = peer.expires_ns;
+    }
     if (peer.settled < bucket->settled)
         bucket->settled = peer.settled;
     if (peer.unsettled > bucket->unsettled)
         bucket->unsettled = peer.unsettled;
-}
-
-uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit)
-{
-    return limit_refill_ns(limit, limit->capacity_units - (bucket->settled - bucket->unsettled));
-}
-
-/* The least settled units at which `needed` unsettled units are allowed; above capacity: not even when full. */
-static int64_t settled_for(int64_t needed, const struct budget *budget)
-{
-    if (budget->alone)
-        return needed;
-    int64_t beyond_slack = needed - budget->slack_units;
-    if (beyond_slack <= 0)
-        return needed;
-    if (budget->spendable == 0)
-        return INT64_MAX;
-    wide settled = (((wide)(uint64_t)beyond_slack << 32) + budget->spendable - 1) / budget->spendable;
-    int64_t part = settled > (wide)INT64_MAX ? INT64_MAX : (int64_t)settled;
-    return part > needed ? part : needed;
-}
-
-/* Nobody acknowledges: settled refills up to capacity, then the spill pays off unsettled at this peer's share. */
-static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                                int64_t needed, int64_t floor)
-{
-    int64_t settled = settled_for(needed, budget);
-    if (settled <= limit->capacity_units - floor)
-        return limit_refill_ns(limit, settled + floor - bucket->settled);
-    int64_t paid_off = needed - budget_allowance(budget, limit->capacity_units - floor);
-    if (paid_off > bucket->unsettled || budget->share == 0)
-        return UINT64_MAX;
-    wide spill = (((wide)(uint64_t)paid_off << 32) + budget->share - 1) / budget->share;
-    wide refill = spill + ((uint64_t)limit->capacity_units - (uint64_t)bucket->settled);
-    return refill > (wide)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)refill);
-}
-
-/* Everything unsettled becomes settled after settle_ns; until then the refill may spill, then it may not. */
-static uint64_t wait_for_settling(const struct bucket *bucket, const struct limit *limit,
-                                  const struct budget *budget, int64_t cost, int64_t floor, uint64_t settle_ns)
-{
-    int64_t needed = settled_for(cost, budget);
-    if (needed > limit->capacity_units - floor)
-        return UINT64_MAX;
-    struct bucket then = {.settled = bucket->settled};
-    (void)refill_settled(&then, limit, settle_ns);
-    uint64_t refill_ns = limit_refill_ns(limit, needed + floor - (then.settled - bucket->unsettled));
-    return refill_ns > UINT64_MAX - settle_ns ? UINT64_MAX : settle_ns + refill_ns;
-}
-
-uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                               const struct bucket_wait *wait)
-{
-    if (wait->cost > limit->capacity)
-        return UINT64_MAX;
-    if (bucket_allows(bucket, limit, budget, wait->cost, wait->floor_tokens))
-        return 0;
-    int64_t units = (int64_t)wait->cost * limit->units_per_token;
-    int64_t floor = floor_units(limit, wait->floor_tokens);
-    uint64_t refilled_ns = wait_for_refill(bucket, limit, budget, bucket->unsettled + units, floor);
-    if (budget->alone || refilled_ns <= wait->settle_ns)
-        return refilled_ns;
-    return wait_for_settling(bucket, limit, budget, units, floor, wait->settle_ns);
-}
-
-uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
-                               uint64_t window_end_ns)
-{
-    (void)now_ns, (void)window_end_ns;
-    return limit_refill_ns(limit, limit->capacity_units - (bucket->settled - bucket->unsettled));
 }

@@ -13,6 +13,7 @@
 #ifndef HEADGATE_LIMIT_BUCKET_H
 #define HEADGATE_LIMIT_BUCKET_H
 
+#include "limit/events.h"
 #include "limit/limit.h"
 
 #include <stdbool.h>
@@ -24,11 +25,9 @@ struct bucket {
     int64_t settled;   /* units; below zero is debt; never above the limit's capacity_units */
     int64_t unsettled; /* units, >= 0: own spends that some peer may not know yet */
     union {
-        uint64_t last_refill_ns; /* BUCKET */
-        uint64_t expires_ns;     /* CELL */
-        struct {
-            uint32_t oldest, newest; /* LOG: see events.h; 0: none */
-        } events;
+        uint64_t last_refill_ns;  /* BUCKET */
+        uint64_t expires_ns;      /* CELL */
+        struct event_list events; /* LOG: every spend that counts, settled or not */
     };
 };
 
@@ -86,7 +85,7 @@ bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct 
 /*
  * Gives back what was spent here: after a refill, at most what is taken, in whole tokens. Returns how many that
  * were; of those, `credit` only paid off unsettled spends, and goes to settled when the batch that tells the return
- * settles. A LOG gives back its oldest spends (the rest counts for longest), with no credit.
+ * settles. A LOG gives back its oldest spends (the rest counts for longest), and its credit is 0.
  */
 uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                        uint64_t tokens, uint64_t now_ns, uint64_t *credit);
@@ -139,8 +138,10 @@ void bucket_merge(struct bucket *bucket, const struct bucket *other, const struc
 uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit);
 /* What `settled` is where such a number is all that is known. Units; may be far below zero. */
 int64_t bucket_level_of(const struct limit *limit, uint64_t number);
-/* Lowers settled to `level` units, but not below the declared overshoot; never raises it. A LOG lists what that
- * takes as one spend of now. */
+/*
+ * Lowers settled to `level` units, but not below the declared overshoot; never raises it. A LOG lists what that
+ * takes as one spend of now.
+ */
 void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns);
 /* Both: merges such a number, read at now_ns, into a refilled bucket: what is left is at most as the number says. */
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns);

@@ -1,5 +1,7 @@
 #include "limit/floor.h"
 
+__extension__ typedef unsigned __int128 wide;
+
 #define FLOOR_UNSETTLED_MAX (((uint64_t)1 << 48) - 1)
 
 static uint64_t add_saturated(uint64_t a, uint64_t b)
@@ -49,16 +51,15 @@ void floor_lower(struct floor *floor, uint64_t owed_ns, uint64_t now_ns)
     floor->limit = FLOOR_MIXED;
 }
 
-bool floor_age(struct floor *floor, const struct limit_set *limits, const struct budget *budgets, uint64_t now_ns)
+bool floor_age(struct floor *floor, const struct limit_set *limits, const struct budget *budgets,
+               uint64_t share_min, uint64_t now_ns)
 {
-    uint64_t share = SHARE_ONE, tick_ns = 1;
+    uint64_t share = share_min, tick_ns = limits->tick_max_ns;
     if (floor->full_at_ns >= now_ns)
         return false;
-    for (uint32_t i = 0; i < limits->count; i++) {
-        if (floor->limit != i && floor->limit != FLOOR_MIXED)
-            continue;
-        share = budgets[i].share < share ? budgets[i].share : share;
-        tick_ns = limits->limit[i].tick_ns > tick_ns ? limits->limit[i].tick_ns : tick_ns;
+    if (limit_set_has(limits, floor->limit)) {
+        share = budgets[floor->limit].share;
+        tick_ns = limits->limit[floor->limit].tick_ns;
     }
     uint64_t spill_ns = now_ns - floor->full_at_ns;
     spill_ns = spill_ns > tick_ns ? spill_ns - tick_ns : 0; /* the last tick may be unfinished */
@@ -89,4 +90,55 @@ void floor_deepen(struct floor *floor, const struct limit_set *limits, uint16_t 
         floor->full_at_ns = full_at_ns > 0 ? full_at_ns : 1;
     if (unsettled > floor->unsettled)
         floor->unsettled = unsettled & FLOOR_UNSETTLED_MAX;
+}
+
+/* ---- CELLs and LOGs ---- */
+
+uint64_t window_over_ns(const struct bucket *bucket, const struct limit *limit)
+{
+    if (limit->kind == LIMIT_CELL)
+        return bucket->expires_ns;
+    uint32_t newest = bucket->events.newest;
+    return newest ? events_at(limit->events, newest)->at_ns + limit->period_ns : 0;
+}
+
+/*
+ * Unsettled spends are charged here as settled ones, which hold back only the spendable part of what they take:
+ * they weigh 1/spendable each.
+ */
+uint32_t window_used(const struct bucket *bucket, const struct limit *limit, const struct budget *budget)
+{
+    uint64_t spendable = budget->alone ? SHARE_ONE : budget->spendable;
+    wide used = (uint64_t)(limit->capacity_units - bucket->settled);
+    if (bucket->unsettled > 0 && spendable == 0)
+        return UINT32_MAX;
+    if (bucket->unsettled > 0)
+        used += (((wide)(uint64_t)bucket->unsettled << 32) + spendable - 1) / spendable;
+    wide part = (used * FLOOR_USED_ONE + (uint64_t)limit->capacity_units - 1) / (uint64_t)limit->capacity_units;
+    return part < UINT32_MAX ? (uint32_t)part : UINT32_MAX;
+}
+
+int64_t window_floor_level(const struct window_floor *floor, const struct limit *limit, uint16_t index,
+                           uint64_t now_ns)
+{
+    if (floor->until_ns <= now_ns || (floor->limit != index && floor->limit != FLOOR_MIXED))
+        return limit->capacity_units;
+    wide used = ((wide)(uint64_t)limit->capacity_units * floor->used + FLOOR_USED_ONE - 1) / FLOOR_USED_ONE;
+    wide most = (wide)(uint64_t)limit->capacity_units + (uint64_t)limit->overshoot_units;
+    return limit->capacity_units - (int64_t)(used < most && floor->used < UINT32_MAX ? used : most);
+}
+
+void window_floor_deepen(struct window_floor *floor, uint16_t index, uint32_t used, uint64_t until_ns,
+                         uint64_t now_ns)
+{
+    if (until_ns <= now_ns || used == 0)
+        return;
+    if (floor->until_ns <= now_ns)
+        *floor = (struct window_floor){.limit = index};
+    if (floor->limit != index)
+        floor->limit = FLOOR_MIXED;
+    if (used > floor->used)
+        floor->used = used;
+    if (until_ns > floor->until_ns)
+        floor->until_ns = until_ns;
 }

@@ -40,17 +40,22 @@ struct table {
     struct entry *entries;
     uint8_t *tags;
     struct floor *floors;
+    struct window_floor *window_floors;
     uint64_t homes;  /* groups that are home to keys; WINDOW - 1 more follow */
     uint64_t groups; /* all of them */
     uint64_t bytes;
     uint64_t used_keys, expired_keys, evicted_harmless_keys, evicted_harmful_keys;
     uint64_t hits;
     bool has_floors; /* until the first harmful eviction nobody needs to look */
-    /* When a full key of each limit was last forgotten. An absent key is known to be full only from then on:
-     * a spend that is charged to it late, as of a moment before, must not find it full at that moment. */
+    uint64_t share_min;
+    /*
+     * When a full BUCKET of each limit, or of any, was last forgotten. An absent key is known to be full only from
+     * then on: a spend that is charged to it late, as of a moment before, must not find it full at that moment.
+     */
     uint64_t *forgotten_ns; /* by limit */
+    uint64_t forgotten_any_ns;
     uint32_t tenants;
-    uint64_t *tenant_keys; /* by tenant: tenants of them */
+    uint64_t *tenant_keys; /* by tenant */
 };
 
 /* ---- slots ---- */
@@ -97,29 +102,32 @@ static inline struct entry *lookup(const struct table *table, struct key_id id)
 
 static void empty_slot(struct table *table, uint64_t slot)
 {
-    uint64_t *tenant_keys = &table->tenant_keys[table->entries[slot].tenant];
+    struct entry *entry = &table->entries[slot];
+    uint64_t *tenant_keys = &table->tenant_keys[entry->tenant];
+    bucket_close(&entry->bucket, &table->limits->limit[entry->limit]);
     assert(table->tags[slot] != 0 && table->used_keys > 0 && *tenant_keys > 0);
     table->tags[slot] = 0;
     table->used_keys--;
     --*tenant_keys;
 }
 
-static struct bucket refilled(const struct table *table, const struct entry *entry, uint64_t now_ns)
-{
-    struct bucket bucket = entry->bucket;
-    bucket_refill(&bucket, &table->limits->limit[entry->limit], &table->budgets[entry->limit], now_ns);
-    return bucket;
-}
-
-/* Empties the slot if its key, refilled up to now into `bucket`, is full. */
+/*
+ * Empties the slot if its key, refilled up to now into `bucket`, is full. A BUCKET is refilled as a copy: many small
+ * refills pay off less than a large one. Windows are refilled where they stand.
+ */
 static bool forget_if_full(struct table *table, uint64_t slot, uint64_t now_ns, struct bucket *bucket)
 {
-    const struct entry *entry = &table->entries[slot];
-    *bucket = refilled(table, entry, now_ns);
-    if (!bucket_is_full(bucket, &table->limits->limit[entry->limit]))
+    struct entry *entry = &table->entries[slot];
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    if (limit->kind != LIMIT_BUCKET)
+        bucket_refill(&entry->bucket, limit, &table->budgets[entry->limit], now_ns);
+    *bucket = entry->bucket;
+    if (limit->kind == LIMIT_BUCKET)
+        bucket_refill(bucket, limit, &table->budgets[entry->limit], now_ns);
+    if (!bucket_is_full(bucket, limit))
         return false;
     uint64_t *forgotten_ns = &table->forgotten_ns[entry->limit];
-    if (*forgotten_ns < bucket->last_refill_ns)
+    if (limit->kind == LIMIT_BUCKET && *forgotten_ns < bucket->last_refill_ns)
         *forgotten_ns = bucket->last_refill_ns;
     empty_slot(table, slot);
     return true;
@@ -134,10 +142,20 @@ static void expire(struct table *table, uint64_t slot, uint64_t now_ns)
 
 /* ---- making room ---- */
 
-/* How long until the key may be forgotten if nobody spends or settles. */
-static uint64_t time_owed_ns(const struct table *table, const struct entry *entry, const struct bucket *bucket)
+/*
+ * How long until the key may be forgotten if nobody spends or settles. What the store keeps goes last: it would come
+ * back from there with less.
+ */
+static uint64_t time_owed_ns(const struct table *table, const struct entry *entry, const struct bucket *bucket,
+                             uint64_t now_ns)
 {
     const struct limit *limit = &table->limits->limit[entry->limit];
+    if (limit->flags & LIMIT_PERSISTENT)
+        return UINT64_MAX;
+    if (limit->kind != LIMIT_BUCKET) {
+        uint64_t over_ns = window_over_ns(bucket, limit);
+        return over_ns > now_ns ? over_ns - now_ns : 0;
+    }
     uint64_t share = table->budgets[entry->limit].share;
     uint64_t refill_ns = limit_refill_ns(limit, limit->capacity_units - bucket->settled);
     if (bucket->unsettled == 0)
@@ -152,10 +170,11 @@ static uint64_t time_owed_ns(const struct table *table, const struct entry *entr
 static struct floor *aged_floor(struct table *table, uint64_t home, uint64_t now_ns)
 {
     struct floor *floor = &table->floors[home];
-    if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, now_ns)) {
-        for (uint32_t i = 0; i < table->limits->count; i++)
-            if ((floor->limit == i || floor->limit == FLOOR_MIXED) && table->forgotten_ns[i] < now_ns)
-                table->forgotten_ns[i] = now_ns;
+    if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, table->share_min, now_ns)) {
+        uint64_t *forgotten_ns =
+            floor->limit == FLOOR_MIXED ? &table->forgotten_any_ns : &table->forgotten_ns[floor->limit];
+        if (*forgotten_ns < now_ns)
+            *forgotten_ns = now_ns;
         memset(floor, 0, sizeof *floor);
     }
     return floor;
@@ -164,8 +183,14 @@ static struct floor *aged_floor(struct table *table, uint64_t home, uint64_t now
 static void remember_evicted(struct table *table, const struct entry *entry, const struct bucket *bucket,
                              uint64_t now_ns)
 {
-    struct floor *floor = aged_floor(table, home_of(table, entry->id), now_ns);
-    floor_deepen(floor, table->limits, entry->limit, bucket);
+    uint64_t home = home_of(table, entry->id);
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    if (limit->kind == LIMIT_BUCKET)
+        floor_deepen(aged_floor(table, home, now_ns), table->limits, entry->limit, bucket);
+    else
+        window_floor_deepen(&table->window_floors[home], entry->limit,
+                            window_used(bucket, limit, &table->budgets[entry->limit]),
+                            window_over_ns(bucket, limit), now_ns);
     table->has_floors = true;
 }
 
@@ -179,7 +204,7 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
             table->evicted_harmless_keys++;
             return slot;
         }
-        uint64_t owes_ns = time_owed_ns(table, &table->entries[slot], &bucket);
+        uint64_t owes_ns = time_owed_ns(table, &table->entries[slot], &bucket, now_ns);
         if (slot == first || owes_ns < least_ns) {
             least_ns = owes_ns;
             victim = slot;
@@ -236,6 +261,20 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
     return slot != NO_SLOT ? slot : make_room(table, home * GROUP, now_ns);
 }
 
+/* A LOG that starts lower has spent it just now: it is over when everybody's is, or earlier than that. */
+static void start(struct table *table, struct entry *entry, uint64_t expires_ns, uint64_t now_ns)
+{
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    table_start(table, entry->id, entry->limit, expires_ns, now_ns, &entry->bucket);
+    if (limit->kind == LIMIT_LOG && entry->bucket.settled < limit->capacity_units) {
+        uint64_t until_ns = table->window_floors[home_of(table, entry->id)].until_ns;
+        uint64_t at_ns = until_ns > limit->period_ns ? until_ns - limit->period_ns : 0;
+        int64_t level = entry->bucket.settled;
+        entry->bucket.settled = limit->capacity_units;
+        bucket_lower_level(&entry->bucket, limit, level, at_ns < now_ns ? at_ns : now_ns);
+    }
+}
+
 static struct entry *insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                             uint64_t now_ns)
 {
@@ -247,7 +286,7 @@ static struct entry *insert(struct table *table, struct key_id id, uint16_t limi
     memset(entry, 0, sizeof *entry);
     entry->id = id;
     entry->limit = limit;
-    table_start(table, id, limit, expires_ns, now_ns, &entry->bucket);
+    start(table, entry, expires_ns, now_ns);
     table->tags[slot] = tag_of(id);
     table->used_keys++;
     table->tenant_keys[0]++;
@@ -260,7 +299,8 @@ struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_s
                            const struct budget *budgets)
 {
     assert(keys >= 1 && tenants >= 1 && tenants <= TENANTS_MAX && limits && budgets);
-    const uint64_t group_bytes = GROUP * sizeof(struct entry) + GROUP + sizeof(struct floor);
+    const uint64_t group_bytes =
+        GROUP * sizeof(struct entry) + GROUP + sizeof(struct floor) + sizeof(struct window_floor);
     uint64_t slots = keys / 4 + (keys % 4 != 0); /* so that `keys` keys make a load of 0.8 */
     if (__builtin_add_overflow(slots, keys, &slots) || slots > UINT64_MAX / 2 / group_bytes)
         return NULL;
@@ -283,6 +323,7 @@ struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_s
     table->entries = (struct entry *)(void *)memory;
     table->tags = (uint8_t *)(table->entries + groups * GROUP);
     table->floors = (struct floor *)(void *)(table->tags + groups * GROUP);
+    table->window_floors = (struct window_floor *)(void *)(table->floors + groups);
     return table;
 }
 
@@ -336,10 +377,22 @@ uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
 void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns, uint64_t now_ns,
                  struct bucket *bucket)
 {
-    uint64_t forgotten_ns = table->forgotten_ns[limit];
-    bucket_fill(bucket, &table->limits->limit[limit], now_ns > forgotten_ns ? now_ns : forgotten_ns, expires_ns);
-    if (table->has_floors)
-        floor_apply(&table->floors[home_of(table, id)], table->limits, table->budgets, limit, bucket);
+    const struct limit *of = &table->limits->limit[limit];
+    uint64_t known_ns = table->forgotten_ns[limit];
+    known_ns = table->forgotten_any_ns > known_ns ? table->forgotten_any_ns : known_ns;
+    bucket_fill(bucket, of, now_ns > known_ns ? now_ns : known_ns, expires_ns);
+    if (!table->has_floors)
+        return;
+    uint64_t home = home_of(table, id);
+    if (of->kind == LIMIT_BUCKET)
+        floor_apply(&table->floors[home], table->limits, table->budgets, limit, bucket);
+    else
+        bucket->settled = window_floor_level(&table->window_floors[home], of, limit, now_ns);
+}
+
+void table_set_share_min(struct table *table, uint64_t share)
+{
+    table->share_min = share;
 }
 
 /* The first and the last id that begin with the prefix. */
@@ -358,48 +411,71 @@ void table_owed(const struct table *table, uint64_t prefix, unsigned prefix_bits
                 struct table_owed *owed)
 {
     struct key_id first, last;
-    uint64_t worst_ns = 0;
+    *owed = (struct table_owed){0};
     prefix_range(prefix, prefix_bits, &first, &last);
     for (uint64_t home = home_of(table, first); table->has_floors && home <= home_of(table, last); home++) {
-        uint64_t owed_ns = floor_owed_ns(&table->floors[home], now_ns);
-        worst_ns = owed_ns > worst_ns ? owed_ns : worst_ns;
+        const struct window_floor *windows = &table->window_floors[home];
+        uint64_t refill_ns = floor_owed_ns(&table->floors[home], now_ns);
+        owed->refill_ns = refill_ns > owed->refill_ns ? refill_ns : owed->refill_ns;
+        if (windows->until_ns <= now_ns)
+            continue;
+        uint64_t window_ns = windows->until_ns - now_ns;
+        owed->window_ns = window_ns > owed->window_ns ? window_ns : owed->window_ns;
+        owed->window_used = windows->used > owed->window_used ? windows->used : owed->window_used;
     }
-    *owed = (struct table_owed){.refill_ns = worst_ns};
 }
 
-static void lower_entry(struct table *table, struct entry *entry, uint64_t owed_ns, uint64_t now_ns)
+/* `windows`: as low as the worst key that was evicted elsewhere. */
+static void lower_window(struct table *table, struct entry *entry, const struct window_floor *windows,
+                         uint64_t now_ns)
 {
-    const struct floor floor = {.full_at_ns = now_ns + owed_ns, .limit = FLOOR_MIXED};
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    bucket_refill(&entry->bucket, limit, &table->budgets[entry->limit], now_ns);
+    bucket_lower_level(&entry->bucket, limit, window_floor_level(windows, limit, entry->limit, now_ns), now_ns);
+}
+
+static void lower_bucket(struct table *table, struct entry *entry, const struct floor *floor, uint64_t now_ns)
+{
     const struct limit *limit = &table->limits->limit[entry->limit];
     struct bucket lowest;
     bucket_refill(&entry->bucket, limit, &table->budgets[entry->limit], now_ns);
     bucket_fill(&lowest, limit, now_ns, 0);
-    floor_apply(&floor, table->limits, table->budgets, entry->limit, &lowest);
-    if (lowest.settled < -limit->overshoot_units)
-        lowest.settled = -limit->overshoot_units;
-    if (lowest.settled < entry->bucket.settled)
-        entry->bucket.settled = lowest.settled;
+    floor_apply(floor, table->limits, table->budgets, entry->limit, &lowest);
+    bucket_lower_level(&entry->bucket, limit, lowest.settled, now_ns);
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, const struct table_owed *owed,
                  uint64_t now_ns, bool (*spared)(void *context, const struct entry *entry), void *context)
 {
     struct key_id first, last;
-    uint64_t owed_ns = owed->refill_ns;
-    if (owed_ns == 0)
+    const struct floor floor = {.full_at_ns = add_saturated(now_ns, owed->refill_ns), .limit = FLOOR_MIXED};
+    struct window_floor windows = {0};
+    uint32_t used = owed->window_used < UINT32_MAX ? (uint32_t)owed->window_used : UINT32_MAX;
+    window_floor_deepen(&windows, FLOOR_MIXED, used, add_saturated(now_ns, owed->window_ns), now_ns);
+    if (owed->refill_ns == 0 && windows.until_ns == 0)
         return;
-    if (owed_ns > UINT64_MAX - now_ns)
-        owed_ns = UINT64_MAX - now_ns;
     prefix_range(prefix, prefix_bits, &first, &last);
-    for (uint64_t home = home_of(table, first); home <= home_of(table, last); home++)
-        floor_lower(aged_floor(table, home, now_ns), owed_ns, now_ns);
+    for (uint64_t home = home_of(table, first); home <= home_of(table, last); home++) {
+        if (owed->refill_ns > 0)
+            floor_lower(aged_floor(table, home, now_ns), owed->refill_ns, now_ns);
+        window_floor_deepen(&table->window_floors[home], FLOOR_MIXED, used, windows.until_ns, now_ns);
+    }
     table->has_floors = true;
     uint64_t end = (home_of(table, last) + WINDOW) * GROUP;
     for (uint64_t slot = home_of(table, first) * GROUP; slot < end; slot++) {
         struct entry *entry = &table->entries[slot];
-        if (table->tags[slot] != 0 && entry->id.high >= first.high && entry->id.high <= last.high &&
-            !spared(context, entry))
-            lower_entry(table, entry, owed_ns, now_ns);
+        if (table->tags[slot] == 0 || entry->id.high < first.high || entry->id.high > last.high ||
+            spared(context, entry))
+            continue;
+        if (table->limits->limit[entry->limit].kind != LIMIT_BUCKET)
+            lower_window(table, entry, &windows, now_ns);
+        else if (owed->refill_ns > 0)
+            lower_bucket(table, entry, &floor, now_ns);
     }
 }
 
@@ -418,20 +494,22 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
 
 void table_absent_are_full(struct table *table, uint64_t now_ns)
 {
-    for (uint32_t i = 0; i < table->limits->count; i++)
-        if (table->forgotten_ns[i] < now_ns)
-            table->forgotten_ns[i] = now_ns;
+    if (table->forgotten_any_ns < now_ns)
+        table->forgotten_any_ns = now_ns;
 }
 
 void table_clear(struct table *table)
 {
-    memset(table->tags, 0, table->groups * GROUP);
-    if (table->has_floors)
+    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++)
+        if (table->tags[slot] != 0)
+            empty_slot(table, slot);
+    if (table->has_floors) {
         memset(table->floors, 0, table->groups * sizeof(struct floor));
+        memset(table->window_floors, 0, table->groups * sizeof(struct window_floor));
+    }
     memset(table->forgotten_ns, 0, table->limits->room * sizeof *table->forgotten_ns);
-    memset(table->tenant_keys, 0, table->tenants * sizeof *table->tenant_keys);
+    table->forgotten_any_ns = 0;
     table->has_floors = false;
-    table->used_keys = 0;
 }
 
 void table_stats(const struct table *table, struct table_stats *stats)
@@ -444,28 +522,41 @@ void table_stats(const struct table *table, struct table_stats *stats)
     stats->evicted_harmful_keys = table->evicted_harmful_keys;
 }
 
+static void check_entry(const struct table *table, const struct entry *entry, uint64_t slot)
+{
+    uint64_t home = home_of(table, entry->id), count;
+    assert(table->tags[slot] == tag_of(entry->id));
+    assert(home <= slot / GROUP && slot / GROUP < home + WINDOW);
+    assert(lookup(table, entry->id) == entry); /* and so nowhere else before */
+    assert(limit_set_has(table->limits, entry->limit) && entry->tenant < table->tenants);
+    const struct limit *limit = &table->limits->limit[entry->limit];
+    const struct bucket *bucket = &entry->bucket;
+    assert(bucket->settled <= limit->capacity_units && bucket->unsettled >= 0);
+    assert(limit->kind != LIMIT_BUCKET || bucket->last_refill_ns % limit->tick_ns == 0);
+    if (limit->kind == LIMIT_LOG)
+        assert((int64_t)events_check(limit->events, &bucket->events, &count) ==
+               limit->capacity_units - bucket->settled + bucket->unsettled);
+}
+
 void table_check(const struct table *table)
 {
-    uint64_t used = 0;
+    uint64_t used = 0, of_tenants = 0;
     assert(table->groups == table->homes + WINDOW - 1);
     for (uint64_t slot = 0; slot < table->groups * GROUP; slot++) {
-        const struct entry *entry = &table->entries[slot];
         if (table->tags[slot] == 0)
             continue;
         used++;
-        assert(table->tags[slot] == tag_of(entry->id));
-        uint64_t home = home_of(table, entry->id);
-        assert(home <= slot / GROUP && slot / GROUP < home + WINDOW);
-        assert(lookup(table, entry->id) == entry); /* and so nowhere else before */
-        assert(limit_set_has(table->limits, entry->limit));
-        const struct limit *limit = &table->limits->limit[entry->limit];
-        assert(entry->bucket.settled <= limit->capacity_units && entry->bucket.unsettled >= 0);
-        assert(entry->bucket.last_refill_ns % limit->tick_ns == 0);
+        check_entry(table, &table->entries[slot], slot);
     }
-    assert(used == table->used_keys);
+    for (uint32_t tenant = 0; tenant < table->tenants; tenant++)
+        of_tenants += table->tenant_keys[tenant];
+    assert(used == table->used_keys && of_tenants == used);
     for (uint64_t group = 0; group < table->groups; group++) {
         const struct floor *floor = &table->floors[group];
+        const struct window_floor *windows = &table->window_floors[group];
         assert(floor->full_at_ns == 0 || (table->has_floors && group < table->homes));
-        assert(floor->limit == FLOOR_MIXED || floor->limit < table->limits->count);
+        assert(windows->until_ns == 0 || (table->has_floors && group < table->homes));
+        assert(floor->limit == FLOOR_MIXED || floor->limit < table->limits->room);
+        assert(windows->limit == FLOOR_MIXED || windows->limit < table->limits->room);
     }
 }

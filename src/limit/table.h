@@ -3,9 +3,10 @@
  *
  * The one idea: keys live in groups of slots, found by tags; a key stays within a small window of groups
  * after its home, so that every operation touches a bounded number of slots. A key that is absent is full.
- * When a window is full, a key whose bucket is full makes room first (harmless); otherwise the least
- * indebted key does (harmful, counted), and its group remembers the worst state that it evicted: a key that
- * (re)appears there starts from no more than that, so an eviction never raises anyone's allowance.
+ * When a window is full, a key whose bucket is full makes room first (harmless); otherwise the one that owes
+ * for the shortest time does, those that the store keeps last (harmful, counted), and its group remembers the
+ * worst state that it evicted: a key that (re)appears there starts from no more than that, so an eviction never
+ * raises anyone's allowance.
  * No locks, no clock, no allocation after creation.
  */
 #ifndef HEADGATE_LIMIT_TABLE_H
@@ -73,10 +74,17 @@ uint64_t table_tenant_keys(const struct table *table, uint16_t tenant);
 
 /*
  * What table_obtain would start an absent key from: full, but not before the moment when the last full key of
- * this limit was forgotten, and no higher than its group's floor. For those who only look.
+ * this limit was forgotten, and no higher than its group's floor. For those who only look: a LOG that starts lower
+ * has no list yet.
  */
 void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns, uint64_t now_ns,
                  struct bucket *bucket);
+
+/*
+ * The least share of all budgets, to be told when it changes (0 until then): keys that were evicted under several
+ * limits are taken to be paid off at that share.
+ */
+void table_set_share_min(struct table *table, uint64_t share);
 
 /* Visits every entry whose id.high begins with the `prefix_bits` (0..32) low bits of `prefix`; read-only. */
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,

@@ -15,6 +15,7 @@ enum { ROUNDS = 500000 };
 enum { LIMITS = 5 };
 static struct limit_set limits;
 static struct budget budgets[LIMITS];
+static const uint64_t share_min = SHARE_ONE / 7; /* of those */
 
 static void add_limit(uint64_t capacity, uint64_t rate, uint64_t period_ns, uint64_t share)
 {
@@ -53,7 +54,7 @@ static void round_of(struct random *random, uint16_t limit_count, uint64_t *rais
         key->bucket.settled -= (int64_t)random_below(random, (uint64_t)limit->capacity_units);
         if (random_below(random, 2))
             key->bucket.unsettled = (int64_t)random_below(random, (uint64_t)limit->capacity_units);
-        if (floor.full_at_ns != 0 && floor_age(&floor, &limits, budgets, now_ns)) {
+        if (floor.full_at_ns != 0 && floor_age(&floor, &limits, budgets, share_min, now_ns)) {
             for (uint64_t past = 0; past < i; past++) { /* nobody owes anything: nobody is compared later */
                 struct evicted *owes = &keys[past];
                 bucket_refill(&owes->bucket, &limits.limit[owes->limit], &budgets[owes->limit], now_ns);
@@ -103,7 +104,8 @@ int main(void)
     bucket_fill(&start, &limits.limit[1], SECOND_NS, 0);
     floor_apply(&floor, &limits, budgets, 1, &start);
     OK(bucket_is_full(&start, &limits.limit[1]), "keys of a limit from which nobody was evicted do not suffer");
-    OK(!floor_age(&floor, &limits, budgets, 2 * SECOND_NS), "a floor stands until everybody would be full");
-    OK(floor_age(&floor, &limits, budgets, 2 * SECOND_NS + 1), "... and no longer");
+    OK(!floor_age(&floor, &limits, budgets, share_min, 2 * SECOND_NS),
+       "a floor stands until everybody would be full");
+    OK(floor_age(&floor, &limits, budgets, share_min, 2 * SECOND_NS + 1), "... and no longer");
     return tap_done();
 }

@@ -1,0 +1,112 @@
+#include "limit/bucket_units.h"
+
+#include <assert.h>
+
+/*
+ * A bucket as one number and back, and as a bucket of another limit. What is rounded is rounded against the key.
+ */
+
+__extension__ typedef unsigned __int128 wide;
+
+/* units * numerator / denominator, rounded up, at most UNITS_MOST; 0 for units <= 0. */
+static int64_t units_scaled(int64_t units, int64_t numerator, int64_t denominator)
+{
+    if (units <= 0)
+        return 0;
+    wide scaled = ((wide)(uint64_t)units * (uint64_t)numerator + (uint64_t)denominator - 1) / (uint64_t)denominator;
+    return (int64_t)(scaled < UNITS_MOST ? scaled : UNITS_MOST);
+}
+
+static int64_t units_of_ns(const struct limit *limit, uint64_t ns)
+{
+    wide units = ((wide)ns * (uint64_t)limit->units_per_tick + limit->tick_ns - 1) / limit->tick_ns;
+    return (int64_t)(units < UNITS_MOST ? units : UNITS_MOST);
+}
+
+/* ---- as one number ---- */
+
+uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit)
+{
+    int64_t used = limit->capacity_units - (bucket->settled - bucket->unsettled);
+    assert(used >= 0);
+    return limit->kind == LIMIT_BUCKET ? limit_refill_ns(limit, used) : (uint64_t)used;
+}
+
+int64_t bucket_level_of(const struct limit *limit, uint64_t number)
+{
+    if (limit->kind == LIMIT_BUCKET)
+        return limit->capacity_units - units_of_ns(limit, number);
+    return limit->capacity_units - units_of_tokens(limit, number);
+}
+
+void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns)
+{
+    if (level < -limit->overshoot_units)
+        level = -limit->overshoot_units; /* as when a spend is charged */
+    int64_t missing = bucket->settled - level;
+    if (missing <= 0)
+        return;
+    if (limit->kind == LIMIT_LOG)
+        missing = (int64_t)events_insert(limit->events, &bucket->events, (uint64_t)missing, now_ns);
+    bucket->settled -= missing;
+}
+
+void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns)
+{
+    bucket_lower_level(bucket, limit, bucket_level_of(limit, number), now_ns);
+}
+
+/* ---- as another limit's ---- */
+
+/* What `used` units of one limit are under another one. */
+static int64_t used_under(int64_t used, const struct limit *from, const struct limit *to, enum bucket_inherit how)
+{
+    if (how == INHERIT_PROPORTIONAL)
+        return units_scaled(used, to->capacity_units, from->capacity_units);
+    if (how == INHERIT_TIME && from->kind == LIMIT_BUCKET && to->kind == LIMIT_BUCKET)
+        return units_of_ns(to, limit_refill_ns(from, used));
+    return units_scaled(used, to->units_per_token, from->units_per_token);
+}
+
+/* The list stays; its events count by the new period from now on. */
+static void convert_log(struct bucket *bucket, const struct limit *from, const struct limit *to,
+                        enum bucket_inherit how, uint64_t now_ns)
+{
+    int64_t listed = from->capacity_units - bucket->settled + bucket->unsettled;
+    assert(from->events == to->events);
+    if (how == INHERIT_PROPORTIONAL)
+        listed = (int64_t)events_scale(to->events, &bucket->events, to->capacity, from->capacity);
+    if (listed < bucket->unsettled) /* what others do not know yet stays whole */
+        listed +=
+            (int64_t)events_insert(to->events, &bucket->events, (uint64_t)(bucket->unsettled - listed), now_ns);
+    if (listed < bucket->unsettled)
+        bucket->unsettled = listed;
+    bucket->settled = to->capacity_units - listed + bucket->unsettled;
+}
+
+void bucket_convert(struct bucket *bucket, const struct limit *from, const struct limit *to,
+                    enum bucket_inherit how, uint64_t now_ns, uint64_t expires_ns)
+{
+    if (from->kind == LIMIT_LOG && to->kind == LIMIT_LOG) {
+        convert_log(bucket, from, to, how, now_ns);
+        return;
+    }
+    int64_t used = used_under(from->capacity_units - bucket->settled, from, to, how);
+    int64_t unsettled = units_scaled(bucket->unsettled, to->units_per_token, from->units_per_token);
+    bucket_close(bucket, from);
+    /* Refilled up to now: what is left of a tick must not be refilled twice. */
+    uint64_t tick_up_ns = now_ns > UINT64_MAX - to->tick_ns ? now_ns : now_ns + to->tick_ns - 1;
+    bucket_fill(bucket, to, tick_up_ns, expires_ns);
+    if (to->kind == LIMIT_LOG) {
+        int64_t listed =
+            (int64_t)events_insert(to->events, &bucket->events, (uint64_t)used + (uint64_t)unsettled, now_ns);
+        bucket->unsettled = unsettled < listed ? unsettled : listed;
+        bucket->settled = to->capacity_units - listed + bucket->unsettled;
+        return;
+    }
+    bucket->unsettled = unsettled;
+    bucket->settled = to->capacity_units - used;
+    /* A smaller capacity must not leave a debt of hours; a cell's ends with its window. */
+    if (to->kind == LIMIT_BUCKET && bucket->settled < -to->overshoot_units)
+        bucket->settled = -to->overshoot_units;
+}

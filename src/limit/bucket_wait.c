@@ -1,0 +1,139 @@
+#include "limit/bucket_units.h"
+
+#include <assert.h>
+
+/*
+ * How long to wait. A BUCKET's time is arithmetic; a CELL waits for its window's end; a LOG goes through its list,
+ * oldest first, until enough has left it.
+ */
+
+__extension__ typedef unsigned __int128 wide;
+
+/* ---- buckets ---- */
+
+/* The least settled units at which `needed` unsettled units are allowed; above capacity: not even when full. */
+static int64_t settled_for(int64_t needed, const struct budget *budget)
+{
+    if (budget->alone)
+        return needed;
+    int64_t beyond_slack = needed - budget->slack_units;
+    if (beyond_slack <= 0)
+        return needed;
+    if (budget->spendable == 0)
+        return INT64_MAX;
+    wide settled = (((wide)(uint64_t)beyond_slack << 32) + budget->spendable - 1) / budget->spendable;
+    int64_t part = settled > (wide)INT64_MAX ? INT64_MAX : (int64_t)settled;
+    return part > needed ? part : needed;
+}
+
+/* Nobody acknowledges: settled refills up to capacity, then the spill pays off unsettled at this peer's share. */
+static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                                int64_t needed, int64_t floor)
+{
+    int64_t settled = settled_for(needed, budget);
+    if (settled <= limit->capacity_units - floor)
+        return limit_refill_ns(limit, settled + floor - bucket->settled);
+    int64_t paid_off = needed - budget_allowance(budget, limit->capacity_units - floor);
+    if (paid_off > bucket->unsettled || budget->share == 0)
+        return UINT64_MAX;
+    wide spill = (((wide)(uint64_t)paid_off << 32) + budget->share - 1) / budget->share;
+    wide refill = spill + ((uint64_t)limit->capacity_units - (uint64_t)bucket->settled);
+    return refill > (wide)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)refill);
+}
+
+/* Everything unsettled becomes settled after settle_ns; until then the refill may spill, then it may not. */
+static uint64_t wait_for_settling(const struct bucket *bucket, const struct limit *limit,
+                                  const struct budget *budget, int64_t cost, int64_t floor, uint64_t settle_ns)
+{
+    int64_t needed = settled_for(cost, budget);
+    if (needed > limit->capacity_units - floor)
+        return UINT64_MAX;
+    struct bucket then = {.settled = bucket->settled};
+    (void)bucket_refill_settled(&then, limit, settle_ns);
+    uint64_t refill_ns = limit_refill_ns(limit, needed + floor - (then.settled - bucket->unsettled));
+    return refill_ns > UINT64_MAX - settle_ns ? UINT64_MAX : settle_ns + refill_ns;
+}
+
+/* ---- cells ---- */
+
+static uint64_t until(uint64_t at_ns, uint64_t now_ns)
+{
+    return at_ns > now_ns ? at_ns - now_ns : 0;
+}
+
+static uint64_t wait_for_window(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                                const struct bucket_wait *wait)
+{
+    const struct bucket settled = {.settled = bucket->settled - bucket->unsettled},
+                        fresh = {.settled = limit->capacity_units};
+    uint64_t end_ns = until(wait->window_end_ns, wait->now_ns);
+    if (wait->settle_ns < end_ns && bucket_allows(&settled, limit, budget, wait->cost, wait->floor_tokens))
+        return wait->settle_ns;
+    return bucket_allows(&fresh, limit, budget, wait->cost, wait->floor_tokens) ? end_ns : UINT64_MAX;
+}
+
+/* ---- logs ---- */
+
+/* How long until so much has left the list that the cost is allowed, if `unsettled` stays so until it leaves. */
+static uint64_t wait_for_events(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                                const struct bucket_wait *wait, int64_t unsettled)
+{
+    int64_t listed = limit->capacity_units - bucket->settled + bucket->unsettled;
+    uint64_t wait_ns = 0;
+    for (uint32_t index = bucket->events.oldest;; index = events_at(limit->events, index)->newer) {
+        int64_t own = unsettled < listed ? unsettled : listed;
+        const struct bucket then = {.settled = limit->capacity_units - listed + own, .unsettled = own};
+        if (bucket_allows(&then, limit, budget, wait->cost, wait->floor_tokens))
+            return wait_ns;
+        if (index == 0)
+            return UINT64_MAX;
+        const struct log_event *event = events_at(limit->events, index);
+        listed -= event->tokens;
+        wait_ns = until(event->at_ns + limit->period_ns, wait->now_ns);
+    }
+}
+
+static uint64_t wait_for_log(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                             const struct bucket_wait *wait)
+{
+    uint64_t gone_ns = wait_for_events(bucket, limit, budget, wait, bucket->unsettled);
+    if (budget->alone || gone_ns <= wait->settle_ns)
+        return gone_ns;
+    gone_ns = wait_for_events(bucket, limit, budget, wait, 0);
+    return gone_ns > wait->settle_ns ? gone_ns : wait->settle_ns;
+}
+
+/* ---- all kinds ---- */
+
+uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                               const struct bucket_wait *wait)
+{
+    if (wait->cost > limit->capacity)
+        return UINT64_MAX;
+    if (bucket_allows(bucket, limit, budget, wait->cost, wait->floor_tokens))
+        return 0;
+    if (limit->kind == LIMIT_CELL)
+        return wait_for_window(bucket, limit, budget, wait);
+    if (limit->kind == LIMIT_LOG)
+        return wait_for_log(bucket, limit, budget, wait);
+    int64_t units = (int64_t)wait->cost * limit->units_per_token;
+    int64_t floor = bucket_floor_units(limit, wait->floor_tokens);
+    uint64_t refilled_ns = wait_for_refill(bucket, limit, budget, bucket->unsettled + units, floor);
+    if (budget->alone || refilled_ns <= wait->settle_ns)
+        return refilled_ns;
+    return wait_for_settling(bucket, limit, budget, units, floor, wait->settle_ns);
+}
+
+uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
+                               uint64_t window_end_ns)
+{
+    int64_t used = limit->capacity_units - (bucket->settled - bucket->unsettled);
+    if (limit->kind == LIMIT_BUCKET)
+        return limit_refill_ns(limit, used);
+    if (used <= 0)
+        return 0;
+    if (limit->kind == LIMIT_CELL)
+        return until(window_end_ns, now_ns);
+    uint32_t newest = bucket->events.newest;
+    return newest ? until(events_at(limit->events, newest)->at_ns + limit->period_ns, now_ns) : 0;
+}

@@ -1,0 +1,228 @@
+#include "limit/events.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+__extension__ typedef unsigned __int128 wide;
+
+enum { KEPT_PART = 16 }; /* this part of the pool is for spends that were made elsewhere */
+
+struct events {
+    uint32_t room, kept;
+    uint32_t used;
+    uint32_t touched; /* events that were ever used: 1..touched */
+    uint32_t free;    /* the first of those that are free again, linked by `newer`; 0: none */
+    uint64_t refused, merged, lost;
+    struct log_event event[]; /* event[0] is not used */
+};
+
+struct events *events_create(uint32_t room)
+{
+    assert(room >= 1 && room <= (uint32_t)1 << 31);
+    struct events *events = calloc(1, sizeof *events + ((size_t)room + 1) * sizeof(struct log_event));
+    if (!events)
+        return NULL;
+    events->room = room;
+    events->kept = room / KEPT_PART;
+    return events;
+}
+
+void events_destroy(struct events **events)
+{
+    free(*events);
+    *events = NULL;
+}
+
+bool events_have_room(const struct events *events, uint32_t count)
+{
+    return (uint64_t)events->used + count <= events->room - events->kept;
+}
+
+const struct log_event *events_at(const struct events *events, uint32_t index)
+{
+    assert(index >= 1 && index <= events->touched);
+    return &events->event[index];
+}
+
+/* ---- single events ---- */
+
+/* There is a free one. The new event stands between two neighbours, each of which may be 0. */
+static void link_between(struct events *events, struct event_list *list, uint32_t older, uint32_t newer,
+                         const struct log_event *made)
+{
+    uint32_t index = events->free;
+    if (index)
+        events->free = events->event[index].newer;
+    else
+        index = ++events->touched;
+    assert(index <= events->room);
+    events->used++;
+    events->event[index] = (struct log_event){made->at_ns, made->tokens, newer, older};
+    *(older ? &events->event[older].newer : &list->oldest) = index;
+    *(newer ? &events->event[newer].older : &list->newest) = index;
+}
+
+static void unlink_event(struct events *events, struct event_list *list, uint32_t index)
+{
+    struct log_event *event = &events->event[index];
+    *(event->older ? &events->event[event->older].newer : &list->oldest) = event->newer;
+    *(event->newer ? &events->event[event->newer].older : &list->newest) = event->older;
+    *event = (struct log_event){.newer = events->free};
+    events->free = index;
+    assert(events->used > 0);
+    events->used--;
+}
+
+/* How many of the tokens the event could hold more. */
+static uint64_t add_tokens(struct log_event *event, uint64_t tokens)
+{
+    uint64_t room = EVENTS_TOKENS_MAX - event->tokens, added = tokens < room ? tokens : room;
+    event->tokens += (uint32_t)added;
+    return added;
+}
+
+/* Takes up to `tokens` from one event, which goes when nothing is left. */
+static uint64_t remove_tokens(struct events *events, struct event_list *list, uint32_t index, uint64_t tokens)
+{
+    struct log_event *event = &events->event[index];
+    uint64_t removed = tokens < event->tokens ? tokens : event->tokens;
+    event->tokens -= (uint32_t)removed;
+    if (event->tokens == 0)
+        unlink_event(events, list, index);
+    return removed;
+}
+
+/* ---- lists ---- */
+
+bool events_append(struct events *events, struct event_list *list, uint32_t tokens, uint64_t now_ns)
+{
+    assert(tokens <= EVENTS_TOKENS_MAX);
+    struct log_event *newest = list->newest ? &events->event[list->newest] : NULL;
+    if (tokens == 0)
+        return true;
+    if (newest && newest->at_ns >= now_ns && newest->tokens <= EVENTS_TOKENS_MAX - tokens) {
+        newest->tokens += tokens;
+        return true;
+    }
+    if (!events_have_room(events, 1)) {
+        events->refused++;
+        return false;
+    }
+    uint64_t at_ns = newest && newest->at_ns > now_ns ? newest->at_ns : now_ns;
+    link_between(events, list, list->newest, 0, &(struct log_event){.at_ns = at_ns, .tokens = tokens});
+    return true;
+}
+
+/* No event is left: the neighbour that ends later takes the tokens, or the newest becomes newer. */
+static uint64_t merge_into(struct events *events, struct event_list *list, uint32_t older, uint32_t newer,
+                           const struct log_event *made)
+{
+    if (!older && !newer) {
+        events->lost++;
+        return 0;
+    }
+    struct log_event *heir = &events->event[newer ? newer : older];
+    if (!newer)
+        heir->at_ns = made->at_ns;
+    events->merged++;
+    (void)list;
+    return add_tokens(heir, made->tokens);
+}
+
+uint64_t events_insert(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns)
+{
+    uint32_t older = list->newest, newer = 0;
+    if (tokens == 0)
+        return 0;
+    while (older && events->event[older].at_ns > at_ns) {
+        newer = older;
+        older = events->event[older].older;
+    }
+    if (older && events->event[older].at_ns == at_ns)
+        return add_tokens(&events->event[older], tokens);
+    const struct log_event made = {.at_ns = at_ns,
+                                   .tokens = (uint32_t)(tokens < EVENTS_TOKENS_MAX ? tokens : EVENTS_TOKENS_MAX)};
+    if (events->used == events->room)
+        return merge_into(events, list, older, newer, &made);
+    link_between(events, list, older, newer, &made);
+    return made.tokens;
+}
+
+uint64_t events_expire(struct events *events, struct event_list *list, uint64_t until_ns)
+{
+    uint64_t removed = 0;
+    while (list->oldest && events->event[list->oldest].at_ns <= until_ns)
+        removed += remove_tokens(events, list, list->oldest, UINT64_MAX);
+    return removed;
+}
+
+uint64_t events_remove_oldest(struct events *events, struct event_list *list, uint64_t tokens)
+{
+    uint64_t removed = 0;
+    while (list->oldest && removed < tokens)
+        removed += remove_tokens(events, list, list->oldest, tokens - removed);
+    return removed;
+}
+
+uint64_t events_remove_newest(struct events *events, struct event_list *list, uint64_t tokens)
+{
+    uint64_t removed = 0;
+    while (list->newest && removed < tokens)
+        removed += remove_tokens(events, list, list->newest, tokens - removed);
+    return removed;
+}
+
+uint64_t events_clear(struct events *events, struct event_list *list)
+{
+    return events_remove_oldest(events, list, UINT64_MAX);
+}
+
+/* Running sums are scaled, from the newest on: what is rounded up counts for as long as can be. */
+uint64_t events_scale(struct events *events, struct event_list *list, uint64_t numerator, uint64_t denominator)
+{
+    uint64_t before = 0, after = 0;
+    assert(denominator > 0);
+    for (uint32_t index = list->newest, older; index; index = older) {
+        struct log_event *event = &events->event[index];
+        older = event->older;
+        before += event->tokens;
+        wide scaled = ((wide)before * numerator + denominator - 1) / denominator - after;
+        event->tokens = scaled < EVENTS_TOKENS_MAX ? (uint32_t)scaled : EVENTS_TOKENS_MAX;
+        after += event->tokens;
+        if (event->tokens == 0)
+            unlink_event(events, list, index);
+    }
+    return after;
+}
+
+/* ---- for those who look ---- */
+
+void events_stats(const struct events *events, struct events_stats *stats)
+{
+    *stats = (struct events_stats){
+        .room = events->room,
+        .used = events->used,
+        .bytes = sizeof *events + ((uint64_t)events->room + 1) * sizeof(struct log_event),
+        .refused = events->refused,
+        .merged = events->merged,
+        .lost = events->lost,
+    };
+}
+
+uint64_t events_check(const struct events *events, const struct event_list *list, uint64_t *count)
+{
+    uint64_t sum = 0;
+    uint32_t older = 0;
+    *count = 0;
+    for (uint32_t index = list->oldest; index; index = events->event[index].newer) {
+        const struct log_event *event = events_at(events, index);
+        assert(event->tokens > 0 && event->tokens <= EVENTS_TOKENS_MAX && event->older == older);
+        assert(older == 0 || events->event[older].at_ns <= event->at_ns);
+        assert(++*count <= events->used);
+        sum += event->tokens;
+        older = index;
+    }
+    assert(list->newest == older && events->used <= events->room && events->touched <= events->room);
+    return sum;
+}
