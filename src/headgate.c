@@ -52,6 +52,8 @@ static void help(FILE *out)
     fputs("Usage: headgate [options] command [words]\n\n", out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
         fprintf(out, "  %-8s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
+    fprintf(out, "  %-26s%s\n", "rules action ...",
+            "rules of all services: apply, diff, list, get, delete, history, rollback");
     fprintf(out, "  %-26s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
     fputs("\n\"headgate command --help\" tells more.\n\n", out);
     option_help(out, options, COST);
@@ -177,6 +179,8 @@ static int run(int argc, char **argv)
     }
     if (strcmp(value, "load") == 0)
         return command_load(argc - reader.next, argv + reader.next, invocation.at);
+    if (strcmp(value, "rules") == 0)
+        return command_rules(argc - reader.next, argv + reader.next, invocation.at, invocation.timeout_ms);
     const struct subcommand *subcommand = find_subcommand(value);
     if (!subcommand) {
         fprintf(stderr, "headgate: unknown command \"%s\": see headgate --help\n", value);

@@ -36,10 +36,18 @@ int command_forget(const struct invocation *invocation);
 /* `headgate load`: argv holds what follows the word load. See headgate_load.h. */
 int command_load(int argc, char **argv, const char *at);
 
+/* `headgate rules`: likewise. See headgate_rules.h. */
+int command_rules(int argc, char **argv, const char *at, uint32_t timeout_ms);
+
 /* Connects, and gives the password of the environment (HEADGATE_PASSWORD) if there is one. NULL: told, see *status. */
 struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms, int *status);
 
 /* Tells on stderr why the last call of the client failed, and returns the exit status that fits. */
 int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status);
+
+/* The value of that name in a map (an array of names and values), or NULL; 0 and "" where there is none. */
+const struct headgate_reply *command_member(const struct headgate_reply *map, const char *name);
+int64_t command_member_integer(const struct headgate_reply *map, const char *name);
+const char *command_member_text(const struct headgate_reply *map, const char *name);
 
 #endif

@@ -35,7 +35,7 @@ int command_failed(const char *name, const struct headgate_client *client, enum 
 
 struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms, int *status)
 {
-    struct headgate_client_options options = {.address = at, .timeout_ms = timeout_ms, .reply_elements_max = 4096};
+    struct headgate_client_options options = {.address = at, .timeout_ms = timeout_ms, .reply_elements_max = 16384};
     struct headgate_client *client = headgate_client_create(&options);
     if (!client) {
         fprintf(stderr, "headgate %s: not enough memory\n", name);
@@ -277,7 +277,7 @@ int command_forget(const struct invocation *invocation)
     return exchange(invocation, words, 2, HEADGATE_REPLY_STATUS, print_forgotten);
 }
 
-static const struct headgate_reply *member(const struct headgate_reply *map, const char *name)
+const struct headgate_reply *command_member(const struct headgate_reply *map, const char *name)
 {
     for (uint32_t i = 0; i + 1 < map->count; i += 2) {
         const struct headgate_reply *key = headgate_reply_at(map, i);
@@ -287,15 +287,15 @@ static const struct headgate_reply *member(const struct headgate_reply *map, con
     return NULL;
 }
 
-static int64_t member_integer(const struct headgate_reply *map, const char *name)
+int64_t command_member_integer(const struct headgate_reply *map, const char *name)
 {
-    const struct headgate_reply *value = member(map, name);
+    const struct headgate_reply *value = command_member(map, name);
     return value && value->kind == HEADGATE_REPLY_INTEGER ? value->integer : 0;
 }
 
-static const char *member_text(const struct headgate_reply *map, const char *name)
+const char *command_member_text(const struct headgate_reply *map, const char *name)
 {
-    const struct headgate_reply *value = member(map, name);
+    const struct headgate_reply *value = command_member(map, name);
     return value && value->kind == HEADGATE_REPLY_TEXT ? value->text : "";
 }
 
@@ -303,14 +303,14 @@ enum { NODES_COLUMNS = 9, NODES_CELL_BYTES = 64 };
 
 static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS][NODES_CELL_BYTES])
 {
-    bool self = member_integer(node, "self") != 0;
-    int64_t heard_ms = member_integer(node, "heard_ago_ms");
-    uint64_t round_trip_ns = (uint64_t)member_integer(node, "round_trip_us") * 1000;
+    bool self = command_member_integer(node, "self") != 0;
+    int64_t heard_ms = command_member_integer(node, "heard_ago_ms");
+    uint64_t round_trip_ns = (uint64_t)command_member_integer(node, "round_trip_us") * 1000;
     char text[UNITS_TEXT_BYTES];
-    (void)snprintf(cell[0], NODES_CELL_BYTES, "%s%s", member_text(node, "node"), self ? " *" : "");
-    (void)snprintf(cell[1], NODES_CELL_BYTES, "%s", member_text(node, "region"));
-    (void)snprintf(cell[2], NODES_CELL_BYTES, "%s", member_text(node, "state"));
-    (void)snprintf(cell[3], NODES_CELL_BYTES, "%.2f%%", strtod(member_text(node, "share"), NULL) * 100);
+    (void)snprintf(cell[0], NODES_CELL_BYTES, "%s%s", command_member_text(node, "node"), self ? " *" : "");
+    (void)snprintf(cell[1], NODES_CELL_BYTES, "%s", command_member_text(node, "region"));
+    (void)snprintf(cell[2], NODES_CELL_BYTES, "%s", command_member_text(node, "state"));
+    (void)snprintf(cell[3], NODES_CELL_BYTES, "%.2f%%", strtod(command_member_text(node, "share"), NULL) * 100);
     (void)snprintf(cell[4], NODES_CELL_BYTES, "%s%s",
                    self           ? "-"
                    : heard_ms < 0 ? "never"
@@ -318,9 +318,10 @@ static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS]
                    self || heard_ms < 0 ? "" : " ago");
     (void)snprintf(cell[5], NODES_CELL_BYTES, "%s",
                    round_trip_ns ? units_format_duration_short(text, sizeof text, round_trip_ns) : "-");
-    (void)snprintf(cell[6], NODES_CELL_BYTES, "%" PRId64, member_integer(node, "lag_batches"));
-    (void)snprintf(cell[7], NODES_CELL_BYTES, "%" PRId64, member_integer(node, "log_batches"));
-    (void)snprintf(cell[8], NODES_CELL_BYTES, "%s", member_integer(node, "config_differs") ? "DIFFERS" : "same");
+    (void)snprintf(cell[6], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "lag_batches"));
+    (void)snprintf(cell[7], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "log_batches"));
+    (void)snprintf(cell[8], NODES_CELL_BYTES, "%s",
+                   command_member_integer(node, "config_differs") ? "DIFFERS" : "same");
 }
 
 static void print_nodes_table(const struct headgate_reply *nodes)
