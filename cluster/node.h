@@ -48,6 +48,13 @@ struct node_peer_options {
     char snapshot_address[NODE_ADDRESS_BYTES]; /* where it answers requests */
 };
 
+/* What one mistake may cost. 0: the default. */
+struct rule_caps {
+    uint32_t services_max;      /* 4,096 */
+    uint32_t rules_max;         /* of all services: 50,000 */
+    uint32_t service_rules_max; /* of one service: 1,000 */
+};
+
 struct node_options {
     char name[NODE_NAME_BYTES]; /* unique in the cluster */
     char region[NODE_NAME_BYTES];
@@ -74,7 +81,7 @@ struct node_options {
     uint32_t limits_max;               /* different limits at once, those included; 0: NODE_LIMITS_DEFAULT */
     uint32_t events_max;             /* spends that sliding logs and leases list at once; 0: NODE_EVENTS_DEFAULT */
     uint64_t config_digest;          /* of what must be equal everywhere */
-    struct rulebook_limits rulebook; /* a 0 in it: the default */
+    struct rule_caps rules;
 };
 
 struct node;
@@ -107,7 +114,8 @@ struct rule_changes {
     const char *file;                /* what errors call it */
     const struct rule_name *deleted; /* rules to end */
     size_t deleted_count;
-    struct bytes note;             /* why, for the history; cut at RULE_NOTE_MAX_BYTES */
+    struct bytes author;           /* who asks, for the history; "": this node */
+    struct bytes note;             /* why, for the history */
     uint32_t share_millionths;     /* a canary: of the keys; 0: for all. Deleted rules have none. */
     uint64_t watch_ms;             /* a canary: becomes general after this long; 0: never by itself */
     uint32_t threshold_millionths; /* a canary: how much the denial rate may rise */
@@ -323,6 +331,10 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
+    X(rule_changes, "changes of rules made here, automatic ones included")                                         \
+    X(rule_versions_fetched, "versions of rules that came from peers")                                             \
+    X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \
+    X(rule_scans, "times that a peer was asked for its rules")                                                     \
     X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
     X(config_mismatches, "messages from peers whose config differs")                                               \
     X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \

@@ -1,15 +1,207 @@
-#include "cluster/plane.h"
+#include "cluster/effects.h"
+#include "cluster/plane_state.h"
 
-#include "cluster/state.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
 
 struct ruleset *node_rules(struct node *node)
 {
-    (void)node;
-    return NULL;
+    return node->plane->rules;
 }
 
 const struct rulebook *node_rulebook(const struct node *node)
 {
-    (void)node;
-    return NULL;
+    return node->plane->book;
+}
+
+static uint32_t or_default(uint32_t option, uint32_t standard)
+{
+    return option > 0 ? option : standard;
+}
+
+static int intern(void *context, const struct limit_terms *terms, struct error *error)
+{
+    return node_intern_limit(context, terms, error);
+}
+
+static struct ruleset *create_rules(struct node *node, struct error *error)
+{
+    struct ruleset_named named[NAMED_LIMITS_MAX];
+    const struct named_limits *limits = node->options.limits;
+    const struct rule_caps *caps = &node->options.rules;
+    for (uint32_t i = 0; i < limits->count; i++) {
+        int index = node_intern_limit(node, &limits->limit[i].terms, error);
+        if (index < 0)
+            return NULL;
+        named[i] = (struct ruleset_named){bytes_of(limits->limit[i].name), (uint16_t)index,
+                                          limits->limit[i].terms.capacity};
+    }
+    struct ruleset *rules = ruleset_create(&(struct ruleset_options){
+        .hash_key = &node->options.hash_key,
+        .services_max = or_default(caps->services_max, PLANE_SERVICES_DEFAULT),
+        .rules_max = or_default(caps->rules_max, PLANE_RULES_DEFAULT),
+        .service_rules_max = or_default(caps->service_rules_max, PLANE_SERVICE_RULES_DEFAULT),
+        .named = named,
+        .named_count = limits->count,
+        .named_by_default = limits->by_default,
+        .intern = intern,
+        .context = node,
+    });
+    if (!rules)
+        (void)error_set(error, EX_OSERR, "not enough memory for the rules");
+    return rules;
+}
+
+static struct rulebook *create_book(const struct node *node, struct error *error)
+{
+    const struct rule_caps *caps = &node->options.rules;
+    struct rulebook_limits limits = {
+        .services_max = PLANE_HISTORY * or_default(caps->services_max, PLANE_SERVICES_DEFAULT),
+        .rules_max = PLANE_HISTORY * or_default(caps->rules_max, PLANE_RULES_DEFAULT),
+        .service_rules_max = PLANE_HISTORY * or_default(caps->service_rules_max, PLANE_SERVICE_RULES_DEFAULT),
+    };
+    struct rulebook *book = rulebook_create(&limits, &node->options.hash_key);
+    if (!book)
+        (void)error_set(error, EX_OSERR, "not enough memory for the rulebook");
+    return book;
+}
+
+/* No two lives of a node are the same author: the second may have forgotten what the first had made. */
+static uint64_t author_of(const struct node *node)
+{
+    char text[NODE_NAME_BYTES + sizeof(uint64_t)] = {0};
+    memcpy(text, node->options.name, strlen(node->options.name));
+    memcpy(text + NODE_NAME_BYTES, &node->options.incarnation, sizeof(uint64_t));
+    return hash_64(&node->options.hash_key, text, sizeof text);
+}
+
+bool plane_create(struct node *node, struct error *error)
+{
+    struct plane *plane = calloc(1, sizeof *plane);
+    if (!plane)
+        return error_set(error, EX_OSERR, "not enough memory for the rules");
+    node->plane = plane;
+    plane->author = author_of(node);
+    plane->scans = node->options.incarnation; /* no question of a former life has the same number */
+    plane->book = create_book(node, error);
+    plane->rules = plane->book ? create_rules(node, error) : NULL;
+    if (!plane->rules)
+        plane_destroy(&node->plane);
+    return node->plane != NULL;
+}
+
+void plane_destroy(struct plane **plane)
+{
+    if (!*plane)
+        return;
+    struct plane *dying = *plane;
+    plane_scan_abandon(dying);
+    ruleset_destroy(&dying->rules);
+    rulebook_destroy(&dying->book);
+    for (uint32_t i = 0; i < dying->service_count; i++)
+        free(dying->service[i]);
+    free(dying->dirty);
+    free(dying);
+    *plane = NULL;
+}
+
+static void restore(struct node *node, const struct event *event, struct effects *effects)
+{
+    struct error error;
+    for (size_t i = 0; i < event->version_count; i++) {
+        struct rule_version *version = rule_version_create(&event->versions[i], &node->options.hash_key, &error);
+        if (!version) {
+            node->stats.rule_versions_invalid++;
+            effects_notice(effects, NOTICE_WARNING, "a stored version of a rule is left out: %s", error.text);
+            continue;
+        }
+        (void)plane_add(node, version, NULL);
+        rule_version_release(&version);
+    }
+}
+
+bool plane_event(struct node *node, const struct event *event, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    if (event->wall_ms > 0) {
+        plane->wall_ms = event->wall_ms;
+        plane->wall_at_ns = node->now_ns;
+    }
+    switch (event->kind) {
+    case EVENT_MESSAGE:
+    case EVENT_REQUEST:
+    case EVENT_RESPONSE:
+        return plane_receive(node, event, effects);
+    case EVENT_START:
+        plane->started = true;
+        return false;
+    case EVENT_RESTORE:
+        restore(node, event, effects);
+        return false;
+    case EVENT_RULES:
+        plane_change(node, event->rules, effects);
+        return true;
+    case EVENT_HEALTH:
+        plane_health(node, event->health, effects);
+        return true;
+    case EVENT_WAKE:
+    case EVENT_FORGET:
+    case EVENT_MUTE:
+    case EVENT_STOP:
+        break;
+    }
+    return false;
+}
+
+/* Whoever has nothing to say needs not to be asked: others have what he lacks. */
+static bool has_something_to_say(const struct plane *plane)
+{
+    return rulebook_versions(plane->book) > 0 || plane->service_count > 0;
+}
+
+void plane_step(struct node *node, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    if (!plane->started)
+        return; /* what the store kept is compiled once, when all of it is here */
+    bool tick = node->now_ns >= node->tick_ns;
+    plane_scan_step(node, effects);
+    if (tick)
+        plane_canary_step(node, effects);
+    if (plane->dirty_count > 0)
+        plane_compile(node, effects);
+    if (tick)
+        plane_health_step(node);
+    if ((tick || plane->advert_wanted) && has_something_to_say(plane))
+        plane_advertise(node, effects);
+    plane->advert_wanted = false;
+}
+
+bool plane_knows_the_rules(const struct node *node)
+{
+    const struct plane *plane = node->plane;
+    uint64_t patience_ns = PLANE_JOIN_INTERVALS * node->options.interval_ns;
+    if (node->options.join_timeout_ns > patience_ns)
+        patience_ns = node->options.join_timeout_ns;
+    if (node->now_ns - node->started_ns >= patience_ns)
+        return true;
+    if (plane->scan.running)
+        return false;
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+        if (plane_differs(node, i) && node->member[i].state == PEER_ACTIVE)
+            return false;
+    return true;
+}
+
+void plane_check(const struct node *node)
+{
+    const struct plane *plane = node->plane;
+    rulebook_check(plane->book);
+    assert(plane->lamport >= rulebook_lamport(plane->book));
+    assert(plane->scan.running == (plane->scan.book != NULL));
+    assert(plane->dirty_count == 0 || !plane->started);
+    if (plane->scan.running)
+        rulebook_check(plane->scan.book);
 }

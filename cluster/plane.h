@@ -15,16 +15,17 @@
 
 struct plane;
 
-/* NULL: no memory. The node's options are set. */
-struct plane *plane_create(struct node *node, struct error *error);
+/* After everything else of the node: its options are set and its limits can be interned. False: no memory. */
+bool plane_create(struct node *node, struct error *error);
 void plane_destroy(struct plane **plane);
 
-/* Events of rules: EVENT_RESTORE, EVENT_RULES, EVENT_HEALTH. */
-void plane_event(struct node *node, const struct event *event, struct effects *effects);
-/* True if those bytes are of the rule plane (and then done with), not of the gossip about spends. */
-bool plane_receive(struct node *node, const struct event *event, struct effects *effects);
-/* After every event: asks, advertises and watches what is due. */
+/* True if the event is of the rule plane, and done with: changes, what the store kept, health, and its own messages. */
+bool plane_event(struct node *node, const struct event *event, struct effects *effects);
+/* After every event: asks, advertises, watches and compiles what is due. */
 void plane_step(struct node *node, struct effects *effects);
 uint64_t plane_next_wake_ns(const struct node *node);
+/* A joining node must not admit before it knows the rules: false while some peer that it hears has others. */
+bool plane_knows_the_rules(const struct node *node);
+void plane_check(const struct node *node);
 
 #endif

@@ -60,6 +60,8 @@ struct rule_version *rule_version_create(const struct rule_record *record, const
                                          struct error *error);
 struct rule_version *rule_version_retain(struct rule_version *version);
 void rule_version_release(struct rule_version **version);
+/* What it counts against text_max_bytes. */
+uint64_t rule_version_bytes(const struct rule_version *version);
 /* Order of versions: by stamp, and, were there ever two of one stamp in a rule, by digest. */
 int rule_version_compare(const struct rule_version *a, const struct rule_version *b);
 
@@ -105,6 +107,8 @@ uint64_t rulebook_digest(const struct rulebook *book);
 uint64_t rulebook_lamport(const struct rulebook *book); /* the largest ever added; 0: none */
 size_t rulebook_rules(const struct rulebook *book);     /* distinct rules, deleted ones counted */
 size_t rulebook_versions(const struct rulebook *book);
+size_t rulebook_services(const struct rulebook *book);
+uint64_t rulebook_text_bytes(const struct rulebook *book); /* what counts against text_max_bytes */
 const struct rulebook_limits *rulebook_limits(const struct rulebook *book);
 
 /* NULL: never heard of. */

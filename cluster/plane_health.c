@@ -1,0 +1,117 @@
+#include "cluster/effects.h"
+#include "cluster/plane_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HEALTH_REMEMBERED_NS 60000000000u /* a service that is well and says no more is forgotten */
+
+static struct plane_service *find(const struct plane *plane, struct bytes name)
+{
+    for (uint32_t i = 0; i < plane->service_count; i++)
+        if (bytes_equal(bytes_of(plane->service[i]->name), name))
+            return plane->service[i];
+    return NULL;
+}
+
+/* NULL: a limit, or no memory. */
+static struct plane_service *obtain(struct node *node, struct bytes name)
+{
+    struct plane *plane = node->plane;
+    struct plane_service *service = find(plane, name);
+    if (service || name.size == 0 || name.size > RULE_NAME_MAX_BYTES)
+        return service;
+    if (plane->service_count < PLANE_HEALTH_MAX)
+        service = calloc(1, sizeof *service);
+    if (!service) {
+        node->stats.limit_drops++;
+        return NULL;
+    }
+    memcpy(service->name, name.data, name.size);
+    service->scale = HEALTH_STEPS;
+    health_init(&service->own);
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+        health_init(&service->heard[i]);
+    plane->service[plane->service_count++] = service;
+    return service;
+}
+
+/* The worst that any peer was told: a service is one thing, wherever it is asked. */
+static uint32_t level_of(const struct plane_service *service, uint64_t now_ns)
+{
+    uint32_t level = health_level(&service->own, now_ns);
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+        uint32_t heard = health_level(&service->heard[i], now_ns);
+        level = heard < level ? heard : level;
+    }
+    return level;
+}
+
+/* True if another twentieth is in force than before. */
+static bool apply(struct node *node, struct plane_service *service)
+{
+    uint32_t scale = health_scale(level_of(service, node->now_ns));
+    if (scale == service->scale)
+        return false;
+    service->scale = scale;
+    (void)ruleset_set_scale(node->plane->rules, bytes_of(service->name), scale);
+    return true;
+}
+
+void plane_health_apply(struct node *node)
+{
+    const struct plane *plane = node->plane;
+    for (uint32_t i = 0; i < plane->service_count; i++)
+        (void)ruleset_set_scale(plane->rules, bytes_of(plane->service[i]->name), plane->service[i]->scale);
+}
+
+void plane_health(struct node *node, const struct health_report *report, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    struct plane_service *service = obtain(node, report->service);
+    if (!service) {
+        effects_notice(effects, NOTICE_WARNING, "the health of service %.*s is ignored: too many services report",
+                       (int)report->service.size, report->service.data);
+        return;
+    }
+    uint64_t target_ns = ruleset_latency_target_ns(plane->rules, report->service);
+    if (report->latency_count == 0)
+        health_report(&service->own, report->health_millionths, node->now_ns);
+    for (size_t i = 0; i < report->latency_count && target_ns > 0; i++)
+        health_sample(&service->own, report->latency_ns[i], target_ns, node->now_ns);
+    plane->advert_wanted |= apply(node, service);
+}
+
+void plane_health_forget(struct node *node, uint32_t member)
+{
+    for (uint32_t i = 0; i < node->plane->service_count; i++)
+        health_init(&node->plane->service[i]->heard[member]);
+}
+
+void plane_health_hear(struct node *node, uint32_t member, struct bytes name, uint32_t level)
+{
+    struct plane_service *service = obtain(node, name);
+    if (service)
+        health_report(&service->heard[member], level, node->now_ns);
+}
+
+static bool is_forgettable(const struct plane_service *service, uint64_t now_ns)
+{
+    return service->scale == HEALTH_STEPS && level_of(service, now_ns) == HEALTH_ONE &&
+           (!service->own.told || now_ns - service->own.reported_ns > HEALTH_REMEMBERED_NS);
+}
+
+void plane_health_step(struct node *node)
+{
+    struct plane *plane = node->plane;
+    for (uint32_t i = 0; i < plane->service_count;) {
+        struct plane_service *service = plane->service[i];
+        (void)apply(node, service);
+        if (!is_forgettable(service, node->now_ns)) {
+            i++;
+            continue;
+        }
+        free(service);
+        plane->service[i] = plane->service[--plane->service_count];
+    }
+}

@@ -1,0 +1,384 @@
+#include "cluster/effects.h"
+#include "cluster/plane_state.h"
+#include "cluster/scan.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * All messages: [version, kind, sender's name, its incarnation, names it asks to ignore this, body]. Six fields, so
+ * that the first byte tells them from those about spends (message.h). Bodies:
+ *   advert: [number, digest, lamport, [[service, health in millionths] ...]]
+ *   ask:    [scan, from]
+ *   page:   [scan, from, digest, lamport, last, next, digest of all older than next, [version ...]]
+ * A place in the order of versions: [lamport, author, digest]. A version: see pack_version.
+ */
+enum {
+    PLANE_VERSION = 1,
+    FRAME_FIELDS = 6,
+    FRAME_FIRST_BYTE = 0x90 | FRAME_FIELDS,
+    ADVERT_FIELDS = 4,
+    ASK_FIELDS = 2,
+    PAGE_FIELDS = 8,
+    VERSION_FIELDS = 13,
+    VERSION_HEAD_MAX_BYTES = 1 + 8 * 9 + 5 * 5,
+    FRAME_MAX_BYTES = 256 + NODE_PEERS_MAX * (NODE_NAME_BYTES + 2), /* but for versions and health */
+};
+
+struct frame {
+    enum plane_kind kind;
+    struct bytes sender;
+    uint64_t incarnation;
+    bool muted; /* the sender asks us to ignore it */
+    msgpack_object_array body;
+};
+
+/* ---- reading ---- */
+
+static bool read_array(const msgpack_object *object, uint32_t least, uint32_t most, msgpack_object_array *array)
+{
+    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size < least || object->via.array.size > most)
+        return false;
+    *array = object->via.array;
+    return true;
+}
+
+static bool read_u64(const msgpack_object *object, uint64_t *value)
+{
+    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+        return false;
+    *value = object->via.u64;
+    return true;
+}
+
+static bool read_u32(const msgpack_object *object, uint32_t most, uint32_t *value)
+{
+    uint64_t wide;
+    if (!read_u64(object, &wide) || wide > most)
+        return false;
+    *value = (uint32_t)wide;
+    return true;
+}
+
+static bool read_text(const msgpack_object *object, size_t most, struct bytes *text)
+{
+    if (object->type != MSGPACK_OBJECT_STR || object->via.str.size > most)
+        return false;
+    *text = (struct bytes){object->via.str.ptr, object->via.str.size};
+    return true;
+}
+
+static bool read_cursor(const msgpack_object *object, struct plane_cursor *cursor)
+{
+    msgpack_object_array a;
+    return read_array(object, 3, 3, &a) && read_u64(&a.ptr[0], &cursor->stamp.lamport) &&
+           read_u64(&a.ptr[1], &cursor->stamp.author) && read_u64(&a.ptr[2], &cursor->digest);
+}
+
+static bool read_frame(const struct node *node, const msgpack_object *root, struct frame *frame)
+{
+    msgpack_object_array a, muted;
+    uint32_t version, kind, fields[PLANE_KINDS] = {ADVERT_FIELDS, ASK_FIELDS, PAGE_FIELDS};
+    if (!read_array(root, FRAME_FIELDS, FRAME_FIELDS, &a) || !read_u32(&a.ptr[0], PLANE_VERSION, &version) ||
+        version != PLANE_VERSION || !read_u32(&a.ptr[1], PLANE_KINDS - 1, &kind) ||
+        !read_text(&a.ptr[2], NODE_NAME_BYTES - 1, &frame->sender) || !read_u64(&a.ptr[3], &frame->incarnation) ||
+        !read_array(&a.ptr[4], 0, NODE_PEERS_MAX, &muted) ||
+        !read_array(&a.ptr[5], fields[kind], fields[kind], &frame->body))
+        return false;
+    frame->kind = (enum plane_kind)kind;
+    frame->muted = false;
+    for (uint32_t i = 0; i < muted.size; i++) {
+        struct bytes name;
+        if (!read_text(&muted.ptr[i], NODE_NAME_BYTES - 1, &name))
+            return false;
+        frame->muted |= bytes_equal(name, bytes_of(node->options.name));
+    }
+    return true;
+}
+
+static bool read_version(const msgpack_object *object, struct rule_record *record)
+{
+    msgpack_object_array a;
+    uint32_t deleted;
+    if (!read_array(object, VERSION_FIELDS, VERSION_FIELDS, &a) || !read_u64(&a.ptr[0], &record->stamp.lamport) ||
+        !read_u64(&a.ptr[1], &record->stamp.author) || !read_u64(&a.ptr[2], &record->wall_ms) ||
+        !read_u32(&a.ptr[3], 1, &deleted) || !read_u32(&a.ptr[4], RULE_SHARE_ONE, &record->share_millionths) ||
+        !read_u32(&a.ptr[5], RULE_SHARE_ONE, &record->threshold_millionths) ||
+        !read_u64(&a.ptr[6], &record->watch_ms) || !read_u64(&a.ptr[7], &record->epoch) ||
+        !read_text(&a.ptr[8], RULE_NAME_MAX_BYTES, &record->service) ||
+        !read_text(&a.ptr[9], RULE_NAME_MAX_BYTES, &record->id) ||
+        !read_text(&a.ptr[10], RULE_AUTHOR_MAX_BYTES, &record->author) ||
+        !read_text(&a.ptr[11], RULE_NOTE_MAX_BYTES, &record->note) ||
+        !read_text(&a.ptr[12], RULE_TEXT_MAX_BYTES, &record->text))
+        return false;
+    record->deleted = deleted != 0;
+    return true;
+}
+
+/* ---- writing ---- */
+
+static int write_to_arena(void *context, const char *data, size_t size)
+{
+    effects_append(context, data, size);
+    return 0;
+}
+
+static void pack_text(msgpack_packer *packer, struct bytes text)
+{
+    msgpack_pack_str(packer, text.size);
+    msgpack_pack_str_body(packer, text.data, text.size);
+}
+
+static void pack_cursor(msgpack_packer *packer, const struct plane_cursor *cursor)
+{
+    msgpack_pack_array(packer, 3);
+    msgpack_pack_uint64(packer, cursor->stamp.lamport);
+    msgpack_pack_uint64(packer, cursor->stamp.author);
+    msgpack_pack_uint64(packer, cursor->digest);
+}
+
+static void pack_version(msgpack_packer *packer, const struct rule_record *record)
+{
+    msgpack_pack_array(packer, VERSION_FIELDS);
+    msgpack_pack_uint64(packer, record->stamp.lamport);
+    msgpack_pack_uint64(packer, record->stamp.author);
+    msgpack_pack_uint64(packer, record->wall_ms);
+    msgpack_pack_uint64(packer, record->deleted);
+    msgpack_pack_uint64(packer, record->share_millionths);
+    msgpack_pack_uint64(packer, record->threshold_millionths);
+    msgpack_pack_uint64(packer, record->watch_ms);
+    msgpack_pack_uint64(packer, record->epoch);
+    pack_text(packer, record->service);
+    pack_text(packer, record->id);
+    pack_text(packer, record->author);
+    pack_text(packer, record->note);
+    pack_text(packer, record->text);
+}
+
+static size_t version_max_bytes(const struct rule_record *record)
+{
+    return VERSION_HEAD_MAX_BYTES + record->service.size + record->id.size + record->author.size +
+           record->note.size + record->text.size;
+}
+
+/* Up to the body, whose array comes next. Returns where the message begins. */
+static size_t begin(const struct node *node, enum plane_kind kind, msgpack_packer *packer, struct effects *effects)
+{
+    size_t start = effects->arena_size;
+    uint32_t muted = 0;
+    msgpack_packer_init(packer, effects, write_to_arena);
+    msgpack_pack_array(packer, FRAME_FIELDS);
+    msgpack_pack_uint64(packer, PLANE_VERSION);
+    msgpack_pack_uint64(packer, (uint64_t)kind);
+    pack_text(packer, bytes_of(node->options.name));
+    msgpack_pack_uint64(packer, node->incarnation);
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+        muted += node->member[i].used && node->member[i].mute_out;
+    msgpack_pack_array(packer, muted);
+    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+        if (node->member[i].used && node->member[i].mute_out)
+            pack_text(packer, bytes_of(node->member[i].name));
+    return start;
+}
+
+static void end(struct node *node, size_t start, enum effect_kind kind, const char *address,
+                struct effects *effects)
+{
+    message_seal(effects, start, &node->options.hash_key);
+    effects_emit(effects, kind, address, start);
+    if (kind != EFFECT_PUBLISH)
+        return;
+    node->stats.messages_published++;
+    node->stats.bytes_published += effects->arena_size - start;
+}
+
+static uint32_t unwell_services(const struct node *node, const struct plane_service **unwell)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->plane->service_count && count < PLANE_HEALTH_ROWS; i++) {
+        const struct plane_service *service = node->plane->service[i];
+        if (health_level(&service->own, node->now_ns) < HEALTH_ONE)
+            unwell[count++] = service;
+    }
+    return count;
+}
+
+void plane_advertise(struct node *node, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    const struct plane_service *unwell[PLANE_HEALTH_ROWS];
+    uint32_t count = unwell_services(node, unwell);
+    msgpack_packer packer;
+    size_t start = begin(node, PLANE_ADVERT, &packer, effects);
+    msgpack_pack_array(&packer, ADVERT_FIELDS);
+    msgpack_pack_uint64(&packer, ++plane->number);
+    msgpack_pack_uint64(&packer, rulebook_digest(plane->book));
+    msgpack_pack_uint64(&packer, rulebook_lamport(plane->book));
+    msgpack_pack_array(&packer, count);
+    for (uint32_t i = 0; i < count; i++) {
+        msgpack_pack_array(&packer, 2);
+        pack_text(&packer, bytes_of(unwell[i]->name));
+        msgpack_pack_uint64(&packer, health_level(&unwell[i]->own, node->now_ns));
+    }
+    end(node, start, EFFECT_PUBLISH, NULL, effects);
+}
+
+void plane_ask(struct node *node, struct effects *effects)
+{
+    const struct plane_scan *scan = &node->plane->scan;
+    msgpack_packer packer;
+    size_t start = begin(node, PLANE_ASK, &packer, effects);
+    msgpack_pack_array(&packer, ASK_FIELDS);
+    msgpack_pack_uint64(&packer, scan->id);
+    pack_cursor(&packer, &scan->cursor);
+    end(node, start, EFFECT_REQUEST, node->member[scan->donor].snapshot_address, effects);
+}
+
+/* As many versions older than `from` as fit, the newest of them first. */
+static void serve(struct node *node, uint64_t scan, const struct plane_cursor *from, struct effects *effects)
+{
+    const struct rulebook *book = node->plane->book;
+    size_t before = rulebook_older(book, from->stamp, from->digest), first = before;
+    size_t room = node->options.message_max_bytes - FRAME_MAX_BYTES - MESSAGE_SEAL_BYTES;
+    while (first > 0) {
+        size_t bytes = version_max_bytes(&rulebook_version_at(book, first - 1)->record);
+        if (bytes > room)
+            break;
+        room -= bytes;
+        first--;
+    }
+    const struct rule_version *oldest = first < before ? rulebook_version_at(book, first) : NULL;
+    struct plane_cursor next =
+        oldest ? (struct plane_cursor){oldest->record.stamp, oldest->digest} : (struct plane_cursor){0};
+    msgpack_packer packer;
+    size_t start = begin(node, PLANE_PAGE, &packer, effects);
+    msgpack_pack_array(&packer, PAGE_FIELDS);
+    msgpack_pack_uint64(&packer, scan);
+    pack_cursor(&packer, from);
+    msgpack_pack_uint64(&packer, rulebook_digest(book));
+    msgpack_pack_uint64(&packer, rulebook_lamport(book));
+    msgpack_pack_uint64(&packer, first == 0);
+    pack_cursor(&packer, &next);
+    msgpack_pack_uint64(&packer, rulebook_digest_of_oldest(book, first));
+    msgpack_pack_array(&packer, before - first);
+    for (size_t i = before; i > first; i--)
+        pack_version(&packer, &rulebook_version_at(book, i - 1)->record);
+    end(node, start, EFFECT_REPLY, NULL, effects);
+    assert(effects->arena_size - start <= node->options.message_max_bytes);
+}
+
+/* ---- receiving ---- */
+
+static bool take_advert(struct node *node, uint32_t member, const msgpack_object_array *body)
+{
+    struct plane_peer *peer = &node->plane->peer[member];
+    msgpack_object_array rows, row;
+    uint64_t number, digest, lamport;
+    struct bytes name;
+    uint32_t level;
+    if (!read_u64(&body->ptr[0], &number) || !read_u64(&body->ptr[1], &digest) ||
+        !read_u64(&body->ptr[2], &lamport) || lamport > UINT64_MAX / 2 ||
+        !read_array(&body->ptr[3], 0, PLANE_HEALTH_ROWS, &rows))
+        return false;
+    for (uint32_t i = 0; i < rows.size; i++)
+        if (!read_array(&rows.ptr[i], 2, 2, &row) || !read_text(&row.ptr[0], RULE_NAME_MAX_BYTES, &name) ||
+            !read_u32(&row.ptr[1], HEALTH_ONE, &level))
+            return false;
+    if (peer->incarnation != node->member[member].incarnation)
+        *peer = (struct plane_peer){.incarnation = node->member[member].incarnation};
+    if (number <= peer->number)
+        return true; /* a late one */
+    peer->number = number;
+    plane_health_forget(node, member);
+    for (uint32_t i = 0; i < rows.size; i++) {
+        row = rows.ptr[i].via.array;
+        (void)read_text(&row.ptr[0], RULE_NAME_MAX_BYTES, &name);
+        (void)read_u32(&row.ptr[1], HEALTH_ONE, &level);
+        plane_health_hear(node, member, name, level);
+    }
+    plane_heard(node, member, digest, lamport);
+    return true;
+}
+
+static bool take_ask(struct node *node, const msgpack_object_array *body, struct effects *effects)
+{
+    struct plane_cursor from;
+    uint64_t scan;
+    if (!read_u64(&body->ptr[0], &scan) || !read_cursor(&body->ptr[1], &from))
+        return false;
+    serve(node, scan, &from, effects);
+    return true;
+}
+
+static bool take_page(struct node *node, uint32_t member, const msgpack_object_array *body, struct effects *effects)
+{
+    struct plane_page page;
+    struct rule_record record;
+    msgpack_object_array versions;
+    uint32_t last;
+    if (!read_u64(&body->ptr[0], &page.scan) || !read_cursor(&body->ptr[1], &page.from) ||
+        !read_u64(&body->ptr[2], &page.book_digest) || !read_u64(&body->ptr[3], &page.lamport) ||
+        page.lamport > UINT64_MAX / 2 || !read_u32(&body->ptr[4], 1, &last) ||
+        !read_cursor(&body->ptr[5], &page.next) || !read_u64(&body->ptr[6], &page.older_digest) ||
+        !read_array(&body->ptr[7], 0, UINT32_MAX, &versions))
+        return false;
+    for (uint32_t i = 0; i < versions.size; i++)
+        if (!read_version(&versions.ptr[i], &record))
+            return false;
+    page.last = last != 0;
+    if (!plane_page_expected(node->plane, member, &page))
+        return true;
+    for (uint32_t i = 0; i < versions.size; i++) {
+        (void)read_version(&versions.ptr[i], &record);
+        plane_page_version(node, &record);
+    }
+    plane_page_end(node, &page, effects);
+    return true;
+}
+
+static enum event_kind event_of(enum plane_kind kind)
+{
+    return kind == PLANE_ADVERT ? EVENT_MESSAGE : kind == PLANE_ASK ? EVENT_REQUEST : EVENT_RESPONSE;
+}
+
+/* False: nonsense. */
+static bool take(struct node *node, const msgpack_object *root, enum event_kind kind, struct effects *effects)
+{
+    struct frame frame;
+    if (!read_frame(node, root, &frame) || event_of(frame.kind) != kind)
+        return false;
+    int index = member_find(node, frame.sender);
+    if (node->superseded || bytes_equal(frame.sender, bytes_of(node->options.name)))
+        return true;
+    if (frame.muted || (index >= 0 && node->member[index].mute_in)) {
+        node->stats.messages_muted++;
+        return true;
+    }
+    node->stats.messages_received++;
+    if (frame.kind == PLANE_ASK)
+        return take_ask(node, &frame.body, effects);
+    if (index < 0 || node->member[index].incarnation != frame.incarnation)
+        return true; /* its gossip has not told us of it yet, or it is gone */
+    if (frame.kind == PLANE_ADVERT)
+        return take_advert(node, (uint32_t)index, &frame.body);
+    return take_page(node, (uint32_t)index, &frame.body, effects);
+}
+
+bool plane_receive(struct node *node, const struct event *event, struct effects *effects)
+{
+    struct bytes bytes = event->bytes;
+    if (bytes.size == 0 || (unsigned char)bytes.data[0] != FRAME_FIRST_BYTE ||
+        bytes.size > node->options.message_max_bytes || !message_unseal(&bytes, &node->options.hash_key))
+        return false;
+    node->stats.bytes_received += event->bytes.size;
+    msgpack_unpacked unpacked;
+    size_t offset = 0;
+    msgpack_unpacked_init(&unpacked);
+    bool sound = scan_is_sound(bytes) &&
+                 msgpack_unpack_next(&unpacked, bytes.data, bytes.size, &offset) == MSGPACK_UNPACK_SUCCESS &&
+                 take(node, &unpacked.data, event->kind, effects);
+    if (!sound)
+        node->stats.messages_invalid++;
+    msgpack_unpacked_destroy(&unpacked);
+    return true;
+}

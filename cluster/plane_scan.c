@@ -1,0 +1,222 @@
+#include "cluster/effects.h"
+#include "cluster/plane_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAIT_INTERVALS = 2, RETRY_DOUBLINGS_MAX = 4 };
+
+/* ---- whom to ask ---- */
+
+void plane_heard(struct node *node, uint32_t member, uint64_t digest, uint64_t lamport)
+{
+    struct plane *plane = node->plane;
+    struct plane_peer *peer = &plane->peer[member];
+    peer->heard_ns = node->now_ns;
+    peer->digest = digest;
+    peer->lamport = lamport;
+    if (lamport > plane->lamport)
+        plane->lamport = lamport;
+    if (digest == rulebook_digest(plane->book))
+        peer->differs_since_ns = 0;
+    else if (peer->differs_since_ns == 0)
+        peer->differs_since_ns = node->now_ns;
+}
+
+bool plane_differs(const struct node *node, uint32_t member)
+{
+    const struct member *m = &node->member[member];
+    const struct plane_peer *peer = &node->plane->peer[member];
+    uint64_t ours = rulebook_digest(node->plane->book);
+    if (!m->used || m->self || m->state == PEER_LEFT || m->silent || m->mute_in || m->mute_out ||
+        m->snapshot_address[0] == '\0' || peer->heard_ns == 0 || peer->digest == ours)
+        return false;
+    return !peer->vain || peer->vain_ours != ours || peer->vain_theirs != peer->digest;
+}
+
+/*
+ * Of two that differ, the one that has heard of less asks at once; the other waits, because most often it has
+ * nothing to learn.
+ */
+static bool asks_at_once(const struct node *node, uint32_t member)
+{
+    const struct plane_peer *peer = &node->plane->peer[member];
+    uint64_t ours = rulebook_lamport(node->plane->book);
+    if (peer->lamport != ours)
+        return peer->lamport > ours;
+    return strcmp(node->member[member].name, node->options.name) < 0;
+}
+
+static int choose_donor(const struct node *node)
+{
+    int best = -1;
+    for (uint32_t step = 1; step < NODE_PEERS_MAX; step++) {
+        uint32_t i = (node->me + step) % NODE_PEERS_MAX; /* so that not everybody asks the same */
+        const struct plane_peer *peer = &node->plane->peer[i];
+        if (!plane_differs(node, i))
+            continue;
+        bool waited = node->now_ns - peer->differs_since_ns >= WAIT_INTERVALS * node->options.interval_ns;
+        if (!asks_at_once(node, i) && !waited)
+            continue;
+        if (best < 0 || peer->lamport > node->plane->peer[best].lamport)
+            best = (int)i;
+    }
+    return best;
+}
+
+/* ---- a scan ---- */
+
+void plane_scan_abandon(struct plane *plane)
+{
+    struct plane_scan *scan = &plane->scan;
+    for (size_t i = 0; i < scan->fresh_count; i++)
+        rule_version_release(&scan->fresh[i]);
+    free(scan->fresh);
+    rulebook_destroy(&scan->book);
+    *scan = (struct plane_scan){0};
+}
+
+static void ask(struct node *node, struct effects *effects)
+{
+    struct plane_scan *scan = &node->plane->scan;
+    const struct member *donor = &node->member[scan->donor];
+    uint64_t wait_ns = WAIT_INTERVALS * node->options.interval_ns + 4 * donor->round_trip_ns;
+    scan->retry_ns =
+        node->now_ns + (wait_ns << (scan->tries < RETRY_DOUBLINGS_MAX ? scan->tries : RETRY_DOUBLINGS_MAX));
+    scan->tries++;
+    plane_ask(node, effects);
+}
+
+static void begin(struct node *node, uint32_t donor, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    struct rulebook *copy = rulebook_copy(plane->book);
+    if (!copy)
+        return; /* later, perhaps */
+    plane->scan = (struct plane_scan){.running = true,
+                                      .donor = donor,
+                                      .id = ++plane->scans,
+                                      .cursor = PLANE_CURSOR_END,
+                                      .book = copy};
+    node->stats.rule_scans++;
+    ask(node, effects);
+}
+
+void plane_scan_step(struct node *node, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    struct plane_scan *scan = &plane->scan;
+    if (scan->running) {
+        const struct member *donor = &node->member[scan->donor];
+        if (node->now_ns < scan->retry_ns)
+            return;
+        if (donor->used && donor->state != PEER_LEFT && !donor->silent && scan->tries < PLANE_TRIES_MAX) {
+            ask(node, effects);
+            return;
+        }
+        plane->peer[scan->donor].differs_since_ns = node->now_ns;
+        plane->peer[scan->donor].heard_ns = 0; /* until it says something again */
+        plane_scan_abandon(plane);
+    }
+    int donor = choose_donor(node);
+    if (donor >= 0)
+        begin(node, (uint32_t)donor, effects);
+}
+
+/* ---- pages ---- */
+
+static bool cursors_are_equal(const struct plane_cursor *a, const struct plane_cursor *b)
+{
+    return a->stamp.lamport == b->stamp.lamport && a->stamp.author == b->stamp.author && a->digest == b->digest;
+}
+
+bool plane_page_expected(const struct plane *plane, uint32_t member, const struct plane_page *page)
+{
+    const struct plane_scan *scan = &plane->scan;
+    return scan->running && scan->donor == member && scan->id == page->scan &&
+           cursors_are_equal(&scan->cursor, &page->from);
+}
+
+void plane_page_version(struct node *node, const struct rule_record *record)
+{
+    struct plane_scan *scan = &node->plane->scan;
+    struct error error;
+    struct rule_version *version = rule_version_create(record, &node->options.hash_key, &error);
+    if (!version) {
+        node->stats.rule_versions_invalid++;
+        return;
+    }
+    if (rulebook_add(scan->book, version) != RULEBOOK_ADDED) {
+        rule_version_release(&version);
+        return;
+    }
+    if (scan->fresh_count == scan->fresh_room) {
+        scan->fresh_room = scan->fresh_room ? 2 * scan->fresh_room : 64;
+        scan->fresh = realloc(scan->fresh, scan->fresh_room * sizeof(struct rule_version *));
+        assert(scan->fresh && "out of memory");
+    }
+    scan->fresh[scan->fresh_count++] = version;
+}
+
+static void note_fetched(const struct node *node, const struct rule_version *newest, size_t count,
+                         struct effects *effects)
+{
+    const struct rule_record *record = &newest->record;
+    effects_notice(effects, NOTICE_INFO,
+                   "%zu versions of rules came from %s; the newest, by %s, %s %s of service %s%s%s", count,
+                   node->member[node->plane->scan.donor].name, record->author.data,
+                   record->deleted ? "ends" : "sets", record->id.data, record->service.data,
+                   record->note.size > 0 ? ": " : "", record->note.data);
+}
+
+/* All of what the donor had is in the scan's book: now, and not before, it comes into ours. */
+static void finish(struct node *node, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    struct plane_scan *scan = &plane->scan;
+    struct plane_peer *peer = &plane->peer[scan->donor];
+    const struct rule_version *newest = NULL;
+    size_t count = 0;
+    for (size_t i = scan->fresh_count; i > 0; i--) {
+        if (!plane_add(node, scan->fresh[i - 1], effects))
+            continue;
+        newest = scan->fresh[i - 1];
+        count++;
+    }
+    node->stats.rule_versions_fetched += count;
+    if (count > 0)
+        note_fetched(node, newest, count, effects);
+    peer->vain = rulebook_digest(plane->book) != scan->donor_digest;
+    peer->vain_ours = rulebook_digest(plane->book);
+    peer->vain_theirs = scan->donor_digest;
+    plane_heard(node, scan->donor, scan->donor_digest, peer->lamport);
+    plane_scan_abandon(plane);
+}
+
+void plane_page_end(struct node *node, const struct plane_page *page, struct effects *effects)
+{
+    struct plane *plane = node->plane;
+    struct plane_scan *scan = &plane->scan;
+    scan->tries = 0;
+    if (page->lamport > plane->peer[scan->donor].lamport)
+        plane->peer[scan->donor].lamport = page->lamport;
+    if (scan->has_donor_digest && page->book_digest != scan->donor_digest) {
+        /* Its book changed: pages of two books are not one state of it. From the newest again. */
+        scan->has_donor_digest = false;
+        scan->cursor = PLANE_CURSOR_END;
+        if (++scan->restarts > PLANE_RESTARTS_MAX)
+            plane_scan_abandon(plane);
+        else
+            ask(node, effects);
+        return;
+    }
+    scan->has_donor_digest = true;
+    scan->donor_digest = page->book_digest;
+    scan->cursor = page->next;
+    size_t older = rulebook_older(scan->book, page->next.stamp, page->next.digest);
+    if (page->last || rulebook_digest_of_oldest(scan->book, older) == page->older_digest)
+        finish(node, effects);
+    else
+        ask(node, effects);
+}
