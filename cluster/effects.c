@@ -20,6 +20,9 @@ void effects_close(struct effects *effects)
     free(effects->notice);
     free(effects->arena);
     free(effects->counter);
+    for (size_t i = 0; i < effects->version_count; i++)
+        rule_version_release(&effects->version[i]);
+    free(effects->version);
     effects_init(effects);
 }
 
@@ -31,6 +34,9 @@ void effects_clear(struct effects *effects)
     effects->next_wake_ns = UINT64_MAX;
     effects->left = false;
     effects->counter_count = 0;
+    while (effects->version_count > 0)
+        rule_version_release(&effects->version[--effects->version_count]);
+    effects->rules = (struct rules_result){0};
 }
 
 /* Room for one more element; growth is bounded by what one step can emit. Without memory nothing can go on. */
@@ -74,6 +80,13 @@ void effects_counter(struct effects *effects, const struct counter *counter)
     effects->counter =
         grow(effects->counter, effects->counter_count, &effects->counter_room, sizeof *effects->counter, 1);
     effects->counter[effects->counter_count++] = *counter;
+}
+
+void effects_add_version(struct effects *effects, struct rule_version *version)
+{
+    effects->version =
+        grow(effects->version, effects->version_count, &effects->version_room, sizeof(struct rule_version *), 1);
+    effects->version[effects->version_count++] = rule_version_retain(version);
 }
 
 void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)

@@ -12,6 +12,8 @@ void effects_append(struct effects *effects, const void *data, size_t size);
 /* Emits an effect; its message is arena[offset..arena_size). `address` may be NULL. */
 void effects_emit(struct effects *effects, enum effect_kind kind, const char *address, size_t offset);
 void effects_counter(struct effects *effects, const struct counter *counter);
+/* A version that came into the rulebook; takes a reference. */
+void effects_add_version(struct effects *effects, struct rule_version *version);
 void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

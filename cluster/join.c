@@ -1,4 +1,5 @@
 #include "cluster/effects.h"
+#include "cluster/plane.h"
 #include "cluster/state.h"
 
 enum { FAREWELL_GAP_NS = 20000000 };
@@ -87,7 +88,7 @@ void join_step(struct node *node, struct effects *effects)
         return;
     }
     if (node->snapshot.done) {
-        if (share_is_ours(node))
+        if (share_is_ours(node) && plane_knows_the_rules(node))
             become_active(node, effects, "its state comes from a peer");
     } else if (snapshot_due) {
         snapshot_ask(node, effects);

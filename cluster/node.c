@@ -1,4 +1,5 @@
 #include "cluster/effects.h"
+#include "cluster/plane.h"
 #include "cluster/state.h"
 
 #include <assert.h>
@@ -76,6 +77,8 @@ struct node *node_create(const struct node_options *options, struct error *error
         (void)error_set(error, EX_OSERR, "not enough memory for a table of %llu keys",
                         (unsigned long long)options->table_keys);
         node_destroy(&node);
+    } else if (!plane_create(node, error)) {
+        node_destroy(&node);
     }
     return node;
 }
@@ -90,6 +93,7 @@ void node_destroy(struct node **node)
         struct batch *batch = LIST_OWNER(dying->inbox.next, struct batch, link);
         batch_destroy(&batch);
     }
+    plane_destroy(&dying->plane);
     table_destroy(&dying->table);
     reservations_destroy(&dying->reservations);
     limits_destroy(dying);
@@ -143,6 +147,8 @@ static void mute(struct node *node, const struct event *event, struct effects *e
 
 static void dispatch(struct node *node, const struct event *event, struct effects *effects)
 {
+    if (plane_event(node, event, effects))
+        return;
     switch (event->kind) {
     case EVENT_START:
         start(node, effects);
@@ -176,7 +182,7 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         break;
     case EVENT_RULES:
     case EVENT_HEALTH:
-        break; /* to come */
+        break;
     }
 }
 
@@ -324,6 +330,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         return;
     }
     membership_refresh(node, effects);
+    plane_step(node, effects);
     if (node->state == PEER_JOINING && !node->stopping)
         join_step(node, effects);
     else if (node->state == PEER_ACTIVE)

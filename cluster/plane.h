@@ -23,7 +23,6 @@ void plane_destroy(struct plane **plane);
 bool plane_event(struct node *node, const struct event *event, struct effects *effects);
 /* After every event: asks, advertises, watches and compiles what is due. */
 void plane_step(struct node *node, struct effects *effects);
-uint64_t plane_next_wake_ns(const struct node *node);
 /* A joining node must not admit before it knows the rules: false while some peer that it hears has others. */
 bool plane_knows_the_rules(const struct node *node);
 void plane_check(const struct node *node);

@@ -274,8 +274,8 @@ static bool take_advert(struct node *node, uint32_t member, const msgpack_object
     struct plane_peer *peer = &node->plane->peer[member];
     msgpack_object_array rows, row;
     uint64_t number, digest, lamport;
-    struct bytes name;
-    uint32_t level;
+    struct bytes name = {0};
+    uint32_t level = 0;
     if (!read_u64(&body->ptr[0], &number) || !read_u64(&body->ptr[1], &digest) ||
         !read_u64(&body->ptr[2], &lamport) || lamport > UINT64_MAX / 2 ||
         !read_array(&body->ptr[3], 0, PLANE_HEALTH_ROWS, &rows))

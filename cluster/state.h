@@ -173,6 +173,7 @@ struct node {
     uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */
 
+    struct plane *plane;     /* rules; see plane.h */
     struct node_stats stats;
     struct message in, header; /* scratch: too large for the stack */
     struct due due[PUBLISH_BATCHES_MAX];
