@@ -1,3 +1,4 @@
+#include "cluster/plane.h"
 #include "cluster/state.h"
 
 #include <assert.h>
@@ -162,6 +163,7 @@ void node_validate(const struct node *node)
 {
     uint64_t log_keys = 0;
     uint32_t waiting = 0, selves = 0;
+    plane_check(node);
     for (int slot = 0; slot < ORIGINS_MAX; slot++) {
         if (!node->origin[slot].uid)
             continue;
