@@ -187,7 +187,7 @@ bool plane_knows_the_rules(const struct node *node)
         patience_ns = node->options.join_timeout_ns;
     if (node->now_ns - node->started_ns >= patience_ns)
         return true;
-    if (plane->scan.running)
+    if (plane->scan.running || !plane->asked)
         return false;
     for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
         if (plane_differs(node, i) && node->member[i].state == PEER_ACTIVE)

@@ -55,13 +55,13 @@ static void roll_back(struct node *node, const struct rulebook_rule *rule, uint6
     (void)snprintf(note, sizeof note,
                    "rolled back: %.1f%% of the canary's decisions were denials, %.1f%% of the others'",
                    (double)ours * 100 / RULE_SHARE_ONE, (double)theirs * 100 / RULE_SHARE_ONE);
-    effects_notice(effects, NOTICE_WARNING, "rule %s of service %s %s", rule->id.data, rule->service.data, note);
+    effects_notice(effects, NOTICE_WARNING, "rule %s/%s %s", rule->service.data, rule->id.data, note);
     plane_amend(node, rule, rulebook_stable(rule), 2, note, effects);
 }
 
 static void make_general(struct node *node, const struct rulebook_rule *rule, struct effects *effects)
 {
-    effects_notice(effects, NOTICE_INFO, "rule %s of service %s became general", rule->id.data, rule->service.data);
+    effects_notice(effects, NOTICE_INFO, "rule %s/%s became general", rule->service.data, rule->id.data);
     plane_amend(node, rule, rulebook_candidate(rule), 1, "became general", effects);
 }
 

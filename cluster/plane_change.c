@@ -98,10 +98,9 @@ static bool draft_rule(struct draft *draft, const struct rule *rule)
     }
     const struct rule_version *stable = known ? rulebook_stable(known) : NULL;
     if (record.share_millionths > 0 && stable && !plane_counts_by_the_same(rule, stable->rule))
-        return error_set(
-            draft->error, EX_DATAERR,
-            "rule '%s' of service '%s': a canary counts by the same dimensions as the version in force",
-            rule->id.data, rule->service.data);
+        return error_set(draft->error, EX_DATAERR,
+                         "rule %s/%s: a canary counts by the same dimensions as the version in force",
+                         rule->service.data, rule->id.data);
     return draft_record(draft, &record);
 }
 
@@ -109,8 +108,8 @@ static bool draft_deletion(struct draft *draft, const struct rule_name *name)
 {
     const struct rulebook_rule *known = rulebook_find(draft->node->plane->book, name->service, name->id);
     if (!known || (!rulebook_stable(known) && !rulebook_candidate(known)))
-        return error_set(draft->error, EX_DATAERR, "there is no rule '%.*s' in service '%.*s'", (int)name->id.size,
-                         name->id.data, (int)name->service.size, name->service.data);
+        return error_set(draft->error, EX_DATAERR, "there is no rule %.*s/%.*s", (int)name->service.size,
+                         name->service.data, (int)name->id.size, name->id.data);
     struct rule_record record = new_record(draft, name->service, name->id);
     record.deleted = true;
     return draft_record(draft, &record);
@@ -139,8 +138,8 @@ static bool draft_all(struct draft *draft, const struct rule_list *list)
         qsort(draft->version, draft->count, sizeof(struct rule_version *), by_name);
     for (size_t i = 1; i < draft->count; i++)
         if (by_name(&draft->version[i - 1], &draft->version[i]) == 0)
-            return error_set(draft->error, EX_DATAERR, "rule '%s' of service '%s' stands twice in one change",
-                             draft->version[i]->record.id.data, draft->version[i]->record.service.data);
+            return error_set(draft->error, EX_DATAERR, "rule %s/%s stands twice in one change",
+                             draft->version[i]->record.service.data, draft->version[i]->record.id.data);
     return true;
 }
 
@@ -230,8 +229,8 @@ static void carry_out(const struct draft *draft, struct effects *effects)
     plane->dirty_count = 0; /* compiled already */
     node->stats.rule_changes++;
     const struct rule_record *first = &draft->version[0]->record;
-    effects_notice(effects, NOTICE_INFO, "rules changed by %s: %s of service %s%s%s%s", first->author.data,
-                   first->id.data, first->service.data, draft->count > 1 ? " and others" : "",
+    effects_notice(effects, NOTICE_INFO, "rules changed by %s: %s/%s%s%s%s", first->author.data,
+                   first->service.data, first->id.data, draft->count > 1 ? " and others" : "",
                    first->note.size > 0 ? ": " : "", first->note.data);
 }
 

@@ -296,6 +296,7 @@ static bool take_advert(struct node *node, uint32_t member, const msgpack_object
         (void)read_u32(&row.ptr[1], HEALTH_ONE, &level);
         plane_health_hear(node, member, name, level);
     }
+    plane_health_step(node);
     plane_heard(node, member, digest, lamport);
     return true;
 }

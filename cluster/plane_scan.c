@@ -51,6 +51,9 @@ static bool asks_at_once(const struct node *node, uint32_t member)
 static int choose_donor(const struct node *node)
 {
     int best = -1;
+    /* A joining node does not wait for adverts: it may not admit before it knows the rules. */
+    if (node->state == PEER_JOINING && !node->plane->asked)
+        return snapshot_donor(node);
     for (uint32_t step = 1; step < NODE_PEERS_MAX; step++) {
         uint32_t i = (node->me + step) % NODE_PEERS_MAX; /* so that not everybody asks the same */
         const struct plane_peer *peer = &node->plane->peer[i];
@@ -163,10 +166,9 @@ static void note_fetched(const struct node *node, const struct rule_version *new
                          struct effects *effects)
 {
     const struct rule_record *record = &newest->record;
-    effects_notice(effects, NOTICE_INFO,
-                   "%zu versions of rules came from %s; the newest, by %s, %s %s of service %s%s%s", count,
-                   node->member[node->plane->scan.donor].name, record->author.data,
-                   record->deleted ? "ends" : "sets", record->id.data, record->service.data,
+    effects_notice(effects, NOTICE_INFO, "%zu versions of rules came from %s; the newest, by %s, %s %s/%s%s%s",
+                   count, node->member[node->plane->scan.donor].name, record->author.data,
+                   record->deleted ? "ends" : "sets", record->service.data, record->id.data,
                    record->note.size > 0 ? ": " : "", record->note.data);
 }
 
@@ -178,6 +180,7 @@ static void finish(struct node *node, struct effects *effects)
     struct plane_peer *peer = &plane->peer[scan->donor];
     const struct rule_version *newest = NULL;
     size_t count = 0;
+    plane->asked = true;
     for (size_t i = scan->fresh_count; i > 0; i--) {
         if (!plane_add(node, scan->fresh[i - 1], effects))
             continue;

@@ -65,8 +65,8 @@ static bool read_rule(struct rule_version *version, struct error *error)
     if (!version->rule)
         return false;
     if (!bytes_equal(version->rule->id, record->id) || !bytes_equal(version->rule->service, record->service))
-        return error_set(error, EX_DATAERR, "the text of rule '%s' of service '%s' is of another rule",
-                         record->id.data, record->service.data);
+        return error_set(error, EX_DATAERR, "the text of rule %s/%s is of another rule", record->service.data,
+                         record->id.data);
     return true;
 }
 
