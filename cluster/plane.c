@@ -35,8 +35,10 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         int index = node_intern_limit(node, &limits->limit[i].terms, error);
         if (index < 0)
             return NULL;
-        named[i] = (struct ruleset_named){bytes_of(limits->limit[i].name), (uint16_t)index,
-                                          limits->limit[i].terms.capacity};
+        named[i] = (struct ruleset_named){.name = bytes_of(limits->limit[i].name),
+                                          .id = limits->limit[i].id,
+                                          .limit = (uint16_t)index,
+                                          .capacity = limits->limit[i].terms.capacity};
     }
     struct ruleset *rules = ruleset_create(&(struct ruleset_options){
         .hash_key = &node->options.hash_key,
