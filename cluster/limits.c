@@ -1,4 +1,5 @@
 #include "cluster/state.h"
+#include "limit/ruleset.h"
 #include "limit/events.h"
 
 #include <assert.h>
@@ -112,6 +113,7 @@ void limits_sweep(struct node *node)
             use_batches(usage, &node->origin[slot].log);
     use_batches(usage, &node->inbox);
     table_visit(node->table, 0, 0, use_entry, usage);
+    ruleset_visit_limits(node_rules(node), use, usage);
     limit_set_sweep(&node->limits, in_use, usage);
     free(usage);
 }

@@ -77,6 +77,43 @@ __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bit
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 
+static int impostor_write(void *context, const char *data, size_t size)
+{
+    effects_append(context, data, size);
+    return 0;
+}
+
+/* Bob knows no rules: a joining ann must not admit before she has heard that. */
+__attribute__((unused)) static void impostor_no_rules(void)
+{
+    struct effects effects;
+    struct message_writer writer;
+    effects_init(&effects);
+    writer.start = 0;
+    msgpack_packer *packer = &writer.packer;
+    msgpack_packer_init(packer, &effects, impostor_write);
+    msgpack_pack_array(packer, 6);
+    msgpack_pack_uint64(packer, 1); /* the version of such messages */
+    msgpack_pack_uint64(packer, 2); /* a page */
+    msgpack_pack_str_with_body(packer, "bob", 3);
+    msgpack_pack_uint64(packer, 1); /* his incarnation */
+    msgpack_pack_array(packer, 0);
+    msgpack_pack_array(packer, 8);
+    msgpack_pack_uint64(packer, world.host[ANN].options.incarnation + 1); /* her first question */
+    msgpack_pack_array(packer, 3);
+    for (unsigned i = 0; i < 3; i++)
+        msgpack_pack_uint64(packer, UINT64_MAX);
+    msgpack_pack_uint64(packer, 0); /* the digest of an empty book */
+    msgpack_pack_uint64(packer, 0);
+    msgpack_pack_uint64(packer, 1); /* the last page */
+    msgpack_pack_array(packer, 3);
+    for (unsigned i = 0; i < 3; i++)
+        msgpack_pack_uint64(packer, 0);
+    msgpack_pack_uint64(packer, 0);
+    msgpack_pack_array(packer, 0);
+    impostor_deliver(&effects, &writer, EVENT_RESPONSE);
+}
+
 /* A batch of bob's with one spend. */
 __attribute__((unused)) static struct batch *impostor_batch(uint64_t first, uint64_t last, struct key_id id,
                                                             uint16_t limit, uint64_t tokens)
