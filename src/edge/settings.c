@@ -193,12 +193,27 @@ static bool read_sizes(const struct settings_reader *reader, struct settings *se
     return true;
 }
 
+static bool read_state(const struct settings_reader *reader, struct settings *settings,
+                       const struct settings_text *text)
+{
+    const char *sync = text->state_sync;
+    if (sync && strcmp(sync, "normal") != 0 && strcmp(sync, "full") != 0)
+        return reader_wrong(reader, "state_sync", sync, "normal or full");
+    settings->state_sync = sync && sync[0] == 'f' ? STORE_SYNC_FULL : STORE_SYNC_NORMAL;
+    if (!text->state_dir)
+        return true;
+    if (!text->state_dir[0])
+        return reader_wrong(reader, "state_dir", text->state_dir, "a directory, none, or no such key");
+    (void)snprintf(settings->state_dir, sizeof settings->state_dir, "%s", text->state_dir);
+    return true;
+}
+
 static bool read_rest(const struct settings_reader *reader, struct settings *settings,
                       const struct settings_text *text)
 {
     if (!read_early_push(reader, text->early_push, &settings->node.early_push_share) ||
         !read_times(reader, &settings->node, text) || !read_sizes(reader, settings, text) ||
-        !read_text(reader, "secret", text->secret, settings->secret) ||
+        !read_state(reader, settings, text) || !read_text(reader, "secret", text->secret, settings->secret) ||
         !read_text(reader, "password", text->password, settings->password) ||
         !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;

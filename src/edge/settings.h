@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cluster/node.h"
 #include "edge/log.h"
+#include "edge/store.h"
 #include "limit/named_limit.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 
 enum {
     SETTINGS_SECRET_BYTES = 257, /* with the terminator */
+    SETTINGS_PATH_BYTES = 257,   /* with the terminator */
     SETTINGS_FILE_MAX_BYTES = 1 << 20,
     SETTINGS_CONNECTIONS_MAX = 1000000,
 };
@@ -33,6 +35,8 @@ struct settings {
     char secret[SETTINGS_SECRET_BYTES];
     char password[SETTINGS_SECRET_BYTES]; /* "": clients need none */
     uint32_t max_connections;
+    char state_dir[SETTINGS_PATH_BYTES]; /* "": the default, see state_dir.h; "none": nothing is kept */
+    enum store_sync state_sync;
     enum log_level log_level;
     bool debug;
 };

@@ -48,7 +48,7 @@ struct settings_text {
     uint32_t region_count, peer_count, limit_count;
     char *interval, *early_push, *silent_after, *join_timeout, *leave_timeout, *forget_after;
     struct table_text table;
-    char *log_keys, *message_max, *max_connections, *secret, *password, *log_level, *debug;
+    char *log_keys, *message_max, *max_connections, *state_dir, *state_sync, *secret, *password, *log_level, *debug;
 };
 
 /*

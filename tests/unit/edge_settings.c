@@ -45,7 +45,7 @@ static const struct mistake mistakes[] = {
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, log_keys, message_max, "
-     "max_connections, secret, password, log_level, debug"},
+     "max_connections, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
@@ -76,6 +76,8 @@ static const struct mistake mistakes[] = {
     {LEAST "forget_after: never\n", "f:4: forget_after is 'never': expected off, or a duration such as 1h"},
     {LEAST "forget_after: 10ms\n",
      "f:4: forget_after is '10ms': expected a duration from 1 s to 366 d, such as 100ms or 2s"},
+    {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
+    {LEAST "state_sync: often\n", "f:4: state_sync is 'often': expected normal or full"},
     {LEAST "early_push: 5\n", "f:4: early_push is '5': expected auto, or a percentage above 0% and up to 100%"},
     {LEAST "early_push: 101%\n",
      "f:4: early_push is '101%': expected auto, or a percentage above 0% and up to 100%"},
@@ -268,7 +270,8 @@ static const char full[] =
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
     "interval: 50ms\nearly_push: 2.5%\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
     "table:\n  keys: 4096\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
-    "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n";
+    "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
+    "state_dir: /srv/headgate\nstate_sync: full\n";
 
 static void accepts(void)
 {
@@ -306,6 +309,7 @@ static void accepts(void)
     OK_STRING(settings.secret, "it's: a #secret", "a quoted secret");
     OK_STRING(settings.password, "12345", "a password of digits");
     OK(settings.log_level == LOG_LEVEL_WARNING && settings.debug, "log level and debug");
+    OK(strcmp(settings.state_dir, "/srv/headgate") == 0 && settings.state_sync == STORE_SYNC_FULL, "the store");
 }
 
 /* Printing, reading, printing gives the same text and the same settings. */
