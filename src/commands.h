@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "cluster/node.h"
 #include "edge/listener.h"
+#include "edge/store.h"
 #include "limit/named_limit.h"
 #include "wire/output.h"
 
@@ -62,6 +63,7 @@ struct commands {
     uint64_t started_ns;                   /* monotonic, for the uptime */
     uint16_t port;                         /* where clients connect, for INFO and CLIENT */
     const struct listener_stats *listener; /* for INFO; may be NULL */
+    struct store *store;                   /* for INFO; NULL: nothing is kept */
     /*
      * Hands an EVENT_FORGET or EVENT_MUTE to the node (filling in now_ns) and carries out its effects, before it
      * returns. `event->name` is the name of a peer that exists, valid during the call.

@@ -111,12 +111,31 @@ static void print_stats(struct call *call)
 #undef X
 }
 
+static void print_store(struct call *call)
+{
+    struct output *output = call->answer.output;
+    struct store *store = call->commands->store;
+    if (store == NULL) {
+        field_text(output, "store_state", "off");
+        return;
+    }
+    struct store_stats stats;
+    store_stats(store, &stats);
+    field_text(output, "store_state", stats.failing ? "failing" : "writing");
+    field_text(output, "store_failure", stats.failure);
+    field_text(output, "store_file", store_path(store));
+#define X(name, help) field_number(output, "store_" #name, stats.name);
+    STORE_STATS(X)
+#undef X
+}
+
 static const struct {
     const char *name, *title;
     void (*print)(struct call *call);
 } sections[] = {
     {"server", "Server", print_server}, {"clients", "Clients", print_clients}, {"limits", "Limits", print_limits},
     {"table", "Table", print_table},    {"cluster", "Cluster", print_cluster}, {"stats", "Stats", print_stats},
+    {"store", "Store", print_store},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

@@ -9,6 +9,7 @@
 #include "edge/log.h"
 #include "edge/settings.h"
 #include "edge/transport.h"
+#include "keep.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@ struct server {
     struct transport *transport; /* NULL before it is open and once it closes */
     struct listener listener;
     struct commands commands;
+    struct keep keep;
+    uv_async_t store_wakes;
     uv_timer_t wake;
     uv_signal_t signals[2];
     uint64_t next_wake_ns, last_step_ns;
@@ -105,6 +108,7 @@ static void step(struct server *server, struct event *event)
         carry_out(server, &server->effects.effect[i]);
     for (size_t i = 0; i < server->effects.notice_count; i++)
         tell(server, &server->effects.notice[i]);
+    keep_effects(&server->keep, &server->effects, event->now_ns);
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;
     server->stepping = false;
@@ -122,6 +126,52 @@ static void on_wake(uv_timer_t *timer)
         step(server, &(struct event){.kind = EVENT_WAKE});
     else
         set_timer(server, server->next_wake_ns, now_ns);
+}
+
+/* ---- the store ---- */
+
+/* In the store's thread. */
+static void on_store_wake(void *context)
+{
+    struct server *server = context;
+    (void)uv_async_send(&server->store_wakes);
+}
+
+static void hear_store(struct server *server)
+{
+    struct notice notice;
+    while (server->keep.store && store_notice(server->keep.store, &notice))
+        tell(server, &notice);
+}
+
+static void on_store_wakes(uv_async_t *handle)
+{
+    struct server *server = handle->data;
+    hear_store(server);
+    if (server->node)
+        keep_all(&server->keep, server->node);
+}
+
+static void on_restore(void *context, struct event *event)
+{
+    step(context, event);
+}
+
+/* What was kept, before anybody is asked or told anything. */
+static bool open_store(struct server *server, struct error *error)
+{
+    struct notice said;
+    struct keep *keep = &server->keep;
+    if (!keep_open(keep, server->settings, on_store_wake, server, &said, error))
+        return false;
+    struct keep_node node = {on_restore, server, loop_clock_now(&server->clock)};
+    tell(server, &said);
+    hear_store(server);
+    keep_restore(keep, &node);
+    if (keep->read_versions + keep->read_counters > 0)
+        log_write(&server->log, LOG_LEVEL_INFO, "versions of rules read: %llu, counters: %llu",
+                  (unsigned long long)keep->read_versions, (unsigned long long)keep->read_counters);
+    return true;
 }
 
 /* ---- peers ---- */
@@ -190,6 +240,8 @@ static void on_lingered(uv_timer_t *timer)
     struct server *server = timer->data;
     if (server->transport)
         transport_destroy(&server->transport, nothing, NULL);
+    keep_close(&server->keep);
+    uv_close((uv_handle_t *)&server->store_wakes, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
     for (size_t i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
@@ -308,6 +360,9 @@ static bool start(struct server *server, const char *config_path, struct error *
         return false;
     set_commands(server, config_path);
     introduce(server);
+    if (!open_store(server, error))
+        return false;
+    server->commands.store = server->keep.store;
     (void)uv_signal_start(&server->signals[0], on_signal, SIGTERM);
     (void)uv_signal_start(&server->signals[1], on_signal, SIGINT);
     step(server, &(struct event){.kind = EVENT_START});
@@ -327,6 +382,8 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     loop_clock_init(&server->clock, &server->loop);
     (void)uv_timer_init(&server->loop, &server->wake);
     server->wake.data = server;
+    (void)uv_async_init(&server->loop, &server->store_wakes, on_store_wakes);
+    server->store_wakes.data = server;
     for (size_t i = 0; i < 2; i++) {
         (void)uv_signal_init(&server->loop, &server->signals[i]);
         server->signals[i].data = server;

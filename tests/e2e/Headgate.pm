@@ -230,7 +230,8 @@ sub new {
     my ($name, $settings, $ports) = @_;
     my $base = Headgate::scratch() . "/$name-$ports->{clients}";
     my $self = bless {name => $name, settings => $settings, ports => $ports, config => "$base.yaml",
-                      log_path => "$base.log", pid => undef}, 'Headgate::Daemon';
+                      log_path => "$base.log", state_dir => "$base.state", pid => undef}, 'Headgate::Daemon';
+    $settings->{state_dir} //= $self->{state_dir};
     $self->write_config;
     return $self;
 }
