@@ -178,6 +178,12 @@ $(B)/tests/unit/server_%: $(O)/tests/unit/server_%.o $(patsubst %.c,$(O)/%.o,$(w
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
+$(B)/tests/unit/server_keep_%: $(O)/tests/unit/server_keep_%.o $(O)/src/keep_%.o \
+    $(foreach r,edge wire limit base,$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
 .PHONY: test-programs
 test-programs: $(UNIT) $(SIM) $(FUZZ)
 

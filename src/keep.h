@@ -17,8 +17,9 @@
 struct keep {
     struct store *store; /* NULL: nothing is kept */
     char directory[STATE_DIR_BYTES];
-    struct rule_record *record; /* for what one step brings, or all */
-    size_t record_room;
+    struct rule_record *record; /* room for what one step brings, or all there is; */
+    struct store_counter *counter;
+    size_t record_room, counter_room;
     uint64_t read_versions, read_counters;
 };
 
@@ -35,14 +36,22 @@ struct keep_node {
  */
 bool keep_open(struct keep *keep, const struct settings *settings, void (*wake)(void *context), void *context,
                struct notice *said, struct error *error);
-/* Writes what waits. */
-void keep_close(struct keep *keep);
+/* Writes what waits; false: it could not be written and is lost. */
+bool keep_close(struct keep *keep);
 
 /* Hands all that was kept to the node, which has not started yet, by EVENT_RESTORE. */
 void keep_restore(struct keep *keep, const struct keep_node *node);
 
 /* Takes over what a step brought. */
 void keep_effects(struct keep *keep, const struct effects *effects, uint64_t now_ns);
+
+/*
+ * A counter of the node's, at now_ns of its clock, as the store keeps it, and back; false: its time is over. A LOG's
+ * tokens count for a whole period again after they come back: never too little.
+ */
+struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns);
+bool keep_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
+                       struct counter *counter);
 
 /* Puts in all rules that the node knows, when the store lacks some. */
 void keep_all(struct keep *keep, const struct node *node);

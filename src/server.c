@@ -103,6 +103,7 @@ static void step(struct server *server, struct event *event)
     assert(!server->stepping);
     server->stepping = true;
     event->now_ns = loop_clock_now(&server->clock);
+    event->wall_ms = clock_wall_ns() / 1000000;
     node_step(server->node, event, &server->effects);
     for (size_t i = 0; i < server->effects.effect_count; i++)
         carry_out(server, &server->effects.effect[i]);
@@ -240,7 +241,10 @@ static void on_lingered(uv_timer_t *timer)
     struct server *server = timer->data;
     if (server->transport)
         transport_destroy(&server->transport, nothing, NULL);
-    keep_close(&server->keep);
+    hear_store(server);
+    if (!keep_close(&server->keep))
+        log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
+                  server->keep.directory);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
     for (size_t i = 0; i < 2; i++)

@@ -454,10 +454,10 @@ bool store_flush(struct store *store, uint64_t timeout_ns)
     return empty;
 }
 
-void store_close(struct store **store)
+bool store_close(struct store **store)
 {
     if (!*store)
-        return;
+        return true;
     if ((*store)->started) {
         uv_mutex_lock(&(*store)->mutex);
         (*store)->stopping = true;
@@ -466,5 +466,7 @@ void store_close(struct store **store)
         int failure = uv_thread_join(&(*store)->thread);
         assert(failure == 0);
     }
+    bool written = !(*store)->busy && store_queue_empty((*store)->filling);
     destroy(store);
+    return written;
 }

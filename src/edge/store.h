@@ -115,7 +115,7 @@ const char *store_path(const struct store *store);
 /* Waits until everything that was put is written: false after `timeout_ns`. For tests. */
 bool store_flush(struct store *store, uint64_t timeout_ns);
 
-/* Writes what waits, trying once, and ends. */
-void store_close(struct store **store);
+/* Writes what waits, trying once, and ends. False: it could not be written and is lost. */
+bool store_close(struct store **store);
 
 #endif

@@ -1,0 +1,42 @@
+#include "keep.h"
+
+/* a + b, or the end of time. */
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns)
+{
+    struct store_counter kept = {.id = counter->id, .terms = counter->terms};
+    if (counter->number == 0)
+        return kept; /* its time is over */
+    switch ((enum limit_kind)counter->terms.kind) {
+    case LIMIT_BUCKET:
+        kept.until_wall_ns = later(wall_ns, counter->number);
+        break;
+    case LIMIT_CELL:
+        kept.number = counter->number;
+        kept.until_wall_ns = counter->expires_ns > now_ns ? later(wall_ns, counter->expires_ns - now_ns) : 0;
+        break;
+    case LIMIT_LOG:
+        kept.number = counter->number;
+        kept.until_wall_ns = later(wall_ns, counter->terms.period_ns);
+        break;
+    case LIMIT_KINDS:
+        break;
+    }
+    return kept;
+}
+
+bool keep_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns, struct counter *counter)
+{
+    if (kept->until_wall_ns <= wall_ns)
+        return false;
+    *counter = (struct counter){.id = kept->id, .terms = kept->terms, .number = kept->number};
+    if (kept->terms.kind == LIMIT_BUCKET)
+        counter->number = kept->until_wall_ns - wall_ns;
+    if (kept->terms.kind == LIMIT_CELL)
+        counter->expires_ns = later(now_ns, kept->until_wall_ns - wall_ns);
+    return counter->number > 0 && kept->terms.kind < LIMIT_KINDS;
+}

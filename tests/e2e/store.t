@@ -1,0 +1,72 @@
+#!/usr/bin/perl
+# What a daemon keeps over its end: where, and what happens when that place or its file is not as it should be.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Test::More;
+
+sub store { my ($daemon) = @_; return $daemon->client->fields('INFO', 'store') }
+
+# One daemon, alone.
+sub alone {
+    my (%settings) = @_;
+    return Headgate::cluster(regions => ['here'], %settings)->daemon('here');
+}
+
+# ---- places ----
+
+my $daemon = alone()->start;
+my $file = "$daemon->{state_dir}/headgate.db";
+is(store($daemon)->{store_state}, 'writing', 'state_dir is made, and the store works');
+is(store($daemon)->{store_file}, $file, 'it says where its file is');
+like($daemon->log, qr/ info state is kept in \Q$daemon->{state_dir}\E$/m, 'and so does the log');
+
+my $second = alone(state_dir => $daemon->{state_dir});
+my ($status, $out, $err) = Headgate::run(10, Headgate::headgated(), '--config', $second->{config});
+is($status, 73, 'a second daemon with the same state_dir does not start');
+like($err, qr/^headgated: state_dir: \Q$file\E cannot be used \(database is locked\): expected a directory of this/m,
+     'and says why');
+is($daemon->stop, 0, 'the first one ends as usual');
+is_deeply([glob "$daemon->{state_dir}/*"], [$file], 'and leaves one file');
+
+my $none = alone(state_dir => 'none')->start;
+is(store($none)->{store_state}, 'off', 'state_dir: none keeps nothing');
+like($none->log, qr/ info nothing is kept over a restart: state_dir is none$/m, 'and says so');
+is($none->stop, 0, 'and ends as usual');
+
+my $wrong = alone(state_dir => "$daemon->{config}/below");
+($status, $out, $err) = Headgate::run(10, Headgate::headgated(), '--config', $wrong->{config});
+is($status, 73, 'a state_dir that cannot be made');
+like($err, qr/^headgated: state_dir is '\Q$daemon->{config}\E\/below': expected a directory that can be made and /m,
+     'is told');
+
+{
+    local $ENV{STATE_DIRECTORY} = Headgate::scratch() . '/systemd:/nowhere';
+    my $unit = alone(state_dir => '""');
+    delete $unit->{settings}{state_dir};
+    $unit->write_config->start;
+    is(store($unit)->{store_file}, Headgate::scratch() . '/systemd/headgate.db', 'under systemd, its directory');
+    $unit->stop;
+}
+
+# ---- files that are not as they were ----
+
+Headgate::write_file($file, 'x' x 10000);
+$daemon->start;
+is($daemon->client->command('CAN_ACCESS', 'alice'), 1, 'a file that is none: the daemon starts');
+like($daemon->log, qr/ warning \Q$file\E was damaged \(file is not a database\): set aside as \*\.corrupt-/m,
+     'and says that it was set aside');
+is(scalar(my @aside = glob "$file.corrupt-*Z"), 1, 'where it is to be seen');
+is(store($daemon)->{store_files_set_aside}, 1, 'INFO counts it');
+is($daemon->kill9, 137, 'kill -9');
+$daemon->start;
+is(store($daemon)->{store_state}, 'writing', 'it starts again');
+is(store($daemon)->{store_files_set_aside}, 0, 'with a whole file');
+unlink glob "$daemon->{state_dir}/*";
+ok(Headgate::wait_until(10, sub { $daemon->log =~ / warning \Q$file\E was gone: it is made anew$/m }),
+   'a file that somebody removes is missed');
+is($daemon->stop, 0, 'and the daemon ends as usual');
+
+done_testing();
