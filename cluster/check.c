@@ -1,4 +1,5 @@
 #include "cluster/state.h"
+#include "limit/events.h"
 #include "limit/sliding.h"
 
 #include <assert.h>
@@ -246,25 +247,40 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
     return true;
 }
 
-bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts)
+static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                       struct verdict *verdicts, enum outcome *outcome)
 {
-    enum outcome outcome[CHARGES_MAX];
     bool allowed = true;
     assert(count <= CHARGES_MAX);
-    now_ns = request_time(node, now_ns);
     for (size_t i = 0; count > 1 && i < count; i++)
         node_prefetch(node, charges[i].id);
     for (size_t i = 0; i < count; i++) {
         outcome[i] = decide(node, &charges[i], take, now_ns, &verdicts[i]);
         allowed &= outcome[i] != OUTCOME_DENIED || charges[i].shadow;
     }
-    if (!take)
-        return allowed;
-    if (allowed)
-        allowed = charge_all(node, charges, count, outcome, now_ns, verdicts);
+    return allowed;
+}
+
+bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                   struct verdict *verdicts, bool *taken)
+{
+    enum outcome outcome[CHARGES_MAX];
+    bool allowed = decide_all(node, charges, count, true, now_ns, verdicts, outcome) &&
+                   charge_all(node, charges, count, outcome, now_ns, verdicts);
+    for (size_t i = 0; i < count; i++)
+        taken[i] = allowed && outcome[i] == OUTCOME_TAKEN && verdicts[i].allowed;
     *(allowed ? &node->stats.admitted_requests : &node->stats.refused_requests) += 1;
     return allowed;
+}
+
+bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts)
+{
+    enum outcome outcome[CHARGES_MAX];
+    bool taken[CHARGES_MAX];
+    now_ns = request_time(node, now_ns);
+    return take ? check_charges(node, charges, count, now_ns, verdicts, taken)
+                : decide_all(node, charges, count, false, now_ns, verdicts, outcome);
 }
 
 /* ---- giving back ---- */
@@ -272,6 +288,25 @@ bool node_check(struct node *node, const struct charge *charges, size_t count, b
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+/*
+ * Spends of a LOG end by themselves, here and at every peer at about the same time. A return takes the oldest off the
+ * list. It is told only while that has a good part of its time before it: who hears of it when it may have ended takes
+ * no notice (see return_is_late in apply.c), so that no other spend is taken off the list in its place.
+ */
+static bool is_return_told(const struct limit *limit, const struct bucket *bucket, uint64_t now_ns)
+{
+    if (limit->kind != LIMIT_LOG || bucket->events.oldest == 0)
+        return true;
+    uint64_t age_ns = now_ns - events_at(limit->events, bucket->events.oldest)->at_ns;
+    return age_ns <= limit->period_ns - limit->period_ns / LOG_RETURN_PARTS;
+}
+
+/* What a reservation holds of a LOG may have ended by itself. */
+static bool has_ended(const struct limit *limit, const struct charge *charge, uint64_t now_ns)
+{
+    return limit->kind == LIMIT_LOG && charge->expires_ns > 0 && charge->expires_ns <= now_ns;
 }
 
 static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
@@ -283,13 +318,50 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
         node->push_wanted = true;
         return 0;
     }
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (has_ended(limit, charge, now_ns))
+        return 0;
     uint64_t credit = 0;
-    uint64_t given = bucket_return(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit],
-                                   tokens, now_ns, &credit);
+    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], now_ns);
+    bool told = is_return_told(limit, &entry->bucket, now_ns);
+    uint64_t given = bucket_return(&entry->bucket, limit, &node->budget[entry->limit], tokens, now_ns, &credit);
     note_open(node, now_ns);
-    record_return(node, entry, given, credit);
+    record_return(node, entry, told ? given : 0, credit);
     node->stats.returned_tokens += given;
     return given;
+}
+
+/* Whether `cost` tokens of a LOG can be held anew: what is held is given back for them. */
+static bool can_hold_anew(struct node *node, struct view *view, uint64_t cost)
+{
+    const struct bucket *bucket = view->bucket;
+    if (!can_record(node, view->entry) || !events_have_room(view->limit->events, 1))
+        return false;
+    uint64_t listed = (uint64_t)(view->limit->capacity_units - bucket->settled + bucket->unsettled);
+    if (listed < cost)
+        return bucket_allows(bucket, view->limit, view->budget, cost - listed, 0);
+    bool private = node->alone || (view->limit->flags & LIMIT_SPLIT) != 0;
+    return private || !node->somebody_silent || bucket_allows(bucket, view->limit, view->budget, cost, 0);
+}
+
+/*
+ * The spend begins anew, and what it was ends. While everybody is heard that is told long before the old one would have
+ * ended; while somebody is silent he will think that it has: then it has to fit this node's share once more.
+ */
+bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns)
+{
+    struct view view;
+    now_ns = request_time(node, now_ns);
+    if (!may_decide(node) || has_ended(&node->limits.limit[charge->limit], charge, now_ns))
+        return false;
+    look(node, charge, true, now_ns, &view);
+    if (!can_hold_anew(node, &view, charge->cost))
+        return false;
+    (void)return_to(node, charge, charge->cost, now_ns);
+    if (!bucket_spend(view.bucket, view.limit, view.budget, charge->cost, now_ns))
+        return false;
+    record_spend(node, view.entry, charge->cost);
+    return true;
 }
 
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,

@@ -353,8 +353,10 @@ void membership_refresh_budget(struct node *node, uint32_t index)
         node->early_units[index] = limit->units_per_token;
 }
 
+/* Thousands of limits are not gone through unless a share has changed. */
 static void refresh_budgets(struct node *node)
 {
+    uint32_t peers_before = node->peer_count;
     node->peer_count = 0;
     uint32_t counted = 0;
     for (int i = 0; i < NODE_PEERS_MAX; i++) {
@@ -367,6 +369,8 @@ static void refresh_budgets(struct node *node)
         node->state == PEER_ACTIVE && !node->superseded ? member_share(node, &node->member[node->me]) : 0;
     if (alone && node->state == PEER_ACTIVE && !node->superseded)
         share = SHARE_ONE;
+    if (node->share == share && node->alone == alone && node->peer_count == peers_before)
+        return;
     node->share = share;
     node->alone = alone;
     table_set_share_min(node->table, share);

@@ -16,18 +16,35 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* Spends of a LOG end by themselves: a reservation does not hold them for longer than that. */
+static uint64_t end_ns(const struct node *node, struct charge *held, size_t count, uint64_t ttl_ns, uint64_t now_ns)
+{
+    uint64_t end = add_saturated(now_ns, ttl_ns);
+    for (size_t i = 0; i < count; i++) {
+        const struct limit *limit = &node->limits.limit[held[i].limit];
+        if (limit->kind != LIMIT_LOG)
+            continue;
+        held[i].expires_ns = add_saturated(now_ns, limit->period_ns);
+        end = held[i].expires_ns < end ? held[i].expires_ns : end;
+    }
+    return end;
+}
+
 bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
                   struct verdict *verdicts, struct reservation_id *id)
 {
     struct charge held[CHARGES_MAX];
+    bool taken[CHARGES_MAX];
     size_t held_count = 0;
-    if (!node_check(node, charges, count, true, now_ns, verdicts))
+    now_ns = request_time(node, now_ns);
+    if (!check_charges(node, charges, count, now_ns, verdicts, taken))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (verdicts[i].allowed)
+        if (taken[i])
             held[held_count++] = charges[i];
+    uint64_t expires_ns = end_ns(node, held, held_count, ttl_ns, now_ns);
     if (node->reservations &&
-        reservations_open(node->reservations, held, held_count, secret_of(node), add_saturated(now_ns, ttl_ns), id))
+        reservations_open(node->reservations, held, held_count, secret_of(node), expires_ns, id))
         return true;
     (void)node_return(node, held, held_count, UINT64_MAX, now_ns);
     for (size_t i = 0; i < count; i++) {
@@ -65,6 +82,7 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, uin
 {
     struct charge held[CHARGES_MAX];
     uint64_t least = UINT64_MAX;
+    now_ns = request_time(node, now_ns);
     if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
         return RESERVE_UNKNOWN;
     size_t count = reservations_charges(node->reservations, id, held);
@@ -88,6 +106,7 @@ static void end_reservation(struct node *node, struct reservation_id id, uint64_
 
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
+    now_ns = request_time(node, now_ns);
     if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
         return RESERVE_UNKNOWN;
     end_reservation(node, id, now_ns);
@@ -96,9 +115,16 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
 
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns)
 {
+    struct charge held[CHARGES_MAX];
+    now_ns = request_time(node, now_ns);
     if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
         return RESERVE_UNKNOWN;
-    reservations_renew(node->reservations, id, add_saturated(now_ns, ttl_ns));
+    size_t count = reservations_charges(node->reservations, id, held);
+    for (size_t i = 0; i < count; i++)
+        if (node->limits.limit[held[i].limit].kind == LIMIT_LOG && !hold_anew(node, &held[i], now_ns))
+            return RESERVE_REFUSED;
+    uint64_t expires_ns = end_ns(node, held, count, ttl_ns, now_ns);
+    reservations_renew(node->reservations, id, held, expires_ns);
     return RESERVE_DONE;
 }
 
@@ -107,10 +133,18 @@ uint32_t node_reservations(const struct node *node)
     return node->reservations ? reservations_count(node->reservations) : 0;
 }
 
+/* What is returned must be told: where it cannot be now, it is returned later. */
+static bool may_record(const struct node *node)
+{
+    return node->alone || (!node->log_full && node->open_count + CHARGES_MAX < node->open_max &&
+                           batch_fits(node, node->open_count + CHARGES_MAX, node->open_groups + CHARGES_MAX));
+}
+
 void reserve_step(struct node *node)
 {
     struct reservation_id id;
-    for (int i = 0;
-         i < ENDED_PER_STEP && node->reservations && reservations_ended(node->reservations, node->now_ns, &id); i++)
+    for (int i = 0; i < ENDED_PER_STEP && node->reservations && may_record(node) &&
+                    reservations_ended(node->reservations, node->now_ns, &id);
+         i++)
         end_reservation(node, id, node->now_ns);
 }

@@ -239,6 +239,13 @@ struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_rea
 /* The entry's key has spends in the open batch, at entry->open_index. */
 bool is_in_open(const struct node *node, const struct entry *entry);
 
+/* ---- check.c: several keys at once ---- */
+/* Decides over all and charges all; taken[i]: charges[i] was charged. False: none was. */
+bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                   struct verdict *verdicts, bool *taken);
+/* What a reservation holds of a LOG begins anew; false: it cannot, and ends as it would have. */
+bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
+
 /* ---- reserve.c ---- */
 /* Returns what ended reservations hold. */
 void reserve_step(struct node *node);

@@ -162,9 +162,12 @@ size_t reservations_charges(const struct reservations *reservations, struct rese
     return count;
 }
 
-void reservations_renew(struct reservations *reservations, struct reservation_id id, uint64_t expires_ns)
+void reservations_renew(struct reservations *reservations, struct reservation_id id, const struct charge *charges,
+                        uint64_t expires_ns)
 {
     struct reservation *renewed = &reservations->slot[existing(reservations, id)];
+    for (uint32_t at = renewed->charge; at != NOTHING; at = reservations->kept[at].next)
+        reservations->kept[at].charge = *charges++;
     renewed->expires_ns = expires_ns;
     heap_fix(reservations, renewed->heap_index);
 }

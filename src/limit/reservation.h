@@ -40,8 +40,9 @@ bool reservations_has(const struct reservations *reservations, struct reservatio
 size_t reservations_charges(const struct reservations *reservations, struct reservation_id id,
                             struct charge charges[CHARGES_MAX]);
 
-/* An existing reservation ends at another time. */
-void reservations_renew(struct reservations *reservations, struct reservation_id id, uint64_t expires_ns);
+/* An existing reservation ends at another time; its charges, as many as before, are replaced. */
+void reservations_renew(struct reservations *reservations, struct reservation_id id, const struct charge *charges,
+                        uint64_t expires_ns);
 
 /* Forgets an existing reservation. */
 void reservations_close(struct reservations *reservations, struct reservation_id id);

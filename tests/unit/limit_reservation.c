@@ -131,7 +131,9 @@ static bool model_step(struct reservations *pool, struct model *model, struct ra
         return false;
     if (random_below(random, 2) == 0) {
         model->expires_ns[i] = random_below(random, 1000);
-        reservations_renew(pool, model->id[i], model->expires_ns[i]);
+        model->number[i] = number;
+        charges[0] = charge_of(number);
+        reservations_renew(pool, model->id[i], charges, model->expires_ns[i]);
     } else {
         model->used[i] = false;
         reservations_close(pool, model->id[i]);
