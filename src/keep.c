@@ -155,13 +155,11 @@ void keep_all(struct keep *keep, const struct node *node)
 {
     if (!keep->store || !store_wants_all(keep->store))
         return;
-    const struct rulebook *book = NULL;
-    (void)node;
-    (void)book;
-    size_t count = 0;
+    const struct rulebook *book = node_rulebook(node);
+    size_t count = rulebook_versions(book);
     if (count == 0 || !record_room(keep, count))
         return;
     for (size_t i = 0; i < count; i++)
-        keep->record[i] = (struct rule_record){0};
+        keep->record[i] = rulebook_version_at(book, i)->record;
     store_put_versions(keep->store, keep->record, count);
 }

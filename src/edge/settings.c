@@ -23,6 +23,7 @@ enum {
     DEFAULT_LOG_KEYS = 1048576,
     DEFAULT_MESSAGE_MAX_BYTES = 1 << 20,
     DEFAULT_MAX_CONNECTIONS = 10000,
+    RESERVATIONS_MAX = 65536, /* at the same time */
     MESSAGE_LEAST_BYTES = 64 << 10,
     MESSAGE_MOST_BYTES = 64 << 20,
 };
@@ -40,6 +41,7 @@ static void set_defaults(struct settings *settings)
     node->table_keys = DEFAULT_TABLE_KEYS;
     node->log_keys_max = DEFAULT_LOG_KEYS;
     node->message_max_bytes = DEFAULT_MESSAGE_MAX_BYTES;
+    node->reservations_max = RESERVATIONS_MAX;
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
     settings->log_level = LOG_LEVEL_INFO;
 }
