@@ -1,0 +1,155 @@
+# headgate rules: what it changes at three daemons, what it prints, and how it exits.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use JSON::PP;
+use Test::More;
+
+my $cluster = Headgate::cluster(
+    interval => '50ms',
+    limits => [{name => 'default', capacity => 100, rate => '1/m', default => 'true'}]
+);
+$cluster->start;
+$cluster->wait_met or die 'the daemons did not meet';
+my ($one, $two, $three) = $cluster->daemons;
+my $scratch = Headgate::scratch();
+
+# (status, stdout, stderr) of headgate rules, asked of a daemon.
+sub rules_at {
+    my ($daemon, @words) = @_;
+    local $ENV{HEADGATE_AT} = "127.0.0.1:$daemon->{ports}{clients}";
+    return Headgate::run(20, Headgate::headgate(), 'rules', @words);
+}
+sub rules { return rules_at($one, @_) }
+
+sub json {
+    my ($status, $out, $err) = rules_at(@_, '--json');
+    my $value = eval { decode_json($out) };
+    diag("@_[1 .. $#_]: $@$out$err") if !$value;
+    return $value;
+}
+
+sub file {
+    my ($name, $text) = @_;
+    return Headgate::write_file("$scratch/$name", $text);
+}
+
+# A rule's text at a daemon becomes that, soon.
+sub becomes {
+    my ($daemon, $name, $text) = @_;
+    my $last = '';
+    my $ok = Headgate::wait_until(10, sub {
+        my ($status, $out) = rules_at($daemon, 'get', $name);
+        $last = $out;
+        return $status == 0 && $out eq $text;
+    });
+    diag("last: $last") if !$ok;
+    return $ok;
+}
+
+my $shop = file('shop.yaml', <<'END');
+# per user
+rules:
+  - {id: per-user, service: shop, rate: 100/m}
+  - id: logins
+    by: [user, ip]
+    algorithm: fixed_window
+    limit: 10
+    window: 15m
+END
+my $per_user = "id: per-user\nservice: shop\nalgorithm: token_bucket\nrate: 100/m\n";
+my $logins = "id: logins\nby: [ip, user]\nalgorithm: fixed_window\nlimit: 10\nwindow: 15m\n";
+
+# ---- apply, get, diff ----
+my ($status, $out, $err) = rules('diff', $shop);
+is($status, 1, 'diff: 1, these rules are new');
+like($out, qr{^--- shop/per-user is new\n\+\+\+ shop/per-user\n\+id: per-user\n\+service: shop\n}, 'and all their lines');
+($status, $out, $err) = rules('apply', $shop, '--note', 'a first try');
+is($status, 0, 'apply') or diag($err);
+is($out, "2 rules changed, 0 as before\n", 'and what it did');
+is((rules('get', 'shop/per-user'))[1], $per_user, 'get: the canonical text');
+is((rules('get', 'logins'))[1], $logins, 'a name alone is of the service default');
+ok(becomes($_, 'shop/per-user', $per_user), "$_->{name} has it, too") for $two, $three;
+ok(becomes($_, 'default/logins', $logins), "$_->{name} has the other") for $two, $three;
+is((rules_at($two, 'apply', $shop))[1], "0 rules changed, 2 as before\n", 'applied again elsewhere: nothing to do');
+is((rules_at($two, 'diff', $shop))[0], 0, 'diff: nothing differs');
+is((rules('get', 'shop/nothing'))[0], 65, 'get of what there is not: 65');
+my $changed = file('changed.yaml', $per_user =~ s/100/200/r . "burst: 300\n");
+($status, $out) = rules('diff', $changed);
+is($out, "--- shop/per-user in force\n+++ shop/per-user\n id: per-user\n service: shop\n algorithm: token_bucket\n"
+         . "-rate: 100/m\n+rate: 200/m\n+burst: 300\n", 'diff, line by line');
+is(json($one, 'diff', $changed)->[0]{old}, $per_user, 'diff for programs');
+is(json($one, 'get', 'shop/per-user')->{text}, $per_user, 'get for programs');
+
+# ---- mistakes ----
+($status, $out, $err) = rules('apply', file('wrong.yaml', "- {id: a, rate: 1/s}\n- {id: b, rate: 5}\n"));
+is($status, 65, 'a mistake: 65');
+is($err, "headgate rules apply: $scratch/wrong.yaml:2: rule b: rate is '5': expected a rate such as 100/m, or "
+         . "unlimited\n", 'file, line, rule, field, value, what was expected');
+is((rules('get', 'a'))[0], 65, 'and nothing of it was applied');
+($status, $out, $err) = rules('apply', "$scratch/nowhere.yaml");
+is($status, 66, 'no file: 66');
+is((rules('apply'))[0], 64, 'no word: 64');
+is((rules('list', '--canary', '10%'))[0], 64, 'an option of another action: 64');
+is((rules('improve'))[0], 64, 'an unknown action: 64');
+($status, $out, $err) = rules('apply', $changed, '--canary', 'some');
+is($status, 65, 'what the daemon refuses: 65');
+like($err, qr/some/, 'and it says why');
+
+# ---- list, history, rollback, delete ----
+($status, $out) = rules('list');
+like($out, qr/^RULE +ENDPOINT +BY +ALGORITHM +MODE +ALLOWED +DENIED +SHADOW DENIED\n/, 'list: a title');
+like($out, qr/^default\/logins +\* +ip,user +fixed_window +enforce +0 +0 +0\nshop\/per-user +\* +user /m, 'rules in order');
+unlike((rules('list', 'shop'))[1], qr/logins/, 'of one service');
+is(scalar @{json($three, 'list')}, 2, 'list for programs');
+is((rules_at($three, 'apply', $changed))[1], "1 rule changed, 0 as before\n", 'another version, made elsewhere');
+ok(becomes($one, 'shop/per-user', $per_user =~ s/100/200/r . "burst: 300\n"), 'is in force here');
+($status, $out) = rules('history', 'shop/per-user');
+like($out, qr/^RULE +VERSION +WHEN +BY +STATE +NOTE\n/, 'history: a title');
+like($out, qr/^shop\/per-user +1 +\d{4}-\d\d-\d\d\S* +ap-south +in force *\n/m, 'the newest first, and who made it');
+like($out, qr/^shop\/per-user +2 +\S+ +us-east +over +a first try\n/m, 'the one before, and why');
+like((rules('history', 'shop/per-user', '--text'))[1], qr/version 2\n\Q$per_user\E/, 'with their texts');
+is(scalar @{json($two, 'history')}, 3, 'all that was ever changed');
+($status, $out, $err) = rules_at($two, 'rollback', 'shop/per-user');
+is($out, "shop/per-user: rolled back to version 2\n", 'rollback') or diag($err);
+ok(becomes($_, 'shop/per-user', $per_user), "$_->{name} has the first version again") for $one, $three;
+is(json($one, 'history', 'shop/per-user')->[0]{version}, 1, 'a rollback is a version of its own');
+is((rules('rollback', 'shop/per-user', '--to', '2'))[0], 0, 'to a version by its number');
+is((rules('rollback', 'shop/per-user', '--to', '77'))[0], 65, 'that there is');
+is((rules('delete', 'logins'))[1], "default/logins: deleted\n", 'delete');
+ok(Headgate::wait_until(10, sub { (rules_at($two, 'get', 'logins'))[0] == 65 }), 'it is gone elsewhere');
+is((rules('delete', 'logins'))[0], 65, 'a second time there is nothing to delete');
+like((rules('history', 'logins'))[1], qr/ deleted/, 'its history remains');
+is((rules('rollback', 'logins', '--to', '2'))[0], 0, 'from where it comes back');
+ok(becomes($three, 'logins', $logins), 'everywhere');
+
+# ---- many ----
+my $many = file('many.yaml', join '', map { sprintf "- {id: r%04d, service: many, rate: %d/m}\n", $_, $_ } 1 .. 1500);
+($status, $out, $err) = rules('apply', $many, '--timeout', '15s');
+is($out, "1500 rules changed, 0 as before\n", 'more than one request holds: sent in pieces') or diag($err);
+is(scalar @{json($one, 'list', 'many')}, 1500, 'and more than one answer holds: asked for in pieces');
+ok(Headgate::wait_until(15, sub { 1500 == @{json($three, 'list', 'many')} }), 'the others have them all');
+is((rules('get', 'many/r1500'))[1], "id: r1500\nservice: many\nalgorithm: token_bucket\nrate: 1500/m\n", 'the last one');
+
+# ---- canaries ----
+my $text = "id: tried\nservice: api\nalgorithm: token_bucket\nrate: 1000000/s\n";
+rules('apply', file('tried.yaml', $text));
+my $better = file('better.yaml', $text =~ s/1000000/2000000/r);
+($status, $out, $err) = rules('apply', $better, '--canary', '10%', '--watch', '1s');
+is($out, "1 rule changed, 0 as before; on trial for 10% of the keys, watched for 1s\n", 'a canary') or diag($err);
+like((rules('list', 'api'))[1], qr/canary 10%/, 'list says so');
+ok(Headgate::wait_until(15, sub { (rules('history', 'api/tried'))[1] =~ /^\S+ +1 .* in force +became general$/m }),
+   'after its watch it becomes general');
+my $worse = file('worse.yaml', $text =~ s{1000000/s}{1/h}r);
+rules('apply', $worse, '--canary', '50%', '--watch', '10m', '--threshold', '5%');
+my $client = $two->client;
+ok(Headgate::wait_until(20, sub {
+    $client->pipeline(map { ['CHECK', "user=u" . ($_ % 50), 'SERVICE', 'api'] } 1 .. 500);
+    return (rules('history', 'api/tried'))[1] =~ /^\S+ +1 .* in force +rolled back: /m;
+}), 'one that denies too often is rolled back');
+ok(becomes($_, 'api/tried', $text =~ s/1000000/2000000/r), "$_->{name} is back") for $one, $two, $three;
+
+ok($cluster->stop, 'all end well');
+done_testing();
