@@ -58,4 +58,31 @@ __attribute__((unused)) static struct limit bucket_limit(uint64_t capacity, uint
     return limit;
 }
 
+/* One cell of a window. */
+__attribute__((unused)) static struct limit cell_limit(uint64_t capacity, uint64_t overshoot)
+{
+    const struct limit_terms terms = {.kind = LIMIT_CELL, .capacity = capacity, .overshoot = overshoot};
+    struct limit limit;
+    struct error error;
+    bool made = limit_init(&limit, &terms, &error);
+    assert(made);
+    return limit;
+}
+
+/* One log, whose spends are listed in `events`. */
+__attribute__((unused)) static struct limit log_limit(uint64_t capacity, uint64_t period_ns, uint64_t overshoot,
+                                                      struct events *events)
+{
+    const struct limit_terms terms = {.kind = LIMIT_LOG,
+                                      .capacity = capacity,
+                                      .period_ns = period_ns,
+                                      .overshoot = overshoot};
+    struct limit limit;
+    struct error error;
+    bool made = limit_init(&limit, &terms, &error);
+    assert(made);
+    limit.events = events;
+    return limit;
+}
+
 #endif
