@@ -57,6 +57,12 @@ static void canonical(void)
          "{id: a, by: ip, rate: 1/s, deny: [b, a], allow: [user=x, c], overrides: [{for: z, amount: 1/s}]}",
          "id: a\nby: ip\nalgorithm: token_bucket\nrate: 1/s\noverrides:\n  - for: ip=z\n    amount: 1/s\n"
          "allow:\n  - ip=c\n  - user=x\ndeny:\n  - ip=a\n  - ip=b\n"},
+        {"tiers and overrides are sorted, too",
+         "{id: a, by: [p, q], rate: 1/s, tiers: {b: 2/s, c: 3/s, a: 1/s}, overrides: [{for: q=1, amount: 1/s}, "
+         "{for: p=2, "
+         "amount: 2/s}, {for: p=10, amount: 3/s}]}",
+         "id: a\nby: [p, q]\nalgorithm: token_bucket\nrate: 1/s\ntiers:\n  a: 1/s\n  b: 2/s\n  c: 3/s\noverrides:\n"
+         "  - for: p=10\n    amount: 3/s\n  - for: p=2\n    amount: 2/s\n  - for: q=1\n    amount: 1/s\n"},
         {"a floor that is absent is that of the level above", "{id: a, rate: 1/s, priority_floor: {normal: 10%}}",
          "id: a\nalgorithm: token_bucket\nrate: 1/s\npriority_floor:\n  normal: 10%\n"},
         {"no overshoot at all", "{id: a, rate: 1/s, overshoot: 0%}",
@@ -238,6 +244,8 @@ static void mistakes(void)
          "as 2027-01-31T12:00:00Z"},
         {"id: a\nrate: 1/s\noverrides:\n  - {for: x, amount: 5/s}\n  - {for: user=x, amount: 6/s}",
          "r.yaml:3: rule a: overrides has user=x twice"},
+        {"id: a\nrate: 1/s\noverrides: [{for: x, amount: 5/s}, {for: b, amount: 5/s}, {for: x, amount: 6/s}]",
+         "r.yaml:3: rule a: overrides has user=x twice"},
         {"id: a\nrate: 1/s\nby: [ip, user]\nallow: [x]",
          "r.yaml:4: rule a: allow[0] is 'x': expected dimension=value, since the rule does not count by one "
          "dimension"},
@@ -258,6 +266,11 @@ static void mistakes(void)
         {"? [a]\n: b", "r.yaml:1: a key is itself a list or a map: expected a word"},
         {"id: a\n---\nid: b", "r.yaml:2: a second document (---) begins: expected one"},
         {"id: \"a\\0b\"", "r.yaml:1: a text has a character that cannot be printed: expected plain text"},
+        {"id: \"a\\u2028b\"", "r.yaml:1: a text has a character that cannot be printed: expected plain text"},
+        {"id: \"a\\Nb\"", "r.yaml:1: a text has a character that cannot be printed: expected plain text"},
+        {"id: \"a\\uFEFFb\"", "r.yaml:1: a text has a character that cannot be printed: expected plain text"},
+        {"id: \"a\\uFFFFb\"", "r.yaml:1: a text has a character that cannot be printed: expected plain text"},
+        {"id: \"a\\x7fb\"", "r.yaml:1: a text has a character that cannot be printed: expected plain text"},
         {"id: a\n\trate: 1/s", "r.yaml:2: a tab is used for indentation: expected spaces"},
         {"[[[[[[[[[[", "r.yaml:1: this is nested too deep: expected at most 8 levels"},
         {"id: \xff", "r.yaml:1: this is not text (invalid leading UTF-8 octet at byte 4): expected YAML in UTF-8"},
