@@ -180,33 +180,45 @@ int64_t units_of_tokens(const struct limit *limit, uint64_t tokens)
 
 /*
  * A return raises what is left, here as in the world. Until others have heard of it, it stands against own spends that
- * they have not heard of either: those are paid off first. When their batch settles it is charged whole, so that
- * what was paid is then given to settled: the credit.
+ * they have not heard of either: those are paid off first, and are not charged when they settle: the credit. What is
+ * taken counts as whole tokens: else what was just spent could not be returned whole, since a little has refilled.
  */
+static uint64_t return_units(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t *credit)
+{
+    int64_t token = limit->units_per_token, room = limit->capacity_units - bucket->settled;
+    int64_t taken = room + bucket->unsettled;
+    uint64_t whole = (uint64_t)(taken / token + (taken % token != 0));
+    uint64_t returned = tokens < whole ? tokens : whole, unsettled = (uint64_t)(bucket->unsettled / token);
+    uint64_t paid = returned < unsettled ? returned : unsettled;
+    bucket->unsettled -= (int64_t)paid * token;
+    int64_t rest = (int64_t)(returned - paid) * token;
+    bucket->settled += rest < room ? rest : room;
+    if (rest > room && bucket->unsettled > 0) { /* a part of a token stood unsettled */
+        bucket->unsettled -= rest - room < bucket->unsettled ? rest - room : bucket->unsettled;
+        paid += bucket->unsettled == 0;
+    }
+    *credit = paid;
+    return returned;
+}
+
+/*
+ * In a LOG, what others are never told of a return ends at its time by itself: then they give room for it. So a return
+ * must not make room for own spends that they do not know: it counts as of what is settled.
+ */
+static uint64_t return_listed(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
+{
+    uint64_t returned = events_remove_oldest(limit->events, &bucket->events, tokens);
+    leave_log(bucket, (int64_t)returned, limit->capacity_units);
+    return returned;
+}
+
 uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                        uint64_t tokens, uint64_t now_ns, uint64_t *credit)
 {
+    *credit = 0;
     bucket_refill(bucket, limit, budget, now_ns);
-    int64_t taken = limit->capacity_units - (bucket->settled - bucket->unsettled);
-    uint64_t whole = (uint64_t)(taken / limit->units_per_token);
-    uint64_t returned = tokens < whole ? tokens : whole;
-    uint64_t unsettled = (uint64_t)(bucket->unsettled / limit->units_per_token);
-    uint64_t paid = returned < unsettled ? returned : unsettled;
-    *credit = limit->kind == LIMIT_LOG ? 0 : paid;
-    bucket->unsettled -= (int64_t)paid * limit->units_per_token;
-    if (limit->kind == LIMIT_LOG) {
-        uint64_t removed = events_remove_oldest(limit->events, &bucket->events, returned);
-        assert(removed == returned);
-    }
-    int64_t raised = (int64_t)(returned - paid) * limit->units_per_token;
-    int64_t room = limit->capacity_units - bucket->settled;
-    if (raised > room) { /* a part of a token stood unsettled: the spill had paid off the rest of it */
-        bucket->unsettled -= raised - room;
-        raised = room;
-    }
-    bucket->settled += raised;
-    assert(bucket->unsettled >= 0);
-    return returned;
+    return limit->kind == LIMIT_LOG ? return_listed(bucket, limit, tokens)
+                                    : return_units(bucket, limit, tokens, credit);
 }
 
 static void raise_settled(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
@@ -227,15 +239,19 @@ static void raise_settled(struct bucket *bucket, const struct limit *limit, uint
  * The law keeps the ground truth at or above -E. A view is never higher than the truth plus what it has not heard
  * of; so is one that stops at -E. Without the stop, spends of a long partition, told late and all at once,
  * would leave a debt that nobody has, and starve the key until it is "repaid". (What is below already, because its
- * limit was changed, stays there.) A LOG's debt ends with its spends, and must sum up: it has no stop.
+ * limit was changed, stays there.) A LOG stops there by dropping the oldest: the newest end last, and no more than
+ * those can count at any time.
  */
 static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t at_ns)
 {
+    int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
     if (limit->kind == LIMIT_LOG) {
         bucket->settled -= (int64_t)events_insert(limit->events, &bucket->events, tokens, at_ns);
+        if (bucket->settled < lowest)
+            bucket->settled +=
+                (int64_t)events_remove_oldest(limit->events, &bucket->events, (uint64_t)(lowest - bucket->settled));
         return;
     }
-    int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
     bucket->settled -= units_of_tokens(limit, tokens);
     if (bucket->settled < lowest)
         bucket->settled = lowest;

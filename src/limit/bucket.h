@@ -83,9 +83,9 @@ bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct 
                  uint64_t floor_tokens, uint64_t now_ns);
 
 /*
- * Gives back what was spent here: after a refill, at most what is taken, in whole tokens. Returns how many that
- * were; of those, `credit` only paid off unsettled spends, and goes to settled when the batch that tells the return
- * settles. A LOG gives back its oldest spends (the rest counts for longest), and its credit is 0.
+ * Gives back what was spent here: after a refill, at most what is taken, a part of a token counted as a whole one.
+ * Returns how many that were; of those, `credit` only paid off unsettled spends: those must not be charged when they
+ * settle (see struct settlement). A LOG gives back its oldest spends (the rest counts for longest); its credit is 0.
  */
 uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                        uint64_t tokens, uint64_t now_ns, uint64_t *credit);
@@ -99,7 +99,10 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                   uint64_t returned, uint64_t at_ns);
 
-/* An own batch's figures for one key, all in tokens. */
+/*
+ * An own batch's figures for one key, all in tokens. Credit stands against the oldest unsettled spends: against those
+ * of this batch, and no more than that where more come after it.
+ */
 struct settlement {
     uint64_t tokens; /* spent, returned ones included */
     uint64_t credit; /* see bucket_return */

@@ -222,16 +222,18 @@ static void spend(struct trial *trial, struct random *random, const struct limit
     compare(trial, limit, cost);
 }
 
-/* Gives back at most what is taken; the arrival time moves back. */
+/* Gives back at most what is taken, begun tokens as whole ones; the arrival time moves back. */
 static void give_back(struct trial *trial, struct random *random, const struct limit *limit)
 {
     uint64_t tokens = random_below(random, 2 + limit->capacity / 4), credit;
     level_refill(&trial->level, limit, trial->now_ns);
-    wide taken = ((wide)limit->capacity * limit->period_ns - trial->level.level) / (wide)limit->period_ns;
+    wide full = (wide)limit->capacity * limit->period_ns;
+    wide taken = (full - trial->level.level + limit->period_ns - 1) / limit->period_ns;
     uint64_t whole = (wide)tokens < taken ? tokens : (uint64_t)taken;
     uint64_t returned = bucket_return(&trial->bucket, limit, &alone, tokens, trial->now_ns, &credit);
     trial->wrong += returned != whole || credit != 0;
     trial->level.level += (wide)whole * limit->period_ns;
+    trial->level.level = trial->level.level > full ? full : trial->level.level;
     trial->gcra.arrival -= (wide)whole * limit->period_ns;
     trial->returned += returned;
     compare(trial, limit, 1);
