@@ -4,27 +4,25 @@
 #include "limit/key.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 _Static_assert((int)COMMAND_VALUE_MAX_BYTES == (int)KEY_VALUE_MAX_BYTES, "what clients may name is a key");
 _Static_assert((int)COMMAND_DIMENSION_MAX_BYTES == (int)KEY_DIMENSION_MAX_BYTES, "what clients may name is a key");
 _Static_assert(COMMAND_COST_MAX == LIMIT_CAPACITY_MAX, "a cost is absurd above the largest capacity");
 
-enum {
-    GROUP_MAX = 16,
-    DECISION_BYTES = 4, /* ":1\r\n" */
-};
-
-/* Decisions that were read and not yet taken: their keys are on the way from memory. */
-struct group {
-    uint32_t count;
-    struct key_id id[GROUP_MAX];
-    uint64_t cost[GROUP_MAX];
-};
+enum { DECISION_BYTES = 4 }; /* ":1\r\n" */
 
 void commands_init(struct commands *commands)
 {
     assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
     commands->stats = (struct commands_stats){0};
+    commands->staged = (struct staged){0};
+}
+
+void commands_close(struct commands *commands)
+{
+    free(commands->staged.text);
+    commands->staged = (struct staged){0};
 }
 
 void session_open(struct session *session, const struct commands *commands, uint64_t id, const char *address)
@@ -34,39 +32,6 @@ void session_open(struct session *session, const struct commands *commands, uint
     session->address[size] = '\0';
     session->id = id;
     session_reset(session, commands);
-}
-
-/* ---- groups of CAN_ACCESS ---- */
-
-static void decide_group(struct commands *commands, struct group *group, struct output *output, uint64_t now_ns)
-{
-    uint16_t limit = commands->limit_index[commands->limits->by_default];
-    for (uint32_t i = 0; i < group->count; i++) {
-        bool allowed = node_can_access(commands->node, group->id[i], limit, group->cost[i], now_ns);
-        output_append(output, allowed ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
-    }
-    commands->stats.total_commands_processed += group->count;
-    commands->stats.grouped_decisions += group->count;
-    group->count = 0;
-}
-
-/* False when the command is to be executed (or refused) alone. */
-static bool join_group(const struct commands *commands, const struct session *session,
-                       const struct resp_command *words, struct group *group)
-{
-    struct bytes key;
-    uint64_t cost;
-    char error[COMMAND_ERROR_BYTES];
-    if (words->count < 2 || !session->authenticated || command_find(words->args[0]) != COMMAND_CAN_ACCESS)
-        return false;
-    if (!command_parse_can_access(words, &key, &cost, error))
-        return false;
-    const struct named_limits *limits = commands->limits;
-    struct key_id id = key_id_of(&commands->hash_key, limits->limit[limits->by_default].id, bytes_of("user"), key);
-    node_prefetch(commands->node, id);
-    group->id[group->count] = id;
-    group->cost[group->count++] = cost;
-    return true;
 }
 
 /* ---- single commands ---- */
@@ -122,15 +87,31 @@ static void run(struct call *call, enum command_id id)
         call_explain(call);
         break;
     case COMMAND_REFUND:
+        call_refund(call);
+        break;
     case COMMAND_RESERVE:
+        call_reserve(call);
+        break;
     case COMMAND_COMMIT:
+        call_commit(call);
+        break;
     case COMMAND_CANCEL:
+        call_cancel(call);
+        break;
     case COMMAND_RENEW:
+        call_renew(call);
+        break;
     case COMMAND_CL_THROTTLE:
+        call_cl_throttle(call);
+        break;
     case COMMAND_THROTTLE:
+        call_throttle(call);
+        break;
     case COMMAND_RULE:
+        call_rule(call);
+        break;
     case COMMAND_HEALTH:
-        answer_error(&call->answer, "ERR '%s' is not served yet", command_table[id].name);
+        call_health(call);
         break;
     case COMMAND_PING:
         call_ping(call);
@@ -151,7 +132,10 @@ static void run(struct call *call, enum command_id id)
         call_select(call);
         break;
     case COMMAND_RESET:
-        call_reset(call);
+        if (call->words->count > 1)
+            call_reset_keys(call);
+        else
+            call_reset(call);
         break;
     case COMMAND_QUIT:
         answer_simple(&call->answer, "OK");
@@ -205,14 +189,15 @@ static void dispatch(struct call *call)
 }
 
 static bool execute(struct commands *commands, struct session *session, const struct resp_command *words,
-                    struct output *output, uint64_t now_ns)
+                    struct output *output, struct turn turn)
 {
     size_t before = output->size;
     struct call call = {.commands = commands,
                         .session = session,
                         .words = words,
                         .answer = {.output = output, .protocol = session->protocol},
-                        .now_ns = now_ns};
+                        .now_ns = turn.now_ns,
+                        .wall_ns = turn.wall_ns};
     dispatch(&call);
     if (output->overflowed) {
         output->overflowed = false;
@@ -226,7 +211,7 @@ static bool execute(struct commands *commands, struct session *session, const st
 }
 
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
-                                 struct output *output, uint64_t now_ns, size_t *consumed)
+                                 struct output *output, struct turn turn, size_t *consumed)
 {
     struct resp_command words;
     struct group group;
@@ -246,21 +231,21 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
         if (parsed == RESP_MORE)
             break;
         *consumed += frame;
-        if (parsed == RESP_COMMAND && (words.count == 0 || join_group(commands, session, &words, &group))) {
-            if (group.count == GROUP_MAX)
-                decide_group(commands, &group, output, now_ns);
+        if (parsed == RESP_COMMAND && (words.count == 0 || group_join(&group, commands, session, &words, turn))) {
+            if (group.count == COMMANDS_GROUP_MAX)
+                group_decide(&group, commands, output, turn);
             continue;
         }
-        decide_group(commands, &group, output, now_ns);
+        group_decide(&group, commands, output, turn);
         if (parsed == RESP_ERROR) {
             struct answer answer = {.output = output, .protocol = session->protocol};
             answer_error(&answer, "ERR %s", error);
             commands->stats.protocol_errors++;
             going = false;
         } else {
-            going = execute(commands, session, &words, output, now_ns);
+            going = execute(commands, session, &words, output, turn);
         }
     }
-    decide_group(commands, &group, output, now_ns);
+    group_decide(&group, commands, output, turn);
     return going ? status : SERVE_CLOSE;
 }

@@ -2,8 +2,8 @@
  * commands: executes what clients ask: bytes in, decisions of the node, bytes out.
  *
  * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS
- * are decided in groups whose keys are fetched from memory together. It does no I/O: what only the server
- * can do (an event for the node) goes through a hook. Not thread-safe, as the node is not.
+ * are decided in groups whose keys are fetched from memory together (commands_group.c). It does no I/O: what only
+ * the server can do (an event for the node) goes through a hook. Not thread-safe, as the node is not.
  */
 #ifndef HEADGATE_COMMANDS_H
 #define HEADGATE_COMMANDS_H
@@ -13,6 +13,7 @@
 #include "cluster/node.h"
 #include "edge/listener.h"
 #include "edge/store.h"
+#include "limit/match.h"
 #include "limit/named_limit.h"
 #include "wire/output.h"
 
@@ -22,6 +23,7 @@
 
 enum {
     SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
+    COMMANDS_GROUP_MAX = 16, /* decisions whose keys are fetched together */
 };
 
 /* X(name, what it counts) */
@@ -49,11 +51,24 @@ struct session {
     char library_version[SESSION_NAME_BYTES];
 };
 
+/* When something is served: the node's clock, and the world's. */
+struct turn {
+    uint64_t now_ns;
+    uint64_t wall_ns; /* since 1970 */
+};
+
+/* A long text of rules on its way in, in pieces: of one connection at a time. */
+struct staged {
+    uint64_t session; /* whose; 0: nobody's */
+    uint64_t touched_ns;
+    char *text;
+    size_t size, room;
+};
+
 struct commands {
     /* Set by the composition before the first call; all pointers are its own and outlive this. */
     struct node *node;
-    const struct named_limits *limits;
-    uint16_t limit_index[NAMED_LIMITS_MAX]; /* of each of them, as the node knows it */
+    const struct named_limits *limits; /* for INFO */
     struct hash_key hash_key;
     const char *name, *region;
     const char *version;                   /* of the program: "1.2.3" */
@@ -65,22 +80,27 @@ struct commands {
     const struct listener_stats *listener; /* for INFO; may be NULL */
     struct store *store;                   /* for INFO; NULL: nothing is kept */
     /*
-     * Hands an EVENT_FORGET or EVENT_MUTE to the node (filling in now_ns) and carries out its effects, before it
-     * returns. `event->name` is the name of a peer that exists, valid during the call.
+     * Hands an event to the node (filling in the times) and carries out its effects, before it returns. `event`
+     * and what it points to are valid during the call. What the node says of rules is copied to `result`, unless
+     * NULL.
      */
-    void (*submit)(void *context, const struct event *event);
+    void (*submit)(void *context, const struct event *event, struct rules_result *result);
     void *context;
 
-    struct commands_stats stats; /* the commands' own */
+    /* The commands' own: */
+    struct commands_stats stats;
+    struct staged staged;
+    struct match group[COMMANDS_GROUP_MAX];
 };
 
-/* `commands` is filled as above; it needs no close. */
+/* `commands` is filled as above. */
 void commands_init(struct commands *commands);
+void commands_close(struct commands *commands);
 
 void session_open(struct session *session, const struct commands *commands, uint64_t id, const char *address);
 
 /* As struct service asks of `serve`, with the time of this turn. Afterwards see node_wants_step. */
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
-                                 struct output *output, uint64_t now_ns, size_t *consumed);
+                                 struct output *output, struct turn turn, size_t *consumed);
 
 #endif

@@ -95,7 +95,7 @@ void call_forget(struct call *call)
     if (!find_peer(call, call->words->args[1], name))
         return;
     struct event event = {.kind = EVENT_FORGET, .now_ns = call->now_ns, .name = name};
-    call->commands->submit(call->commands->context, &event);
+    call->commands->submit(call->commands->context, &event, NULL);
     answer_simple(&call->answer, "OK");
 }
 
@@ -104,7 +104,7 @@ void call_forget(struct call *call)
 static void mute(struct call *call, const char *name, bool in, bool out)
 {
     struct event event = {.kind = EVENT_MUTE, .now_ns = call->now_ns, .name = name, .mute_in = in, .mute_out = out};
-    call->commands->submit(call->commands->context, &event);
+    call->commands->submit(call->commands->context, &event, NULL);
 }
 
 static void drop(struct call *call)

@@ -64,6 +64,53 @@ static void print_limits(struct call *call)
     }
 }
 
+enum { RULES_SHOWN_MAX = 100 }; /* RULE LIST shows all */
+
+struct rules_report {
+    struct call *call;
+    uint32_t shown, left_out;
+};
+
+static void print_rule_counts(void *context, const struct ruled *rule)
+{
+    struct rules_report *report = context;
+    const struct rule_counts *counts = &rule->counts;
+    if (report->shown == RULES_SHOWN_MAX) {
+        report->left_out++;
+        return;
+    }
+    report->shown++;
+    output_print(report->call->answer.output,
+                 "rule_%.*s/%.*s:allowed=%" PRIu64 ",denied=%" PRIu64 ",shadow_denied=%" PRIu64 "\r\n",
+                 (int)rule->service.size, rule->service.data, (int)rule->id.size, rule->id.data, counts->allowed,
+                 counts->denied, counts->shadow_denied);
+}
+
+static void print_service_rules(void *context, const struct ruled_service *service)
+{
+    struct rules_report *report = context;
+    ruleset_visit_rules(node_rules(report->call->commands->node), service->name, print_rule_counts, report);
+}
+
+static void print_rules(struct call *call)
+{
+    struct output *output = call->answer.output;
+    const struct ruleset *rules = node_rules(call->commands->node);
+    const struct rulebook *book = node_rulebook(call->commands->node);
+    struct ruleset_stats stats;
+    struct rules_report report = {.call = call};
+    ruleset_stats(rules, &stats);
+    field_number(output, "services", stats.services);
+    field_number(output, "rules", stats.rules);
+    field_number(output, "rule_windows", stats.windows);
+    field_number(output, "rules_bytes", stats.bytes);
+    field_number(output, "rule_versions", rulebook_versions(book));
+    output_print(output, "rules_digest:%016" PRIx64 "\r\n", rulebook_digest(book));
+    field_number(output, "rules_lamport", rulebook_lamport(book));
+    ruleset_visit_services(rules, print_service_rules, &report);
+    field_number(output, "rules_not_shown", report.left_out);
+}
+
 static void print_table(struct call *call)
 {
     struct output *output = call->answer.output;
@@ -133,9 +180,10 @@ static const struct {
     const char *name, *title;
     void (*print)(struct call *call);
 } sections[] = {
-    {"server", "Server", print_server}, {"clients", "Clients", print_clients}, {"limits", "Limits", print_limits},
-    {"table", "Table", print_table},    {"cluster", "Cluster", print_cluster}, {"stats", "Stats", print_stats},
-    {"store", "Store", print_store},
+    {"server", "Server", print_server}, {"clients", "Clients", print_clients},
+    {"limits", "Limits", print_limits}, {"rules", "Rules", print_rules},
+    {"table", "Table", print_table},    {"cluster", "Cluster", print_cluster},
+    {"stats", "Stats", print_stats},    {"store", "Store", print_store},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

@@ -129,25 +129,45 @@ void answer_set(struct answer *answer, size_t count)
 }
 
 /* Room for the longest header is left in front; the body moves up to the real one. */
-size_t answer_bulk_begin(struct answer *answer)
+static size_t begin(struct output *output)
 {
     static const char room_for_header[BULK_HEADER_BYTES];
-    size_t begun = answer->output->size;
-    output_append(answer->output, room_for_header, sizeof room_for_header);
+    size_t begun = output->size;
+    output_append(output, room_for_header, sizeof room_for_header);
     return begun;
 }
 
-void answer_bulk_end(struct answer *answer, size_t begun)
+/* `count` < 0: of the bytes. */
+static void end(struct output *output, size_t begun, char type, int64_t count)
 {
-    struct output *output = answer->output;
     if (output->overflowed)
         return;
     size_t body = begun + BULK_HEADER_BYTES, size = output->size - body;
     output->size = begun;
-    header(output, '$', (int64_t)size);
+    header(output, type, count < 0 ? (int64_t)size : count);
     memmove(output->data + output->size, output->data + body, size);
     output->size += size;
-    output_append(output, "\r\n", 2);
+}
+
+size_t answer_bulk_begin(struct answer *answer)
+{
+    return begin(answer->output);
+}
+
+void answer_bulk_end(struct answer *answer, size_t begun)
+{
+    end(answer->output, begun, '$', -1);
+    output_append(answer->output, "\r\n", 2);
+}
+
+size_t answer_array_begin(struct answer *answer)
+{
+    return begin(answer->output);
+}
+
+void answer_array_end(struct answer *answer, size_t begun, size_t count)
+{
+    end(answer->output, begun, '*', (int64_t)count);
 }
 
 void output_print(struct output *output, const char *format, ...)

@@ -42,6 +42,10 @@ void answer_set(struct answer *answer, size_t count);
 size_t answer_bulk_begin(struct answer *answer);
 void answer_bulk_end(struct answer *answer, size_t begun);
 
+/* The same for an array whose count is known only at the end. */
+size_t answer_array_begin(struct answer *answer);
+void answer_array_end(struct answer *answer, size_t begun, size_t count);
+
 /* Appends text (printf style, up to 1023 bytes) to a piece that is being written, e.g. the lines of a bulk. */
 void output_print(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
