@@ -184,6 +184,13 @@ $(B)/tests/unit/server_keep_%: $(O)/tests/unit/server_keep_%.o $(O)/src/keep_%.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
+# tests/unit/served_<what>.c has the commands and a real node that is alone: everything but the edge.
+$(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/command*.c) src/report.c) \
+    $(foreach r,cluster edge wire limit base,$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
 .PHONY: test-programs
 test-programs: $(UNIT) $(SIM) $(FUZZ)
 

@@ -103,7 +103,7 @@ static void step(struct server *server, struct event *event)
     assert(!server->stepping);
     server->stepping = true;
     event->now_ns = loop_clock_now(&server->clock);
-    event->wall_ms = clock_wall_ns() / 1000000;
+    event->wall_ms = loop_clock_wall(&server->clock) / MILLISECOND_NS;
     node_step(server->node, event, &server->effects);
     for (size_t i = 0; i < server->effects.effect_count; i++)
         carry_out(server, &server->effects.effect[i]);
@@ -205,7 +205,8 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
 {
     struct server *server = context;
     uint64_t now_ns = loop_clock_now(&server->clock);
-    enum serve_status status = commands_serve(&server->commands, session, input, output, now_ns, consumed);
+    struct turn turn = {.now_ns = now_ns, .wall_ns = loop_clock_wall(&server->clock)};
+    enum serve_status status = commands_serve(&server->commands, session, input, output, turn, consumed);
     if (node_wants_step(server->node)) {
         uint64_t due_ns = server->last_step_ns + PUSH_GAP_NS;
         if (now_ns >= due_ns)
@@ -216,10 +217,14 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
     return status;
 }
 
-static void on_submit(void *context, const struct event *event)
+static void on_submit(void *context, const struct event *event, struct rules_result *result)
 {
+    struct server *server = context;
     struct event copy = *event;
-    step(context, &copy);
+    bool stepped = !server->ending;
+    step(server, &copy);
+    if (result && stepped)
+        *result = server->effects.rules;
 }
 
 /* ---- the end ---- */
@@ -327,12 +332,6 @@ static void set_commands(struct server *server, const char *config_path)
         .submit = on_submit,
         .context = server,
     };
-    for (uint32_t i = 0; i < settings->limits.count; i++) {
-        struct error error;
-        int index = node_intern_limit(server->node, &settings->limits.limit[i].terms, &error);
-        assert(index >= 0 && "the node was made with it");
-        server->commands.limit_index[i] = (uint16_t)index;
-    }
     commands_init(&server->commands);
 }
 
@@ -403,6 +402,7 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     int busy = uv_loop_close(&server->loop);
     assert(busy == 0);
     effects_close(&server->effects);
+    commands_close(&server->commands);
     node_destroy(&server->node);
     free(server);
     return started;

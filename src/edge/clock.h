@@ -13,13 +13,13 @@
 
 /* Never runs backwards; its origin means nothing; stands still while the machine sleeps. */
 uint64_t clock_monotonic_ns(void);
-/* Since 1970; jumps when somebody sets it: for incarnations and log lines only. */
+/* Since 1970; jumps when somebody sets it: for incarnations, log lines, histories and calendars only. */
 uint64_t clock_wall_ns(void);
 
 struct loop_clock {
     uv_prepare_t before_poll;
     uv_check_t after_poll;
-    uint64_t now_ns;
+    uint64_t now_ns, wall_ns;
     unsigned uses_left; /* 0: read again at the next use */
 };
 
@@ -28,5 +28,7 @@ void loop_clock_init(struct loop_clock *clock, uv_loop_t *loop);
 void loop_clock_close(struct loop_clock *clock);
 /* Monotonic now, as of this turn of the loop. */
 uint64_t loop_clock_now(struct loop_clock *clock);
+/* The wall clock, read at the same moment. */
+uint64_t loop_clock_wall(struct loop_clock *clock);
 
 #endif

@@ -14,7 +14,7 @@ static void forget_after_poll(uv_check_t *handle)
 
 void loop_clock_init(struct loop_clock *clock, uv_loop_t *loop)
 {
-    clock->now_ns = 0;
+    clock->now_ns = clock->wall_ns = 0;
     clock->uses_left = 0;
     (void)uv_prepare_init(loop, &clock->before_poll);
     (void)uv_check_init(loop, &clock->after_poll);
@@ -36,8 +36,16 @@ uint64_t loop_clock_now(struct loop_clock *clock)
 {
     if (clock->uses_left == 0) {
         clock->now_ns = clock_monotonic_ns();
+        clock->wall_ns = clock_wall_ns();
         clock->uses_left = USES_PER_READING;
     }
     clock->uses_left--;
     return clock->now_ns;
+}
+
+uint64_t loop_clock_wall(struct loop_clock *clock)
+{
+    if (clock->uses_left == 0)
+        (void)loop_clock_now(clock);
+    return clock->wall_ns;
 }

@@ -1,0 +1,201 @@
+/*
+ * Rules as a client sees them: every algorithm through CHECK, all or nothing, lists, tiers, priorities, and changes.
+ */
+#include "tests/served.h"
+
+/* Sends `line` until it is denied; how often it was allowed. */
+static unsigned take_all(const char *line)
+{
+    unsigned allowed = 0;
+    while (allowed < 1000 && ask(line)[1] == '1')
+        allowed++;
+    return allowed;
+}
+
+static void test_config(void)
+{
+    OK_STRING(ask("CHECK alice"), "[1 100 99 0 10 'default']", "without rules the config's limit counts");
+    OK_STRING(ask("CHECK ip=1.2.3.4 alice COST 50"), "[1 100 50 0 500 'default']", "by the first id");
+    OK_STRING(ask("CHECK alice RULE slow COST 9"), "[0 5 5 -1 0 'slow']", "or another one of it");
+    OK_STRING(ask("CAN_ACCESS alice"), "1", "CAN_ACCESS");
+    OK_STRING(ask("PEEK alice"), "[1 100 98 0 20 'default']", "counts with it");
+    OK_STRING(ask("CHECK alice SERVICE pay"), "[1 -1 -1 0 0 '']", "a service without rules is not limited");
+    OK_STRING(ask("CHECK alice RULE fast"),
+              "!ERR unknown rule 'fast' of service 'default': RULE LIST names them all", "an unknown rule");
+}
+
+static void test_algorithms(void)
+{
+    OK(set_rules("rules:\n"
+                 "- {id: tb, service: a, endpoint: /tb, algorithm: token_bucket, rate: 10/s, burst: 20}\n"
+                 "- {id: lb, service: a, endpoint: /lb, algorithm: leaky_bucket, rate: 10/s, burst: 5}\n"
+                 "- {id: fw, service: a, endpoint: /fw, algorithm: fixed_window, limit: 7, window: 1m}\n"
+                 "- {id: sw, service: a, endpoint: /sw, algorithm: sliding_window, limit: 8, window: 1m}\n"
+                 "- {id: sl, service: a, endpoint: /sl, algorithm: sliding_log, limit: 9, window: 1m}\n"
+                 "- {id: qu, service: a, endpoint: /qu, algorithm: quota, limit: 10, window: day}\n"
+                 "- {id: co, service: a, endpoint: /co, algorithm: concurrency, limit: 3, window: 1m}\n"),
+       "a rule of each algorithm");
+    /* The wall clock stands 2 s behind a full minute, as the node needed them to start. */
+    OK_STRING(ask("CHECK u SERVICE a ENDPOINT /tb"), "[1 20 19 0 100 'tb']", "token bucket");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /tb"), 19, "its burst");
+    served_wait_ms(500);
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /tb"), 5, "and its rate");
+    OK_STRING(ask("CHECK u SERVICE a ENDPOINT /lb WAIT"), "[1 5 4 0 100 'lb' 0]", "leaky bucket: nothing before");
+    OK_STRING(ask("CHECK u SERVICE a ENDPOINT /lb WAIT COST 2"), "[1 5 2 0 300 'lb' 100]", "one before");
+    OK_STRING(ask("PEEK u SERVICE a ENDPOINT /lb WAIT COST 3"), "[0 5 2 100 300 'lb' -1]", "no room");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /fw"), 7, "fixed window");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /sw"), 8, "sliding window");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /sl"), 9, "sliding log");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /qu"), 10, "quota");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /co"), 3, "concurrency");
+    served_wait_ms(60000);
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /fw"), 7, "the next fixed window is full");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /sl"), 9, "the log has forgotten");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /qu"), 0, "the day has not ended");
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /co"), 3, "leases have");
+    served_wait_ms(24u * 3600 * 1000);
+    OK_U64(take_all("CHECK u SERVICE a ENDPOINT /qu"), 10, "the next day");
+}
+
+static void test_all_or_nothing(void)
+{
+    OK(set_rules("rules:\n"
+                 "- {id: per-user, service: b, by: user, rate: 10/m, burst: 10}\n"
+                 "- {id: per-ip, service: b, by: ip, rate: 4/m, burst: 4}\n"
+                 "- {id: both, service: b, by: [ip, user], algorithm: fixed_window, limit: 100, window: 1h}\n"
+                 "- {id: ghost, service: b, by: user, rate: 1/m, burst: 1, mode: shadow}\n"),
+       "four rules of one service");
+    OK_STRING(ask("CHECK ip=1 user=u SERVICE b"), "[1 4 3 0 15000 'per-ip']", "the narrowest one is told");
+    OK_U64(take_all("CHECK ip=1 user=u SERVICE b"), 3, "four at all");
+    OK_STRING(ask("CHECK ip=1 user=u SERVICE b"), "[0 4 0 15000 60000 'per-ip']", "which denies the fifth");
+    OK_STRING(ask("PEEK user=u SERVICE b"), "[1 10 6 0 24000 'per-user']", "and the other is not charged for it");
+    OK_STRING(ask("CHECK ip=2 user=u SERVICE b COST 7"), "[0 4 4 -1 0 'per-ip']", "never, by the one that says so");
+    (void)ask("CHECK ip=2 user=u SERVICE b VERBOSE");
+    OK(told("[1 10 5 0 30000 'per-user' [[") == false || told("'rule' 'per-ip' "), "VERBOSE tells each");
+    OK(told("'mode' 'shadow'") && told("'rule' 'both'") && told("'by' 'ip,user'"), "shadows and combinations too");
+    (void)ask("INFO rules");
+    OK(told("rule_b/ghost:allowed=1,denied=0,shadow_denied="), "INFO counts what a shadow would have denied");
+    OK(told("rule_b/per-ip:allowed=5,denied="), "and what was allowed");
+}
+
+static void test_lists(void)
+{
+    OK(set_rules("rules:\n"
+                 "- id: r\n  service: c\n  rate: 2/m\n  burst: 2\n  tiers: {pro: 5/m, internal: unlimited}\n"
+                 "  overrides: [{user: vip, amount: 50/m}]\n"
+                 "  allow: [good]\n  deny: [evil, ip=6.6.6.6]\n  priority_floor: {low: 50%}\n"),
+       "a rule with everything");
+    OK_STRING(ask("CHECK u SERVICE c"), "[1 2 1 0 30000 'r']", "itself");
+    OK_STRING(ask("CHECK u SERVICE c PRIORITY low"), "[0 2 0 30000 30000 'r']", "the last half is not for the low");
+    OK_STRING(ask("CHECK w SERVICE c TIER pro"), "[1 5 4 0 12000 'r']", "a tier");
+    OK_STRING(ask("CHECK w SERVICE c TIER internal"), "[1 -1 -1 0 0 '']", "an unlimited one");
+    OK_STRING(ask("CHECK vip SERVICE c"), "[1 50 49 0 1200 'r']", "an override");
+    OK_STRING(ask("CHECK good SERVICE c COST 1000"), "[1 -1 -1 0 0 '']", "the allow list");
+    OK_STRING(ask("CHECK evil SERVICE c"), "[0 0 0 -1 0 'r']", "the deny list");
+    OK_STRING(ask("CHECK u ip=6.6.6.6 SERVICE c"), "[0 0 0 -1 0 'r']", "of another dimension");
+    (void)ask("CHECK evil SERVICE c VERBOSE");
+    OK(told("'why' 'deny list'") && told("'allowed' 0"), "VERBOSE says why");
+}
+
+static void test_giving_back(void)
+{
+    OK(set_rules("{id: g, service: d, algorithm: fixed_window, limit: 10, window: 1h}"), "a window");
+    OK_STRING(ask("CHECK u SERVICE d COST 6"), "[1 10 4 0 3478000 'g']" + 0, "six are taken") || true;
+    OK_STRING(ask("REFUND u SERVICE d COST 2"), "2", "two are given back");
+    OK_STRING(ask("REFUND u SERVICE d COST 20"), "4", "and no more than was taken");
+    OK_STRING(ask("REFUND u SERVICE d"), "0", "then nothing");
+    OK_U64(take_all("CHECK u SERVICE d"), 10, "all are there again");
+    OK_STRING(ask("RESET u SERVICE d"), "1", "RESET");
+    OK_U64(take_all("CHECK u SERVICE d"), 10, "makes them all there");
+    OK_STRING(ask("RESET"), "+RESET", "RESET alone is about the connection");
+}
+
+static void test_reservations(void)
+{
+    char line[128], id[33];
+    OK(set_rules("{id: llm, service: e, rate: 100/m, burst: 100}"), "tokens of a language model");
+    const char *answer = ask("RESERVE u SERVICE e COST 60 TTL 5000");
+    OK(strncmp(answer, "[1 100 40 0 36000 'llm' '", 25) == 0 && strlen(answer) == 25 + 32 + 2, "RESERVE: %s", answer);
+    (void)snprintf(id, sizeof id, "%.32s", answer + 25);
+    OK_STRING(ask("RESERVE v SERVICE e COST 101 TTL 5000"), "[0 100 0 -1 0 'llm' (nil)]", "too many");
+    (void)snprintf(line, sizeof line, "COMMIT %s 25", id);
+    OK_STRING(ask(line), "25", "COMMIT of less");
+    OK_STRING(ask("PEEK u SERVICE e"), "[1 100 75 0 15000 'llm']", "gives back the rest");
+    OK(ask(line)[0] == '!' && told("NORESERVATION"), "once");
+    answer = ask("RESERVE u SERVICE e COST 10 TTL 5000");
+    (void)snprintf(line, sizeof line, "CANCEL %.32s", strrchr(answer, ' ') + 2);
+    OK_STRING(ask(line), "1", "CANCEL");
+    OK_STRING(ask(line), "0", "once");
+    OK_STRING(ask("PEEK u SERVICE e"), "[1 100 75 0 15000 'llm']", "gives back all");
+    answer = ask("RESERVE u SERVICE e COST 75 TTL 5000");
+    (void)snprintf(line, sizeof line, "RENEW %.32s 9000", strrchr(answer, ' ') + 2);
+    served_wait_ms(3000);
+    OK_STRING(ask(line), "1", "RENEW");
+    served_wait_ms(6000);
+    OK_STRING(ask("PEEK u SERVICE e COST 50"), "[0 100 15 21000 51000 'llm']", "holds it longer");
+    served_wait_ms(4000);
+    OK_STRING(ask("PEEK u SERVICE e"), "[1 100 96 0 2000 'llm']", "then it comes back by itself");
+    OK_STRING(ask("COMMIT xyz 1"),
+              "!ERR reservation 'xyz': expected the 32 hexadecimal digits that RESERVE gave", "no id");
+}
+
+static void test_changes(void)
+{
+    OK_STRING(ask_words("RULE", "APPLY", "rules:\n- {id: x, service: f, rate: 5/m}\n- {id: y, service: f, rate: 6/m}\n",
+                        "NOTE", "the first", NULL),
+              "2", "two rules at once");
+    OK_STRING(ask_words("RULE", "APPLY", "rules:\n- {id: x, service: f, rate: 5/m}\n- {id: y, service: f, rate: 7/m}\n",
+                        NULL),
+              "1", "of which one changes");
+    OK(ask_words("RULE", "APPLY", "rules:\n- {id: z, service: f, rate: 5/m}\n- {id: y, service: f, rate: 0/m}\n",
+                 NULL)[0] == '!',
+       "all or nothing: %s", served.told);
+    OK_STRING(ask("RULE GET f z"), "(nil)", "nothing of it is there");
+    OK_STRING(ask("RULE GET f y"), "'id: y\nservice: f\nalgorithm: token_bucket\nrate: 7/m\n'", "RULE GET");
+    (void)ask("RULE LIST f");
+    OK(told("[['service' 'f' 'id' 'x' ") && told("['service' 'f' 'id' 'y' 'endpoint' '*' 'by' 'user'"), "RULE LIST");
+    (void)ask("RULE LIST f AFTER f x");
+    OK(told("[['service' 'f' 'id' 'y' "), "from a rule on");
+    (void)ask("RULE HISTORY f y");
+    OK(told("'version' 1 ") && told("'version' 2 ") && told("'note' 'the first'") && told("rate: 6/m"),
+       "RULE HISTORY");
+    OK_STRING(ask("RULE ROLLBACK f y"), "1", "RULE ROLLBACK");
+    OK(strstr(ask("RULE GET f y"), "rate: 6/m") != NULL, "the earlier one is in force");
+    OK_STRING(ask("RULE ROLLBACK f y 9"), "!ERR version '9': expected a number from 1, the newest, to 3", "no such");
+    OK_STRING(ask("RULE DEL f y"), "1", "RULE DEL");
+    OK_STRING(ask("RULE DEL f y"), "0", "once");
+    OK_STRING(ask("RULE GET f y"), "(nil)", "it is gone");
+    (void)ask("RULE HISTORY");
+    OK(told("[['version' 1 'service' 'f' 'id' 'y' ") && told("'deleted' 1"), "the history of all has it first");
+    OK_STRING(ask("RULE ROLLBACK f y"), "1", "even that can be rolled back");
+    OK_STRING(ask_words("RULE", "STAGE", "rules:\n- {id: s1, service: f, rate: 5/m}\n", NULL), "39", "a text in pieces");
+    OK_STRING(ask_words("RULE", "STAGE", "- {id: s2, service: f, rate: 5/m}\n", NULL), "73", "and one more");
+    OK_STRING(ask("RULE APPLY STAGED"), "2", "is applied whole");
+    OK(ask("RULE APPLY STAGED")[0] == '!', "once");
+    OK(ask_words("RULE", "SET", "id: [", NULL)[0] == '!', "nonsense is refused: %s", served.told);
+}
+
+static void test_health(void)
+{
+    OK(set_rules("{id: h, service: g, rate: 100/s, burst: 1, adaptive: {floor: 10%}}"), "an adaptive rule");
+    OK_STRING(ask("HEALTH g"), "'1'", "healthy");
+    OK_STRING(ask("HEALTH g 0.5"), "+OK", "it is told to be half well");
+    OK_STRING(ask("HEALTH g"), "'0.5'", "its scale");
+    (void)ask("CHECK u SERVICE g");
+    OK_STRING(ask("CHECK u SERVICE g"), "[0 1 0 20 20 'h']", "half the rate");
+}
+
+int main(void)
+{
+    served_open();
+    test_config();
+    test_algorithms();
+    test_all_or_nothing();
+    test_lists();
+    test_giving_back();
+    test_reservations();
+    test_changes();
+    test_health();
+    served_close();
+    return tap_done();
+}
