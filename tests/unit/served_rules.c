@@ -100,7 +100,7 @@ static void test_lists(void)
 static void test_giving_back(void)
 {
     OK(set_rules("{id: g, service: d, algorithm: fixed_window, limit: 10, window: 1h}"), "a window");
-    OK_STRING(ask("CHECK u SERVICE d COST 6"), "[1 10 4 0 3478000 'g']" + 0, "six are taken") || true;
+    OK(strncmp(ask("CHECK u SERVICE d COST 6"), "[1 10 4 0 ", 10) == 0, "six are taken: %s", served.told);
     OK_STRING(ask("REFUND u SERVICE d COST 2"), "2", "two are given back");
     OK_STRING(ask("REFUND u SERVICE d COST 20"), "4", "and no more than was taken");
     OK_STRING(ask("REFUND u SERVICE d"), "0", "then nothing");
@@ -115,7 +115,8 @@ static void test_reservations(void)
     char line[128], id[33];
     OK(set_rules("{id: llm, service: e, rate: 100/m, burst: 100}"), "tokens of a language model");
     const char *answer = ask("RESERVE u SERVICE e COST 60 TTL 5000");
-    OK(strncmp(answer, "[1 100 40 0 36000 'llm' '", 25) == 0 && strlen(answer) == 25 + 32 + 2, "RESERVE: %s", answer);
+    OK(strncmp(answer, "[1 100 40 0 36000 'llm' '", 25) == 0 && strlen(answer) == 25 + 32 + 2, "RESERVE: %s",
+       answer);
     (void)snprintf(id, sizeof id, "%.32s", answer + 25);
     OK_STRING(ask("RESERVE v SERVICE e COST 101 TTL 5000"), "[0 100 0 -1 0 'llm' (nil)]", "too many");
     (void)snprintf(line, sizeof line, "COMMIT %s 25", id);
@@ -135,17 +136,18 @@ static void test_reservations(void)
     OK_STRING(ask("PEEK u SERVICE e COST 50"), "[0 100 15 21000 51000 'llm']", "holds it longer");
     served_wait_ms(4000);
     OK_STRING(ask("PEEK u SERVICE e"), "[1 100 96 0 2000 'llm']", "then it comes back by itself");
-    OK_STRING(ask("COMMIT xyz 1"),
-              "!ERR reservation 'xyz': expected the 32 hexadecimal digits that RESERVE gave", "no id");
+    OK_STRING(ask("COMMIT xyz 1"), "!ERR reservation 'xyz': expected the 32 hexadecimal digits that RESERVE gave",
+              "no id");
 }
 
 static void test_changes(void)
 {
-    OK_STRING(ask_words("RULE", "APPLY", "rules:\n- {id: x, service: f, rate: 5/m}\n- {id: y, service: f, rate: 6/m}\n",
-                        "NOTE", "the first", NULL),
+    OK_STRING(ask_words("RULE", "APPLY",
+                        "rules:\n- {id: x, service: f, rate: 5/m}\n- {id: y, service: f, rate: 6/m}\n", "NOTE",
+                        "the first", NULL),
               "2", "two rules at once");
-    OK_STRING(ask_words("RULE", "APPLY", "rules:\n- {id: x, service: f, rate: 5/m}\n- {id: y, service: f, rate: 7/m}\n",
-                        NULL),
+    OK_STRING(ask_words("RULE", "APPLY",
+                        "rules:\n- {id: x, service: f, rate: 5/m}\n- {id: y, service: f, rate: 7/m}\n", NULL),
               "1", "of which one changes");
     OK(ask_words("RULE", "APPLY", "rules:\n- {id: z, service: f, rate: 5/m}\n- {id: y, service: f, rate: 0/m}\n",
                  NULL)[0] == '!',
@@ -153,7 +155,8 @@ static void test_changes(void)
     OK_STRING(ask("RULE GET f z"), "(nil)", "nothing of it is there");
     OK_STRING(ask("RULE GET f y"), "'id: y\nservice: f\nalgorithm: token_bucket\nrate: 7/m\n'", "RULE GET");
     (void)ask("RULE LIST f");
-    OK(told("[['service' 'f' 'id' 'x' ") && told("['service' 'f' 'id' 'y' 'endpoint' '*' 'by' 'user'"), "RULE LIST");
+    OK(told("[['service' 'f' 'id' 'x' ") && told("['service' 'f' 'id' 'y' 'endpoint' '*' 'by' 'user'"),
+       "RULE LIST");
     (void)ask("RULE LIST f AFTER f x");
     OK(told("[['service' 'f' 'id' 'y' "), "from a rule on");
     (void)ask("RULE HISTORY f y");
@@ -161,14 +164,16 @@ static void test_changes(void)
        "RULE HISTORY");
     OK_STRING(ask("RULE ROLLBACK f y"), "1", "RULE ROLLBACK");
     OK(strstr(ask("RULE GET f y"), "rate: 6/m") != NULL, "the earlier one is in force");
-    OK_STRING(ask("RULE ROLLBACK f y 9"), "!ERR version '9': expected a number from 1, the newest, to 3", "no such");
+    OK_STRING(ask("RULE ROLLBACK f y 9"), "!ERR version '9': expected a number from 1, the newest, to 3",
+              "no such");
     OK_STRING(ask("RULE DEL f y"), "1", "RULE DEL");
     OK_STRING(ask("RULE DEL f y"), "0", "once");
     OK_STRING(ask("RULE GET f y"), "(nil)", "it is gone");
     (void)ask("RULE HISTORY");
     OK(told("[['version' 1 'service' 'f' 'id' 'y' ") && told("'deleted' 1"), "the history of all has it first");
     OK_STRING(ask("RULE ROLLBACK f y"), "1", "even that can be rolled back");
-    OK_STRING(ask_words("RULE", "STAGE", "rules:\n- {id: s1, service: f, rate: 5/m}\n", NULL), "39", "a text in pieces");
+    OK_STRING(ask_words("RULE", "STAGE", "rules:\n- {id: s1, service: f, rate: 5/m}\n", NULL), "39",
+              "a text in pieces");
     OK_STRING(ask_words("RULE", "STAGE", "- {id: s2, service: f, rate: 5/m}\n", NULL), "73", "and one more");
     OK_STRING(ask("RULE APPLY STAGED"), "2", "is applied whole");
     OK(ask("RULE APPLY STAGED")[0] == '!', "once");

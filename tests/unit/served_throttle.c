@@ -55,17 +55,20 @@ static const struct {
     {30000, "CL.THROTTLE \"\" 3 1 1", "[0 4 3 -1 1]"},
     {30000, "CL.THROTTLE odd4 3 1 1 1 1",
      "!ERR Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"},
-    {30000, "CL.THROTTLE odd4 3 1", "!ERR wrong number of arguments for 'cl.throttle' command: expected "
-                                    "cl.throttle key max_burst count period [quantity]"},
+    {30000, "CL.THROTTLE odd4 3 1",
+     "!ERR wrong number of arguments for 'cl.throttle' command: expected "
+     "cl.throttle key max_burst count period [quantity]"},
 
     /* Fast, and with a period that a token's time does not divide. */
     {40000, "CL.THROTTLE fast 0 1000000000 1", "[0 1 0 -1 0]"},
-    {40000, "CL.THROTTLE fast2 0 3000000000 1", "!ERR Zero rates are not supported: expected a count and a period "
-                                                "above 0"},
+    {40000, "CL.THROTTLE fast2 0 3000000000 1",
+     "!ERR Zero rates are not supported: expected a count and a period "
+     "above 0"},
     {40000, "CL.THROTTLE seven 15 7 60", "[0 16 15 -1 9]"}, /* 8.571 s */
     {40000, "CL.THROTTLE seven 15 7 60", "[0 16 14 -1 18]"},
     {40000, "CL.THROTTLE huge 999999999999 1 1", "[0 1000000000000 999999999999 -1 1]"},
-    {40000, "CL.THROTTLE huge 1000000000000 1 1", "!ERR max_burst is 1000000000000: expected less than 1000000000000"},
+    {40000, "CL.THROTTLE huge 1000000000000 1 1",
+     "!ERR max_burst is 1000000000000: expected less than 1000000000000"},
     {40000, "CL.THROTTLE big 999999999 1000000000 1 1000000000", "[0 1000000000 0 -1 1]"},
 };
 
@@ -87,10 +90,10 @@ static const struct {
     {70000, "THROTTLE one 1 1 10", "[1 1 0 0 0]"},
     {70000, "THROTTLE one 1 1 10", "[0 1 0 0 10]"},
     {70000, "THROTTLE one 1 1 10 -1", "!ERR negative quantity: -1"},
-    {70000, "THROTTLE one 0 1 10", "!ERR invalid rate limit parameters: expected max_burst, count and period above "
-                                   "0, and at most one token in a nanosecond"},
-    {70000, "THROTTLE one 1 x 10",
-     "!ERR invalid count_per_period 'x': expected a whole number of at most 64 bits"},
+    {70000, "THROTTLE one 0 1 10",
+     "!ERR invalid rate limit parameters: expected max_burst, count and period above "
+     "0, and at most one token in a nanosecond"},
+    {70000, "THROTTLE one 1 x 10", "!ERR invalid count_per_period 'x': expected a whole number of at most 64 bits"},
 };
 
 static void wait_until_ms(uint64_t begun_ns, uint64_t at_ms)

@@ -3,7 +3,7 @@
  */
 #include "commands.h"
 
-#include "limit/key.h"
+#include "limit/ruleset.h"
 #include "tests/tap.h"
 
 #include <assert.h>
@@ -14,6 +14,9 @@
 enum { ASKED_MAX = 256, OUTPUT_ROOM = 2 * OUTPUT_REPLY_MAX_BYTES };
 
 struct node {
+    struct ruleset *rules;
+    struct rulebook *book;
+    struct limit terms[2];  /* what rules may intern: the two of the config */
     struct verdict verdict; /* what it answers */
     uint64_t tokens;        /* what node_can_access hands out */
     uint32_t prefetched, decided, peeked;
@@ -50,17 +53,82 @@ bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64
     return true;
 }
 
-struct verdict node_admit(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
+bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts)
 {
-    (void)node_can_access(node, id, limit, cost, now_ns);
-    return node->verdict;
+    assert(count == 1);
+    verdicts[0] = node->verdict;
+    if (take)
+        (void)node_can_access(node, charges[0].id, charges[0].limit, charges[0].cost, now_ns);
+    else
+        node->peeked++;
+    return verdicts[0].allowed;
 }
 
-struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
+uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+                     uint64_t now_ns)
 {
-    (void)id, (void)limit, (void)cost, (void)now_ns;
-    node->peeked++;
-    return node->verdict;
+    (void)node, (void)charges, (void)count, (void)now_ns;
+    return tokens;
+}
+
+void node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
+{
+    (void)node, (void)charges, (void)count, (void)now_ns;
+}
+
+bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
+                  struct verdict *verdicts, struct reservation_id *id)
+{
+    (void)ttl_ns;
+    memset(id->byte, 0xab, sizeof id->byte);
+    return node_check(node, charges, count, true, now_ns, verdicts);
+}
+
+enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
+                                uint64_t *charged)
+{
+    (void)node, (void)now_ns;
+    *charged = actual;
+    return id.byte[0] == 0xab ? RESERVE_DONE : RESERVE_UNKNOWN;
+}
+
+enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
+{
+    (void)node, (void)now_ns;
+    return id.byte[0] == 0xab ? RESERVE_DONE : RESERVE_UNKNOWN;
+}
+
+enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns)
+{
+    (void)ttl_ns;
+    return node_cancel(node, id, now_ns);
+}
+
+int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
+{
+    for (int i = 0; i < 2; i++) {
+        struct limit_terms known = limit_terms_of(&node->terms[i]);
+        if (limit_terms_equal(&known, terms))
+            return i;
+    }
+    (void)error_set(error, 70, "no other limit here");
+    return -1;
+}
+
+const struct limit *node_limit(const struct node *node, uint16_t index)
+{
+    return &node->terms[index];
+}
+
+struct ruleset *node_rules(struct node *node)
+{
+    return node->rules;
+}
+
+const struct rulebook *node_rulebook(const struct node *node)
+{
+    return node->book;
 }
 
 const char *peer_state_name(enum peer_state state)
@@ -106,12 +174,13 @@ static struct commands commands;
 static struct session session;
 static char reply[OUTPUT_ROOM + 1];
 static struct output output;
+static const struct turn now = {1000, 1000};
 
-static void submit(void *context, const struct event *event)
+static void submit(void *context, const struct event *event, struct rules_result *result)
 {
-    (void)context;
+    (void)context, (void)result;
     node.event = *event;
-    (void)snprintf(node.event_name, sizeof node.event_name, "%s", event->name);
+    (void)snprintf(node.event_name, sizeof node.event_name, "%s", event->name != NULL ? event->name : "");
     node.events++;
 }
 
@@ -125,9 +194,54 @@ static void add_peer(const char *name, bool self)
     (void)snprintf(peer->gossip_address, sizeof peer->gossip_address, "127.0.0.1:7071");
 }
 
+static int intern(void *context, const struct limit_terms *terms, struct error *error)
+{
+    return node_intern_limit(context, terms, error);
+}
+
+/* None, but for the limits of the config. */
+static void make_rules(void)
+{
+    struct error error;
+    struct ruleset_named named[2];
+    for (uint16_t i = 0; i < 2; i++) {
+        bool fine = limit_init(&node.terms[i], &limits.limit[i].terms, &error);
+        assert(fine);
+        named[i] = (struct ruleset_named){bytes_of(limits.limit[i].name), i, limits.limit[i].terms.capacity};
+    }
+    const struct ruleset_options options = {.hash_key = &commands.hash_key,
+                                            .services_max = 4,
+                                            .rules_max = 4,
+                                            .service_rules_max = 4,
+                                            .named = named,
+                                            .named_count = 2,
+                                            .named_by_default = 1,
+                                            .intern = intern,
+                                            .context = &node};
+    node.rules = ruleset_create(&options);
+    node.book = rulebook_create(&RULEBOOK_LIMITS_DEFAULT, &commands.hash_key);
+    assert(node.rules != NULL && node.book != NULL);
+}
+
+/* The key under which something is counted. */
+static struct key_id key_of(const char *rule, const char *dimension, const char *value)
+{
+    struct match match;
+    struct request request = {.priority = RULE_PRIORITY_NORMAL,
+                              .id_count = 1,
+                              .cost = 1,
+                              .id = {{bytes_of(dimension), bytes_of(value)}},
+                              .only_rule = bytes_of(rule)};
+    bool fine = ruleset_match(node.rules, &request, 1000, 1000, &match);
+    assert(fine && match.count == 1);
+    return match.charge[0].id;
+}
+
 static void set_scene(const char *password, bool debug)
 {
     struct error error;
+    ruleset_destroy(&node.rules);
+    rulebook_destroy(&node.book);
     node = (struct node){.tokens = 1000000};
     add_peer("us-east", true);
     add_peer("eu-west", false);
@@ -139,7 +253,6 @@ static void set_scene(const char *password, bool debug)
     assert(fine);
     commands = (struct commands){.node = &node,
                                  .limits = &limits,
-                                 .limit_index = {0, 1},
                                  .name = "us-east",
                                  .region = "us-east",
                                  .version = "1.2.3",
@@ -147,6 +260,7 @@ static void set_scene(const char *password, bool debug)
                                  .debug = debug,
                                  .submit = submit};
     hash_key_from_secret(&commands.hash_key, "secret", 6);
+    make_rules();
     commands_init(&commands);
     session = (struct session){0};
     session_open(&session, &commands, 7, "127.0.0.1:50000");
@@ -157,7 +271,7 @@ static enum serve_status serve(struct bytes input)
 {
     size_t consumed;
     output = output_over(reply, OUTPUT_ROOM);
-    enum serve_status status = commands_serve(&commands, &session, input, &output, 1000, &consumed);
+    enum serve_status status = commands_serve(&commands, &session, input, &output, now, &consumed);
     assert(status != SERVE_MORE || consumed == input.size);
     reply[output.size] = '\0';
     return status;
@@ -209,7 +323,7 @@ static void test_group(void)
     for (int i = 0; i < 40; i++) {
         char key[16];
         (void)snprintf(key, sizeof key, "k%02d", i);
-        struct key_id id = key_id_of(&commands.hash_key, limits.limit[1].id, bytes_of("user"), bytes_of(key));
+        struct key_id id = key_of("default", "user", key);
         ordered &= key_id_equal(id, node.asked[i]);
     }
     OK(ordered, "in the order of arrival, each under its own key");
@@ -239,23 +353,24 @@ static void test_check(void)
                                     .reset_after_ns = 50000001};
     OK_STRING(ask("CHECK ip=1.2.3.4 COST 5\n"), "*6\r\n:1\r\n:100\r\n:95\r\n:0\r\n:51\r\n$7\r\ndefault\r\n",
               "CHECK");
-    struct key_id id = key_id_of(&commands.hash_key, limits.limit[1].id, bytes_of("ip"), bytes_of("1.2.3.4"));
+    struct key_id id = key_of("default", "ip", "1.2.3.4");
     OK(key_id_equal(id, node.asked[0]) && node.cost == 5, "asks for the dimension, value and cost");
     node.verdict = (struct verdict){.limit_tokens = 5, .retry_after_ns = 1, .reset_after_ns = 1000000};
     OK_STRING(ask("CHECK alice RULE slow\n"), "*6\r\n:0\r\n:5\r\n:0\r\n:1\r\n:1\r\n$4\r\nslow\r\n",
               "retry_after is rounded up, reset_after not beyond");
-    id = key_id_of(&commands.hash_key, limits.limit[0].id, bytes_of("user"), bytes_of("alice"));
+    id = key_of("slow", "user", "alice");
     OK(key_id_equal(id, node.asked[1]) && node.limit == 0, "a rule is another limit and another key");
     node.verdict.retry_after_ns = UINT64_MAX;
     OK_STRING(ask("PEEK alice\n"), "*6\r\n:0\r\n:5\r\n:0\r\n:-1\r\n:1\r\n$7\r\ndefault\r\n", "never is -1");
     OK(node.decided == 2 && node.peeked == 1, "PEEK takes nothing");
-    OK_STRING(ask("CHECK alice RULE fast\n"), "-ERR unknown rule 'fast': INFO limits names them all\r\n",
-              "an unknown rule");
+    OK_STRING(ask("CHECK alice RULE fast\n"),
+              "-ERR unknown rule 'fast' of service 'default': RULE LIST names them all\r\n", "an unknown rule");
     OK_STRING(ask("CAN_ACCESS a=b\n"), ":1\r\n", "CAN_ACCESS of a=b");
-    id = key_id_of(&commands.hash_key, limits.limit[1].id, bytes_of("user"), bytes_of("a=b"));
+    id = key_of("default", "user", "a=b");
     OK(key_id_equal(id, node.asked[2]), "is about the user a=b");
     (void)ask("EXPLAIN alice\n");
-    OK(has("user=alice under limit default: capacity 100, rate 100/s") && has("97.250 tokens left"), "EXPLAIN");
+    OK(has("user=alice: ") && has("limit             capacity 100, rate 100/s") && has("97.250 tokens left"),
+       "EXPLAIN");
     OK(count_in(reply) == (int)(output.size - 2 - (size_t)(strchr(reply, '\n') + 1 - reply)),
        "its length is right");
 }
@@ -384,7 +499,7 @@ static void test_frames(void)
     set_scene(NULL, false);
     output = output_over(reply, OUTPUT_ROOM);
     struct bytes half = bytes_of("PING\r\n*2\r\n$10\r\nCAN_ACCESS\r\n$5\r\nal");
-    enum serve_status status = commands_serve(&commands, &session, half, &output, 1000, &consumed);
+    enum serve_status status = commands_serve(&commands, &session, half, &output, now, &consumed);
     OK(status == SERVE_MORE && consumed == 6 && output.size == 7, "half a frame waits");
     OK(serve(bytes_of("CAN_ACCESS a\n*1\r\n$x\r\nPING\r\n")) == SERVE_CLOSE,
        "what is not RESP ends the connection");
@@ -399,8 +514,7 @@ static void test_frames(void)
     size_t at = 0, turns = 0;
     do {
         output = output_over(reply, OUTPUT_ROOM);
-        status =
-            commands_serve(&commands, &session, (struct bytes){many + at, 9000 - at}, &output, 1000, &consumed);
+        status = commands_serve(&commands, &session, (struct bytes){many + at, 9000 - at}, &output, now, &consumed);
         at += consumed;
         turns++;
     } while (status == SERVE_AGAIN && output.size > 0);
@@ -453,5 +567,7 @@ int main(void)
     test_cluster();
     test_frames();
     test_longest();
+    ruleset_destroy(&node.rules);
+    rulebook_destroy(&node.book);
     return tap_done();
 }
