@@ -207,7 +207,11 @@ static void make_rules(void)
     for (uint16_t i = 0; i < 2; i++) {
         bool fine = limit_init(&node.terms[i], &limits.limit[i].terms, &error);
         assert(fine);
-        named[i] = (struct ruleset_named){bytes_of(limits.limit[i].name), i, limits.limit[i].terms.capacity};
+        named[i] = (struct ruleset_named){
+            .name = bytes_of(limits.limit[i].name),
+            .id = limits.limit[i].id,
+            .limit = i,
+            .capacity = limits.limit[i].terms.capacity};
     }
     const struct ruleset_options options = {.hash_key = &commands.hash_key,
                                             .services_max = 4,
