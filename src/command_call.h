@@ -100,8 +100,8 @@ void call_rule_get(struct call *call);
 void call_rule_list(struct call *call);
 void call_rule_history(struct call *call);
 /* The version of that number (1: the newest) of a rule, or NULL after an error was answered. */
-const struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
-                                             struct bytes number);
+struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
+                                       struct bytes number);
 
 /* commands_session.c */
 void session_reset(struct session *session, const struct commands *commands);

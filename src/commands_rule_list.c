@@ -21,8 +21,8 @@ static int64_t signed_of(uint64_t number)
     return number > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
-const struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
-                                             struct bytes number)
+struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
+                                       struct bytes number)
 {
     uint64_t n;
     const struct rulebook_rule *rule = rulebook_find(node_rulebook(call->commands->node), service, id);

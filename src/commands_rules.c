@@ -130,11 +130,10 @@ static void rollback(struct call *call)
         call_wrong_arity(call, &command_table[COMMAND_RULE], &subcommand_table[SUBCOMMAND_RULE_ROLLBACK].spec);
         return;
     }
-    const struct rule_version *found = call_rule_version(call, words->args[2], words->args[3], number);
-    if (found == NULL)
+    struct rule_version *version = call_rule_version(call, words->args[2], words->args[3], number);
+    if (version == NULL)
         return;
-    /* The book may push this version out while it takes the new one. */
-    struct rule_version *version = rule_version_retain((struct rule_version *)(uintptr_t)found);
+    version = rule_version_retain(version); /* the book may push it out while it takes the new one */
     struct output text = output_over(note, sizeof note - 1);
     output_print(&text, "rollback to version %.*s", call_shown(number), number.data);
     struct rule_changes changes = {.text = version->record.text, .file = "rules", .note = bytes_of(note)};

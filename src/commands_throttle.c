@@ -90,6 +90,24 @@ static bool prepare(struct call *call, enum throttle_door door, const struct com
     return true;
 }
 
+/*
+ * When `quantity` can be had: what is missing, from the time until full. The verdict counts the time on top until
+ * other peers have acknowledged what was spent, yet it then counts as of when it was spent. A wait that is much
+ * longer is none for acknowledgements: some peer is out of reach.
+ */
+static uint64_t retry_of(const struct throttle *throttle, const struct verdict *verdict, int64_t quantity)
+{
+    uint64_t spare_ns;
+    if (verdict->reason != VERDICT_NO_TOKENS && verdict->reason != VERDICT_NO_SHARE)
+        return verdict->retry_after_ns;
+    if (__builtin_mul_overflow((uint64_t)(throttle->capacity - quantity), throttle->emission_ns, &spare_ns) ||
+        spare_ns >= verdict->reset_after_ns)
+        return verdict->retry_after_ns;
+    uint64_t missing_ns = verdict->reset_after_ns - spare_ns;
+    bool settles = verdict->retry_after_ns >= missing_ns && verdict->retry_after_ns - missing_ns < SECOND_NS;
+    return settles ? missing_ns : verdict->retry_after_ns;
+}
+
 static void decide(struct call *call, struct throttle *throttle, int64_t quantity, struct throttled *result)
 {
     struct node *node = call->commands->node;
@@ -107,7 +125,7 @@ static void decide(struct call *call, struct throttle *throttle, int64_t quantit
         .never = !possible,
         .remaining = verdict.remaining_tokens,
         .full_ns = verdict.reset_after_ns,
-        .retry_ns = verdict.retry_after_ns,
+        .retry_ns = possible && quantity >= 0 ? retry_of(throttle, &verdict, quantity) : 0,
     };
 }
 
