@@ -183,6 +183,10 @@ static enum outcome decide(struct node *node, const struct charge *charge, bool 
     enum verdict_reason reason;
     if (is_refused(node, charge, take, &reason)) {
         *verdict = refusal(node, charge->limit, reason);
+        if (reason == VERDICT_TOO_LARGE) {
+            look(node, charge, false, now_ns, &view);
+            *verdict = figures(node, &view, charge, false, now_ns);
+        }
         verdict->allowed = reason != VERDICT_JOINING && is_open(node, charge);
         return verdict->allowed ? OUTCOME_PASSED : OUTCOME_DENIED;
     }

@@ -42,13 +42,13 @@ static void print_ids(struct output *output, const struct command_query *query)
 static void print_terms(struct output *output, const struct limit *limit)
 {
     char rate[UNITS_TEXT_BYTES];
-    output_print(output, "limit             capacity %llu", (unsigned long long)limit->capacity);
+    output_print(output, "capacity %llu", (unsigned long long)limit->capacity);
     switch ((enum limit_kind)limit->kind) {
     case LIMIT_BUCKET:
         output_print(output, ", rate %s\n", units_format_rate(rate, sizeof rate, limit->rate, limit->period_ns));
         break;
     case LIMIT_CELL:
-        output_print(output, " in a window\n");
+        output_print(output, " in each window\n");
         break;
     case LIMIT_LOG:
         output_print(output, ", a spend counts for %.3f s\n", (double)limit->period_ns / 1e9);
@@ -57,19 +57,30 @@ static void print_terms(struct output *output, const struct limit *limit)
         break;
     }
     if ((limit->flags & LIMIT_SPLIT) != 0)
-        output_print(output, "shared            by a static split: each peer has its share and no more\n");
+        output_print(output, "shared            by a static split: each peer has its part and no more\n");
 }
 
-static void print_rule(struct output *output, const struct matched *matched)
+/* "user=alice under rule login of shop: " */
+static void print_rule(struct output *output, const struct command_query *query, const struct matched *matched)
+{
+    const struct ruled *rule = matched->rule;
+    print_ids(output, query);
+    if (matched->why == WHY_CONFIG)
+        output_print(output, " under limit %.*s: ", (int)rule->id.size, rule->id.data);
+    else
+        output_print(output, " under rule %.*s of %.*s: ", (int)rule->id.size, rule->id.data,
+                     (int)rule->service.size, rule->service.data);
+}
+
+static void print_version(struct output *output, const struct matched *matched)
 {
     const struct ruled_version *version = matched->version;
-    output_print(output, "rule              %.*s", (int)matched->rule->id.size, matched->rule->id.data);
-    if (version != NULL)
-        output_print(output, " of %.*s: %s, by %.*s, endpoint %.*s, %s%s", (int)matched->rule->service.size,
-                     matched->rule->service.data, rule_algorithm_name(version->algorithm), (int)version->by.size,
-                     version->by.data, (int)version->endpoint.size, version->endpoint.data,
-                     rule_mode_name(version->mode), matched->candidate ? ", canary" : "");
-    output_print(output, "\nwhy               %s\n", match_why_name((enum match_why)matched->why));
+    if (matched->why == WHY_CONFIG)
+        return;
+    output_print(output, "rule              %s by %.*s, endpoint %.*s, %s%s; amount of the %s\n",
+                 rule_algorithm_name(version->algorithm), (int)version->by.size, version->by.data,
+                 (int)version->endpoint.size, version->endpoint.data, rule_mode_name(version->mode),
+                 matched->candidate ? " (canary)" : "", match_why_name((enum match_why)matched->why));
 }
 
 static void print_charge(struct call *call, const struct charge *charge, const struct verdict *verdict)
@@ -77,7 +88,6 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     struct output *output = call->answer.output;
     struct explanation seen;
     node_explain(call->commands->node, charge->id, charge->limit, call->now_ns, &seen);
-    print_terms(output, node_limit(call->commands->node, charge->limit));
     output_print(output, "asked of          %s (%s), which holds %.2f%% of the limit\n", call->commands->name,
                  call->commands->region, seen.share * 100);
     output_print(output, "one more now      %s\n", reason_text(verdict->reason));
@@ -107,21 +117,26 @@ static void print_explanation(struct call *call, const struct question *question
     if (decision.allowed && match->count > 0)
         decision.allowed =
             node_check(call->commands->node, match->charge, match->count, false, call->now_ns, decision.verdict);
-    print_ids(output, &question->query);
     int decider = decision_of(match, &decision);
-    if (decider >= 0)
-        output_print(output, ": %s by %.*s\n", decision.allowed ? "allowed, most narrowly" : "refused",
-                     (int)match->rule[decider].rule->id.size, match->rule[decider].rule->id.data);
-    else
-        output_print(output, ": %s\n", decision.allowed ? "allowed: nothing counts it" : "refused by a deny list");
+    if (match->count + match->passed_count != 1) {
+        print_ids(output, &question->query);
+        if (decider >= 0)
+            output_print(output, ": %s by %.*s\n\n", decision.allowed ? "allowed, most narrowly" : "refused",
+                         (int)match->rule[decider].rule->id.size, match->rule[decider].rule->id.data);
+        else
+            output_print(output, ": %s\n\n", decision.allowed ? "allowed: nothing counts it" : "refused by a list");
+    }
     for (uint32_t i = 0; i < match->count && match->status == MATCH_CHARGES; i++) {
-        output_print(output, "\n");
-        print_rule(output, &match->rule[i]);
+        print_rule(output, &question->query, &match->rule[i]);
+        print_terms(output, node_limit(call->commands->node, match->charge[i].limit));
+        print_version(output, &match->rule[i]);
         print_charge(call, &match->charge[i], &decision.verdict[i]);
+        output_print(output, "%s", i + 1 < match->count + match->passed_count ? "\n" : "");
     }
     for (uint32_t i = 0; i < match->passed_count; i++) {
-        output_print(output, "\n");
-        print_rule(output, &match->passed[i]);
+        print_rule(output, &question->query, &match->passed[i]);
+        output_print(output, "%s: %s\n", match->passed[i].why == WHY_DENY_LIST ? "denied" : "not counted",
+                     match_why_name((enum match_why)match->passed[i].why));
     }
 }
 

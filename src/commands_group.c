@@ -8,9 +8,8 @@
 /* One key of one bucket, and nothing that only node_check knows about. */
 static bool is_plain(const struct charge *charge, const struct matched *matched)
 {
-    bool bucket = matched->version == NULL || rule_is_bucket(matched->version->algorithm);
-    return bucket && charge->floor_tokens == 0 && charge->on_isolation == ISOLATION_BUDGET && !charge->shadow &&
-           !charge->lease && charge->tenant == 0;
+    return rule_is_bucket(matched->version->algorithm) && charge->floor_tokens == 0 &&
+           charge->on_isolation == ISOLATION_BUDGET && !charge->shadow && !charge->lease && charge->tenant == 0;
 }
 
 bool group_join(struct group *group, struct commands *commands, const struct session *session,

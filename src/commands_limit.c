@@ -39,7 +39,7 @@ static int64_t hold_ms(struct call *call, const struct question *question, const
     for (uint32_t i = 0; i < question->match.count; i++) {
         const struct ruled_version *version = question->match.rule[i].version;
         const struct charge *charge = &question->match.charge[i];
-        if (version == NULL || version->algorithm != RULE_LEAKY_BUCKET || charge->shadow)
+        if (version->algorithm != RULE_LEAKY_BUCKET || charge->shadow)
             continue;
         const struct limit *limit = node_limit(call->commands->node, charge->limit);
         uint64_t full_ns = decision->verdict[i].reset_after_ns;

@@ -122,13 +122,13 @@ static void answer_rule_begin(struct answer *answer, const struct matched *match
     answer_text(answer, "rule");
     answer_bulk(answer, matched->rule->id);
     answer_text(answer, "endpoint");
-    answer_bulk(answer, version != NULL ? version->endpoint : bytes_of(RULE_ANY_ENDPOINT));
+    answer_bulk(answer, version->endpoint);
     answer_text(answer, "by");
-    answer_bulk(answer, version != NULL ? version->by : bytes_of(""));
+    answer_bulk(answer, version->by);
     answer_text(answer, "algorithm");
-    answer_text(answer, rule_algorithm_name(version != NULL ? version->algorithm : RULE_TOKEN_BUCKET));
+    answer_text(answer, rule_algorithm_name(version->algorithm));
     answer_text(answer, "mode");
-    answer_text(answer, rule_mode_name(version != NULL ? version->mode : RULE_ENFORCE));
+    answer_text(answer, rule_mode_name(version->mode));
     answer_text(answer, "why");
     answer_text(answer, match_why_name((enum match_why)matched->why));
     answer_text(answer, "canary");

@@ -35,22 +35,6 @@ static bool parse_id(struct bytes word, struct command_id_words *id, char *error
     return word_key(id->value, error);
 }
 
-static bool add_id(struct command_query *query, struct bytes word, char *error)
-{
-    struct command_id_words id;
-    if (!parse_id(word, &id, error))
-        return false;
-    for (uint32_t i = 0; i < query->id_count; i++)
-        if (bytes_equal(query->id[i].dimension, id.dimension))
-            return word_fail(
-                error, "'%.*s' is a second id of dimension '%.*s': expected each dimension once, or an option",
-                word_shown(word), word.data, word_shown(id.dimension), id.dimension.data);
-    if (query->id_count == COMMAND_IDS_MAX)
-        return word_fail(error, "too many ids: expected at most %d", COMMAND_IDS_MAX);
-    query->id[query->id_count++] = id;
-    return true;
-}
-
 /* ---- options ---- */
 
 enum option {
@@ -114,6 +98,25 @@ static bool fail_unknown(struct bytes word, unsigned takes, char *error)
     return word_fail(error, "unknown option '%.*s': expected one of %s", word_shown(word), word.data, known);
 }
 
+static bool add_id(struct command_query *query, struct bytes word, unsigned takes, char *error)
+{
+    struct command_id_words id;
+    if (!parse_id(word, &id, error))
+        return false;
+    for (uint32_t i = 0; i < query->id_count; i++) {
+        if (!bytes_equal(query->id[i].dimension, id.dimension))
+            continue;
+        if (id.value.data == word.data)
+            return fail_unknown(word, takes, error); /* a word alone: rather an option that is none */
+        return word_fail(error, "'%.*s' is a second id of dimension '%.*s': expected each dimension once",
+                         word_shown(word), word.data, word_shown(id.dimension), id.dimension.data);
+    }
+    if (query->id_count == COMMAND_IDS_MAX)
+        return word_fail(error, "too many ids: expected at most %d", COMMAND_IDS_MAX);
+    query->id[query->id_count++] = id;
+    return true;
+}
+
 static bool parse_selector(enum option option, struct bytes value, struct bytes *selector, char *error)
 {
     if (value.size == 0 || value.size > COMMAND_SELECTOR_MAX_BYTES)
@@ -175,10 +178,10 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
     uint32_t i = 2;
     assert(command->count >= 2);
     *query = (struct command_query){.cost = 1, .priority = PRIORITY_NORMAL};
-    if (!add_id(query, command->args[1], error))
+    if (!add_id(query, command->args[1], takes, error))
         return false;
     for (; i < command->count && find_option(command->args[i], takes) == OPTION_COUNT; i++)
-        if (!add_id(query, command->args[i], error))
+        if (!add_id(query, command->args[i], takes, error))
             return false;
     while (i < command->count) {
         struct bytes word = command->args[i++], value = {0};

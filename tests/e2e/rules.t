@@ -108,6 +108,11 @@ for my $id (qw(tb lb fw sw sl qu co)) {
     cmp_ok($taken, '<=', 40, "$id: and exceed it by no more than they may");
 }
 
+like(ask($east, qw(EXPLAIN u SERVICE a ENDPOINT /qu)), qr/^user=u under rule qu of a: capacity 20 in each window\nrule +quota by user/,
+    'EXPLAIN of a quota');
+like(ask($east, qw(EXPLAIN ip=9.9.9.9 u SERVICE shop ENDPOINT /login)), qr/^ip=9.9.9.9 user=u: .*under rule login of shop.*under rule all of shop/s,
+    'EXPLAIN of two rules');
+
 # ---- giving back ----
 
 is(ask($east, qw(RULE SET), '{id: tokens, service: llm, rate: 1000/h, burst: 1000, overshoot: 300%}'), 'OK',

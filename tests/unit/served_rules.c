@@ -123,7 +123,7 @@ static void test_reservations(void)
     OK(strncmp(answer, "[1 100 40 0 36000 'llm' '", 25) == 0 && strlen(answer) == 25 + 32 + 2, "RESERVE: %s",
        answer);
     (void)snprintf(id, sizeof id, "%.32s", answer + 25);
-    OK_STRING(ask("RESERVE v SERVICE e COST 101 TTL 5000"), "[0 100 0 -1 0 'llm' (nil)]", "too many");
+    OK_STRING(ask("RESERVE v SERVICE e COST 101 TTL 5000"), "[0 100 100 -1 0 'llm' (nil)]", "too many");
     (void)snprintf(line, sizeof line, "COMMIT %s 25", id);
     OK_STRING(ask(line), "25", "COMMIT of less");
     OK_STRING(ask("PEEK u SERVICE e"), "[1 100 75 0 15000 'llm']", "gives back the rest");

@@ -207,11 +207,10 @@ static void make_rules(void)
     for (uint16_t i = 0; i < 2; i++) {
         bool fine = limit_init(&node.terms[i], &limits.limit[i].terms, &error);
         assert(fine);
-        named[i] = (struct ruleset_named){
-            .name = bytes_of(limits.limit[i].name),
-            .id = limits.limit[i].id,
-            .limit = i,
-            .capacity = limits.limit[i].terms.capacity};
+        named[i] = (struct ruleset_named){.name = bytes_of(limits.limit[i].name),
+                                          .id = limits.limit[i].id,
+                                          .limit = i,
+                                          .capacity = limits.limit[i].terms.capacity};
     }
     const struct ruleset_options options = {.hash_key = &commands.hash_key,
                                             .services_max = 4,
@@ -373,8 +372,7 @@ static void test_check(void)
     id = key_of("default", "user", "a=b");
     OK(key_id_equal(id, node.asked[2]), "is about the user a=b");
     (void)ask("EXPLAIN alice\n");
-    OK(has("user=alice: ") && has("limit             capacity 100, rate 100/s") && has("97.250 tokens left"),
-       "EXPLAIN");
+    OK(has("user=alice under limit default: capacity 100, rate 100/s\n") && has("97.250 tokens left"), "EXPLAIN");
     OK(count_in(reply) == (int)(output.size - 2 - (size_t)(strchr(reply, '\n') + 1 - reply)),
        "its length is right");
 }

@@ -91,8 +91,9 @@ static const struct {
     {"CHECK http://x?a=b\n", ALL,
      "dimension 'http://x?a' has characters other than letters, digits, '_', '-' and '.': "
      "expected dimension=value, e.g. user=a=b for the user a=b"},
-    {"CHECK a b\n", ALL, "'b' is a second id of dimension 'user': expected each dimension once, or an option"},
-    {"CHECK a b=c b=d\n", ALL, "'b=d' is a second id of dimension 'b': expected each dimension once, or an option"},
+    {"CHECK a b\n", ALL, "unknown option 'b': " EXPECTED ", COST, WAIT, VERBOSE"},
+    {"CHECK user=a user=b\n", ALL, "'user=b' is a second id of dimension 'user': expected each dimension once"},
+    {"CHECK a b=c b=d\n", ALL, "'b=d' is a second id of dimension 'b': expected each dimension once"},
     {"CHECK a=1 b=2 c=3 d=4 e=5 f=6 g=7 h=8 i=9\n", ALL, "too many ids: expected at most 8"},
     {"CHECK a COST 1 b=c\n", ALL, "id 'b=c' after the options: expected all ids first"},
     {"CHECK a COST 1 COTS 2\n", ALL, "unknown option 'COTS': " EXPECTED ", COST, WAIT, VERBOSE"},
