@@ -42,15 +42,16 @@ struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint6
                 : table_obtain(node->table, spend->id, spend->limit, spend->expires_ns, at_ns);
 }
 
-uint64_t creditable(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
+int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (limit->kind != LIMIT_BUCKET || tokens == 0)
-        return tokens;
+        return 0;
     struct bucket now = entry->bucket;
     bucket_refill(&now, limit, &node->budget[entry->limit], node->now_ns);
     uint64_t age_ns = node->now_ns - batch->at_ns + batch->open_ns;
-    return peaks_credit(&node->peaks, entry->id, &now, limit, tokens, age_ns, node->now_ns);
+    int64_t units = tokens < limit->capacity ? (int64_t)tokens * limit->units_per_token : limit->capacity_units;
+    return units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, node->now_ns);
 }
 
 void note_peak(struct node *node, const struct entry *entry)
@@ -78,14 +79,15 @@ static void apply_spend(struct node *node, struct entry *entry, const struct bat
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
-    if (limit->kind == LIMIT_LOG) {
-        fresh.returned = return_is_late(node, limit, batch) ? 0 : fresh.returned;
-    } else if (fresh.returned > fresh.tokens) {
-        fresh.returned = fresh.tokens + creditable(node, entry, fresh.returned - fresh.tokens, batch);
-    } else {
+    int64_t lost = 0;
+    if (return_is_late(node, limit, batch))
+        fresh.returned = 0;
+    else if (fresh.returned > fresh.tokens)
+        lost = lost_units(node, entry, fresh.returned - fresh.tokens, batch);
+    else
         note_peak(node, entry);
-    }
     bucket_apply(&entry->bucket, limit, budget, fresh.tokens, fresh.returned, batch->at_ns);
+    entry->bucket.settled -= lost;
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
     if (-left > node->worst_debt_units[entry->limit])
         node->worst_debt_units[entry->limit] = -left;

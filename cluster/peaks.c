@@ -56,31 +56,30 @@ void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *buck
     peaks->slot[id.low & peaks->mask] = peak;
 }
 
-/* Tokens, rounded up, that refill in so many ns. */
-static uint64_t refilled_tokens(const struct limit *limit, uint64_t ns)
+/* Units that refill in so many ns, rounded up. */
+static int64_t refilled_units(const struct limit *limit, uint64_t ns)
 {
     uint64_t ticks = ns / limit->tick_ns + 1, units;
-    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units))
-        return UINT64_MAX;
-    return units / (uint64_t)limit->units_per_token + 1;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > INT64_MAX)
+        return INT64_MAX;
+    return (int64_t)units;
 }
 
-uint64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
-                      const struct limit *limit, uint64_t tokens, uint64_t age_ns, uint64_t now_ns)
+int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
+                     const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns)
 {
     assert(limit->kind == LIMIT_BUCKET);
     /* Whatever happened, no more was lost than refilled since. */
     uint64_t most_ns = age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS / 2 : UINT64_MAX;
-    uint64_t lost = refilled_tokens(limit, most_ns);
-    uint64_t credit = lost < tokens ? tokens - lost : 0;
+    int64_t lost = refilled_units(limit, most_ns);
+    int64_t credit = lost < units ? units - lost : 0;
     if (age_ns > PEAKS_SPAN_NS / 2)
         return credit;
     struct peak peak = peak_of(peaks, id, now_ns);
     uint16_t highest = level_of(bucket, limit);
     highest = peak.now > highest ? peak.now : highest;
     highest = peak.before > highest ? peak.before : highest;
-    uint64_t below = (uint64_t)units_times(limit->capacity_units, (uint64_t)(UINT16_MAX - highest) << PEAK_BITS);
-    uint64_t room = below / (uint64_t)limit->units_per_token;
-    room = room < tokens ? room : tokens;
+    int64_t room = units_times(limit->capacity_units, (uint64_t)(UINT16_MAX - highest) << PEAK_BITS);
+    room = room < units ? room : units;
     return room > credit ? room : credit;
 }

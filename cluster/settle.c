@@ -137,20 +137,22 @@ static uint64_t ledger_strike(const struct ledger *ledger, const struct spend *s
     return found->tokens;
 }
 
-/* What the entry's bucket gains and loses by a batch that everybody has. */
-static struct settlement settlement_of(struct node *node, const struct entry *entry, const struct batch *batch,
-                                       const struct spend *spend, uint64_t later)
+/* The entry's bucket gains and loses by a batch that everybody has. */
+static void settle_spend(struct node *node, struct entry *entry, const struct batch *batch,
+                         const struct spend *spend, uint64_t later)
 {
-    struct settlement settlement = {.tokens = spend->tokens,
-                                    .credit = spend->credit,
-                                    .later = later,
-                                    .at_ns = batch->at_ns};
-    if (settlement.credit > settlement.tokens)
-        settlement.credit =
-            settlement.tokens + creditable(node, entry, settlement.credit - settlement.tokens, batch);
+    const struct settlement settlement = {.tokens = spend->tokens,
+                                          .credit = spend->credit,
+                                          .later = later,
+                                          .at_ns = batch->at_ns};
+    int64_t lost = 0;
+    if (spend->credit > spend->tokens)
+        lost = lost_units(node, entry, spend->credit - spend->tokens, batch);
     else
         note_peak(node, entry);
-    return settlement;
+    bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], &settlement);
+    entry->bucket.settled -= lost;
+    node->stats.settled_tokens += spend->tokens;
 }
 
 /* `ledger` may be NULL. */
@@ -165,9 +167,7 @@ static void settle_spends(struct node *node, const struct origin *origin, const 
             continue;
         if (!ledger)
             later = later_tokens(node, origin, batch, entry);
-        const struct settlement settlement = settlement_of(node, entry, batch, spend, later);
-        bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], &settlement);
-        node->stats.settled_tokens += spend->tokens;
+        settle_spend(node, entry, batch, spend, later);
     }
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
 }

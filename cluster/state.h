@@ -274,8 +274,11 @@ bool inbox_drain(struct node *node);
 int limit_of_terms(struct node *node, const struct limit_terms *terms);
 /* The entry that a spend of a batch concerns; NULL: a cell that has expired. It may have another limit. */
 struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns);
-/* How many of the tokens that `batch` returned to a key, in excess of what it spent, may be credited to it now. */
-uint64_t creditable(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
+/*
+ * Of the tokens that `batch` returned to a key, in excess of what it spent, what a full bucket has lost since, in units:
+ * it is charged again when the tokens are credited.
+ */
+int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
 /* The key is about to be charged: see peaks.h. */
 void note_peak(struct node *node, const struct entry *entry);
 /* Some batch of that origin waits for what it depends on, or for the snapshot of a joining node. */

@@ -1,0 +1,267 @@
+#include "tests/cluster_harness.h"
+
+/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
+
+static const struct limit_terms slow = {.capacity = 160, .rate = 1, .period_ns = 3600000 * MS};
+static const struct limit_terms cell = {.kind = LIMIT_CELL, .capacity = 160};
+static const struct limit_terms leases = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 60000 * MS};
+
+/* A charge of `cost` tokens of a key under those terms at that host. */
+static struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
+{
+    struct error error;
+    int limit = node_intern_limit(world.host[i].node, terms, &error);
+    assert(limit >= 0);
+    struct charge charge = {.id = key_of(key, 0), .cost = cost, .limit = (uint16_t)limit};
+    if (terms->kind == LIMIT_CELL) {
+        charge.expires_ns = charge.window_end_ns = 3600000 * MS;
+        charge.window_ns = 3600000 * MS;
+    }
+    return charge;
+}
+
+static bool ask(unsigned i, const struct charge *charges, size_t count)
+{
+    struct verdict verdicts[CHARGES_MAX];
+    return node_check(world.host[i].node, charges, count, true, world.now_ns, verdicts);
+}
+
+/* What that host thinks is left of a key under these terms. */
+static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
+{
+    struct charge charge = charge_at(i, key, terms, 0);
+    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    const struct limit *limit = node_limit(world.host[i].node, charge.limit);
+    return (bucket.settled - bucket.unsettled) / limit->units_per_token;
+}
+
+static int64_t unsettled(unsigned i, const char *key, const struct limit_terms *terms)
+{
+    struct charge charge = charge_at(i, key, terms, 0);
+    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    return bucket.unsettled / node_limit(world.host[i].node, charge.limit)->units_per_token;
+}
+
+static void show(const char *key, const struct limit_terms *terms)
+{
+    for (unsigned i = 0; i < world.count; i++)
+        if (world.host[i].node)
+            tell("%s: %s has %" PRId64 ", %" PRId64 " not known everywhere", host_names[i], key,
+                 left(i, key, terms), unsettled(i, key, terms));
+}
+
+static void all_or_nothing(void)
+{
+    world_of(2);
+    struct verdict verdicts[3];
+    struct charge charges[3] = {charge_at(ANN, "alice", &slow, 10), charge_at(ANN, "10.0.0.1", &cell, 10),
+                                charge_at(ANN, "job", &leases, 10)};
+    OK(ask(ANN, charges, 3), "three keys, each of another kind");
+    OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
+       "all are charged");
+    charges[2].cost = 60; /* of the 60 that half of the limit, less a quarter, allows */
+    OK(!node_check(world.host[ANN].node, charges, 3, true, world.now_ns, verdicts), "one is denied");
+    OK(verdicts[0].allowed && verdicts[1].allowed && !verdicts[2].allowed, "and says so");
+    OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].remaining_tokens == 50, "with its figures");
+    OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
+       "none is charged");
+    charges[2].shadow = true;
+    OK(ask(ANN, charges, 3), "a shadow does not deny");
+    OK(left(ANN, "alice", &slow) == 140 && left(ANN, "10.0.0.1", &cell) == 140 && left(ANN, "job", &leases) == 150,
+       "nor is it charged");
+    OK(node_check(world.host[ANN].node, charges, 2, false, world.now_ns, verdicts) &&
+           left(ANN, "alice", &slow) == 140,
+       "who only asks takes nothing");
+    world_run(500);
+    OK(left(BOB, "alice", &slow) == 140 && left(BOB, "10.0.0.1", &cell) == 140 && left(BOB, "job", &leases) == 150,
+       "others hear of each, though they never heard of its limit");
+    world_close();
+}
+
+static void a_floor(void)
+{
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &slow, 30);
+    charge.floor_tokens = 80;
+    OK(ask(ANN, &charge, 1), "with a floor of half of it, 3/8 of the other half can be taken at once");
+    OK(!ask(ANN, &charge, 1), "and no more");
+    charge.floor_tokens = 0;
+    OK(ask(ANN, &charge, 1), "but by those for whom the rest is kept");
+    world_close();
+}
+
+static void returns(const struct limit_terms *terms, const char *name)
+{
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", terms, 40);
+    OK(ask(ANN, &charge, 1), "%s: ann takes 40", name);
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 10, "and gives 10 back at once");
+    tell("before anybody hears of it:");
+    show("alice", terms);
+    world_run(500);
+    tell("everybody knows:");
+    show("alice", terms);
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 20, world.now_ns), 20, "20 more, of what is settled");
+    show("alice", terms);
+    world_run(500);
+    tell("everybody knows:");
+    show("alice", terms);
+    OK_U64(node_return(world.host[BOB].node, &charge, 1, 5, world.now_ns), 5, "bob can give back what ann took");
+    world_run(500);
+    show("alice", terms);
+    uint64_t given = node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns);
+    OK(given == 5 || given == 4, "no more than is taken: 5, or less by what was refilled");
+    EXPECT("what was returned is told", "before anybody hears of it:\n"
+                                        "ann: alice has 130, 30 not known everywhere\n"
+                                        "bob: alice has 160, 0 not known everywhere\n"
+                                        "everybody knows:\n"
+                                        "ann: alice has 130, 0 not known everywhere\n"
+                                        "bob: alice has 130, 0 not known everywhere\n"
+                                        "ann: alice has 150, 0 not known everywhere\n"
+                                        "bob: alice has 130, 0 not known everywhere\n"
+                                        "everybody knows:\n"
+                                        "ann: alice has 150, 0 not known everywhere\n"
+                                        "bob: alice has 150, 0 not known everywhere\n"
+                                        "ann: alice has 155, 0 not known everywhere\n"
+                                        "bob: alice has 155, 0 not known everywhere\n");
+    world_close();
+}
+
+static void a_return_on_its_way(void)
+{
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &cell, 40);
+    OK(ask(ANN, &charge, 1), "ann takes 40 of a window");
+    world_until_published(ANN);
+    (void)node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns);
+    tell("the spend is told, the return is not:");
+    show("alice", &cell);
+    world_run(15);
+    show("alice", &cell);
+    OK(ask(ANN, &charge, 1), "it is hers to spend again");
+    world_run(500);
+    tell("everybody knows:");
+    show("alice", &cell);
+    EXPECT("a return that pays off what somebody has not heard of is settled with its own batch",
+           "the spend is told, the return is not:\n"
+           "ann: alice has 160, 0 not known everywhere\n"
+           "bob: alice has 160, 0 not known everywhere\n"
+           "ann: alice has 160, 0 not known everywhere\n"
+           "bob: alice has 120, 0 not known everywhere\n"
+           "everybody knows:\n"
+           "ann: alice has 120, 0 not known everywhere\n"
+           "bob: alice has 120, 0 not known everywhere\n");
+    world_close();
+}
+
+static void resets(void)
+{
+    world_of(2);
+    struct charge charge = charge_at(BOB, "alice", &slow, 40);
+    (void)ask(BOB, &charge, 1);
+    world_run(500);
+    charge.limit = charge_at(ANN, "alice", &slow, 0).limit;
+    node_reset_key(world.host[ANN].node, &charge, 1, world.now_ns);
+    world_run(500);
+    OK(left(ANN, "alice", &slow) >= 159 && left(BOB, "alice", &slow) >= 159,
+       "a reset gives back all of everybody's");
+    world_close();
+}
+
+static void isolation(void)
+{
+    world_of(2);
+    struct charge charges[3] = {charge_at(ANN, "alice", &slow, 50), charge_at(ANN, "bert", &slow, 50),
+                                charge_at(ANN, "carl", &slow, 50)};
+    charges[1].on_isolation = ISOLATION_OPEN;
+    charges[2].on_isolation = ISOLATION_CLOSED;
+    OK(ask(ANN, &charges[0], 1) && ask(ANN, &charges[1], 1) && ask(ANN, &charges[2], 1),
+       "while everybody is heard, all are the same");
+    world_run(500);
+    world_links(BOB, LINK_CUT);
+    world_run(2000);
+    skip_text();
+    OK(!ask(ANN, &charges[0], 1), "a budget: three eighths of the 110 that are left");
+    OK(ask(ANN, &charges[1], 1) && ask(ANN, &charges[1], 1), "open: all that is left as seen here");
+    OK(ask(ANN, &charges[1], 1) && left(ANN, "bert", &slow) == 10, "open: never denied, but not charged either");
+    charges[2].cost = 0;
+    OK(!ask(ANN, &charges[2], 1), "closed: always denied");
+    world_close();
+}
+
+static void tenants(void)
+{
+    world_of(2);
+    char key[32];
+    unsigned allowed = 0;
+    node_set_tenant_keys_max(world.host[ANN].node, 10);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(key, sizeof key, "key %d", i);
+        struct charge charge = charge_at(ANN, key, &slow, 1);
+        charge.tenant = 7;
+        allowed += ask(ANN, &charge, 1);
+    }
+    OK(allowed == 10, "a tenant has so many keys and no more");
+    struct charge charge = charge_at(ANN, "key 0", &slow, 1);
+    charge.tenant = 7;
+    OK(ask(ANN, &charge, 1), "those that it has go on");
+    charge = charge_at(ANN, "key 20", &slow, 1);
+    charge.tenant = 8;
+    OK(ask(ANN, &charge, 1), "so does another tenant");
+    world_close();
+}
+
+static void another_limit(void)
+{
+    static const struct limit_terms wider = {.capacity = 320, .rate = 1, .period_ns = 3600000 * MS};
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &slow, 40);
+    (void)ask(ANN, &charge, 1);
+    world_until_published(ANN);
+    charge = charge_at(ANN, "alice", &wider, 10); /* the same key: the rule has changed */
+    OK(ask(ANN, &charge, 1), "a key goes on under another limit");
+    OK(left(ANN, "alice", &wider) == 270 && unsettled(ANN, "alice", &wider) >= 49, "with what was used");
+    world_run(500);
+    OK(left(ANN, "alice", &wider) == 270 && unsettled(ANN, "alice", &wider) == 0,
+       "spends under the old one settle under the new one");
+    OK(left(BOB, "alice", &slow) == 110, "a peer that knows the old rule has the same used");
+    world_close();
+}
+
+static void a_split(void)
+{
+    static const struct limit_terms split = {.flags = LIMIT_SPLIT,
+                                             .capacity = 160,
+                                             .rate = 160,
+                                             .period_ns = 1000 * MS,
+                                             .overshoot = 160};
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &split, 80);
+    OK(ask(ANN, &charge, 1), "a split: half of the limit is ann's, whole");
+    charge.cost = 1;
+    OK(!ask(ANN, &charge, 1), "and no more, whatever overshoot is declared");
+    uint64_t closed = world_stats(ANN).batches_closed;
+    world_run(500);
+    OK(world_stats(ANN).batches_closed == closed, "nobody is told");
+    charge.cost = 40;
+    OK(ask(ANN, &charge, 1), "half of the rate is hers, too");
+    charge.cost = 1;
+    OK(!ask(ANN, &charge, 1), "and no more");
+    world_close();
+}
+
+int main(void)
+{
+    all_or_nothing();
+    a_floor();
+    returns(&slow, "a bucket");
+    returns(&cell, "a window");
+    returns(&leases, "a log");
+    a_return_on_its_way();
+    resets();
+    isolation();
+    tenants();
+    another_limit();
+    a_split();
+    return tap_done();
+}
