@@ -9,6 +9,7 @@
 #   make unit         unit tests           make sim          the simulated cluster, 1,000 seeds
 #   make e2e          real processes       make sim-canary   planted bugs that it must find
 #   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
+#   make bench        what matching of rules costs
 #   make compose-check    three regions as containers (skips where no engine can be started)
 #   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc
 #   make clean        remove build/
@@ -191,6 +192,13 @@ $(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(w
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
+# tests/bench/<what>.c measures, and is linked with the cluster and below; echo.c is a server of its own.
+BENCH := $(patsubst %.c,$(B)/%,$(filter-out tests/bench/echo.c,$(wildcard tests/bench/*.c)))
+$(B)/tests/bench/%: $(O)/tests/bench/%.o $(foreach r,$(rooms_cluster),$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
 .PHONY: test-programs
 test-programs: $(UNIT) $(SIM) $(FUZZ)
 
@@ -231,6 +239,10 @@ e2e: all
 
 tidy:
 	prove -j2 tests/tidy/*.t
+
+.PHONY: bench
+bench: $(BENCH)
+	@for program in $(BENCH); do $$program || exit 1; done
 
 # With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
 FUZZ_SECONDS ?= 60
