@@ -144,6 +144,7 @@ static void fill_charge(struct matcher *matcher, const struct variant *variant, 
 static bool apply(struct matcher *matcher, const struct variant *variant)
 {
     struct match *match = matcher->match;
+    __builtin_prefetch(&variant->slot->ruled.counts, 1); /* ruleset_note will want them */
     struct finding finding = find_amount(matcher, variant);
     struct matched matched = {
         .rule = &variant->slot->ruled,
@@ -193,8 +194,10 @@ static void read_request(struct matcher *matcher)
 static bool follow(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false, hides = false;
-    for (uint32_t i = 0; i < plan->count; i++)
+    for (uint32_t i = 0; i < plan->count; i++) {
         __builtin_prefetch(plan->step[i].variant);
+        __builtin_prefetch((const char *)plan->step[i].variant + 64);
+    }
     for (uint32_t i = 0; i < plan->count;) {
         const struct step *step = &plan->step[i];
         const struct variant *variant = step->variant;
@@ -267,14 +270,17 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
                    struct match *match)
 {
     bool by_default = request->service.size == 0 || bytes_equal(request->service, bytes_of(RULE_DEFAULT_SERVICE));
-    struct matcher matcher = {
-        .ruleset = ruleset,
-        .service = by_default ? ruleset->by_default : ruleset_service(ruleset, request->service),
-        .request = request,
-        .match = match,
-        .now_ns = now_ns,
-        .wall_ns = wall_ns,
-    };
+    struct matcher
+        matcher; /* the arrays in it are filled as far as they are needed: clearing them would cost more */
+    matcher.ruleset = ruleset;
+    matcher.service = by_default ? ruleset->by_default : ruleset_service(ruleset, request->service);
+    matcher.request = request;
+    matcher.match = match;
+    matcher.now_ns = now_ns;
+    matcher.wall_ns = wall_ns;
+    matcher.given = matcher.hashed = matcher.joined_of = 0;
+    matcher.joined = (struct key_id){0, 0};
+    matcher.tier = 0;
     match->status = MATCH_CHARGES;
     match->count = match->passed_count = match->denied_by = 0;
     match->tenant = 0;

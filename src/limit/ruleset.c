@@ -9,28 +9,28 @@
 
 static uint32_t place_of(const struct ruleset *ruleset, struct bytes name, uint64_t hash)
 {
-    uint32_t at = (uint32_t)hash & ruleset->service_mask;
-    while (ruleset->service[at] &&
-           !(ruleset->service[at]->hash == hash && bytes_equal(ruleset->service[at]->name_text, name)))
-        at = (at + 1) & ruleset->service_mask;
+    uint32_t at = (uint32_t)hash & ruleset->place_mask;
+    while (ruleset->place[at].service &&
+           !(ruleset->place[at].hash == hash && bytes_equal(ruleset->place[at].service->name, name)))
+        at = (at + 1) & ruleset->place_mask;
     return at;
 }
 
 struct service *ruleset_service(const struct ruleset *ruleset, struct bytes name)
 {
-    return ruleset->service[place_of(ruleset, name, text_hash(name))];
+    return ruleset->place[place_of(ruleset, name, text_hash(name, SEED_SERVICE))].service;
 }
 
 /* Closes the gap with whoever could stand there. */
 static void remove_place(struct ruleset *ruleset, uint32_t gap)
 {
-    uint32_t mask = ruleset->service_mask;
-    ruleset->service[gap] = NULL;
-    for (uint32_t at = (gap + 1) & mask; ruleset->service[at]; at = (at + 1) & mask) {
-        uint32_t home = (uint32_t)ruleset->service[at]->hash & mask;
+    uint32_t mask = ruleset->place_mask;
+    ruleset->place[gap].service = NULL;
+    for (uint32_t at = (gap + 1) & mask; ruleset->place[at].service; at = (at + 1) & mask) {
+        uint32_t home = (uint32_t)ruleset->place[at].hash & mask;
         if (((at - home) & mask) >= ((at - gap) & mask)) {
-            ruleset->service[gap] = ruleset->service[at];
-            ruleset->service[at] = NULL;
+            ruleset->place[gap] = ruleset->place[at];
+            ruleset->place[at].service = NULL;
             gap = at;
         }
     }
@@ -93,10 +93,10 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->options.named = NULL;
     ruleset->hash_key = *options->hash_key;
     ruleset->windows.hash_key = *options->hash_key;
-    ruleset->service_mask = places - 1;
-    ruleset->service = calloc(places, sizeof(struct service *));
+    ruleset->place_mask = places - 1;
+    ruleset->place = calloc(places, sizeof *ruleset->place);
     ruleset->tenant = calloc(options->services_max + 1u, sizeof(struct service *));
-    if (!ruleset->service || !ruleset->tenant || !add_named(ruleset, options))
+    if (!ruleset->place || !ruleset->tenant || !add_named(ruleset, options))
         ruleset_destroy(&ruleset);
     return ruleset;
 }
@@ -106,11 +106,11 @@ void ruleset_destroy(struct ruleset **ruleset)
     if (!*ruleset)
         return;
     ruleset_abandon(*ruleset);
-    for (uint32_t i = 0; (*ruleset)->service && i <= (*ruleset)->service_mask; i++)
-        service_destroy(&(*ruleset)->service[i]);
+    for (uint32_t i = 0; (*ruleset)->place && i <= (*ruleset)->place_mask; i++)
+        service_destroy(&(*ruleset)->place[i].service);
     windows_close(&(*ruleset)->windows);
     arena_close(&(*ruleset)->arena);
-    free((*ruleset)->service);
+    free((*ruleset)->place);
     free((*ruleset)->tenant);
     free(*ruleset);
     *ruleset = NULL;
@@ -121,7 +121,7 @@ void ruleset_destroy(struct ruleset **ruleset)
 static void unstage(struct ruleset *ruleset, struct bytes name)
 {
     for (struct service **at = &ruleset->staged; *at; at = &(*at)->next_staged) {
-        if (bytes_equal((*at)->name_text, name)) {
+        if (bytes_equal((*at)->name, name)) {
             struct service *found = *at;
             *at = found->next_staged;
             service_destroy(&found);
@@ -137,7 +137,7 @@ static bool fits(const struct ruleset *ruleset, struct bytes name, size_t count,
     const struct service *present = ruleset_service(ruleset, name);
     uint64_t services = ruleset->service_count, rules = ruleset->rule_count;
     for (const struct service *staged = ruleset->staged; staged; staged = staged->next_staged) {
-        const struct service *before = ruleset_service(ruleset, staged->name_text);
+        const struct service *before = ruleset_service(ruleset, staged->name);
         services = services - (before != NULL) + !staged->goes;
         rules = rules - (before ? before->slot_count : 0) + staged->slot_count;
     }
@@ -168,11 +168,8 @@ bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct r
         uint32_t scale = present ? present->scale : RULE_SCALE_ONE;
         staged = service_compile(ruleset, service, scale, uses, count, error);
     } else {
-        staged = calloc(1, sizeof *staged);
+        staged = service_create(service);
         if (staged) {
-            memcpy(staged->name, service.data, service.size);
-            staged->name_text = (struct bytes){staged->name, service.size};
-            staged->hash = text_hash(service);
             staged->goes = true;
         } else {
             (void)error_set(error, 71, "not enough memory for the rules");
@@ -212,9 +209,9 @@ static void carry_counts(struct service *to, const struct service *from)
 
 static void commit_service(struct ruleset *ruleset, struct service *staged)
 {
-    uint32_t at = place_of(ruleset, staged->name_text, staged->hash);
-    struct service *present = ruleset->service[at];
-    bool by_default = bytes_equal(staged->name_text, bytes_of(RULE_DEFAULT_SERVICE));
+    uint32_t at = place_of(ruleset, staged->name, staged->hash);
+    struct service *present = ruleset->place[at].service;
+    bool by_default = bytes_equal(staged->name, bytes_of(RULE_DEFAULT_SERVICE));
     ruleset->service_count = ruleset->service_count - (present != NULL) + !staged->goes;
     ruleset->rule_count = ruleset->rule_count - (present ? present->slot_count : 0) + staged->slot_count;
     if (by_default)
@@ -228,11 +225,11 @@ static void commit_service(struct ruleset *ruleset, struct service *staged)
     } else {
         staged->tenant = present ? present->tenant : free_tenant(ruleset);
         ruleset->tenant[staged->tenant] = staged;
-        ruleset->service[at] = staged;
+        ruleset->place[at] = (struct service_place){.hash = staged->hash, .service = staged};
         if (present) {
             carry_counts(staged, present);
             if (present->scale != staged->scale)
-                (void)ruleset_set_scale(ruleset, staged->name_text, present->scale);
+                (void)ruleset_set_scale(ruleset, staged->name, present->scale);
         }
     }
     service_destroy(&present);

@@ -9,11 +9,6 @@ static bool of_rule(struct bytes service, struct bytes id, const struct error *i
                      (int)service.size, service.data, inner->text);
 }
 
-static bool no_memory(struct error *error)
-{
-    return error_set(error, 71, "not enough memory for the rules");
-}
-
 /* ---- words: dimensions and tiers become bits ---- */
 
 int word_find(const struct word *words, uint32_t count, struct bytes text)
@@ -25,7 +20,7 @@ int word_find(const struct word *words, uint32_t count, struct bytes text)
     return -1;
 }
 
-static bool add_word(struct arena *arena, struct word *words, uint32_t *count, uint32_t room, struct bytes text,
+static bool add_word(struct arena *arena, struct word *words, uint8_t *count, uint32_t room, struct bytes text,
                      const char *what, struct error *error)
 {
     if (word_find(words, *count, text) >= 0)
@@ -118,7 +113,7 @@ static bool compile_use(struct ruleset *ruleset, struct service *service, const 
         return error_set(error, 65, "there are two rules of this id");
     if (use->rule && use->candidate && !are_versions(use->rule, use->candidate))
         return error_set(error, 65, "its canary counts by other dimensions: expected the same, or another id");
-    slot->ruled.service = service->name_text;
+    slot->ruled.service = service->name;
     slot->ruled.id = arena_copy(&service->arena, id);
     if (!slot->ruled.id.data)
         return error_set(error, 71, "not enough memory");
@@ -136,28 +131,37 @@ static bool compile_uses(struct ruleset *ruleset, struct service *service, const
 {
     struct error inner;
     for (size_t i = 0; i < count; i++) {
-        assert(!uses[i]->rule || bytes_equal(uses[i]->rule->service, service->name_text));
-        assert(!uses[i]->candidate || bytes_equal(uses[i]->candidate->service, service->name_text));
+        assert(!uses[i]->rule || bytes_equal(uses[i]->rule->service, service->name));
+        assert(!uses[i]->candidate || bytes_equal(uses[i]->candidate->service, service->name));
         if ((uses[i]->rule && !add_words(service, uses[i]->rule, &inner)) ||
             (uses[i]->candidate && !add_words(service, uses[i]->candidate, &inner)) ||
             !compile_use(ruleset, service, uses[i], &inner))
-            return of_rule(service->name_text, rule_of(uses[i])->id, &inner, error);
+            return of_rule(service->name, rule_of(uses[i])->id, &inner, error);
     }
     return service_plan(service, error);
+}
+
+struct service *service_create(struct bytes name)
+{
+    assert(name.size > 0 && name.size <= RULE_NAME_MAX_BYTES);
+    struct service *service = calloc(1, sizeof *service);
+    if (!service)
+        return NULL;
+    arena_init(&service->arena);
+    memcpy(service->name_text, name.data, name.size);
+    service->name = (struct bytes){service->name_text, name.size};
+    service->hash = text_hash(name, SEED_SERVICE);
+    return service;
 }
 
 struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint32_t scale,
                                 const struct rule_use *uses, size_t count, struct error *error)
 {
-    assert(count > 0 && name.size <= RULE_NAME_MAX_BYTES);
+    assert(count > 0);
     const struct rule_use **sorted = malloc(count * sizeof(struct rule_use *));
-    struct service *service = calloc(1, sizeof *service);
+    struct service *service = service_create(name);
     bool good = sorted && service;
     if (good) {
-        arena_init(&service->arena);
-        memcpy(service->name, name.data, name.size);
-        service->name_text = (struct bytes){service->name, name.size};
-        service->hash = text_hash(name);
         service->scale = scale;
         service->slot = arena_take(&service->arena, count, sizeof *service->slot);
         service->variant = arena_take(&service->arena, 2 * count, sizeof *service->variant);
@@ -169,7 +173,7 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
         qsort(sorted, count, sizeof(struct rule_use *), by_id);
         good = compile_uses(ruleset, service, sorted, count, error);
     } else {
-        (void)no_memory(error);
+        (void)error_set(error, 71, "not enough memory for the rules");
     }
     free(sorted);
     if (!good)

@@ -51,50 +51,77 @@ static void add_to_pattern(struct service *service, uint32_t index)
     if (!last || last->prefix != is_prefix(endpoint) || !bytes_equal(last->text, text)) {
         last = &service->pattern[service->pattern_count++];
         *last = (struct pattern){.text = text, .prefix = is_prefix(endpoint), .variant_first = index};
-        service->prefix_count += last->prefix;
     }
     service->ordered[index]->pattern = service->pattern_count - 1;
     last->variant_count++;
 }
 
-/*
- * The longest of the first `count` prefixes that covers `text`. Whatever lies, in order, between a prefix and a text
- * that it covers begins with that prefix, too: so it is the last one not above the text, or one that covers that.
- */
-static uint32_t longest_prefix(const struct service *service, uint32_t count, struct bytes text)
+static uint32_t look_up(const struct service *service, struct bytes text, bool prefix)
 {
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (compare(service->pattern[middle].text, text) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
+    uint64_t hash = text_hash(text, prefix ? SEED_PREFIX : SEED_EXACT);
+    for (uint32_t at = (uint32_t)hash & service->place_mask;; at = (at + 1) & service->place_mask) {
+        const struct pattern_place *place = &service->place[at];
+        if (place->pattern == PATTERN_NONE)
+            return PATTERN_NONE;
+        const struct pattern *pattern = &service->pattern[place->pattern];
+        if (place->hash == hash >> 32 && pattern->prefix == prefix && bytes_equal(pattern->text, text))
+            return place->pattern;
     }
-    uint32_t at = low > 0 ? low - 1 : PATTERN_NONE;
-    while (at != PATTERN_NONE && !begins_with(text, service->pattern[at].text))
-        at = service->pattern[at].parent;
-    return at;
 }
 
-static bool index_exact(struct service *service)
+/* The longest prefix that covers `text` and is shorter than `below` bytes. */
+static uint32_t longest_prefix(const struct service *service, struct bytes text, size_t below)
 {
-    uint32_t exact = service->pattern_count - service->prefix_count, slots = 2;
-    while (slots < 2 * exact)
+    for (uint8_t i = 0; i < service->length_count; i++) {
+        size_t length = service->length[i];
+        if (length > text.size || length >= below)
+            continue;
+        uint32_t found = look_up(service, (struct bytes){text.data, length}, true);
+        if (found != PATTERN_NONE)
+            return found;
+    }
+    return below > 0 ? service->everything : PATTERN_NONE;
+}
+
+static void note_length(struct service *service, size_t length)
+{
+    uint8_t at = 0;
+    while (at < service->length_count && service->length[at] > length)
+        at++;
+    if (at < service->length_count && service->length[at] == length)
+        return;
+    memmove(&service->length[at + 1], &service->length[at], (size_t)(service->length_count - at));
+    service->length[at] = (uint8_t)length;
+    service->length_count++;
+}
+
+static bool index_patterns(struct service *service)
+{
+    uint32_t slots = 2;
+    while (slots < 2 * service->pattern_count)
         slots *= 2;
-    service->exact_mask = slots - 1;
-    service->exact = arena_take(&service->arena, slots, sizeof *service->exact);
-    if (!service->exact)
+    service->place_mask = slots - 1;
+    service->everything = PATTERN_NONE;
+    service->place = arena_take(&service->arena, slots, sizeof *service->place);
+    if (!service->place)
         return false;
     for (uint32_t i = 0; i < slots; i++)
-        service->exact[i] = PATTERN_NONE;
-    for (uint32_t i = service->prefix_count; i < service->pattern_count; i++) {
-        struct pattern *pattern = &service->pattern[i];
-        pattern->hash = text_hash(pattern->text);
-        uint32_t at = (uint32_t)pattern->hash & service->exact_mask;
-        while (service->exact[at] != PATTERN_NONE)
-            at = (at + 1) & service->exact_mask;
-        service->exact[at] = i;
+        service->place[i].pattern = PATTERN_NONE;
+    for (uint32_t i = 0; i < service->pattern_count; i++) {
+        const struct pattern *pattern = &service->pattern[i];
+        uint64_t hash = text_hash(pattern->text, pattern->prefix ? SEED_PREFIX : SEED_EXACT);
+        uint32_t at = (uint32_t)hash & service->place_mask;
+        while (service->place[at].pattern != PATTERN_NONE)
+            at = (at + 1) & service->place_mask;
+        service->place[at] = (struct pattern_place){.hash = (uint32_t)(hash >> 32), .pattern = i};
+        assert(pattern->text.size <= RULE_ENDPOINT_MAX_BYTES);
+        if (!pattern->prefix)
+            service->exact_longest =
+                pattern->text.size > service->exact_longest ? (uint32_t)pattern->text.size : service->exact_longest;
+        else if (pattern->text.size == 0)
+            service->everything = i;
+        else
+            note_length(service, pattern->text.size);
     }
     return true;
 }
@@ -113,11 +140,13 @@ static bool make_patterns(struct service *service)
         qsort(service->ordered, count, sizeof(struct variant *), by_pattern);
     for (uint32_t i = 0; i < count; i++)
         add_to_pattern(service, i);
+    if (!index_patterns(service))
+        return false;
     for (uint32_t i = 0; i < service->pattern_count; i++) {
         struct pattern *pattern = &service->pattern[i];
-        pattern->parent = longest_prefix(service, pattern->prefix ? i : service->prefix_count, pattern->text);
+        pattern->parent = longest_prefix(service, pattern->text, pattern->prefix ? pattern->text.size : SIZE_MAX);
     }
-    return index_exact(service);
+    return true;
 }
 
 /* ---- plans ---- */
@@ -199,7 +228,7 @@ static bool make_plan(struct service *service, uint32_t index, struct error *err
     if (planner.too_many)
         return error_set(
             error, 65, "service %s: more than %d rules may apply to one request of endpoint %.*s%s: expected fewer",
-            service->name, ENDPOINT_RULES_MAX, (int)pattern->text.size, pattern->text.data,
+            service->name_text, ENDPOINT_RULES_MAX, (int)pattern->text.size, pattern->text.data,
             pattern->prefix ? "*" : "");
     pattern->plan.count = planner.count;
     pattern->plan.step = arena_take(&service->arena, planner.count, sizeof(struct step));
@@ -223,15 +252,12 @@ bool service_plan(struct service *service, struct error *error)
 
 const struct plan *service_find_plan(const struct service *service, struct bytes endpoint)
 {
-    uint64_t hash = text_hash(endpoint);
-    for (uint32_t at = (uint32_t)hash & service->exact_mask; service->exact[at] != PATTERN_NONE;
-         at = (at + 1) & service->exact_mask) {
-        const struct pattern *pattern = &service->pattern[service->exact[at]];
-        if (pattern->hash == hash && bytes_equal(pattern->text, endpoint))
-            return &pattern->plan;
-    }
-    uint32_t prefix = longest_prefix(service, service->prefix_count, endpoint);
-    return prefix != PATTERN_NONE ? &service->pattern[prefix].plan : NULL;
+    uint32_t found = PATTERN_NONE;
+    if (endpoint.size > 0 && endpoint.size <= service->exact_longest)
+        found = look_up(service, endpoint, false);
+    if (found == PATTERN_NONE)
+        found = longest_prefix(service, endpoint, SIZE_MAX);
+    return found != PATTERN_NONE ? &service->pattern[found].plan : NULL;
 }
 
 bool pattern_covers(const struct pattern *pattern, struct bytes endpoint)

@@ -40,9 +40,9 @@ void ruleset_visit_limits(const struct ruleset *ruleset, void (*visit)(void *con
 {
     for (uint32_t i = 0; i < ruleset->named_count; i++)
         visit(context, ruleset->named[i].variant[0]->base.limit);
-    for (uint32_t i = 0; i <= ruleset->service_mask; i++)
-        if (ruleset->service[i])
-            visit_limits_of(ruleset->service[i], visit, context);
+    for (uint32_t i = 0; i <= ruleset->place_mask; i++)
+        if (ruleset->place[i].service)
+            visit_limits_of(ruleset->place[i].service, visit, context);
     for (const struct service *staged = ruleset->staged; staged; staged = staged->next_staged)
         visit_limits_of(staged, visit, context);
 }
@@ -54,7 +54,7 @@ void ruleset_visit_services(const struct ruleset *ruleset,
         const struct service *service = ruleset->tenant[i];
         if (!service)
             continue;
-        struct ruled_service shown = {.name = service->name_text,
+        struct ruled_service shown = {.name = service->name,
                                       .tenant = service->tenant,
                                       .rule_count = service->slot_count,
                                       .scale = service->scale,
@@ -83,11 +83,11 @@ const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes ser
 void ruleset_stats(const struct ruleset *ruleset, struct ruleset_stats *stats)
 {
     *stats = (struct ruleset_stats){.services = ruleset->service_count, .rules = ruleset->rule_count};
-    stats->bytes = sizeof *ruleset + (ruleset->service_mask + 1) * sizeof(struct service *) +
+    stats->bytes = sizeof *ruleset + (ruleset->place_mask + 1) * sizeof *ruleset->place +
                    (ruleset->options.services_max + 1) * sizeof(struct service *) + ruleset->arena.bytes;
     for (uint32_t i = 0; i < ruleset->windows.count; i++)
         stats->windows += ruleset->windows.window[i]->users > 0;
-    for (uint32_t i = 0; i <= ruleset->service_mask; i++)
-        if (ruleset->service[i])
-            stats->bytes += sizeof(struct service) + ruleset->service[i]->arena.bytes;
+    for (uint32_t i = 0; i <= ruleset->place_mask; i++)
+        if (ruleset->place[i].service)
+            stats->bytes += sizeof(struct service) + ruleset->place[i].service->arena.bytes;
 }

@@ -69,10 +69,10 @@ static inline bool word_is(const struct word *word, struct bytes text, uint64_t 
 /*
  * For tables whose content operators choose; strangers can but ask in vain. Not keyed, unlike the hashes of keys.
  */
-static inline uint64_t text_hash(struct bytes text)
+static inline uint64_t text_hash(struct bytes text, uint64_t seed)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u;
-    uint64_t hash = text.size * odd;
+    uint64_t hash = (text.size + seed) * odd;
     for (; text.size >= 8; text.data += 8, text.size -= 8) {
         hash = (hash ^ load_64(text.data)) * odd;
         hash ^= hash >> 29;
@@ -80,6 +80,9 @@ static inline uint64_t text_hash(struct bytes text)
     hash = (hash ^ text_head(text)) * odd;
     return hash ^ hash >> 32;
 }
+#define SEED_SERVICE 0u
+#define SEED_EXACT (1u << 16) /* beyond all sizes */
+#define SEED_PREFIX (2u << 16)
 
 /* ---- windows ---- */
 
@@ -191,45 +194,59 @@ struct plan {
 };
 
 struct pattern {
+    struct plan plan;
     struct bytes text; /* of a prefix: without its '*' */
     bool prefix;
-    uint64_t hash;                         /* of an exact one */
     uint32_t parent;                       /* index of the longest prefix that covers it; PATTERN_NONE */
     uint32_t variant_first, variant_count; /* in the service's `ordered` */
-    struct plan plan;
 };
 #define PATTERN_NONE UINT32_MAX
 
+/* By hash, open addressing, at most half full; exact patterns and prefixes have different seeds. */
+struct pattern_place {
+    uint32_t hash; /* the upper half */
+    uint32_t pattern;
+};
+
+/* What each request needs comes first. */
 struct service {
-    char name[RULE_NAME_MAX_BYTES + 1];
-    struct bytes name_text; /* of `name` */
     uint64_t hash;
+    struct bytes name; /* of `name_text` */
+    struct pattern *pattern;
+    struct pattern_place *place; /* place_mask + 1 */
+    uint32_t place_mask;
+    uint32_t everything;    /* the index of the pattern "*"; PATTERN_NONE */
+    uint32_t exact_longest; /* bytes of the longest exact pattern */
     uint16_t tenant;
-    uint32_t scale;
-    bool adaptive;
-    uint32_t dimension_count, tier_count;
+    uint8_t length_count; /* different lengths of prefixes, but 0 */
+    uint8_t dimension_count, tier_count;
+    char name_text[RULE_NAME_MAX_BYTES + 1];
+    uint8_t length[RULE_ENDPOINT_MAX_BYTES]; /* falling */
     struct word dimension[SERVICE_DIMENSIONS_MAX];
     struct word tier[SERVICE_TIERS_MAX];
-    uint32_t slot_count, variant_count;
+    uint32_t scale;
+    bool adaptive;
+    uint32_t slot_count, variant_count, pattern_count;
     struct slot *slot; /* sorted by id */
     struct variant *variant;
     struct variant **ordered; /* by pattern, dimensions, id */
-    /* Patterns: first the prefixes, sorted, "" (that is "*") first of all, then the exact ones. */
-    uint32_t pattern_count, prefix_count;
-    struct pattern *pattern;
-    uint32_t exact_mask;
-    uint32_t *exact; /* by hash, open addressing: index of a pattern; PATTERN_NONE: empty */
     struct arena arena;
     struct service *next_staged;
     bool goes; /* staged: the service has no rule any more */
+};
+
+/* By hash, open addressing, at most half full. */
+struct service_place {
+    uint64_t hash;
+    struct service *service; /* NULL: free */
 };
 
 struct ruleset {
     struct ruleset_options options; /* pointers in it, but for `context`, are NULL */
     struct hash_key hash_key;
     struct windows windows;
-    struct service **service; /* by hash, open addressing, at most half full */
-    uint32_t service_mask, service_count, rule_count;
+    struct service_place *place; /* place_mask + 1 */
+    uint32_t place_mask, service_count, rule_count;
     struct service *by_default; /* the service "default"; NULL: it has no rule */
     struct service **tenant;    /* services_max + 1; [0] is not used */
     uint32_t tenant_last;
@@ -242,6 +259,8 @@ struct ruleset {
 /* NULL, with a sentence: it could not be compiled. Uses are one or more. */
 struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint32_t scale,
                                 const struct rule_use *uses, size_t count, struct error *error);
+/* Without rules; NULL when memory is short. */
+struct service *service_create(struct bytes name);
 void service_destroy(struct service **service);
 /* Patterns and plans of a service whose variants are there. */
 bool service_plan(struct service *service, struct error *error);
