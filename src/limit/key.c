@@ -22,17 +22,13 @@ struct key_id key_id_of(const struct hash_key *hash_key, uint32_t limit_id, stru
     return hash_128(hash_key, name, size);
 }
 
-struct key_id key_part(const struct hash_key *hash_key, struct bytes dimension, struct bytes value)
+void key_of_dimension(struct hash_key *key, const struct hash_key *hash_key, struct bytes dimension)
 {
-    assert(dimension.size <= KEY_DIMENSION_MAX_BYTES && value.size <= KEY_VALUE_MAX_BYTES);
-    uint8_t name[1 + KEY_DIMENSION_MAX_BYTES + KEY_VALUE_MAX_BYTES];
-    size_t size = 0;
-    name[size++] = (uint8_t)dimension.size;
+    assert(dimension.size <= KEY_DIMENSION_MAX_BYTES);
+    char name[1 + KEY_DIMENSION_MAX_BYTES] = {(char)0xfe}; /* as nothing else begins that is hashed with that key */
     if (dimension.size > 0)
-        memcpy(name + size, dimension.data, dimension.size);
-    size += dimension.size;
-    if (value.size > 0)
-        memcpy(name + size, value.data, value.size);
-    size += value.size;
-    return hash_128(hash_key, name, size);
+        memcpy(name + 1, dimension.data, dimension.size);
+    struct key_id hash = hash_128(hash_key, name, 1 + dimension.size);
+    _Static_assert(sizeof hash == sizeof key->bytes, "128 bits");
+    memcpy(key->bytes, &hash, sizeof hash);
 }

@@ -26,7 +26,15 @@ struct key_id key_id_of(const struct hash_key *hash_key, uint32_t limit_id, stru
  * hash of one identifier; a key is its rule's salt, also a keyed hash, and its parts, joined in any order (a
  * dimension occurs once). All are secret and random to a stranger, so what is joined collides no sooner than hashes.
  */
-struct key_id key_part(const struct hash_key *hash_key, struct bytes dimension, struct bytes value);
+
+/* The hash key of a dimension's values; dimension.size <= KEY_DIMENSION_MAX_BYTES. */
+void key_of_dimension(struct hash_key *key, const struct hash_key *hash_key, struct bytes dimension);
+
+/* The part of an identifier; value.size <= KEY_VALUE_MAX_BYTES. */
+static inline struct key_id key_part(const struct hash_key *dimension_key, struct bytes value)
+{
+    return hash_128(dimension_key, value.data, value.size);
+}
 
 static inline struct key_id key_join(struct key_id a, struct key_id b)
 {

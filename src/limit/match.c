@@ -13,22 +13,23 @@ struct matcher {
     struct match *match;
     uint64_t now_ns, wall_ns;
     uint32_t given;       /* bits: the service's dimensions that the request names */
-    uint32_t hashed;      /* bits: whose part is there, by index of the request's ids */
+    uint32_t hashed;      /* bits: of those, whose part is there */
     uint32_t joined_of;   /* `joined` is of these dimensions, if it is of any */
     struct key_id joined; /* parts without salt */
     uint64_t tier;        /* one bit, or none */
     uint8_t id_of[SERVICE_DIMENSIONS_MAX];
-    struct key_id part[REQUEST_IDS_MAX];
+    struct key_id part[SERVICE_DIMENSIONS_MAX];
 };
 
-static struct key_id part_of(struct matcher *matcher, uint32_t id)
+/* Of the identifier of that dimension, which the request names. */
+static struct key_id part_of(struct matcher *matcher, unsigned dimension)
 {
-    if (!(matcher->hashed >> id & 1)) {
-        const struct request_id *named = &matcher->request->id[id];
-        matcher->part[id] = key_part(&matcher->ruleset->hash_key, named->dimension, named->value);
-        matcher->hashed |= (uint32_t)1 << id;
+    if (!(matcher->hashed >> dimension & 1)) {
+        const struct request_id *id = &matcher->request->id[matcher->id_of[dimension]];
+        matcher->part[dimension] = key_part(&matcher->service->dimension_key[dimension], id->value);
+        matcher->hashed |= (uint32_t)1 << dimension;
     }
-    return matcher->part[id];
+    return matcher->part[dimension];
 }
 
 static void join(struct matcher *matcher, uint32_t dimensions)
@@ -37,7 +38,7 @@ static void join(struct matcher *matcher, uint32_t dimensions)
     if (matcher->joined_of == dimensions)
         return;
     for (uint32_t left = dimensions; left; left &= left - 1)
-        joined = key_join(joined, part_of(matcher, matcher->id_of[__builtin_ctz(left)]));
+        joined = key_join(joined, part_of(matcher, (unsigned)__builtin_ctz(left)));
     matcher->joined = joined;
     matcher->joined_of = dimensions;
 }
@@ -73,8 +74,9 @@ static struct finding consult(struct matcher *matcher, const struct roster *rost
 {
     struct finding finding = {.why = WHY_RULE};
     for (uint32_t left = roster->dimensions & matcher->given; left; left &= left - 1) {
-        uint8_t id = matcher->id_of[__builtin_ctz(left)];
-        const struct roster_entry *entry = look_up(roster, part_of(matcher, id));
+        unsigned dimension = (unsigned)__builtin_ctz(left);
+        uint8_t id = matcher->id_of[dimension];
+        const struct roster_entry *entry = look_up(roster, part_of(matcher, dimension));
         if (!entry)
             continue;
         if (entry->kind == ROSTER_DENY)
@@ -178,6 +180,7 @@ static void read_request(struct matcher *matcher)
     const struct request *request = matcher->request;
     assert(request->id_count >= 1 && request->id_count <= REQUEST_IDS_MAX);
     for (uint32_t i = 0; i < request->id_count; i++) {
+        assert(request->id[i].value.size <= KEY_VALUE_MAX_BYTES);
         int bit = word_find(service->dimension, service->dimension_count, request->id[i].dimension);
         if (bit < 0 || (matcher->given >> bit & 1))
             continue;

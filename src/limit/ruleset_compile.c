@@ -1,3 +1,4 @@
+#include "limit/key.h"
 #include "limit/ruleset_state.h"
 
 #include <assert.h>
@@ -34,21 +35,28 @@ static bool add_word(struct arena *arena, struct word *words, uint8_t *count, ui
     return true;
 }
 
-static bool add_dimension(struct service *service, struct bytes name, struct error *error)
+static bool add_dimension(const struct ruleset *ruleset, struct service *service, struct bytes name,
+                          struct error *error)
 {
-    return add_word(&service->arena, service->dimension, &service->dimension_count, SERVICE_DIMENSIONS_MAX, name,
-                    "dimensions", error);
+    uint8_t before = service->dimension_count;
+    if (!add_word(&service->arena, service->dimension, &service->dimension_count, SERVICE_DIMENSIONS_MAX, name,
+                  "dimensions", error))
+        return false;
+    if (service->dimension_count > before)
+        key_of_dimension(&service->dimension_key[before], &ruleset->hash_key, name);
+    return true;
 }
 
-static bool add_words(struct service *service, const struct rule *rule, struct error *error)
+static bool add_words(const struct ruleset *ruleset, struct service *service, const struct rule *rule,
+                      struct error *error)
 {
     bool good = true;
     for (uint8_t i = 0; good && i < rule->by_count; i++)
-        good = add_dimension(service, rule->by[i], error);
+        good = add_dimension(ruleset, service, rule->by[i], error);
     for (uint16_t i = 0; good && i < rule->allow_count; i++)
-        good = add_dimension(service, rule->allow[i].dimension, error);
+        good = add_dimension(ruleset, service, rule->allow[i].dimension, error);
     for (uint16_t i = 0; good && i < rule->deny_count; i++)
-        good = add_dimension(service, rule->deny[i].dimension, error);
+        good = add_dimension(ruleset, service, rule->deny[i].dimension, error);
     for (uint16_t i = 0; good && i < rule->tier_count; i++)
         good = add_word(&service->arena, service->tier, &service->tier_count, SERVICE_TIERS_MAX,
                         rule->tiers[i].name, "tiers", error);
@@ -133,8 +141,8 @@ static bool compile_uses(struct ruleset *ruleset, struct service *service, const
     for (size_t i = 0; i < count; i++) {
         assert(!uses[i]->rule || bytes_equal(uses[i]->rule->service, service->name));
         assert(!uses[i]->candidate || bytes_equal(uses[i]->candidate->service, service->name));
-        if ((uses[i]->rule && !add_words(service, uses[i]->rule, &inner)) ||
-            (uses[i]->candidate && !add_words(service, uses[i]->candidate, &inner)) ||
+        if ((uses[i]->rule && !add_words(ruleset, service, uses[i]->rule, &inner)) ||
+            (uses[i]->candidate && !add_words(ruleset, service, uses[i]->candidate, &inner)) ||
             !compile_use(ruleset, service, uses[i], &inner))
             return of_rule(service->name, rule_of(uses[i])->id, &inner, error);
     }

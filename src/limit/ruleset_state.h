@@ -223,6 +223,7 @@ struct service {
     char name_text[RULE_NAME_MAX_BYTES + 1];
     uint8_t length[RULE_ENDPOINT_MAX_BYTES]; /* falling */
     struct word dimension[SERVICE_DIMENSIONS_MAX];
+    struct hash_key dimension_key[SERVICE_DIMENSIONS_MAX]; /* of their values' parts */
     struct word tier[SERVICE_TIERS_MAX];
     uint32_t scale;
     bool adaptive;

@@ -159,8 +159,7 @@ void variant_visit_limits(const struct variant *variant, void (*visit)(void *con
 /* ---- the roster ---- */
 
 struct roster_maker {
-    const struct ruleset *ruleset;
-    struct service *service;
+    const struct service *service;
     struct roster *roster;
 };
 
@@ -171,7 +170,7 @@ static void enrol(struct roster_maker *maker, struct bytes dimension, struct byt
     int bit = word_find(maker->service->dimension, maker->service->dimension_count, dimension);
     assert(bit >= 0);
     roster->dimensions |= (uint32_t)1 << bit;
-    entry.part = key_part(&maker->ruleset->hash_key, dimension, value);
+    entry.part = key_part(&maker->service->dimension_key[bit], value);
     uint32_t at = (uint32_t)entry.part.low & roster->mask;
     for (; roster->entry[at].kind != ROSTER_EMPTY; at = (at + 1) & roster->mask)
         if (key_id_equal(roster->entry[at].part, entry.part))
@@ -179,8 +178,8 @@ static void enrol(struct roster_maker *maker, struct bytes dimension, struct byt
     roster->entry[at] = entry;
 }
 
-static bool compile_roster(struct ruleset *ruleset, struct service *service, struct variant *variant,
-                           const struct rule *rule, struct error *error)
+static bool compile_roster(struct service *service, struct variant *variant, const struct rule *rule,
+                           struct error *error)
 {
     uint32_t count = (uint32_t)rule->deny_count + rule->allow_count + rule->override_count, slots = 4;
     if (count == 0)
@@ -193,7 +192,7 @@ static bool compile_roster(struct ruleset *ruleset, struct service *service, str
     if (!roster || !roster->entry)
         return error_set(error, 71, "not enough memory");
     roster->mask = slots - 1;
-    struct roster_maker maker = {ruleset, service, roster};
+    struct roster_maker maker = {service, roster};
     for (uint16_t i = 0; i < rule->deny_count; i++)
         enrol(&maker, rule->deny[i].dimension, rule->deny[i].value, (struct roster_entry){.kind = ROSTER_DENY});
     for (uint16_t i = 0; i < rule->allow_count; i++)
@@ -216,7 +215,7 @@ struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, s
     char text[2 + 2 * (1 + RULE_NAME_MAX_BYTES) + sizeof epoch];
     size_t size = 0;
     assert(service.size <= RULE_NAME_MAX_BYTES && id.size <= RULE_NAME_MAX_BYTES);
-    /* No part of a key begins like this: see key_part. */
+    /* Nothing else that is hashed with that key begins like this. */
     text[size++] = (char)0xff;
     const struct bytes names[] = {service, id};
     for (size_t i = 0; i < 2; i++) {
@@ -268,6 +267,5 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->shadow = rule->mode == RULE_SHADOW;
     variant->adaptive_floor = rule->adaptive_floor;
     variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
-    return compile_amounts(ruleset, service, variant, rule, error) &&
-           compile_roster(ruleset, service, variant, rule, error);
+    return compile_amounts(ruleset, service, variant, rule, error) && compile_roster(service, variant, rule, error);
 }

@@ -286,12 +286,13 @@ static void keys(void)
        "a limit of the config has the keys that it always had");
 
     /* A rule's salt and the parts of its identifiers, put together by hand. */
-    struct key_id user = key_part(&world->hash_key, bytes_of("user"), bytes_of("alice"));
-    struct key_id ip = key_part(&world->hash_key, bytes_of("ip"), bytes_of("1"));
+    struct hash_key of_users, of_ips;
+    key_of_dimension(&of_users, &world->hash_key, bytes_of("user"));
+    key_of_dimension(&of_ips, &world->hash_key, bytes_of("ip"));
+    struct key_id user = key_part(&of_users, bytes_of("alice")), ip = key_part(&of_ips, bytes_of("1"));
     struct key_id salt = key_join(first.id, key_join(user, ip));
     first = charge_of(world, "bob ip=1");
-    OK(key_id_equal(first.id,
-                    key_join(salt, key_join(key_part(&world->hash_key, bytes_of("user"), bytes_of("bob")), ip))),
+    OK(key_id_equal(first.id, key_join(salt, key_join(key_part(&of_users, bytes_of("bob")), ip))),
        "a key is salt and parts");
     world_destroy(world);
 }
