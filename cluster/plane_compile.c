@@ -51,6 +51,7 @@ bool plane_use(const struct rulebook_rule *rule, const struct rule_version *newe
                  : candidate ? candidate->record.epoch
                              : 0,
         .candidate_epoch = candidate ? candidate->record.epoch : 0,
+        .canary = candidate ? candidate->digest : 0,
     };
     return stable || candidate;
 }

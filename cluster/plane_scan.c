@@ -145,6 +145,8 @@ void plane_page_version(struct node *node, const struct rule_record *record)
 {
     struct plane_scan *scan = &node->plane->scan;
     struct error error;
+    if (rulebook_knows(scan->book, record))
+        return;
     struct rule_version *version = rule_version_create(record, &node->options.hash_key, &error);
     if (!version) {
         node->stats.rule_versions_invalid++;

@@ -84,7 +84,7 @@ struct plane {
     bool advert_wanted; /* at once */
     bool told_health;   /* the last advert had rows */
     bool started;
-    bool asked;             /* a scan of this life was finished: somebody's rules are ours */
+    bool asked; /* a scan of this life was finished: somebody's rules are ours */
     struct plane_peer peer[NODE_PEERS_MAX];
     struct plane_scan scan;
     uint32_t dirty_count, dirty_room;

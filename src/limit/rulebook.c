@@ -305,6 +305,24 @@ enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *ve
     return RULEBOOK_ADDED;
 }
 
+static bool records_are_equal(const struct rule_record *a, const struct rule_record *b)
+{
+    return a->stamp.lamport == b->stamp.lamport && a->stamp.author == b->stamp.author && a->wall_ms == b->wall_ms &&
+           a->deleted == b->deleted && a->share_millionths == b->share_millionths &&
+           a->threshold_millionths == b->threshold_millionths && a->watch_ms == b->watch_ms &&
+           a->epoch == b->epoch && bytes_equal(a->author, b->author) && bytes_equal(a->note, b->note) &&
+           bytes_equal(a->text, b->text);
+}
+
+bool rulebook_knows(const struct rulebook *book, const struct rule_record *record)
+{
+    const struct rulebook_rule *rule = find(book, record->service, record->id);
+    for (uint32_t i = 0; rule && i < rule->count; i++)
+        if (records_are_equal(&rule->version[i]->record, record))
+            return true;
+    return false;
+}
+
 /* ---- reading ---- */
 
 uint64_t rulebook_digest(const struct rulebook *book)

@@ -102,6 +102,9 @@ enum rulebook_result {
 /* Takes a reference of its own. */
 enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *version);
 
+/* The book has just this version: nothing needs to be read to know that. */
+bool rulebook_knows(const struct rulebook *book, const struct rule_record *record);
+
 /* The same number for the same versions; 0: the book is empty. */
 uint64_t rulebook_digest(const struct rulebook *book);
 uint64_t rulebook_lamport(const struct rulebook *book); /* the largest ever added; 0: none */

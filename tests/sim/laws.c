@@ -266,7 +266,7 @@ uint64_t laws_settle_ns(const struct sim *sim)
 
 uint64_t laws_agree_ns(const struct sim *sim)
 {
-    return laws_settle_ns(sim) + sim->plan.join_timeout_ns + 2 * sim->plan.silent_after_ns;
+    return laws_settle_ns(sim) + sim->plan.join_timeout_ns + 2 * sim->plan.silent_after_ns + edit_agree_ns(sim);
 }
 
 static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room)
@@ -330,7 +330,7 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
         if (!node_is_settled(sim, i, text, room) || !peers_are_active(sim, i, text, room))
             return false;
     }
-    return true;
+    return edit_is_settled(sim, text, room);
 }
 
 /* A bucket that was full when it heard of a spend lost the refill of the time between. */

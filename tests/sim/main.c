@@ -8,6 +8,7 @@
  *       --keep-going     report every failing seed, not only the first of each job
  *       --tap            for prove
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
+ *       --edits          operators change rules meanwhile, in several places
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
  *   sim --search TRIALS | --search-seconds S      adversarial schedules without refill
  *
@@ -33,7 +34,7 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going;
+    bool one, verbose, trace, hash, tap, keep_going, edits;
     unsigned scenario_seeds;
     uint64_t search;
     double search_seconds;
@@ -61,6 +62,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
     plan_draw(&sim->plan, seed);
     if (arguments->only != NULL)
         ask_keep_only(&sim->plan, arguments->only);
+    if (arguments->edits)
+        edit_draw(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
     return sim_run(sim);
@@ -68,8 +71,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
 
 static void print_failure(const struct arguments *arguments, uint64_t seed, const char *what)
 {
-    printf("%sseed %" PRIu64 ": %s    (%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed, what,
-           arguments->program, seed);
+    printf("%sseed %" PRIu64 ": %s    (%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed,
+           what, arguments->program, arguments->edits ? " --edits" : "", seed);
     (void)fflush(stdout);
 }
 
@@ -288,7 +291,7 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -]\n"
+        "          [--only LETTERS of bfslc, or -] [--edits]\n"
         "       %s --scenarios SEEDS [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--from N] [--tap]\n",
         program, program, program, program);
@@ -301,8 +304,12 @@ static bool flag(struct arguments *arguments, const char *word)
         const char *name;
         bool *set;
     } const flags[] = {
-        {"--verbose", &arguments->verbose}, {"--trace", &arguments->trace},           {"--hash", &arguments->hash},
-        {"--tap", &arguments->tap},         {"--keep-going", &arguments->keep_going},
+        {"--verbose", &arguments->verbose},
+        {"--trace", &arguments->trace},
+        {"--hash", &arguments->hash},
+        {"--tap", &arguments->tap},
+        {"--keep-going", &arguments->keep_going},
+        {"--edits", &arguments->edits},
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(word, flags[i].name) == 0)

@@ -11,6 +11,7 @@
 #include "cluster/node.h"
 #include "tests/limits.h"
 #include "tests/sim/ask.h"
+#include "tests/sim/edit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,6 +85,7 @@ struct plan {
     uint64_t arrival_gap_ns;   /* mean between two clients at the busiest node */
     uint64_t demand_percent;   /* of the rate */
     struct plan_asks asks;     /* rules, besides */
+    struct plan_edits edits;   /* changes of rules, in worlds of their own */
 
     uint64_t safety_ns; /* length of the phase with faults */
     bool liveness;      /* a phase without faults follows */

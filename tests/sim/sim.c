@@ -123,11 +123,13 @@ static void next_phase(struct sim *sim)
         }
         sim->healed_ns = sim->now_ns;
         begin_phase(sim, PHASE_AGREE);
+        edit_heal(sim);
         faults_heal(sim);
         return;
     case PHASE_AGREE:
         laws_agree(sim, 0);
         ask_laws_agree(sim);
+        edit_laws_agree(sim);
         begin_phase(sim, PHASE_REST);
         return;
     case PHASE_REST:
@@ -213,6 +215,9 @@ static void happen(struct sim *sim, struct happening *happening)
     case HAPPENS_FOLLOW_UP:
         ask_follow_up(sim, happening);
         break;
+    case HAPPENS_EDIT:
+        edit_arrive(sim);
+        break;
     case HAPPENS_FAULT:
         faults_strike(sim);
         break;
@@ -261,6 +266,7 @@ bool sim_run(struct sim *sim)
     begin_phase(sim, PHASE_SAFETY);
     load_begin(sim);
     ask_begin(sim);
+    edit_begin(sim);
     faults_begin(sim);
     sample(sim);
     while (sim->phase != PHASE_OVER && sim->failure[0] == '\0' && queue_take(&sim->queue, &happening)) {
@@ -271,6 +277,7 @@ bool sim_run(struct sim *sim)
     story_sample(sim);
     if (sim->failure[0] != '\0')
         story_views(sim);
+    edit_close(sim);
     world_close(sim);
     queue_close(&sim->queue);
     effects_close(&sim->effects);

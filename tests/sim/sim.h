@@ -12,6 +12,7 @@
 #include "cluster/node.h"
 #include "tests/sim/ask.h"
 #include "tests/sim/clock.h"
+#include "tests/sim/edit.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/queue.h"
 #include "tests/sim/truth.h"
@@ -81,6 +82,7 @@ struct sim {
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     uint64_t measured_from_ns;
     struct asks asks;
+    struct edits edits;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
     bool alone;          /* somebody went on without asking anybody what was spent */
     bool evicted;        /* a table was too small: views may be too low, never too high */
@@ -111,6 +113,8 @@ void world_start(struct sim *sim, unsigned i);
 /* The node vanishes with its memory; what it had spent and nobody else knew is given back to the truth. */
 void world_crash(struct sim *sim, unsigned i);
 void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes bytes, const char *name);
+/* The same with an event that has more to say; its time is filled in. */
+void world_event(struct sim *sim, unsigned i, const struct event *event);
 void world_wake(struct sim *sim, const struct happening *happening);
 /* After a clock was bent: its wake-up comes at another time. */
 void world_rearm(struct sim *sim, unsigned i);

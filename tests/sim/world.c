@@ -145,6 +145,7 @@ void world_start(struct sim *sim, unsigned i)
     memset(n->hears, 0, sizeof n->hears);
     memset(n->life_tokens, 0, sizeof n->life_tokens);
     ask_node_starts(sim, i);
+    edit_restore(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }
 
@@ -197,6 +198,7 @@ static void end_life(struct sim *sim, unsigned i)
 {
     struct sim_node *n = &sim->node[i];
     ask_node_ends(sim, i);
+    edit_node_ends(sim, i);
     node_destroy(&n->node);
     n->life = n->stays_away ? LIFE_FORGOTTEN : LIFE_DOWN;
     n->lives++;
@@ -235,8 +237,8 @@ static void hash_effects(struct sim *sim, unsigned i)
 
 static void trace_step(struct sim *sim, unsigned i, enum event_kind kind)
 {
-    static const char *const kinds[] = {"start",    "wake",   "message", "request",
-                                        "response", "forget", "mute",    "stop"};
+    static const char *const kinds[] = {"start", "wake", "message", "request", "response", "forget",
+                                        "mute",  "stop", "restore", "rules",   "health"};
     static const char *const effects[] = {"publish", "request", "reply", "connect", "disconnect"};
     char text[512];
     int used = snprintf(text, sizeof text, "%s ->", kinds[kind]);
@@ -321,24 +323,31 @@ static void leave_if_done(struct sim *sim, unsigned i)
     end_life(sim, i);
 }
 
-void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes bytes, const char *name)
+void world_event(struct sim *sim, unsigned i, const struct event *what)
 {
     struct sim_node *n = &sim->node[i];
-    struct event event = {.kind = kind, .now_ns = world_local_ns(sim, i), .bytes = bytes, .name = name};
+    struct event event = *what;
+    event.now_ns = world_local_ns(sim, i);
     count_steps(sim, i);
     ask_before_step(sim, i);
     node_step(n->node, &event, &sim->effects);
     hash_effects(sim, i);
     if (sim->trace)
-        trace_step(sim, i, kind);
+        trace_step(sim, i, event.kind);
     apply_effects(sim, i);
-    if (n->wake_order == 0 || sim->effects.next_wake_ns != n->wake_local_ns || kind == EVENT_WAKE) {
+    if (n->wake_order == 0 || sim->effects.next_wake_ns != n->wake_local_ns || event.kind == EVENT_WAKE) {
         n->wake_local_ns = sim->effects.next_wake_ns;
         n->wake_order = 0;
         world_rearm(sim, i);
     }
     laws_after_step(sim, i);
+    edit_after_step(sim, i, &sim->effects);
     leave_if_done(sim, i);
+}
+
+void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes bytes, const char *name)
+{
+    world_event(sim, i, &(struct event){.kind = kind, .bytes = bytes, .name = name});
 }
 
 void world_wake(struct sim *sim, const struct happening *happening)

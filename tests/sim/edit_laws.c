@@ -1,0 +1,263 @@
+#include "limit/match.h"
+#include "limit/ruleset.h"
+#include "tests/sim/edit.h"
+#include "tests/sim/sim.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DECISIONS = 120,       /* of a canary, at every node that knows it */
+    DECISION_TRIES = 2000, /* requests to make so many */
+    AGREE_INTERVALS = 150, /* beyond what other things need: canaries end, others than their author end them */
+};
+
+static const struct rulebook_rule *rule_at(const struct sim *sim, unsigned i, unsigned rule)
+{
+    return rulebook_find(node_rulebook(sim->node[i].node), bytes_of(edit_service(rule)),
+                         bytes_of(edit_rule_id(rule)));
+}
+
+static bool stamps_are_equal(struct rule_stamp a, struct rule_stamp b)
+{
+    return a.lamport == b.lamport && a.author == b.author;
+}
+
+/* ---- no half of an edit is ever seen ---- */
+
+enum knowledge { HAS, LACKS, MAY_HAVE_FORGOTTEN };
+
+static enum knowledge knows(const struct sim *sim, unsigned i, unsigned rule, struct rule_stamp stamp)
+{
+    const struct rulebook_rule *known = rule_at(sim, i, rule);
+    if (!known)
+        return LACKS;
+    for (uint32_t v = 0; v < known->count; v++)
+        if (stamps_are_equal(known->version[v]->record.stamp, stamp))
+            return HAS;
+    if (known->count < RULE_VERSIONS_KEPT)
+        return LACKS;
+    struct rule_stamp oldest = known->version[RULE_VERSIONS_KEPT - 1]->record.stamp;
+    bool is_newer =
+        stamp.lamport > oldest.lamport || (stamp.lamport == oldest.lamport && stamp.author > oldest.author);
+    return is_newer ? LACKS : MAY_HAVE_FORGOTTEN;
+}
+
+static void check_whole(struct sim *sim, unsigned i, unsigned number)
+{
+    const struct edit *edit = &sim->edits.edit[number];
+    int has = -1, lacks = -1;
+    for (unsigned rule = 0; rule < EDIT_RULES; rule++) {
+        if (!(edit->rules >> rule & 1))
+            continue;
+        enum knowledge knowledge = knows(sim, i, rule, edit->stamp);
+        if (knowledge == HAS)
+            has = (int)rule;
+        if (knowledge == LACKS)
+            lacks = (int)rule;
+    }
+    if (has >= 0 && lacks >= 0)
+        sim_fail(sim, "half: %s knows edit %u of %s and not of %s", sim->node[i].name, number,
+                 edit_rule_id((unsigned)has), edit_rule_id((unsigned)lacks));
+}
+
+/* ---- what is in force is what the book says ---- */
+
+static unsigned mark_of(const struct rule_version *version)
+{
+    return version ? edit_number_of(version->rule->endpoint) : 0;
+}
+
+static unsigned mark_in_force(const struct ruled_version *version)
+{
+    return version ? edit_number_of(version->endpoint) : 0;
+}
+
+static void check_in_force(struct sim *sim, unsigned i, unsigned rule)
+{
+    const struct rulebook_rule *known = rule_at(sim, i, rule);
+    const struct ruled *ruled =
+        ruleset_find(node_rules(sim->node[i].node), bytes_of(edit_service(rule)), bytes_of(edit_rule_id(rule)));
+    unsigned stable = known ? mark_of(rulebook_stable(known)) : 0;
+    unsigned candidate = known ? mark_of(rulebook_candidate(known)) : 0;
+    if (mark_in_force(ruled ? ruled->stable : NULL) != stable ||
+        mark_in_force(ruled ? ruled->candidate : NULL) != candidate)
+        sim_fail(sim, "in force: at %s %s is of edits %u and %u, the book says %u and %u", sim->node[i].name,
+                 edit_rule_id(rule), mark_in_force(ruled ? ruled->stable : NULL),
+                 mark_in_force(ruled ? ruled->candidate : NULL), stable, candidate);
+}
+
+/* ---- canaries have traffic wherever they are known ---- */
+
+static void decide(struct sim *sim, unsigned i, unsigned rule, unsigned number)
+{
+    struct ruleset *rules = node_rules(sim->node[i].node);
+    char endpoint[16], user[16];
+    unsigned decisions = 0;
+    (void)snprintf(endpoint, sizeof endpoint, "/v%u", number);
+    for (unsigned u = 0; u < DECISION_TRIES && decisions < DECISIONS; u++) {
+        struct match match;
+        (void)snprintf(user, sizeof user, "user-%u", u);
+        struct request request = {.service = bytes_of(edit_service(rule)),
+                                  .endpoint = bytes_of(endpoint),
+                                  .cost = 1,
+                                  .id_count = 1};
+        request.id[0] = (struct request_id){bytes_of("user"), bytes_of(user)};
+        struct verdict verdicts[CHARGES_MAX];
+        if (!ruleset_match(rules, &request, world_local_ns(sim, i), world_local_ns(sim, i), &match))
+            continue;
+        for (uint32_t c = 0; c < match.count; c++) {
+            bool denied = match.rule[c].candidate && sim->edits.edit[number].bad;
+            verdicts[c] =
+                (struct verdict){.allowed = !denied, .reason = denied ? VERDICT_NO_TOKENS : VERDICT_ALLOWED};
+            decisions += match.rule[c].candidate;
+        }
+        ruleset_note(rules, &match, verdicts);
+    }
+}
+
+static void make_traffic(struct sim *sim, unsigned i)
+{
+    for (unsigned rule = 0; rule < EDIT_RULES; rule++) {
+        const struct ruled *ruled =
+            ruleset_find(node_rules(sim->node[i].node), bytes_of(edit_service(rule)), bytes_of(edit_rule_id(rule)));
+        if (ruled && ruled->candidate && ruled->counts.canary_allowed + ruled->counts.canary_denied < DECISIONS)
+            decide(sim, i, rule, mark_in_force(ruled->candidate));
+    }
+}
+
+static bool begins_with(struct bytes text, const char *start)
+{
+    return text.size >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
+}
+
+static void judge_automatic(struct sim *sim, unsigned i, const struct rule_record *record)
+{
+    const struct rulebook_rule *known =
+        rulebook_find(node_rulebook(sim->node[i].node), record->service, record->id);
+    bool general = begins_with(record->note, "became general");
+    sim->edits.general += general;
+    sim->edits.rolled_back += begins_with(record->note, "rolled back");
+    for (uint32_t v = 0; general && known && v < known->count; v++) {
+        const struct rule_version *version = known->version[v];
+        if (!stamps_are_equal(version->record.stamp, record->stamp))
+            continue;
+        unsigned number = mark_of(version);
+        if (number > 0 && sim->edits.edit[number].bad)
+            sim_fail(sim, "canary: edit %u denies too much and became general at %s", number, sim->node[i].name);
+    }
+}
+
+static void keep(struct sim *sim, unsigned i, const struct effects *effects)
+{
+    struct edit_store *store = &sim->edits.store[i];
+    for (size_t v = 0; v < effects->version_count; v++) {
+        if (store->count == store->room) {
+            store->room = store->room ? 2 * store->room : 64;
+            store->kept = realloc(store->kept, store->room * sizeof *store->kept);
+            assert(store->kept);
+        }
+        store->kept[store->count++] = (struct kept_version){rule_version_retain(effects->version[v]), sim->steps};
+        judge_automatic(sim, i, &effects->version[v]->record);
+    }
+}
+
+void edit_after_step(struct sim *sim, unsigned i, const struct effects *effects)
+{
+    if (!sim->plan.edits.enabled)
+        return;
+    if (effects->version_count > 0 || sim->steps % 16 == 0) {
+        if (effects->rules.asked && sim->edits.count > 0 && effects->rules.stamp.lamport > 0 &&
+            sim->edits.edit[sim->edits.count].stamp.lamport == 0)
+            sim->edits.edit[sim->edits.count].stamp = effects->rules.stamp;
+        keep(sim, i, effects);
+        for (unsigned number = 1; number <= sim->edits.count; number++)
+            if (sim->edits.edit[number].stamp.lamport > 0)
+                check_whole(sim, i, number);
+        for (unsigned rule = 0; rule < EDIT_RULES; rule++)
+            check_in_force(sim, i, rule);
+        make_traffic(sim, i);
+    }
+}
+
+/* ---- in the end all know all ---- */
+
+static void learn(struct rulebook *book, struct rule_version *version)
+{
+    bool full = rulebook_add(book, version) == RULEBOOK_FULL;
+    assert(!full);
+}
+
+void edit_heal(struct sim *sim)
+{
+    struct hash_key key;
+    if (!sim->plan.edits.enabled)
+        return;
+    hash_key_from_secret(&key, "secret", 6);
+    struct rulebook *known = sim->edits.known = rulebook_create(&RULEBOOK_LIMITS_DEFAULT, &key);
+    assert(known);
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        const struct edit_store *store = &sim->edits.store[i];
+        if (world_is_up(sim, i)) {
+            const struct rulebook *book = node_rulebook(sim->node[i].node);
+            for (size_t v = 0; v < rulebook_versions(book); v++)
+                learn(known, rulebook_version_at(book, v));
+        } else if (sim->node[i].life != LIFE_FORGOTTEN) {
+            for (size_t v = 0; v < store->count; v++)
+                learn(known, store->kept[v].version);
+        }
+    }
+}
+
+uint64_t edit_agree_ns(const struct sim *sim)
+{
+    return sim->plan.edits.enabled ? AGREE_INTERVALS * sim->plan.interval_ns + 20 * sim->plan.latency_max_ns : 0;
+}
+
+bool edit_is_settled(struct sim *sim, char *text, size_t room)
+{
+    int first = -1;
+    for (unsigned i = 0; sim->plan.edits.enabled && i < sim->plan.nodes; i++) {
+        if (sim->node[i].life != LIFE_UP)
+            continue;
+        first = first < 0 ? (int)i : first;
+        const struct rulebook *book = node_rulebook(sim->node[i].node);
+        const struct rulebook *other = node_rulebook(sim->node[first].node);
+        if (rulebook_digest(book) != rulebook_digest(other)) {
+            (void)snprintf(text, room, "%s knows %zu versions of rules, %s %zu others", sim->node[i].name,
+                           rulebook_versions(book), sim->node[first].name, rulebook_versions(other));
+            return false;
+        }
+        for (size_t r = 0; r < rulebook_rules(book); r++)
+            if (rulebook_candidate(rulebook_at(book, r))) {
+                (void)snprintf(text, room, "%s watches a canary of %s", sim->node[i].name,
+                               rulebook_at(book, r)->id.data);
+                return false;
+            }
+    }
+    return true;
+}
+
+void edit_laws_agree(struct sim *sim)
+{
+    for (unsigned i = 0; sim->plan.edits.enabled && i < sim->plan.nodes; i++) {
+        if (sim->node[i].life != LIFE_UP)
+            continue;
+        struct rulebook *book = rulebook_copy(node_rulebook(sim->node[i].node));
+        assert(book);
+        uint64_t digest = rulebook_digest(book);
+        for (size_t v = 0; v < rulebook_versions(sim->edits.known); v++)
+            learn(book, rulebook_version_at(sim->edits.known, v));
+        if (rulebook_digest(book) != digest)
+            sim_fail(sim, "forgotten: %s lacks a version that somebody knew or had stored", sim->node[i].name);
+        rulebook_destroy(&book);
+        for (unsigned rule = 0; rule < EDIT_RULES; rule++)
+            check_in_force(sim, i, rule);
+    }
+    if (sim->plan.edits.enabled)
+        story_tell(sim, "edits", "%u edits, %u canaries; %u times one became general, %u times it was rolled back",
+                   sim->edits.count, sim->edits.canaries, sim->edits.general, sim->edits.rolled_back);
+}
