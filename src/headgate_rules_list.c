@@ -101,7 +101,8 @@ static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
     (void)snprintf(cell[0], CELL_BYTES, "%s/%s", command_member_text(row, "service"),
                    command_member_text(row, "id"));
     (void)snprintf(cell[1], CELL_BYTES, "%s", command_member_text(row, "endpoint"));
-    (void)snprintf(cell[2], CELL_BYTES, "%s", command_member_text(row, "by"));
+    const char *by = command_member_text(row, "by");
+    (void)snprintf(cell[2], CELL_BYTES, "%s", *by ? by : "-");
     (void)snprintf(cell[3], CELL_BYTES, "%s", command_member_text(row, "algorithm"));
     (void)snprintf(cell[4], CELL_BYTES, "%s%s%s", command_member_text(row, "mode"),
                    share(row) > 0 ? ", canary " : "",

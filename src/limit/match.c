@@ -126,6 +126,7 @@ static void fill_charge(struct matcher *matcher, const struct variant *variant, 
         .tenant = matcher->match->tenant,
         .inherit = variant->inherit,
         .on_isolation = variant->on_isolation,
+        .lease = variant->concurrency,
         .sliding = variant->sliding,
         .shadow = variant->shadow,
     };
