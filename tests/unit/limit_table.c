@@ -322,6 +322,7 @@ static struct trial run(uint64_t table_keys, uint64_t model_keys, const struct b
     trial.keys = calloc(model_keys, sizeof *trial.keys);
     random_seed(&trial.random, model_keys + steps + limit_count);
     assert(trial.table && trial.keys);
+    table_set_share_min(trial.table, budgets[0].share); /* they are all the same */
     for (uint64_t i = 0; i < model_keys; i++) {
         struct model *model = &trial.keys[i];
         model->id = draw_id(&trial.random);
