@@ -163,7 +163,7 @@ ok(Headgate::wait_until(10, sub { text($south, 'month') eq text($west, 'month') 
    'a file that was scribbled on: the rules come from the peers');
 is(scalar(my @aside = glob "$file.corrupt-*Z"), 2, 'both files are set aside');
 ok(settled($south), 'and what the peers said is kept');
-ok($cluster->stop, 'all end as they should');
+ok($cluster->stop, 'all end as they should') or diag(map { $_->log } @daemons);
 $south->start;
 like(text($south, 'month'), qr/limit: 9[12]/, 'it knows the rule by itself now');
 $south->stop;
