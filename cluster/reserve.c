@@ -66,34 +66,11 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
     return charge.cost > 0 && node_check(node, &charge, 1, true, now_ns, &verdict) ? charge.cost : 0;
 }
 
-static uint64_t commit_one(struct node *node, const struct charge *held, uint64_t actual, uint64_t now_ns)
+/* What is returned must be told: where it cannot be now, it is returned later. */
+static bool may_record(const struct node *node)
 {
-    if (held->lease) {
-        (void)node_return(node, held, 1, held->cost, now_ns);
-        return actual;
-    }
-    if (actual < held->cost)
-        return held->cost - node_return(node, held, 1, held->cost - actual, now_ns);
-    return held->cost + (actual > held->cost ? take_more(node, *held, actual - held->cost, now_ns) : 0);
-}
-
-enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
-                                uint64_t *charged)
-{
-    struct charge held[CHARGES_MAX];
-    uint64_t least = UINT64_MAX;
-    now_ns = request_time(node, now_ns);
-    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
-        return RESERVE_UNKNOWN;
-    size_t count = reservations_charges(node->reservations, id, held);
-    reservations_close(node->reservations, id);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t tokens = commit_one(node, &held[i], actual, now_ns);
-        least = tokens < least ? tokens : least;
-    }
-    if (charged)
-        *charged = count > 0 ? least : actual;
-    return RESERVE_DONE;
+    return node->alone || (!node->log_full && node->open_count + CHARGES_MAX < node->open_max &&
+                           batch_fits(node, node->open_count + CHARGES_MAX, node->open_groups + CHARGES_MAX));
 }
 
 static void end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
@@ -104,12 +81,51 @@ static void end_reservation(struct node *node, struct reservation_id id, uint64_
     (void)node_return(node, held, count, UINT64_MAX, now_ns);
 }
 
-enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
+/* What is left of it, as its charges now are, is returned now, or by a later step if that cannot be. */
+static void end_soon(struct node *node, struct reservation_id id, const struct charge *rest, uint64_t now_ns)
 {
+    reservations_renew(node->reservations, id, rest, now_ns);
+    if (may_record(node))
+        end_reservation(node, id, now_ns);
+}
+
+/* Leaves in `held` what is to be returned of one charge, and takes what it used beyond. What it comes to. */
+static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actual, uint64_t now_ns)
+{
+    uint64_t cost = held->cost;
+    if (held->lease)
+        return actual;
+    held->cost = actual < cost ? cost - actual : 0;
+    return actual > cost ? cost + take_more(node, *held, actual - cost, now_ns) : actual;
+}
+
+enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
+                                uint64_t *charged)
+{
+    struct charge held[CHARGES_MAX];
+    uint64_t least = actual;
     now_ns = request_time(node, now_ns);
     if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
         return RESERVE_UNKNOWN;
-    end_reservation(node, id, now_ns);
+    size_t count = reservations_charges(node->reservations, id, held);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t tokens = commit_one(node, &held[i], actual, now_ns);
+        least = tokens < least ? tokens : least;
+    }
+    end_soon(node, id, held, now_ns);
+    if (charged)
+        *charged = least;
+    return RESERVE_DONE;
+}
+
+enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
+{
+    struct charge held[CHARGES_MAX];
+    now_ns = request_time(node, now_ns);
+    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
+        return RESERVE_UNKNOWN;
+    (void)reservations_charges(node->reservations, id, held);
+    end_soon(node, id, held, now_ns);
     return RESERVE_DONE;
 }
 
@@ -131,13 +147,6 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
 uint32_t node_reservations(const struct node *node)
 {
     return node->reservations ? reservations_count(node->reservations) : 0;
-}
-
-/* What is returned must be told: where it cannot be now, it is returned later. */
-static bool may_record(const struct node *node)
-{
-    return node->alone || (!node->log_full && node->open_count + CHARGES_MAX < node->open_max &&
-                           batch_fits(node, node->open_count + CHARGES_MAX, node->open_groups + CHARGES_MAX));
 }
 
 void reserve_step(struct node *node)

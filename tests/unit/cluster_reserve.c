@@ -1,0 +1,134 @@
+#include "tests/cluster_harness.h"
+
+/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
+
+static const struct limit_terms cell = {.kind = LIMIT_CELL, .capacity = 160};
+static const struct limit_terms leases = {.kind = LIMIT_LOG,
+                                          .capacity = 4,
+                                          .period_ns = 10000 * MS,
+                                          .overshoot = 4};
+
+static struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
+{
+    struct error error;
+    int limit = node_intern_limit(world.host[i].node, terms, &error);
+    assert(limit >= 0);
+    struct charge charge = {.id = key_of(key, 0), .cost = cost, .limit = (uint16_t)limit};
+    if (terms->kind == LIMIT_CELL)
+        charge.expires_ns = charge.window_end_ns = charge.window_ns = 3600000 * MS;
+    charge.lease = terms->kind == LIMIT_LOG;
+    return charge;
+}
+
+static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
+{
+    struct charge charge = charge_at(i, key, terms, 0);
+    return node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).settled -
+           node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).unsettled;
+}
+
+static void reserving_world(void)
+{
+    world_init(2);
+    world_name_all();
+    for (unsigned i = 0; i < 2; i++)
+        world.host[i].options.reservations_max = 8;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+}
+
+static bool reserve(unsigned i, const struct charge *charges, size_t count, uint64_t ttl_ms,
+                    struct reservation_id *id)
+{
+    struct verdict verdicts[CHARGES_MAX];
+    return node_reserve(world.host[i].node, charges, count, ttl_ms * MS, world.now_ns, verdicts, id);
+}
+
+static void commits(void)
+{
+    reserving_world();
+    struct node *ann = world.host[ANN].node;
+    struct reservation_id id;
+    uint64_t charged = 0;
+    struct charge charges[2] = {charge_at(ANN, "alice", &cell, 20), charge_at(ANN, "slots", &leases, 1)};
+    OK(reserve(ANN, charges, 2, 5000, &id) && node_reservations(ann) == 1,
+       "20 of a window and a slot are reserved");
+    OK(left(ANN, "alice", &cell) == 140 && left(ANN, "slots", &leases) == 3, "and taken");
+    world_run(1000);
+    OK(left(BOB, "alice", &cell) == 140 && left(BOB, "slots", &leases) == 3, "everywhere");
+    OK(node_commit(ann, id, 5, world.now_ns, &charged) == RESERVE_DONE && charged == 5, "5 were used");
+    OK(left(ANN, "alice", &cell) == 155 && left(ANN, "slots", &leases) == 4, "the rest is returned, and the slot");
+    world_run(500);
+    OK(left(BOB, "alice", &cell) == 155 && left(BOB, "slots", &leases) == 4, "everywhere");
+    OK(node_commit(ann, id, 5, world.now_ns, &charged) == RESERVE_UNKNOWN && node_reservations(ann) == 0, "once");
+    OK(reserve(ANN, charges, 2, 5000, &id), "another");
+    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30, "30 were used");
+    OK(left(ANN, "alice", &cell) == 125, "the extra is taken");
+    OK(reserve(ANN, charges, 2, 5000, &id), "another");
+    OK(node_commit(ann, id, 1000, world.now_ns, &charged) == RESERVE_DONE && charged == 28,
+       "as far as the limit allows: 58 are hers, and 30 are on their way");
+    world_close();
+}
+
+static void cancels(void)
+{
+    reserving_world();
+    struct node *ann = world.host[ANN].node;
+    struct reservation_id id, other;
+    struct charge charge = charge_at(ANN, "alice", &cell, 20);
+    (void)reserve(ANN, &charge, 1, 5000, &id);
+    OK(node_cancel(world.host[BOB].node, id, world.now_ns) == RESERVE_UNKNOWN, "nobody else knows an id");
+    OK(node_cancel(ann, id, world.now_ns) == RESERVE_DONE && left(ANN, "alice", &cell) == 160, "cancelled");
+    OK(node_cancel(ann, id, world.now_ns) == RESERVE_UNKNOWN, "once");
+    charge.cost = 100;
+    OK(!reserve(ANN, &charge, 1, 5000, &other) && node_reservations(ann) == 0, "what is denied reserves nothing");
+    charge.cost = 1;
+    unsigned count = 0;
+    while (count < 100 && reserve(ANN, &charge, 1, 5000, &id))
+        count++;
+    OK(count == 8 && left(ANN, "alice", &cell) == 152, "no more than there is room for, and then none is taken");
+    world_run(6000);
+    OK(node_reservations(ann) == 0 && left(ANN, "alice", &cell) == 160 && left(BOB, "alice", &cell) == 160,
+       "whoever never comes back returns all in the end");
+    OK(node_commit(ann, id, 1, world.now_ns, NULL) == RESERVE_UNKNOWN, "and comes too late");
+    world_close();
+}
+
+static void renewals(void)
+{
+    reserving_world();
+    struct node *ann = world.host[ANN].node;
+    struct reservation_id id[4];
+    struct charge slot = charge_at(ANN, "slots", &leases, 1);
+    bool reserved = true, renewed = true;
+    for (int i = 0; i < 4; i++) {
+        reserved &= reserve(ANN, &slot, 1, 1000000, &id[i]);
+        world_run(300);
+    }
+    OK(reserved && left(ANN, "slots", &leases) == 0, "all four slots are held");
+    for (int round = 0; round < 6; round++) {
+        world_run(5000);
+        for (int i = 0; i < 3; i++)
+            renewed &= node_renew(ann, id[i], 1000000 * MS, world.now_ns) == RESERVE_DONE;
+    }
+    world_run(500);
+    OK(renewed && left(ANN, "slots", &leases) == 1 && left(BOB, "slots", &leases) == 1,
+       "three are renewed and last; the other has ended by itself");
+    OK(node_renew(ann, id[3], 1000 * MS, world.now_ns) == RESERVE_UNKNOWN, "and cannot be renewed");
+    OK(node_cancel(ann, id[0], world.now_ns) == RESERVE_DONE, "one is given back");
+    world_run(500);
+    OK(left(ANN, "slots", &leases) == 2 && left(BOB, "slots", &leases) == 2, "everywhere");
+    world_crash(ANN);
+    world_run(10000);
+    OK(left(BOB, "slots", &leases) == 4, "those of one who crashed end by themselves");
+    world_close();
+}
+
+int main(void)
+{
+    commits();
+    cancels();
+    renewals();
+    return tap_done();
+}
