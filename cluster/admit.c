@@ -129,11 +129,11 @@ static struct entry *entry_for(struct node *node, struct key_id id, uint16_t lim
     return entry;
 }
 
-static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t now_ns)
+static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t floor_tokens, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
-    if (!bucket_take(&entry->bucket, limit, budget, cost, 0, now_ns)) {
+    if (!bucket_take(&entry->bucket, limit, budget, cost, floor_tokens, now_ns)) {
         node->stats.refused_requests++;
         node->hurry_wanted |= is_in_open(node, entry);
         return false;
@@ -156,7 +156,26 @@ bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64
         node->stats.refused_requests++;
         return false;
     }
-    return take(node, entry, cost, now_ns);
+    return take(node, entry, cost, 0, now_ns);
+}
+
+/* A bucket's key that is known under this limit, and nothing else to be seen to. */
+static bool is_plain(const struct node *node, const struct entry *entry, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    return entry && entry->limit == charge->limit && entry->tenant == charge->tenant &&
+           limit->kind == LIMIT_BUCKET && charge->cost <= limit->capacity && !charge->shadow && !charge->lease &&
+           charge->on_isolation == ISOLATION_BUDGET && may_decide(node) && can_record(node, entry);
+}
+
+bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
+{
+    struct entry *entry = table_find(node->table, charge->id);
+    struct verdict verdict;
+    assert(limit_set_has(&node->limits, charge->limit));
+    if (is_plain(node, entry, charge))
+        return take(node, entry, charge->cost, charge->floor_tokens, request_time(node, now_ns));
+    return node_check(node, charge, 1, true, now_ns, &verdict);
 }
 
 uint64_t settling_ns(const struct node *node)

@@ -233,6 +233,8 @@ struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, ui
  */
 bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts);
+/* node_check of one charge that is taken, without its figures: what the fast path needs. */
+bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns);
 /*
  * Gives tokens back to each of the keys: as many as its charge would cost, at most `tokens`, at most what is taken
  * of it as seen here. Returns the least that any of them was given.

@@ -37,7 +37,6 @@ int64_t call_ms(uint64_t ns);
 
 struct group {
     uint32_t count;
-    uint64_t cost[COMMANDS_GROUP_MAX];
 };
 
 /* True when `words` are a CAN_ACCESS that joined; false: they are to be executed (or refused) alone. */

@@ -5,13 +5,6 @@
 
 #include <assert.h>
 
-/* One key of one bucket, and nothing that only node_check knows about. */
-static bool is_plain(const struct charge *charge, const struct matched *matched)
-{
-    return rule_is_bucket(matched->version->algorithm) && charge->floor_tokens == 0 &&
-           charge->on_isolation == ISOLATION_BUDGET && !charge->shadow && !charge->lease && charge->tenant == 0;
-}
-
 bool group_join(struct group *group, struct commands *commands, const struct session *session,
                 const struct resp_command *words, struct turn turn)
 {
@@ -27,7 +20,7 @@ bool group_join(struct group *group, struct commands *commands, const struct ses
     if (ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match))
         for (uint32_t i = 0; i < match->count; i++)
             node_prefetch(commands->node, match->charge[i].id);
-    group->cost[group->count++] = request.cost;
+    group->count++;
     return true;
 }
 
@@ -35,10 +28,9 @@ static bool decide(struct commands *commands, const struct match *match, uint64_
 {
     struct verdict verdicts[CHARGES_MAX];
     bool allowed = match->status == MATCH_CHARGES;
-    if (allowed && match->count == 1 && is_plain(&match->charge[0], &match->rule[0])) {
-        const struct charge *charge = &match->charge[0];
-        allowed = node_can_access(commands->node, charge->id, charge->limit, charge->cost, now_ns);
-        verdicts[0].allowed = allowed;
+    if (allowed && match->count == 1 && !match->charge[0].shadow) {
+        verdicts[0].allowed = node_takes(commands->node, &match->charge[0], now_ns);
+        allowed = verdicts[0].allowed;
     } else if (allowed && match->count > 0) {
         allowed = node_check(commands->node, match->charge, match->count, true, now_ns, verdicts);
     }

@@ -65,6 +65,11 @@ bool node_check(struct node *node, const struct charge *charges, size_t count, b
     return verdicts[0].allowed;
 }
 
+bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
+{
+    return node_can_access(node, charge->id, charge->limit, charge->cost, now_ns);
+}
+
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
                      uint64_t now_ns)
 {
