@@ -32,27 +32,6 @@ void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_
         bucket->expires_ns = expires_ns;
 }
 
-int64_t bucket_refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
-{
-    now_ns = whole_ticks(limit, now_ns);
-    if (now_ns <= bucket->last_refill_ns)
-        return 0;
-    uint64_t ticks = now_ns - bucket->last_refill_ns;
-    if (limit->tick_ns != 1)
-        ticks /= limit->tick_ns;
-    bucket->last_refill_ns = now_ns;
-    uint64_t refill;
-    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &refill) || refill > (uint64_t)INT64_MAX)
-        refill = (uint64_t)INT64_MAX;
-    uint64_t room = (uint64_t)limit->capacity_units - (uint64_t)bucket->settled; /* settled may be negative */
-    if (refill <= room) {
-        bucket->settled += (int64_t)refill;
-        return 0;
-    }
-    bucket->settled = limit->capacity_units;
-    return (int64_t)(refill - room);
-}
-
 /*
  * Of a LOG, settled is the capacity less all that is listed, plus what of that is unsettled. Which spends are the
  * unsettled ones is not noted: what leaves the list counts as settled first, so that unsettled is never too low.
@@ -79,7 +58,8 @@ static void refill_window(struct bucket *bucket, const struct limit *limit, uint
     }
 }
 
-void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
+static inline void refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                          uint64_t now_ns)
 {
     if (limit->kind != LIMIT_BUCKET) {
         refill_window(bucket, limit, now_ns);
@@ -92,7 +72,12 @@ void bucket_refill(struct bucket *bucket, const struct limit *limit, const struc
     }
 }
 
-int64_t budget_allowance(const struct budget *budget, int64_t settled)
+void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
+{
+    refill(bucket, limit, budget, now_ns);
+}
+
+static inline int64_t allowance(const struct budget *budget, int64_t settled)
 {
     if (budget->alone)
         return settled;
@@ -100,9 +85,14 @@ int64_t budget_allowance(const struct budget *budget, int64_t settled)
     return part < settled ? part : settled;
 }
 
+int64_t budget_allowance(const struct budget *budget, int64_t settled)
+{
+    return allowance(budget, settled);
+}
+
 int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget)
 {
-    return budget_allowance(budget, bucket->settled);
+    return allowance(budget, bucket->settled);
 }
 
 int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
@@ -113,7 +103,7 @@ int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
 int64_t bucket_allowance_above(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                uint64_t floor_tokens)
 {
-    return budget_allowance(budget, bucket->settled - bucket_floor_units(limit, floor_tokens));
+    return allowance(budget, bucket->settled - bucket_floor_units(limit, floor_tokens));
 }
 
 uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
@@ -123,20 +113,24 @@ uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit
     return free_units <= 0 ? 0 : (uint64_t)(free_units / limit->units_per_token);
 }
 
-bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                   uint64_t cost, uint64_t floor_tokens)
+static inline bool allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                          uint64_t cost, uint64_t floor_tokens)
 {
     if (cost > limit->capacity) /* so that its product fits 64 bits */
         return false;
-    int64_t needed = bucket->unsettled + (int64_t)cost * limit->units_per_token;
-    return needed <= (floor_tokens == 0 ? bucket_allowance(bucket, budget)
-                                        : bucket_allowance_above(bucket, limit, budget, floor_tokens));
+    int64_t settled = bucket->settled - (floor_tokens > 0 ? bucket_floor_units(limit, floor_tokens) : 0);
+    return bucket->unsettled + (int64_t)cost * limit->units_per_token <= allowance(budget, settled);
 }
 
-bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
-                  uint64_t now_ns)
+bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                   uint64_t cost, uint64_t floor_tokens)
 {
-    assert(cost <= limit->capacity);
+    return allows(bucket, limit, budget, cost, floor_tokens);
+}
+
+static inline bool spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                         uint64_t cost, uint64_t now_ns)
+{
     int64_t units = (int64_t)cost * limit->units_per_token;
     if (limit->kind == LIMIT_LOG && !events_append(limit->events, &bucket->events, (uint32_t)cost, now_ns))
         return false;
@@ -145,6 +139,20 @@ bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct
     else
         bucket->unsettled += units;
     return true;
+}
+
+bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
+                  uint64_t now_ns)
+{
+    assert(cost <= limit->capacity);
+    return spend(bucket, limit, budget, cost, now_ns);
+}
+
+bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
+                 uint64_t floor_tokens, uint64_t now_ns)
+{
+    refill(bucket, limit, budget, now_ns);
+    return allows(bucket, limit, budget, cost, floor_tokens) && spend(bucket, limit, budget, cost, now_ns);
 }
 
 void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost)
@@ -157,14 +165,6 @@ void bucket_unspend(struct bucket *bucket, const struct limit *limit, const stru
     else
         bucket->unsettled -= units;
     assert(bucket->settled <= limit->capacity_units && bucket->unsettled >= 0);
-}
-
-bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
-                 uint64_t floor_tokens, uint64_t now_ns)
-{
-    bucket_refill(bucket, limit, budget, now_ns);
-    return bucket_allows(bucket, limit, budget, cost, floor_tokens) &&
-           bucket_spend(bucket, limit, budget, cost, now_ns);
 }
 
 int64_t units_of_tokens(const struct limit *limit, uint64_t tokens)

@@ -18,7 +18,26 @@ static inline uint64_t whole_ticks(const struct limit *limit, uint64_t now_ns)
 int64_t units_of_tokens(const struct limit *limit, uint64_t tokens);
 
 /* BUCKET: refills `settled` and returns what it could not hold. */
-int64_t bucket_refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns);
+static inline int64_t bucket_refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
+{
+    now_ns = whole_ticks(limit, now_ns);
+    if (now_ns <= bucket->last_refill_ns)
+        return 0;
+    uint64_t ticks = now_ns - bucket->last_refill_ns;
+    if (limit->tick_ns != 1)
+        ticks /= limit->tick_ns;
+    bucket->last_refill_ns = now_ns;
+    uint64_t refill;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &refill) || refill > (uint64_t)INT64_MAX)
+        refill = (uint64_t)INT64_MAX;
+    uint64_t room = (uint64_t)limit->capacity_units - (uint64_t)bucket->settled; /* settled may be negative */
+    if (refill <= room) {
+        bucket->settled += (int64_t)refill;
+        return 0;
+    }
+    bucket->settled = limit->capacity_units;
+    return (int64_t)(refill - room);
+}
 
 /* What requests of lower priority leave alone; a floor above the capacity leaves nothing, as the capacity does. */
 int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens);
