@@ -32,7 +32,8 @@ int rule_choice(const struct rule_choices *choices, struct bytes text);
 const char *rule_choices_text(const struct rule_choices *choices, char *out, size_t room);
 
 /*
- * "100/m", "100/m burst 200" (buckets); "500", "500/m" (windows, concurrency); "500", "500/month" (quotas); "unlimited".
+ * "100/m", "100/m burst 200" (buckets); "500", "500/m" (windows, concurrency); "500", "500/month" (quotas);
+ * "unlimited".
  * What is left out (the window, the unit) comes from `of`, an amount of the same rule, which has none if it is
  * unlimited. Ranges are not looked at.
  */

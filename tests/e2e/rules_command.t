@@ -65,7 +65,8 @@ my $logins = "id: logins\nby: [ip, user]\nalgorithm: fixed_window\nlimit: 10\nwi
 # ---- apply, get, diff ----
 my ($status, $out, $err) = rules('diff', $shop);
 is($status, 1, 'diff: 1, these rules are new');
-like($out, qr{^--- shop/per-user is new\n\+\+\+ shop/per-user\n\+id: per-user\n\+service: shop\n}, 'and all their lines');
+like($out, qr{^--- shop/per-user is new\n\+\+\+ shop/per-user\n\+id: per-user\n\+service: shop\n},
+     'and all their lines');
 ($status, $out, $err) = rules('apply', $shop, '--note', 'a first try');
 is($status, 0, 'apply') or diag($err);
 is($out, "2 rules changed, 0 as before\n", 'and what it did');
@@ -101,7 +102,8 @@ like($err, qr/some/, 'and it says why');
 # ---- list, history, rollback, delete ----
 ($status, $out) = rules('list');
 like($out, qr/^RULE +ENDPOINT +BY +ALGORITHM +MODE +ALLOWED +DENIED +SHADOW DENIED\n/, 'list: a title');
-like($out, qr/^default\/logins +\* +ip,user +fixed_window +enforce +0 +0 +0\nshop\/per-user +\* +user /m, 'rules in order');
+like($out, qr/^default\/logins +\* +ip,user +fixed_window +enforce +0 +0 +0\nshop\/per-user +\* +user /m,
+     'rules in order');
 unlike((rules('list', 'shop'))[1], qr/logins/, 'of one service');
 is(scalar @{json($three, 'list')}, 2, 'list for programs');
 is((rules_at($three, 'apply', $changed))[1], "1 rule changed, 0 as before\n", 'another version, made elsewhere');
@@ -126,12 +128,14 @@ is((rules('rollback', 'logins', '--to', '2'))[0], 0, 'from where it comes back')
 ok(becomes($three, 'logins', $logins), 'everywhere');
 
 # ---- many ----
-my $many = file('many.yaml', join '', map { sprintf "- {id: r%04d, service: many, endpoint: /%d, rate: %d/m}\n", $_, $_, $_ } 1 .. 900);
+my $form = "- {id: r%04d, service: many, endpoint: /%d, rate: %d/m}\n";
+my $many = file('many.yaml', join '', map { sprintf $form, $_, $_, $_ } 1 .. 900);
 ($status, $out, $err) = rules('apply', $many, '--timeout', '15s');
 is($out, "900 rules changed, 0 as before\n", 'more than one request holds: sent in pieces') or diag($err);
 is(scalar @{json($one, 'list', 'many')}, 900, 'and more than one answer holds: asked for in pieces');
 ok(Headgate::wait_until(15, sub { 900 == @{json($three, 'list', 'many')} }), 'the others have them all');
-is((rules('get', 'many/r0900'))[1], "id: r0900\nservice: many\nendpoint: /900\nalgorithm: token_bucket\nrate: 900/m\n", 'the last one');
+is((rules('get', 'many/r0900'))[1],
+   "id: r0900\nservice: many\nendpoint: /900\nalgorithm: token_bucket\nrate: 900/m\n", 'the last one');
 
 # ---- canaries ----
 my $text = "id: tried\nservice: api\nalgorithm: token_bucket\nrate: 1000000/s\n";

@@ -53,8 +53,8 @@ for my $file (@files) {
         $cluster->start;
         $cluster->wait_met or die 'the daemon did not become active';
         my $here = $cluster->daemon('here');
-        my ($status, $out, $err) =
-            Headgate::run(20, Headgate::headgate(), '--at', "127.0.0.1:$here->{ports}{clients}", 'rules', 'apply', $file);
+        my @command = (Headgate::headgate(), '--at', "127.0.0.1:$here->{ports}{clients}", 'rules', 'apply', $file);
+        my ($status, $out, $err) = Headgate::run(20, @command);
         is($status, 0, 'it is applied') or diag($err);
         my $client = $here->client;
         cmp_ok(scalar @claims, '>=', 1, 'it says what it does');

@@ -10,8 +10,10 @@ my $cluster = Headgate::cluster(regions => ['here']);
 $cluster->start;
 $cluster->wait_met or die 'the daemon did not become active';
 my $client = $cluster->daemon('here')->client;
-is($client->command('RULE', 'APPLY', Headgate::read_file("$Headgate::root/config/rules/$_.yaml")), $_ eq 'concurrency' ? 1 : 2,
-   "the rules of $_") for qw(concurrency llm-tokens);
+for my $example (qw(concurrency llm-tokens)) {
+    my $changed = $client->command('RULE', 'APPLY', Headgate::read_file("$Headgate::root/config/rules/$example.yaml"));
+    is($changed, $example eq 'concurrency' ? 1 : 2, "the rules of $example");
+}
 
 my @exports = qw(SERVICE reports ENDPOINT /export);
 sub places { return $client->command('PEEK', 'tenant=acme', @exports)->[2] }
