@@ -361,6 +361,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
         return false;
+    node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
     set_commands(server, config_path);
     introduce(server);
     if (!open_store(server, error))

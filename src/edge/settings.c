@@ -23,7 +23,12 @@ enum {
     DEFAULT_LOG_KEYS = 1048576,
     DEFAULT_MESSAGE_MAX_BYTES = 1 << 20,
     DEFAULT_MAX_CONNECTIONS = 10000,
-    RESERVATIONS_MAX = 65536, /* at the same time */
+    DEFAULT_RESERVATIONS = 65536,
+    DEFAULT_RULES = 50000,
+    DEFAULT_SERVICE_RULES = 1000,
+    RESERVATIONS_MOST = 1 << 24,
+    LISTED_SPENDS_MOST = 1 << 30,
+    RULES_MOST = 1000000,
     MESSAGE_LEAST_BYTES = 64 << 10,
     MESSAGE_MOST_BYTES = 64 << 20,
 };
@@ -41,7 +46,9 @@ static void set_defaults(struct settings *settings)
     node->table_keys = DEFAULT_TABLE_KEYS;
     node->log_keys_max = DEFAULT_LOG_KEYS;
     node->message_max_bytes = DEFAULT_MESSAGE_MAX_BYTES;
-    node->reservations_max = RESERVATIONS_MAX;
+    node->reservations_max = DEFAULT_RESERVATIONS;
+    node->events_max = NODE_EVENTS_DEFAULT;
+    node->rules = (struct rule_caps){NODE_TENANTS_MAX - 1, DEFAULT_RULES, DEFAULT_SERVICE_RULES};
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
     settings->log_level = LOG_LEVEL_INFO;
 }
@@ -195,6 +202,37 @@ static bool read_sizes(const struct settings_reader *reader, struct settings *se
     return true;
 }
 
+/* A count that the node keeps in 32 bits. */
+static bool read_small_count(const struct settings_reader *reader, const char *path, const char *text,
+                             uint64_t least, uint64_t most, uint32_t *count)
+{
+    uint64_t value = *count;
+    if (!read_count(reader, path, text, least, most, &value))
+        return false;
+    *count = (uint32_t)value;
+    return true;
+}
+
+static bool read_caps(const struct settings_reader *reader, struct settings *settings,
+                      const struct settings_text *text)
+{
+    struct node_options *node = &settings->node;
+    const struct rules_text *rules = &text->rules;
+    uint64_t keys = node->table_keys - node->table_keys / 4; /* so that others always find room */
+    settings->service_keys_max = keys;
+    return read_small_count(reader, "table.listed_spends", text->table.listed_spends, 1, LISTED_SPENDS_MOST,
+                            &node->events_max) &&
+           read_small_count(reader, "rules.services", rules->services, 1, NODE_TENANTS_MAX - 1,
+                            &node->rules.services_max) &&
+           read_small_count(reader, "rules.rules", rules->rules, 1, RULES_MOST, &node->rules.rules_max) &&
+           read_small_count(reader, "rules.service_rules", rules->service_rules, 1, RULES_MOST,
+                            &node->rules.service_rules_max) &&
+           read_count(reader, "rules.service_keys", rules->service_keys, 1, (uint64_t)1 << 36,
+                      &settings->service_keys_max) &&
+           read_small_count(reader, "reservations", text->reservations, 0, RESERVATIONS_MOST,
+                            &node->reservations_max);
+}
+
 static bool read_state(const struct settings_reader *reader, struct settings *settings,
                        const struct settings_text *text)
 {
@@ -215,7 +253,8 @@ static bool read_rest(const struct settings_reader *reader, struct settings *set
 {
     if (!read_early_push(reader, text->early_push, &settings->node.early_push_share) ||
         !read_times(reader, &settings->node, text) || !read_sizes(reader, settings, text) ||
-        !read_state(reader, settings, text) || !read_text(reader, "secret", text->secret, settings->secret) ||
+        !read_caps(reader, settings, text) || !read_state(reader, settings, text) ||
+        !read_text(reader, "secret", text->secret, settings->secret) ||
         !read_text(reader, "password", text->password, settings->password) ||
         !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;

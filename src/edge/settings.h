@@ -35,6 +35,7 @@ struct settings {
     char secret[SETTINGS_SECRET_BYTES];
     char password[SETTINGS_SECRET_BYTES]; /* "": clients need none */
     uint32_t max_connections;
+    uint64_t service_keys_max;           /* see node_set_tenant_keys_max */
     char state_dir[SETTINGS_PATH_BYTES]; /* "": the default, see state_dir.h; "none": nothing is kept */
     enum store_sync state_sync;
     enum log_level log_level;

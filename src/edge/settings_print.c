@@ -117,6 +117,12 @@ static void print_values(struct printer *printer)
     text->leave_timeout = duration(printer, node->leave_timeout_ns);
     text->forget_after = node->forget_after_ns ? duration(printer, node->forget_after_ns) : word(printer, "off");
     text->table.keys = number(printer, node->table_keys);
+    text->table.listed_spends = number(printer, node->events_max);
+    text->rules =
+        (struct rules_text){number(printer, node->rules.services_max), number(printer, node->rules.rules_max),
+                            number(printer, node->rules.service_rules_max),
+                            number(printer, settings->service_keys_max)};
+    text->reservations = number(printer, node->reservations_max);
     text->log_keys = number(printer, node->log_keys_max);
     text->message_max = size_text(printer, node->message_max_bytes);
     text->max_connections = number(printer, settings->max_connections);

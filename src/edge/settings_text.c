@@ -24,7 +24,19 @@ static const cyaml_schema_field_t listen_fields[] = {
     CYAML_FIELD_END,
 };
 
-static const cyaml_schema_field_t table_fields[] = {TEXT_KEY(table_text, keys), CYAML_FIELD_END};
+static const cyaml_schema_field_t table_fields[] = {
+    TEXT_KEY(table_text, keys),
+    TEXT_KEY(table_text, listed_spends),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t rules_fields[] = {
+    TEXT_KEY(rules_text, services),
+    TEXT_KEY(rules_text, rules),
+    TEXT_KEY(rules_text, service_rules),
+    TEXT_KEY(rules_text, service_keys),
+    CYAML_FIELD_END,
+};
 
 static const cyaml_schema_field_t region_fields[] = {
     TEXT_KEY(region_text, name),
@@ -70,6 +82,8 @@ static const cyaml_schema_field_t settings_fields[] = {
     TEXT_KEY(settings_text, leave_timeout),
     TEXT_KEY(settings_text, forget_after),
     CYAML_FIELD_MAPPING("table", CYAML_FLAG_OPTIONAL, struct settings_text, table, table_fields),
+    CYAML_FIELD_MAPPING("rules", CYAML_FLAG_OPTIONAL, struct settings_text, rules, rules_fields),
+    TEXT_KEY(settings_text, reservations),
     TEXT_KEY(settings_text, log_keys),
     TEXT_KEY(settings_text, message_max),
     TEXT_KEY(settings_text, max_connections),
@@ -136,6 +150,8 @@ static const cyaml_schema_field_t *fields_at(const char *path)
         return listen_fields;
     if (strncmp(path, "table", 5) == 0)
         return table_fields;
+    if (strncmp(path, "rules", 5) == 0)
+        return rules_fields;
     if (strncmp(path, "regions[", 8) == 0)
         return region_fields;
     if (strncmp(path, "peers[", 6) == 0)
@@ -180,7 +196,8 @@ static bool wrong_shape(const struct complaint *complaint, const struct outline 
     bool is_list = strcmp(complaint->path, "regions") == 0 || strcmp(complaint->path, "peers") == 0 ||
                    strcmp(complaint->path, "limits") == 0;
     bool is_map = complaint->path[0] == '\0' || strcmp(complaint->path, "listen") == 0 ||
-                  strcmp(complaint->path, "table") == 0 || complaint->path[strlen(complaint->path) - 1] == ']';
+                  strcmp(complaint->path, "table") == 0 || strcmp(complaint->path, "rules") == 0 ||
+                  complaint->path[strlen(complaint->path) - 1] == ']';
     return error_set(error, EX_CONFIG, "%s:%u: %s is %s: expected %s", file, outline_line(outline, complaint->path),
                      complaint->path[0] ? complaint->path : "the file",
                      node ? kind_name(node->kind) : "something else",

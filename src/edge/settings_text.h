@@ -23,7 +23,11 @@ struct listen_text {
 };
 
 struct table_text {
-    char *keys;
+    char *keys, *listed_spends;
+};
+
+struct rules_text {
+    char *services, *rules, *service_rules, *service_keys;
 };
 
 struct region_text {
@@ -48,7 +52,9 @@ struct settings_text {
     uint32_t region_count, peer_count, limit_count;
     char *interval, *early_push, *silent_after, *join_timeout, *leave_timeout, *forget_after;
     struct table_text table;
-    char *log_keys, *message_max, *max_connections, *state_dir, *state_sync, *secret, *password, *log_level, *debug;
+    struct rules_text rules;
+    char *reservations, *log_keys, *message_max, *max_connections, *state_dir, *state_sync, *secret, *password,
+        *log_level, *debug;
 };
 
 /*

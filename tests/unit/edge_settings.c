@@ -44,7 +44,8 @@ static const struct mistake mistakes[] = {
     {"node: a\nlimits: []\n", "f:2: limits is missing: expected at least one limit with name, capacity and rate"},
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
-     "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, log_keys, message_max, "
+     "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, reservations, "
+     "log_keys, message_max, "
      "max_connections, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
@@ -76,6 +77,11 @@ static const struct mistake mistakes[] = {
     {LEAST "forget_after: never\n", "f:4: forget_after is 'never': expected off, or a duration such as 1h"},
     {LEAST "forget_after: 10ms\n",
      "f:4: forget_after is '10ms': expected a duration from 1 s to 366 d, such as 100ms or 2s"},
+    {LEAST "rules: {services: 5000}\n", "f:4: rules.services is '5000': expected a whole number from 1 to 4,095"},
+    {LEAST "rules: {keys: 5}\n",
+     "f:4: rules.keys is not a known key: expected one of services, rules, service_rules, service_keys"},
+    {LEAST "rules: [a]\n", "f:4: rules is a list: expected a mapping of keys to values"},
+    {LEAST "reservations: -1\n", "f:4: reservations is '-1': expected a whole number from 0 to 16,777,216"},
     {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
     {LEAST "state_sync: often\n", "f:4: state_sync is 'often': expected normal or full"},
     {LEAST "early_push: 5\n", "f:4: early_push is '5': expected auto, or a percentage above 0% and up to 100%"},
@@ -271,7 +277,8 @@ static const char full[] =
     "interval: 50ms\nearly_push: 2.5%\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
     "table:\n  keys: 4096\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
-    "state_dir: /srv/headgate\nstate_sync: full\n";
+    "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\n"
+    "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";
 
 static void accepts(void)
 {
@@ -309,6 +316,10 @@ static void accepts(void)
     OK_STRING(settings.secret, "it's: a #secret", "a quoted secret");
     OK_STRING(settings.password, "12345", "a password of digits");
     OK(settings.log_level == LOG_LEVEL_WARNING && settings.debug, "log level and debug");
+    OK(settings.node.rules.services_max == 7 && settings.node.rules.rules_max == 70 &&
+           settings.node.rules.service_rules_max == 60 && settings.service_keys_max == 1000 &&
+           settings.node.reservations_max == 0,
+       "what a service may have");
     OK(strcmp(settings.state_dir, "/srv/headgate") == 0 && settings.state_sync == STORE_SYNC_FULL, "the store");
 }
 
