@@ -93,12 +93,15 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
         node->push_wanted = true;
 }
 
-void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit)
+void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)
 {
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
     struct spend *spend = open_spend(node, entry);
+    if (node->limits.limit[entry->limit].kind == LIMIT_LOG &&
+        (spend->returned == 0 || until_ns < spend->expires_ns))
+        spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
     spend->credit = add_up(spend->credit, credit);
     if (is_half_full(node))

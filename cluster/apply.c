@@ -16,7 +16,7 @@ static struct spend applied_already(const struct origin *origin, const struct ba
             continue;
         const struct spend *spend = batch_find(other, of->limit, of->id);
         if (spend)
-            spend_add(&applied, spend);
+            spend_add(&applied, spend, false);
     }
     return applied;
 }
@@ -64,24 +64,16 @@ void note_peak(struct node *node, const struct entry *entry)
     peaks_note(&node->peaks, entry->id, &now, limit, node->now_ns);
 }
 
-/*
- * A spend ends by itself some time after it was made. Where the return of one comes so late that its spend may have
- * ended here, another's would be taken off the list: it is left out. Who returned it saw to it that it had longer.
- */
-static bool return_is_late(const struct node *node, const struct limit *limit, const struct batch *batch)
-{
-    return limit->kind == LIMIT_LOG &&
-           node->now_ns - batch->at_ns >= limit->period_ns / LOG_RETURN_PARTS / LOG_RETURN_PARTS;
-}
-
 /* The same key may have got another limit here than where it was spent from: a token is a token. */
 static void apply_spend(struct node *node, struct entry *entry, const struct batch *batch, struct spend fresh)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
     int64_t lost = 0;
-    if (return_is_late(node, limit, batch))
-        fresh.returned = 0;
+    if (limit->kind == LIMIT_CELL && fresh.expires_ns > entry->bucket.expires_ns)
+        entry->bucket.expires_ns = fresh.expires_ns; /* somebody's clock is behind: his window is not over */
+    if (limit->kind == LIMIT_LOG)
+        fresh.returned = fresh.expires_ns > node->now_ns ? fresh.returned : 0;
     else if (fresh.returned > fresh.tokens)
         lost = lost_units(node, entry, fresh.returned - fresh.tokens, batch);
     else
@@ -247,7 +239,7 @@ static struct batch *batch_of_record(struct node *node, const struct message *me
             .id = number.id,
             .tokens = number.number < SPEND_TOKENS_MAX ? number.number : SPEND_TOKENS_MAX,
             .returned = number.returned < SPEND_TOKENS_MAX ? number.returned : SPEND_TOKENS_MAX,
-            .expires_ns = number.terms.kind == LIMIT_CELL ? node->now_ns + number.live_ns : 0,
+            .expires_ns = number.terms.kind != LIMIT_BUCKET ? node->now_ns + number.live_ns : 0,
             .limit = (uint16_t)limit,
         };
     }

@@ -57,13 +57,14 @@ static void add_tokens(uint64_t *sum, uint64_t more)
         *sum += more;
 }
 
-void spend_add(struct spend *sum, const struct spend *more)
+void spend_add(struct spend *sum, const struct spend *more, bool log)
 {
+    bool sooner = log && sum->returned > 0 && (more->returned == 0 || more->expires_ns > sum->expires_ns);
+    if (log ? !sooner : more->expires_ns > sum->expires_ns)
+        sum->expires_ns = more->expires_ns;
     add_tokens(&sum->tokens, more->tokens);
     add_tokens(&sum->returned, more->returned);
     add_tokens(&sum->credit, more->credit);
-    if (more->expires_ns > sum->expires_ns)
-        sum->expires_ns = more->expires_ns;
 }
 
 /* Batches of others come sorted, unless their limits stand in another order. */

@@ -10,17 +10,19 @@
 #include "base/hash.h"
 #include "base/list.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* What was spent and what was given back are told both: they need not concern the same spends. */
 struct spend {
     struct key_id id;
-    uint64_t tokens;     /* what was returned of them included */
-    uint64_t returned;   /* of these, or of earlier ones */
-    uint64_t credit;     /* own: of what was returned, what only paid off unsettled spends (see bucket_return) */
-    uint64_t expires_ns; /* cells: on this node's clock; else 0 */
-    uint16_t limit;      /* index into the limit set */
+    uint64_t tokens;   /* what was returned of them included */
+    uint64_t returned; /* of these, or of earlier ones */
+    uint64_t credit;   /* own: of what was returned, what only paid off unsettled spends (see bucket_return) */
+    uint64_t
+        expires_ns; /* on this node's clock; cells; of returns to a log: when they are not heeded any more; else 0 */
+    uint16_t limit; /* index into the limit set */
 };
 
 #define SPEND_TOKENS_MAX ((uint64_t)1 << 60) /* of each figure: more does not add up */
@@ -57,8 +59,8 @@ const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct
 int spend_compare(const void *a, const void *b);
 /* How many different limits there are, where spends of one stand together. */
 uint32_t spends_groups(const struct spend *spends, uint32_t count);
-/* Adds another spend of the same key. */
-void spend_add(struct spend *sum, const struct spend *more);
+/* Adds another spend of the same key, under a LOG if `log`. */
+void spend_add(struct spend *sum, const struct spend *more, bool log);
 
 /*
  * Eight bits of a sequence number, never 0: enough to tell the newest of fewer than BATCH_TRACES outstanding batches

@@ -296,15 +296,16 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /*
  * Spends of a LOG end by themselves, here and at every peer at about the same time. A return takes the oldest off the
- * list. It is told only while that has a good part of its time before it: who hears of it when it may have ended takes
- * no notice (see return_is_late in apply.c), so that no other spend is taken off the list in its place.
+ * list. Whoever hears of it after that one has ended would take off another in its place: a return may be told, and
+ * heeded, until some time before. Not told, it is made up for when that spend ends. UINT64_MAX: no LOG.
  */
-static bool is_return_told(const struct limit *limit, const struct bucket *bucket, uint64_t now_ns)
+static uint64_t heeded_until_ns(const struct node *node, const struct limit *limit, const struct bucket *bucket)
 {
     if (limit->kind != LIMIT_LOG || bucket->events.oldest == 0)
-        return true;
-    uint64_t age_ns = now_ns - events_at(limit->events, bucket->events.oldest)->at_ns;
-    return age_ns <= limit->period_ns - limit->period_ns / LOG_RETURN_PARTS;
+        return UINT64_MAX;
+    uint64_t margin_ns = LOG_RETURN_INTERVALS * node->options.interval_ns + node->settle_ns;
+    margin_ns = least(margin_ns, limit->period_ns / LOG_RETURN_PARTS);
+    return events_at(limit->events, bucket->events.oldest)->at_ns + limit->period_ns - margin_ns;
 }
 
 /* What a reservation holds of a LOG may have ended by itself. */
@@ -327,10 +328,10 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
         return 0;
     uint64_t credit = 0;
     bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], now_ns);
-    bool told = is_return_told(limit, &entry->bucket, now_ns);
+    uint64_t until_ns = heeded_until_ns(node, limit, &entry->bucket);
     uint64_t given = bucket_return(&entry->bucket, limit, &node->budget[entry->limit], tokens, now_ns, &credit);
     note_open(node, now_ns);
-    record_return(node, entry, told ? given : 0, credit);
+    record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
     node->stats.returned_tokens += given;
     return given;
 }

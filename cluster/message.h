@@ -112,7 +112,7 @@ struct number_reader {
 struct number_record {
     struct key_id id;
     uint64_t number, returned; /* returned: of spends */
-    uint64_t live_ns;          /* cells: until they expire; rounded up, 0: they have */
+    uint64_t live_ns;          /* cells: until they expire, rounded up; returns to a log: while they are heeded */
     uint32_t group;            /* counted from 0: whoever looked its limit up need not do so for the next number */
     struct limit_terms terms;  /* not checked, but for the kind and the flags */
 };

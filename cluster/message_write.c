@@ -100,10 +100,11 @@ static void pack_terms(msgpack_packer *packer, const struct limit *limit)
     msgpack_pack_uint64(packer, limit->overshoot);
 }
 
-static uint64_t live_steps(const struct spend *spend, uint64_t now_ns)
+/* A cell lives rather too long, the return of a log's spends is heeded rather too short a time. */
+static uint64_t live_steps(const struct spend *spend, const struct limit *limit, uint64_t now_ns)
 {
     uint64_t live_ns = spend->expires_ns > now_ns ? spend->expires_ns - now_ns : 0;
-    uint64_t steps = live_ns / CELL_STEP_NS + (live_ns % CELL_STEP_NS != 0);
+    uint64_t steps = live_ns / CELL_STEP_NS + (limit->kind == LIMIT_CELL && live_ns % CELL_STEP_NS != 0);
     return steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX;
 }
 
@@ -111,9 +112,10 @@ static uint64_t live_steps(const struct spend *spend, uint64_t now_ns)
 static void pack_group(msgpack_packer *packer, const struct spend *spends, uint32_t count,
                        const struct limit *limit, uint64_t now_ns)
 {
-    bool returned = false, cells = limit->kind == LIMIT_CELL;
+    bool returned = false;
     for (uint32_t i = 0; i < count; i++)
         returned |= spends[i].returned > 0;
+    bool lives = limit->kind == LIMIT_CELL || (limit->kind == LIMIT_LOG && returned);
     msgpack_pack_array(packer, 5);
     pack_terms(packer, limit);
     msgpack_pack_bin(packer, (size_t)count * sizeof(struct key_id));
@@ -125,9 +127,9 @@ static void pack_group(msgpack_packer *packer, const struct spend *spends, uint3
     msgpack_pack_array(packer, returned ? count : 0);
     for (uint32_t i = 0; i < count && returned; i++)
         msgpack_pack_uint64(packer, spends[i].returned);
-    msgpack_pack_array(packer, cells ? count : 0);
-    for (uint32_t i = 0; i < count && cells; i++)
-        msgpack_pack_uint64(packer, live_steps(&spends[i], now_ns));
+    msgpack_pack_array(packer, lives ? count : 0);
+    for (uint32_t i = 0; i < count && lives; i++)
+        msgpack_pack_uint64(packer, live_steps(&spends[i], limit, now_ns));
 }
 
 static void pack_groups(msgpack_packer *packer, const struct spend *spends, uint32_t count,

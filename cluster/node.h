@@ -79,8 +79,8 @@ struct node_options {
     struct hash_key hash_key;
     const struct named_limits *limits; /* of the config: interned in that order; only read by node_create */
     uint32_t limits_max;               /* different limits at once, those included; 0: NODE_LIMITS_DEFAULT */
-    uint32_t events_max;             /* spends that sliding logs and leases list at once; 0: NODE_EVENTS_DEFAULT */
-    uint64_t config_digest;          /* of what must be equal everywhere */
+    uint32_t events_max;    /* spends that sliding logs and leases list at once; 0: NODE_EVENTS_DEFAULT */
+    uint64_t config_digest; /* of what must be equal everywhere */
     struct rule_caps rules;
 };
 

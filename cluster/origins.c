@@ -207,7 +207,7 @@ static struct spend *merged_spends(struct node *node, struct list *first, struct
     for (size_t i = 0, next; i < filled; i = next) {
         struct spend sum = spends[i];
         for (next = i + 1; next < filled && spend_compare(&spends[next], &sum) == 0; next++)
-            spend_add(&sum, &spends[next]);
+            spend_add(&sum, &spends[next], node->limits.limit[sum.limit].kind == LIMIT_LOG);
         sum.tokens = clip_to_limit(node, &sum);
         spends[kept++] = sum;
     }

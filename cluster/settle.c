@@ -115,7 +115,7 @@ static bool ledger_init(struct ledger *ledger, const struct node *node)
     for (size_t i = 0; i < all; i++) {
         struct spend *last = ledger->count > 0 ? &ledger->spend[ledger->count - 1] : NULL;
         if (last && by_id(last, &ledger->spend[i]) == 0)
-            spend_add(last, &ledger->spend[i]);
+            spend_add(last, &ledger->spend[i], false); /* its expiry does not matter */
         else
             ledger->spend[ledger->count++] = ledger->spend[i];
     }

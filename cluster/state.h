@@ -21,7 +21,8 @@ enum {
     SNAPSHOT_PREFIX_BITS_MAX = 32,
     PAGES_MAX = 8192,           /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
-    LOG_RETURN_PARTS = 4,       /* see return_is_late() in apply.c */
+    LOG_RETURN_INTERVALS = 4,   /* for messages to travel: see heeded_until_ns() in check.c */
+    LOG_RETURN_PARTS = 4,
 };
 
 struct member {
@@ -173,7 +174,7 @@ struct node {
     uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */
 
-    struct plane *plane;     /* rules; see plane.h */
+    struct plane *plane; /* rules; see plane.h */
     struct node_stats stats;
     struct message in, header; /* scratch: too large for the stack */
     struct due due[PUBLISH_BATCHES_MAX];
@@ -232,7 +233,8 @@ void note_open(struct node *node, uint64_t now_ns);
 bool can_record(const struct node *node, const struct entry *entry);
 /* Notes what was spent from the key, or given back, for the next batch and the store; there is room. */
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
-void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit);
+/* `until_ns`: of a LOG: when others stop to take notice of it. */
+void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
 /* How long until own spends are expected to be known everywhere. */
 uint64_t settling_ns(const struct node *node);
 struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
