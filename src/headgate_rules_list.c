@@ -14,28 +14,33 @@
 
 enum { COLUMNS_MAX = 8, CELL_BYTES = 136, ROWS_PER_GROWTH = 256 };
 
+struct sheet_row {
+    char cell[COLUMNS_MAX][CELL_BYTES];
+};
+
 /* Rows of cells, aligned when they are printed. */
 struct sheet {
     const char *const *title;
     unsigned columns;
     unsigned right; /* bits: columns of numbers */
     size_t count, room;
-    char (*row)[COLUMNS_MAX][CELL_BYTES];
+    struct sheet_row *row;
 };
 
 /* A new row of empty cells; NULL without memory. */
-static char (*sheet_add(struct sheet *sheet))[CELL_BYTES]
+static struct sheet_row *sheet_add(struct sheet *sheet)
 {
     if (sheet->count == sheet->room) {
         size_t room = sheet->room + ROWS_PER_GROWTH;
-        void *rows = reallocarray(sheet->row, room, sizeof *sheet->row);
+        struct sheet_row *rows = reallocarray(sheet->row, room, sizeof *sheet->row);
         if (!rows)
             return NULL;
         sheet->row = rows;
         sheet->room = room;
     }
-    memset(sheet->row[sheet->count], 0, sizeof *sheet->row);
-    return sheet->row[sheet->count++];
+    struct sheet_row *row = &sheet->row[sheet->count++];
+    memset(row, 0, sizeof *row);
+    return row;
 }
 
 static void sheet_print(const struct sheet *sheet)
@@ -44,13 +49,13 @@ static void sheet_print(const struct sheet *sheet)
     for (unsigned c = 0; c < sheet->columns; c++) {
         width[c] = (int)strlen(sheet->title[c]);
         for (size_t i = 0; i < sheet->count; i++) {
-            int cell = (int)strlen(sheet->row[i][c]);
+            int cell = (int)strlen(sheet->row[i].cell[c]);
             width[c] = cell > width[c] ? cell : width[c];
         }
     }
     for (size_t i = 0; i <= sheet->count; i++)
         for (unsigned c = 0; c < sheet->columns; c++) {
-            const char *cell = i == 0 ? sheet->title[c] : sheet->row[i - 1][c];
+            const char *cell = i == 0 ? sheet->title[c] : sheet->row[i - 1].cell[c];
             bool last = c + 1 == sheet->columns;
             printf("%*s%s", sheet->right >> c & 1 ? width[c] : last ? 0 : -width[c], cell, last ? "\n" : "  ");
         }
@@ -95,9 +100,11 @@ static const char *const list_title[] = {"RULE", "ENDPOINT", "BY",     "ALGORITH
 
 static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
 {
-    char(*cell)[CELL_BYTES] = sheet_add(sheet), percent[32];
-    if (!cell)
+    char percent[32];
+    struct sheet_row *added = sheet_add(sheet);
+    if (!added)
         return false;
+    char(*cell)[CELL_BYTES] = added->cell;
     (void)snprintf(cell[0], CELL_BYTES, "%s/%s", command_member_text(row, "service"),
                    command_member_text(row, "id"));
     (void)snprintf(cell[1], CELL_BYTES, "%s", command_member_text(row, "endpoint"));
@@ -166,9 +173,11 @@ static const char *const history_title[] = {"RULE", "VERSION", "WHEN", "BY", "ST
 
 static bool history_row(struct sheet *sheet, const struct headgate_reply *row)
 {
-    char(*cell)[CELL_BYTES] = sheet_add(sheet), when[32] = "-", percent[32] = "";
-    if (!cell)
+    char when[32] = "-", percent[32] = "";
+    struct sheet_row *added = sheet_add(sheet);
+    if (!added)
         return false;
+    char(*cell)[CELL_BYTES] = added->cell;
     int64_t made_s = command_member_integer(row, "unix_ms") / 1000;
     if (made_s > 0)
         (void)rule_moment_text((uint64_t)made_s, when, sizeof when);
