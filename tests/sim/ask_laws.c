@@ -48,8 +48,34 @@ void ask_truths_begin(struct sim *sim)
 
 static void bucket_now(struct sim *sim, unsigned r, unsigned s)
 {
+    if (rule_of(sim, r)->terms.kind != LIMIT_BUCKET)
+        return;
     truth_bucket_refill(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, clock_read(&sim->fast, sim->now_ns),
                         clock_read(&sim->slow, sim->now_ns));
+}
+
+/* What each node sees of a key's window and the one before, and what is true, when a law is broken. */
+static void tell_views(struct sim *sim, struct ask_part part)
+{
+    const struct plan_rule *rule = rule_of(sim, part.rule);
+    bool cells = rule->terms.kind == LIMIT_CELL;
+    for (unsigned back = 0; back < (cells ? 2u : 1u); back++, part.window--) {
+        if (cells)
+            story_tell(sim, "views", "rule %u, key %u, window %" PRIu64 ": %" PRIu64 " to %" PRIu64 " spent",
+                       part.rule, part.subject, part.window,
+                       truth_cell_of(&sim->asks.truth[part.rule][part.subject].cells, part.window)->least,
+                       truth_cell_of(&sim->asks.truth[part.rule][part.subject].cells, part.window)->most);
+        for (unsigned i = 0; i < sim->plan.nodes; i++) {
+            struct charge charge = ask_charge_of(sim, i, &part);
+            if (!world_is_up(sim, i))
+                continue;
+            struct bucket bucket = ask_view(sim, i, &charge);
+            story_tell(sim, sim->node[i].name, "sees %.3f - %.3f, is in window %" PRIu64,
+                       (double)bucket.settled / (double)rule->limit.units_per_token,
+                       (double)bucket.unsettled / (double)rule->limit.units_per_token,
+                       ask_window_now(sim, i, part.rule));
+        }
+    }
 }
 
 /* ---- overshoot ---- */
@@ -115,6 +141,8 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
     if (laws_are_off(sim))
         return;
     double excess = exceeds(sim, part, charge->window_end_ns > now_ns ? charge->window_end_ns - now_ns : 0, 0);
+    if (excess > 0)
+        tell_views(sim, *part);
     if (excess > 0)
         sim_fail(sim,
                  "overshoot: %s took %" PRIu64 " of rule %u (%s of %" PRIu64 " + %" PRIu64
@@ -224,7 +252,8 @@ static void note_heard(struct sim *sim, unsigned i)
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
             bucket_now(sim, r, s);
-            truth_bucket_heard(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, i, stats.batches_closed);
+            if (rule_of(sim, r)->terms.kind == LIMIT_BUCKET)
+                truth_bucket_heard(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, i, stats.batches_closed);
         }
 }
 
@@ -266,6 +295,10 @@ static void check_reach(struct sim *sim, unsigned r, unsigned s)
         struct ask_part part = {.rule = r, .subject = s, .window = windows[i]};
         double excess = exceeds(sim, &part, least_left_ns, more);
         if (excess > 0) {
+            tell_views(sim, part);
+            for (unsigned j = 0; j < sim->plan.nodes; j++)
+                story_tell(sim, sim->node[j].name, "would admit %" PRIu64 "; %.3f of the window is left",
+                           remaining[j], rule->window_ns > 0 ? (double)least_left_ns / (double)rule->window_ns : 0);
             sim_fail(sim,
                      "reach: together the nodes would admit %" PRIu64 " more of rule %u (%s of %" PRIu64
                      " + %" PRIu64 "%s), key %u: %.3f too many",
