@@ -57,6 +57,7 @@ struct ask_part {
     unsigned rule, subject;
     uint64_t window; /* its number; 0: no cell */
     uint64_t taken;  /* tokens */
+    bool passed;     /* it was allowed: false of a shadow that would have denied */
 };
 
 struct ask_held {

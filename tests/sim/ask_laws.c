@@ -138,6 +138,8 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
     if (sim->trace)
         story_tell(sim, sim->node[i].name, "takes %" PRIu64 " of rule %u, key %u, window %" PRIu64, tokens,
                    part->rule, part->subject, part->window);
+    if (sim->trace)
+        tell_views(sim, *part);
     if (laws_are_off(sim))
         return;
     double excess = exceeds(sim, part, charge->window_end_ns > now_ns ? charge->window_end_ns - now_ns : 0, 0);
@@ -171,6 +173,8 @@ void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, co
         story_tell(sim, sim->node[i].name,
                    "gives %" PRIu64 " to %" PRIu64 " of rule %u, key %u, window %" PRIu64 " back", sure_tokens,
                    tokens, part->rule, part->subject, part->window);
+    if (sim->trace)
+        tell_views(sim, *part);
 }
 
 /* ---- what is lost ---- */

@@ -245,6 +245,7 @@ static void spend_parts(struct sim *sim, unsigned i, struct ask_held *request, c
     request->slow_ns = clock_read(&sim->slow, sim->now_ns);
     request->made_ns = world_local_ns(sim, i);
     for (unsigned c = 0; c < request->count; c++) {
+        request->part[c].passed = verdicts[c].allowed;
         request->part[c].taken = verdicts[c].allowed ? request->charge[c].cost : 0;
         if (verdicts[c].allowed)
             ask_spent(sim, i, &request->charge[c], &request->part[c], request->part[c].taken);
@@ -304,6 +305,17 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     return true;
 }
 
+/* Spends of a log end by themselves: a reservation does not hold them for longer. */
+static uint64_t end_ns(const struct sim *sim, const struct ask_held *held, uint64_t ttl_ns)
+{
+    for (unsigned c = 0; c < held->count; c++) {
+        const struct limit_terms *terms = &sim->plan.asks.rule[held->part[c].rule].terms;
+        bool counts = terms->kind == LIMIT_LOG && held->part[c].passed;
+        ttl_ns = counts && terms->period_ns < ttl_ns ? terms->period_ns : ttl_ns;
+    }
+    return world_local_ns(sim, held->node) + ttl_ns;
+}
+
 static void one_request(struct sim *sim, unsigned i)
 {
     struct random *random = &sim->asks.random;
@@ -318,7 +330,7 @@ static void one_request(struct sim *sim, unsigned i)
         return;
     request->used = true;
     request->reserved = ttl_ns > 0;
-    request->ends_ns = request->made_ns + ttl_ns;
+    request->ends_ns = end_ns(sim, request, ttl_ns);
     sim->asks.reservations += request->reserved;
     if (!request->reserved || !draw_one_in(random, 6)) /* else nobody ever asks for it again */
         post_follow_up(sim, request, 1 + random_below(random, sim->plan.asks.hold_max_ns));
@@ -372,7 +384,7 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
     }
 }
 
-/* A refund knows nothing of the request: it goes by the window of now. */
+/* A refund knows nothing of the request and goes by the window of now: honest clients give back what they took in it. */
 static void refund(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
@@ -383,9 +395,13 @@ static void refund(struct sim *sim, struct ask_held *held)
     unsigned count = 0;
     for (unsigned c = 0; c < held->count; c++) {
         struct ask_part part = held->part[c];
-        if (part.taken == 0) /* a shadow that would have denied */
+        const struct limit_terms *terms = &sim->plan.asks.rule[part.rule].terms;
+        bool ends_soon = terms->kind == LIMIT_LOG && now_ns - held->made_ns > terms->period_ns / 4 * 3;
+        if (part.taken == 0 || ends_soon) /* a shadow that would have denied; too late to be sure whose it was */
             continue;
         held->charge[count] = ask_charge(sim, i, &part, held->cost);
+        if (part.window != held->part[c].window) /* it would give back what others took in this window */
+            continue;
         held->part[count] = part;
         before[count] = left_of(sim, i, &held->charge[count]);
         count++;
@@ -438,13 +454,13 @@ static void renew(struct sim *sim, struct ask_held *held)
         sim_fail(sim, "reservation: %s does not know one that it could renew", sim->node[i].name);
     if (status != RESERVE_DONE)
         return;
-    held->ends_ns = world_local_ns(sim, i) + ttl_ns;
+    held->ends_ns = end_ns(sim, held, ttl_ns);
     struct ask_held old = *held;
     held->fast_ns = clock_read(&sim->fast, sim->now_ns);
     held->slow_ns = clock_read(&sim->slow, sim->now_ns);
     for (unsigned c = 0; c < held->count; c++) { /* spent anew */
         const struct ask_part *part = &held->part[c];
-        if (!held->charge[c].lease)
+        if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)
             continue;
         ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken);
         ask_spent(sim, i, &held->charge[c], part, part->taken);

@@ -373,7 +373,7 @@ static int run(const struct arguments *arguments)
 
 int main(int argc, char **argv)
 {
-    struct arguments arguments = {.program = argv[0], .only = "-", .from = 1, .jobs = 1};
+    struct arguments arguments = {.program = argv[0], .from = 1, .jobs = 1};
     for (int i = 1; i < argc; i++) {
         if (flag(&arguments, argv[i]))
             continue;
