@@ -116,7 +116,7 @@ static bool read_owed(const msgpack_object *object, struct table_owed *owed)
     msgpack_object_array a;
     return read_array(object, 3, 3, &a) && read_u64(&a.ptr[0], &owed->refill_ns) &&
            read_u64(&a.ptr[1], &owed->window_ns) && read_u64(&a.ptr[2], &owed->window_used) &&
-           owed->window_used <= TABLE_USED_ONE;
+           owed->window_used <= UINT32_MAX; /* what is unsettled counts for more than a whole */
 }
 
 static bool read_page_head(const msgpack_object *object, struct message *message)
