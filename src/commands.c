@@ -71,101 +71,56 @@ int64_t call_ms(uint64_t ns)
     return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
 }
 
-static void run(struct call *call, enum command_id id)
+static void call_echo(struct call *call)
 {
-    switch (id) {
-    case COMMAND_CAN_ACCESS:
-        call_can_access(call);
-        break;
-    case COMMAND_CHECK:
-        call_check(call);
-        break;
-    case COMMAND_PEEK:
-        call_peek(call);
-        break;
-    case COMMAND_EXPLAIN:
-        call_explain(call);
-        break;
-    case COMMAND_REFUND:
-        call_refund(call);
-        break;
-    case COMMAND_RESERVE:
-        call_reserve(call);
-        break;
-    case COMMAND_COMMIT:
-        call_commit(call);
-        break;
-    case COMMAND_CANCEL:
-        call_cancel(call);
-        break;
-    case COMMAND_RENEW:
-        call_renew(call);
-        break;
-    case COMMAND_CL_THROTTLE:
-        call_cl_throttle(call);
-        break;
-    case COMMAND_THROTTLE:
-        call_throttle(call);
-        break;
-    case COMMAND_RULE:
-        call_rule(call);
-        break;
-    case COMMAND_HEALTH:
-        call_health(call);
-        break;
-    case COMMAND_PING:
-        call_ping(call);
-        break;
-    case COMMAND_ECHO:
-        answer_bulk(&call->answer, call->words->args[1]);
-        break;
-    case COMMAND_HELLO:
-        call_hello(call);
-        break;
-    case COMMAND_AUTH:
-        call_auth(call);
-        break;
-    case COMMAND_CLIENT:
-        call_client(call);
-        break;
-    case COMMAND_SELECT:
-        call_select(call);
-        break;
-    case COMMAND_RESET:
-        if (call->words->count > 1)
-            call_reset_keys(call);
-        else
-            call_reset(call);
-        break;
-    case COMMAND_QUIT:
-        answer_simple(&call->answer, "OK");
-        call->close = true;
-        break;
-    case COMMAND_COMMAND:
-        call_command(call);
-        break;
-    case COMMAND_INFO:
-        call_info(call);
-        break;
-    case COMMAND_CONFIG:
-        call_config(call);
-        break;
-    case COMMAND_NODES:
-        call_nodes(call);
-        break;
-    case COMMAND_CLUSTER:
-        call_cluster(call);
-        break;
-    case COMMAND_FORGET:
-        call_forget(call);
-        break;
-    case COMMAND_DEBUG:
-        call_debug(call);
-        break;
-    case COMMAND_ID_COUNT:
-        assert(false);
-    }
+    answer_bulk(&call->answer, call->words->args[1]);
 }
+
+static void call_quit(struct call *call)
+{
+    answer_simple(&call->answer, "OK");
+    call->close = true;
+}
+
+/* Of a key, or of the connection. */
+static void call_reset_either(struct call *call)
+{
+    if (call->words->count > 1)
+        call_reset_keys(call);
+    else
+        call_reset(call);
+}
+
+static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
+    [COMMAND_CAN_ACCESS] = call_can_access,
+    [COMMAND_CHECK] = call_check,
+    [COMMAND_PEEK] = call_peek,
+    [COMMAND_EXPLAIN] = call_explain,
+    [COMMAND_REFUND] = call_refund,
+    [COMMAND_RESERVE] = call_reserve,
+    [COMMAND_COMMIT] = call_commit,
+    [COMMAND_CANCEL] = call_cancel,
+    [COMMAND_RENEW] = call_renew,
+    [COMMAND_CL_THROTTLE] = call_cl_throttle,
+    [COMMAND_THROTTLE] = call_throttle,
+    [COMMAND_RULE] = call_rule,
+    [COMMAND_HEALTH] = call_health,
+    [COMMAND_PING] = call_ping,
+    [COMMAND_ECHO] = call_echo,
+    [COMMAND_HELLO] = call_hello,
+    [COMMAND_AUTH] = call_auth,
+    [COMMAND_CLIENT] = call_client,
+    [COMMAND_SELECT] = call_select,
+    [COMMAND_RESET] = call_reset_either,
+    [COMMAND_QUIT] = call_quit,
+    [COMMAND_COMMAND] = call_command,
+    [COMMAND_INFO] = call_info,
+    [COMMAND_CONFIG] = call_config,
+    [COMMAND_NODES] = call_nodes,
+    [COMMAND_CLUSTER] = call_cluster,
+    [COMMAND_FORGET] = call_forget,
+    [COMMAND_DEBUG] = call_debug,
+};
 
 static void dispatch(struct call *call)
 {
@@ -184,7 +139,7 @@ static void dispatch(struct call *call)
     } else if (!call->session->authenticated && (command_table[id].flags & COMMAND_NO_AUTH) == 0) {
         answer_error(&call->answer, "NOAUTH Authentication required.");
     } else {
-        run(call, id);
+        calls[id](call);
     }
 }
 

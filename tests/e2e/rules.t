@@ -35,7 +35,8 @@ sub take {
 
 # ---- one region changes, all see it ----
 
-my $text = "rules:\n- {id: login, service: shop, endpoint: /login, by: ip, algorithm: fixed_window, limit: 5, window: 1h}\n"
+my $text = "rules:\n"
+    . "- {id: login, service: shop, endpoint: /login, by: ip, algorithm: fixed_window, limit: 5, window: 1h}\n"
     . "- {id: all, service: shop, rate: 1000/m, burst: 50, overshoot: 0}\n";
 is(ask($east, qw(RULE APPLY), $text, 'NOTE', 'opening'), 2, 'two rules are applied in one region');
 ok(everywhere(5, sub { flat($_[0]->command(qw(RULE GET shop login))) =~ /limit: 5/ }), 'and seen in the others');
@@ -108,10 +109,10 @@ for my $id (qw(tb lb fw sw sl qu co)) {
     cmp_ok($taken, '<=', 40, "$id: and exceed it by no more than they may");
 }
 
-like(ask($east, qw(EXPLAIN u SERVICE a ENDPOINT /qu)), qr/^user=u under rule qu of a: capacity 20 in each window\nrule +quota by user/,
-    'EXPLAIN of a quota');
-like(ask($east, qw(EXPLAIN ip=9.9.9.9 u SERVICE shop ENDPOINT /login)), qr/^ip=9.9.9.9 user=u: .*under rule login of shop.*under rule all of shop/s,
-    'EXPLAIN of two rules');
+like(ask($east, qw(EXPLAIN u SERVICE a ENDPOINT /qu)),
+    qr/^user=u under rule qu of a: capacity 20 in each window\nrule +quota by user/, 'EXPLAIN of a quota');
+like(ask($east, qw(EXPLAIN ip=9.9.9.9 u SERVICE shop ENDPOINT /login)),
+    qr/^ip=9.9.9.9 user=u: .*under rule login of shop.*under rule all of shop/s, 'EXPLAIN of two rules');
 
 # ---- giving back ----
 

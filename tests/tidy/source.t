@@ -235,7 +235,7 @@ my $machine = join '|', map { "(?<![\\w./-])/$_/" } 'ho' . 'me', 'wo' . 'rk', 'r
 sub has_module {
     my ($file) = @_;
     my ($room, $what) = $file->{path} =~ m{^tests/unit/([a-z]+)_(\w+)\.c$} or return '1: expected <room>_<what>.c';
-    my $directory = $room eq 'cluster' ? 'cluster' : $room eq 'server' ? 'src' : "src/$room";
+    my $directory = $room eq 'cluster' ? 'cluster' : $room =~ /^serve[rd]$/ ? 'src' : "src/$room";
     my @parts = split /_/, $what;
     while (@parts) {
         my $module = "$Source::root/$directory/" . join '_', @parts;

@@ -185,6 +185,40 @@ static void test_changes(void)
     OK(ask_words("RULE", "SET", "id: [", NULL)[0] == '!', "nonsense is refused: %s", served.told);
 }
 
+/* More rules than an answer holds, sent in pieces: lists go on where they ended, and INFO stays within its bounds. */
+static void test_many(void)
+{
+    enum { COUNT = 1000, PIECE = 200 };
+    static char piece[PIECE * 160];
+    char line[300] = "RULE LIST many";
+    unsigned listed = 0, pages = 0;
+    for (unsigned i = 0; i < COUNT;) {
+        size_t size = (size_t)snprintf(piece, sizeof piece, "%s", i == 0 ? "rules:\n" : "");
+        for (unsigned end = i + PIECE; i < end; i++)
+            size += (size_t)snprintf(piece + size, sizeof piece - size,
+                                     "- {id: a-rule-with-a-long-name-that-is-still-allowed-%04u, service: many, "
+                                     "endpoint: /of/%04u, rate: 5/s}\n",
+                                     i, i);
+        (void)ask_words("RULE", "STAGE", piece, NULL);
+    }
+    OK_STRING(ask("RULE APPLY STAGED"), "1000", "1,000 rules in one change");
+    for (const char *last = ""; last != NULL;) {
+        (void)ask(line);
+        last = NULL;
+        for (const char *at = served.told; (at = strstr(at, "'id' '")) != NULL; at += 6) {
+            last = at + 6;
+            listed++;
+        }
+        if (last != NULL)
+            (void)snprintf(line, sizeof line, "RULE LIST many AFTER many %.*s", (int)strcspn(last, "'"), last);
+        pages++;
+    }
+    OK(listed == COUNT && pages > 3, "all are listed, on %u pages", pages);
+    size_t size = strlen(ask("INFO"));
+    OK(size > 20000 && told("rules_not_shown:"), "INFO has %zu bytes", size);
+    OK(ask("RULE HISTORY")[0] == '[', "the last changes, as many as fit");
+}
+
 static void test_health(void)
 {
     OK(set_rules("{id: h, service: g, rate: 100/s, burst: 1, adaptive: {floor: 10%}}"), "an adaptive rule");
@@ -206,6 +240,7 @@ int main(void)
     test_reservations();
     test_changes();
     test_health();
+    test_many();
     served_close();
     return tap_done();
 }
