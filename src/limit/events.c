@@ -36,6 +36,7 @@ void events_destroy(struct events **events)
 
 bool events_have_room(const struct events *events, uint32_t count)
 {
+    assert(events);
     return (uint64_t)events->used + count <= events->room - events->kept;
 }
 

@@ -41,10 +41,9 @@ struct limit_terms {
 };
 
 struct limit {
-    uint8_t kind, flags; /* the terms */
+    uint8_t kind, flags; /* the terms, as the next line */
+    uint32_t hash;       /* derived by limit_init, as all that follows; of the terms */
     uint64_t capacity, rate, period_ns, overshoot;
-    /* Derived by limit_init: */
-    uint32_t hash;           /* of the terms: the same at every peer */
     int64_t units_per_token; /* >= 1; CELL and LOG: 1 */
     int64_t units_per_tick;  /* >= 1; CELL and LOG: 0 */
     uint64_t tick_ns;        /* the clock's step for this limit: 1, or coarser where 64 bits would not do */
@@ -58,6 +57,7 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
 
 struct limit_terms limit_terms_of(const struct limit *limit);
 bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b);
+uint32_t limit_terms_hash(const struct limit_terms *terms);
 
 /* BUCKET: how long `units` take to refill, rounded up; saturates at UINT64_MAX. 0 for units <= 0. */
 uint64_t limit_refill_ns(const struct limit *limit, int64_t units);
@@ -86,8 +86,6 @@ void limit_set_close(struct limit_set *set);
 int limit_set_intern(struct limit_set *set, const struct limit_terms *terms, struct error *error);
 /* The same without adding it: -1 when there is none. */
 int limit_set_find(const struct limit_set *set, const struct limit_terms *terms);
-/* By hash alone, the first that fits; -1: none. */
-int limit_set_find_hash(const struct limit_set *set, uint32_t hash);
 
 /* Frees every index that `in_use` does not say true of. Others keep theirs. */
 void limit_set_sweep(struct limit_set *set, bool (*in_use)(void *context, uint16_t index), void *context);
