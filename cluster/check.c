@@ -6,8 +6,8 @@
 
 /*
  * All charges of one request, or none: all are decided first, and only then charged. Between the two, making room for
- * one key may have evicted another: each is looked up and decided again when it is charged, and what was charged
- * before is taken back if one is refused after all.
+ * one key may have moved or evicted another: wherever the table has changed, a key is looked up and decided again when
+ * it is charged, and what was charged before is taken back if one is refused after all.
  */
 
 /* The key of a charge, as it is now: in the table, or as it would start. */
@@ -176,52 +176,78 @@ enum outcome {
     OUTCOME_PASSED, /* allowed, and not to be charged: its rule does not deny while somebody is silent */
 };
 
-static enum outcome decide(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
-                           struct verdict *verdict)
-{
+/* What the first pass found out about one charge, for the second. */
+struct decision {
+    enum outcome outcome;
+    const struct budget *budget; /* OUTCOME_TAKEN: which one allowed it */
+    uint64_t changes;            /* of the table, when the view was taken: until it changes, the view holds */
     struct view view;
+};
+
+/* NULL: nothing allows it. */
+static const struct budget *allowing(const struct node *node, const struct view *view, const struct charge *charge,
+                                     uint64_t now_ns)
+{
+    if (allows(view, charge, view->budget, now_ns))
+        return view->budget;
+    return is_open(node, charge) && allows(view, charge, &whole, now_ns) ? &whole : NULL;
+}
+
+/* The verdict of what is allowed has no figures yet if it is to be taken: they are of the time after. */
+static void decide(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
+                   struct decision *decision, struct verdict *verdict)
+{
+    struct view *view = &decision->view;
     enum verdict_reason reason;
     if (is_refused(node, charge, take, &reason)) {
         *verdict = refusal(node, charge->limit, reason);
         if (reason == VERDICT_TOO_LARGE) {
-            look(node, charge, false, now_ns, &view);
-            *verdict = figures(node, &view, charge, false, now_ns);
+            look(node, charge, false, now_ns, view);
+            *verdict = figures(node, view, charge, false, now_ns);
         }
         verdict->allowed = reason != VERDICT_JOINING && is_open(node, charge);
-        return verdict->allowed ? OUTCOME_PASSED : OUTCOME_DENIED;
+        decision->outcome = verdict->allowed ? OUTCOME_PASSED : OUTCOME_DENIED;
+        return;
     }
-    look(node, charge, take, now_ns, &view);
-    bool allowed = allows(&view, charge, view.budget, now_ns) ||
-                   (is_open(node, charge) && allows(&view, charge, &whole, now_ns));
-    if (allowed && take && !can_record(node, view.entry)) {
+    look(node, charge, take, now_ns, view);
+    decision->changes = table_changes(node->table);
+    decision->budget = allowing(node, view, charge, now_ns);
+    if (decision->budget && take && !can_record(node, view->entry)) {
         node->push_wanted = true;
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
-        return OUTCOME_DENIED;
+        decision->outcome = OUTCOME_DENIED;
+        return;
     }
-    if (!allowed && view.entry)
-        node->hurry_wanted |= take && is_in_open(node, view.entry);
-    bool passed = !allowed && is_open(node, charge);
-    *verdict = figures(node, &view, charge, allowed || passed, now_ns);
-    return allowed ? OUTCOME_TAKEN : passed ? OUTCOME_PASSED : OUTCOME_DENIED;
+    decision->outcome = decision->budget ? OUTCOME_TAKEN : is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
+    if (!decision->budget && view->entry)
+        node->hurry_wanted |= take && is_in_open(node, view->entry);
+    if (decision->outcome == OUTCOME_TAKEN && take)
+        *verdict = (struct verdict){.allowed = true, .reason = VERDICT_ALLOWED};
+    else
+        *verdict = figures(node, view, charge, decision->outcome != OUTCOME_DENIED, now_ns);
 }
 
 /* Charges what was allowed a moment ago. False: it is not any more. */
-static bool charge_one(struct node *node, const struct charge *charge, uint64_t now_ns, struct verdict *verdict)
+static bool charge_one(struct node *node, const struct charge *charge, struct decision *decision, uint64_t now_ns,
+                       struct verdict *verdict)
 {
-    struct view view;
-    look(node, charge, true, now_ns, &view);
-    const struct budget *budget = allows(&view, charge, view.budget, now_ns) ? view.budget : &whole;
-    if ((budget == &whole && !(is_open(node, charge) && allows(&view, charge, &whole, now_ns))) ||
-        !can_record(node, view.entry) || !bucket_spend(view.bucket, view.limit, budget, charge->cost, now_ns)) {
+    struct view *view = &decision->view;
+    const struct budget *budget = decision->budget;
+    if (decision->changes != table_changes(node->table)) {
+        look(node, charge, true, now_ns, view);
+        budget = allowing(node, view, charge, now_ns);
+    }
+    if (!budget || !can_record(node, view->entry) ||
+        !bucket_spend(view->bucket, view->limit, budget, charge->cost, now_ns)) {
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
         return false;
     }
     note_open(node, now_ns);
-    record_spend(node, view.entry, charge->cost);
+    record_spend(node, view->entry, charge->cost);
     if (!budget->alone && charge->cost > 0)
-        node->hurry_wanted |= view.bucket->unsettled > bucket_allowance(view.bucket, budget) / 2;
+        node->hurry_wanted |= view->bucket->unsettled > bucket_allowance(view->bucket, budget) / 2;
     node->stats.admitted_tokens += charge->cost;
-    *verdict = figures(node, &view, charge, true, now_ns);
+    *verdict = figures(node, view, charge, true, now_ns);
     return true;
 }
 
@@ -237,42 +263,66 @@ static void uncharge(struct node *node, const struct charge *charge)
     node->stats.admitted_tokens -= charge->cost;
 }
 
-static bool charge_all(struct node *node, const struct charge *charges, size_t count, const enum outcome *outcome,
+static bool charge_all(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
                        uint64_t now_ns, struct verdict *verdicts)
 {
     for (size_t i = 0; i < count; i++) {
-        if (outcome[i] != OUTCOME_TAKEN || charge_one(node, &charges[i], now_ns, &verdicts[i]) || charges[i].shadow)
+        if (decisions[i].outcome != OUTCOME_TAKEN ||
+            charge_one(node, &charges[i], &decisions[i], now_ns, &verdicts[i]) || charges[i].shadow)
             continue;
         for (size_t k = i; k-- > 0;)
-            if (outcome[k] == OUTCOME_TAKEN && verdicts[k].allowed)
+            if (decisions[k].outcome == OUTCOME_TAKEN && verdicts[k].allowed)
                 uncharge(node, &charges[k]);
         return false;
     }
     return true;
 }
 
+/* First all tags are asked for, then, as the tags tell where they are, all entries: they arrive side by side. */
+static void prefetch_all(const struct node *node, const struct charge *charges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        table_prefetch_tags(node->table, charges[i].id);
+    for (size_t i = 0; i < count; i++)
+        table_prefetch(node->table, charges[i].id);
+}
+
 static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                       struct verdict *verdicts, enum outcome *outcome)
+                       struct verdict *verdicts, struct decision *decisions)
 {
     bool allowed = true;
     assert(count <= CHARGES_MAX);
-    for (size_t i = 0; count > 1 && i < count; i++)
-        node_prefetch(node, charges[i].id);
+    if (count > 1)
+        prefetch_all(node, charges, count);
     for (size_t i = 0; i < count; i++) {
-        outcome[i] = decide(node, &charges[i], take, now_ns, &verdicts[i]);
-        allowed &= outcome[i] != OUTCOME_DENIED || charges[i].shadow;
+        decide(node, &charges[i], take, now_ns, &decisions[i], &verdicts[i]);
+        allowed &= decisions[i].outcome != OUTCOME_DENIED || charges[i].shadow;
     }
     return allowed;
+}
+
+/* Nothing is taken after all: the figures of those that would have been are as they are now. */
+static void describe_untaken(struct node *node, const struct charge *charges, size_t count,
+                             struct decision *decisions, uint64_t now_ns, struct verdict *verdicts)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (decisions[i].outcome != OUTCOME_TAKEN || !verdicts[i].allowed)
+            continue;
+        look(node, &charges[i], false, now_ns, &decisions[i].view);
+        verdicts[i] = figures(node, &decisions[i].view, &charges[i], true, now_ns);
+    }
 }
 
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                    struct verdict *verdicts, bool *taken)
 {
-    enum outcome outcome[CHARGES_MAX];
-    bool allowed = decide_all(node, charges, count, true, now_ns, verdicts, outcome) &&
-                   charge_all(node, charges, count, outcome, now_ns, verdicts);
+    struct decision decisions[CHARGES_MAX];
+    bool allowed = decide_all(node, charges, count, true, now_ns, verdicts, decisions) &&
+                   charge_all(node, charges, count, decisions, now_ns, verdicts);
+    if (!allowed)
+        describe_untaken(node, charges, count, decisions, now_ns, verdicts);
     for (size_t i = 0; i < count; i++)
-        taken[i] = allowed && outcome[i] == OUTCOME_TAKEN && verdicts[i].allowed;
+        taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
     *(allowed ? &node->stats.admitted_requests : &node->stats.refused_requests) += 1;
     return allowed;
 }
@@ -280,11 +330,12 @@ bool check_charges(struct node *node, const struct charge *charges, size_t count
 bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts)
 {
-    enum outcome outcome[CHARGES_MAX];
     bool taken[CHARGES_MAX];
     now_ns = request_time(node, now_ns);
-    return take ? check_charges(node, charges, count, now_ns, verdicts, taken)
-                : decide_all(node, charges, count, false, now_ns, verdicts, outcome);
+    if (take)
+        return check_charges(node, charges, count, now_ns, verdicts, taken);
+    struct decision decisions[CHARGES_MAX];
+    return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
 }
 
 /* ---- giving back ---- */

@@ -46,7 +46,8 @@ struct table {
     uint64_t bytes;
     uint64_t used_keys, expired_keys, evicted_harmless_keys, evicted_harmful_keys;
     uint64_t hits;
-    bool has_floors; /* until the first harmful eviction nobody needs to look */
+    uint64_t changes; /* see table_changes */
+    bool has_floors;  /* until the first harmful eviction nobody needs to look */
     uint64_t share_min;
     /*
      * When a full BUCKET of each limit, or of any, was last forgotten. An absent key is known to be full only from
@@ -107,6 +108,7 @@ static void empty_slot(struct table *table, uint64_t slot)
     bucket_close(&entry->bucket, &table->limits->limit[entry->limit]);
     assert(table->tags[slot] != 0 && table->used_keys > 0 && *tenant_keys > 0);
     table->tags[slot] = 0;
+    table->changes++;
     table->used_keys--;
     --*tenant_keys;
 }
@@ -238,6 +240,7 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
         table->entries[hole] = table->entries[slot];
         table->tags[hole] = table->tags[slot];
         table->tags[slot] = 0;
+        table->changes++;
         return slot;
     }
     return NO_SLOT;
@@ -288,6 +291,7 @@ static struct entry *insert(struct table *table, struct key_id id, uint16_t limi
     entry->limit = limit;
     start(table, entry, expires_ns, now_ns);
     table->tags[slot] = tag_of(id);
+    table->changes++;
     table->used_keys++;
     table->tenant_keys[0]++;
     return entry;
@@ -334,6 +338,16 @@ void table_destroy(struct table **table)
 }
 
 /* Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at. */
+uint64_t table_changes(const struct table *table)
+{
+    return table->changes;
+}
+
+void table_prefetch_tags(const struct table *table, struct key_id id)
+{
+    __builtin_prefetch(table->tags + home_of(table, id) * GROUP);
+}
+
 void table_prefetch(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;

@@ -51,11 +51,16 @@ struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_s
                            const struct budget *budgets);
 void table_destroy(struct table **table);
 
+/* Asks for no more than what table_prefetch reads itself: for several keys, first this of all, then that of all. */
+void table_prefetch_tags(const struct table *table, struct key_id id);
 /* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
 void table_prefetch(const struct table *table, struct key_id id);
 
 /* The entry of `id`, or NULL: then the key is as table_start says. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
+
+/* Grows with every key that is inserted, moved or forgotten: as long as it stays, so do pointers to entries. */
+uint64_t table_changes(const struct table *table);
 
 /*
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until

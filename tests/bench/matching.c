@@ -77,10 +77,10 @@ static void add_service(struct ruleset *ruleset, int service)
             (void)snprintf(endpoint, sizeof endpoint, "/three/*");
         else if (i > 2)
             (void)snprintf(endpoint, sizeof endpoint, "/v%d/%s", i, i % 2 ? "*" : "exact");
-        size +=
-            (size_t)snprintf(yaml + size, sizeof yaml - size,
-                             "- {id: rule-%d, service: service-%d, endpoint: %s, by: %s, rate: %d/s, burst: 100}\n",
-                             i, service, endpoint, by[i % 3], 1000000 + service % 10);
+        size += (size_t)
+            snprintf(yaml + size, sizeof yaml - size,
+                     "- {id: rule-%d, service: service-%d, endpoint: %s, by: %s, rate: %d/h, burst: 100000}\n", i,
+                     service, endpoint, by[i % 3], 1000 + service % 10);
     }
     if (!rules_parse(bytes_of(yaml), "bench", &list, &error))
         give_up(error.text);
