@@ -172,7 +172,7 @@ static enum store_file_status write_counters(struct store *store, const struct s
     return status == STORE_FILE_GOOD ? store_file_commit(&store->file) : status;
 }
 
-/* Rules first, and durable by themselves. Writing versions a second time, when only the counters failed, is harmless. */
+/* Rules first, and durable by themselves; written twice, when only the counters failed, they are the same. */
 static enum store_file_status write_queue(struct store *store)
 {
     struct store_queue *queue = store->writing;

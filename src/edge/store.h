@@ -38,8 +38,8 @@ struct store_counter {
 };
 
 enum store_sync {
-    STORE_SYNC_NORMAL, /* rules reach the disk at once, counters with the file's next checkpoint: kill -9 loses neither */
-    STORE_SYNC_FULL, /* counters, too, at once: a power cut loses neither */
+    STORE_SYNC_NORMAL, /* rules reach the disk at once, counters with the next checkpoint: kill -9 loses neither */
+    STORE_SYNC_FULL,   /* counters, too, at once: a power cut loses neither */
 };
 
 struct store_options {

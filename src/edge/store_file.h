@@ -87,9 +87,12 @@ bool store_file_is_gone(const struct store_file *file);
 /* Of the file and what SQLite keeps next to it. */
 uint64_t store_file_bytes(const struct store_file *file);
 
-/* In store_rows.c, for the functions above. */
+/* In store_rows.c and store_read.c, for the functions above. */
 enum store_file_status store_rows_failed(struct store_file *file, int code);
 bool store_rows_prepare(struct store_file *file);
 extern const char store_rows_schema[];
+/* What stands in a row; false when it is not as it was written. Its texts are SQLite's, until the next step. */
+bool store_rows_take_version(struct sqlite3_stmt *row, struct rule_record *version);
+bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *counter);
 
 #endif

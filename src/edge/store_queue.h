@@ -40,7 +40,7 @@ static inline bool store_queue_empty(const struct store_queue *queue)
 bool store_queue_add_version(struct store_queue *queue, const struct rule_record *version);
 bool store_queue_add_counter(struct store_queue *queue, const struct store_counter *counter);
 
-/* Nothing is added after this until store_queue_clear: puts counters into the order of their ids, as the file has them. */
+/* Puts counters into the order of their ids, as the file has them. Nothing is added then until store_queue_clear. */
 void store_queue_sort(struct store_queue *queue);
 void store_queue_clear(struct store_queue *queue);
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -19,26 +18,25 @@ const char store_rows_schema[] =
     " capacity INTEGER NOT NULL, rate INTEGER NOT NULL, period_ns INTEGER NOT NULL, overshoot INTEGER NOT NULL,"
     " number INTEGER NOT NULL, until_ns INTEGER NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;";
 
+/* The newest ones and the newest general one stay. */
+static const char trim_versions[] =
+    "DELETE FROM version WHERE service=?1 AND id=?2 AND stamp<(SELECT stamp FROM version WHERE service=?1 AND id=?2"
+    " ORDER BY stamp DESC LIMIT 1 OFFSET ?3) AND stamp<>coalesce((SELECT stamp FROM version WHERE service=?1 AND"
+    " id=?2 AND share_millionths=0 ORDER BY stamp DESC LIMIT 1),x'')";
+
 /* In the order of enum store_statement. */
 static const char *const statements[STORE_STATEMENTS] = {
     "BEGIN IMMEDIATE",
     "COMMIT",
     "ROLLBACK",
     "INSERT OR REPLACE INTO version VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
-    "DELETE FROM version WHERE service=?1 AND id=?2 AND stamp<(SELECT stamp FROM version WHERE service=?1 AND id=?2"
-    " ORDER BY stamp DESC LIMIT 1 OFFSET ?3) AND stamp<>coalesce((SELECT stamp FROM version WHERE service=?1 AND"
-    " id=?2 AND share_millionths=0 ORDER BY stamp DESC LIMIT 1),x'')",
+    trim_versions,
     "INSERT OR REPLACE INTO counter VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
     "DELETE FROM counter WHERE id=?1",
     "SELECT id,until_ns FROM counter WHERE id>?1 ORDER BY id LIMIT ?2",
 };
 
-enum {
-    ID_BYTES = 16, /* of a stamp or a key's id, as a blob */
-    PAGE_VERSIONS = 1024,
-    PAGE_COUNTERS = 4096,
-    PAGE_TEXT_BYTES = 4 << 20,
-};
+enum { ID_BYTES = 16 }; /* of a stamp or a key's id, as a blob */
 
 enum store_file_status store_rows_failed(struct store_file *file, int code)
 {
@@ -133,6 +131,61 @@ static uint64_t seal_counter(const struct store_counter *counter)
         counter->number,         counter->until_wall_ns,
     };
     return seal_numbers(all, sizeof all / sizeof all[0]);
+}
+
+static bool take_id(struct sqlite3_stmt *row, int column, uint64_t *high, uint64_t *low)
+{
+    const uint8_t *blob = sqlite3_column_blob(row, column);
+    if (!blob || sqlite3_column_bytes(row, column) != ID_BYTES)
+        return false;
+    take_big(blob, high, low);
+    return true;
+}
+
+static struct bytes text_of(struct sqlite3_stmt *row, int column)
+{
+    const unsigned char *text = sqlite3_column_text(row, column);
+    int size = sqlite3_column_bytes(row, column);
+    return (struct bytes){text ? (const char *)text : "", text && size > 0 ? (size_t)size : 0};
+}
+
+static uint64_t number_of(struct sqlite3_stmt *row, int column)
+{
+    return (uint64_t)sqlite3_column_int64(row, column);
+}
+
+bool store_rows_take_version(struct sqlite3_stmt *row, struct rule_record *version)
+{
+    *version = (struct rule_record){
+        .service = text_of(row, 0),
+        .id = text_of(row, 1),
+        .wall_ms = number_of(row, 3),
+        .author = text_of(row, 4),
+        .note = text_of(row, 5),
+        .deleted = number_of(row, 6) != 0,
+        .share_millionths = (uint32_t)number_of(row, 7),
+        .threshold_millionths = (uint32_t)number_of(row, 8),
+        .watch_ms = number_of(row, 9),
+        .epoch = number_of(row, 10),
+        .text = text_of(row, 11),
+    };
+    return take_id(row, 2, &version->stamp.lamport, &version->stamp.author) &&
+           number_of(row, 12) == seal_version(version);
+}
+
+bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *counter)
+{
+    *counter = (struct store_counter){
+        .terms.kind = (uint8_t)number_of(row, 1),
+        .terms.flags = (uint8_t)number_of(row, 2),
+        .terms.capacity = number_of(row, 3),
+        .terms.rate = number_of(row, 4),
+        .terms.period_ns = number_of(row, 5),
+        .terms.overshoot = number_of(row, 6),
+        .number = number_of(row, 7),
+        .until_wall_ns = number_of(row, 8),
+    };
+    return take_id(row, 0, &counter->id.high, &counter->id.low) && number_of(row, 9) == seal_counter(counter);
 }
 
 /* ---- writing ---- */
@@ -239,15 +292,6 @@ void store_file_cancel(struct store_file *file)
 
 enum { PRUNE_MAX = 8192 };
 
-static bool take_id(struct sqlite3_stmt *row, int column, uint64_t *high, uint64_t *low)
-{
-    const uint8_t *blob = sqlite3_column_blob(row, column);
-    if (!blob || sqlite3_column_bytes(row, column) != ID_BYTES)
-        return false;
-    take_big(blob, high, low);
-    return true;
-}
-
 enum store_file_status store_file_prune(struct store_file *file, size_t count, uint64_t wall_ns, uint64_t *deleted)
 {
     struct key_id over[PRUNE_MAX / 8];
@@ -288,172 +332,4 @@ enum store_file_status store_file_prune(struct store_file *file, size_t count, u
     else
         store_file_cancel(file);
     return status;
-}
-
-/* ---- reading ---- */
-
-static struct bytes text_of(struct sqlite3_stmt *row, int column)
-{
-    const unsigned char *text = sqlite3_column_text(row, column);
-    int size = sqlite3_column_bytes(row, column);
-    return (struct bytes){text ? (const char *)text : "", text && size > 0 ? (size_t)size : 0};
-}
-
-static uint64_t number_of(struct sqlite3_stmt *row, int column)
-{
-    return (uint64_t)sqlite3_column_int64(row, column);
-}
-
-/* False when it is not as it was written. Its texts are SQLite's, until the next step. */
-static bool take_version(struct sqlite3_stmt *row, struct rule_record *version)
-{
-    *version = (struct rule_record){
-        .service = text_of(row, 0),
-        .id = text_of(row, 1),
-        .wall_ms = number_of(row, 3),
-        .author = text_of(row, 4),
-        .note = text_of(row, 5),
-        .deleted = number_of(row, 6) != 0,
-        .share_millionths = (uint32_t)number_of(row, 7),
-        .threshold_millionths = (uint32_t)number_of(row, 8),
-        .watch_ms = number_of(row, 9),
-        .epoch = number_of(row, 10),
-        .text = text_of(row, 11),
-    };
-    return take_id(row, 2, &version->stamp.lamport, &version->stamp.author) &&
-           number_of(row, 12) == seal_version(version);
-}
-
-static bool take_counter(struct sqlite3_stmt *row, struct store_counter *counter)
-{
-    *counter = (struct store_counter){
-        .terms.kind = (uint8_t)number_of(row, 1),
-        .terms.flags = (uint8_t)number_of(row, 2),
-        .terms.capacity = number_of(row, 3),
-        .terms.rate = number_of(row, 4),
-        .terms.period_ns = number_of(row, 5),
-        .terms.overshoot = number_of(row, 6),
-        .number = number_of(row, 7),
-        .until_wall_ns = number_of(row, 8),
-    };
-    return take_id(row, 0, &counter->id.high, &counter->id.low) && number_of(row, 9) == seal_counter(counter);
-}
-
-/* What a page holds: versions with their texts copied, or counters. */
-struct page {
-    struct rule_record *version;
-    struct store_counter *counter;
-    size_t count, text_size, text_room;
-    char *text;
-};
-
-static size_t texts_size(const struct rule_record *version)
-{
-    return version->service.size + version->id.size + version->author.size + version->note.size +
-           version->text.size;
-}
-
-static void copy_text(struct page *page, struct bytes *text)
-{
-    if (text->size > 0)
-        memcpy(page->text + page->text_size, text->data, text->size);
-    text->data = page->text + page->text_size;
-    page->text_size += text->size;
-}
-
-static void tell_versions(struct page *page, const struct store_reader *reader)
-{
-    if (page->count > 0 && reader->versions)
-        reader->versions(reader->context, page->version, page->count);
-    page->count = page->text_size = 0;
-}
-
-/* A version larger than a page's room cannot be ours: what is put is smaller. */
-static bool add_version(struct page *page, const struct rule_record *version, const struct store_reader *reader)
-{
-    if (texts_size(version) > page->text_room)
-        return false;
-    if (page->count == PAGE_VERSIONS || texts_size(version) > page->text_room - page->text_size)
-        tell_versions(page, reader);
-    struct rule_record *copy = &page->version[page->count++];
-    *copy = *version;
-    copy_text(page, &copy->service);
-    copy_text(page, &copy->id);
-    copy_text(page, &copy->author);
-    copy_text(page, &copy->note);
-    copy_text(page, &copy->text);
-    return true;
-}
-
-static void tell_counters(struct page *page, const struct store_reader *reader)
-{
-    if (page->count > 0 && reader->counters)
-        reader->counters(reader->context, page->counter, page->count);
-    page->count = 0;
-}
-
-/* STORE_FILE_DAMAGED when a row is not as it was written, or it could not be read to the end. */
-static enum store_file_status read_versions(struct store_file *file, struct page *page,
-                                            const struct store_reader *reader, bool backwards)
-{
-    struct sqlite3_stmt *row = NULL;
-    bool damaged = false;
-    const char *sql = backwards ? "SELECT * FROM version ORDER BY service DESC, id DESC, stamp DESC"
-                                : "SELECT * FROM version ORDER BY service, id, stamp";
-    int code = sqlite3_prepare_v2(file->db, sql, -1, &row, NULL);
-    while (code == SQLITE_OK || code == SQLITE_ROW) {
-        struct rule_record version;
-        code = sqlite3_step(row);
-        if (code == SQLITE_ROW)
-            damaged = !(take_version(row, &version) && add_version(page, &version, reader)) || damaged;
-    }
-    tell_versions(page, reader);
-    (void)sqlite3_finalize(row);
-    return code != SQLITE_DONE ? store_rows_failed(file, code)
-           : damaged           ? store_rows_failed(file, SQLITE_CORRUPT)
-                               : STORE_FILE_GOOD;
-}
-
-static enum store_file_status read_counters(struct store_file *file, struct page *page,
-                                            const struct store_reader *reader, uint64_t wall_ns, bool backwards)
-{
-    struct sqlite3_stmt *row = NULL;
-    bool damaged = false;
-    const char *sql = backwards ? "SELECT * FROM counter ORDER BY id DESC" : "SELECT * FROM counter ORDER BY id";
-    int code = sqlite3_prepare_v2(file->db, sql, -1, &row, NULL);
-    while (code == SQLITE_OK || code == SQLITE_ROW) {
-        struct store_counter *counter = &page->counter[page->count];
-        code = sqlite3_step(row);
-        if (code != SQLITE_ROW)
-            break;
-        bool whole = take_counter(row, counter);
-        damaged = damaged || !whole;
-        if (whole && counter->until_wall_ns > wall_ns && ++page->count == PAGE_COUNTERS)
-            tell_counters(page, reader);
-    }
-    tell_counters(page, reader);
-    (void)sqlite3_finalize(row);
-    return code != SQLITE_DONE ? store_rows_failed(file, code)
-           : damaged           ? store_rows_failed(file, SQLITE_CORRUPT)
-                               : STORE_FILE_GOOD;
-}
-
-enum store_file_status store_file_read(struct store_file *file, const struct store_reader *reader, uint64_t wall_ns,
-                                       bool backwards)
-{
-    struct page page = {.text_room = PAGE_TEXT_BYTES};
-    page.version = calloc(PAGE_VERSIONS, sizeof *page.version);
-    page.counter = calloc(PAGE_COUNTERS, sizeof *page.counter);
-    page.text = malloc(page.text_room);
-    enum store_file_status versions = STORE_FILE_FAILED, counters = STORE_FILE_FAILED;
-    if (page.version && page.counter && page.text) {
-        versions = read_versions(file, &page, reader, backwards);
-        counters = read_counters(file, &page, reader, wall_ns, backwards);
-    } else {
-        (void)snprintf(file->failure, sizeof file->failure, "out of memory");
-    }
-    free(page.version);
-    free(page.counter);
-    free(page.text);
-    return versions != STORE_FILE_GOOD ? versions : counters;
 }
