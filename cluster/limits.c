@@ -49,10 +49,21 @@ int node_intern_limit(struct node *node, const struct limit_terms *terms, struct
     int known = limit_set_find(&node->limits, terms);
     int index = known >= 0 ? known : limit_set_intern(&node->limits, terms, error);
     if (known < 0 && index >= 0) {
+        node->limits_added++;
         node->worst_debt_units[index] = 0;
         membership_refresh_budget(node, (uint32_t)index);
     }
     return index;
+}
+
+int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, struct error *error)
+{
+    if (node->limits.used >= node->limits.room / 2 && limit_set_find(&node->limits, terms) < 0) {
+        (void)error_set(error, EX_TEMPFAIL, "%u different limits are in use: more of them are for rules",
+                        node->limits.used);
+        return -1;
+    }
+    return node_intern_limit(node, terms, error);
 }
 
 const struct limit *node_limit(const struct node *node, uint16_t index)
@@ -93,17 +104,24 @@ static void use_batches(struct usage *usage, struct list *batches)
     }
 }
 
+/* Many are in use, and more than a few of them were not when it was last looked. */
+static bool is_sweep_due(const struct node *node)
+{
+    uint32_t room = node->limits.room, used = node->limits.used;
+    return used >= room / 4 * 3 || (used >= room / 8 * 3 && node->limits_added >= room / 8);
+}
+
 /* What a reservation holds is looked up by its entry, whose limit counts. */
 void limits_sweep(struct node *node)
 {
     uint64_t gap_ns = SWEEP_GAP_INTERVALS * node->options.interval_ns;
-    if (node->limits.used < node->limits.room / 4 * 3 ||
-        (node->swept_ns > 0 && node->now_ns - node->swept_ns < gap_ns))
+    if (!is_sweep_due(node) || (node->swept_ns > 0 && node->now_ns - node->swept_ns < gap_ns))
         return;
     struct usage *usage = calloc(1, sizeof *usage);
     if (!usage)
         return;
     node->swept_ns = node->now_ns;
+    node->limits_added = 0;
     for (uint32_t i = 0; i < node->config_limits; i++)
         use(usage, (uint16_t)i);
     for (uint32_t i = 0; i < node->open_count; i++)

@@ -213,6 +213,8 @@ static inline struct bytes effect_bytes(const struct effects *effects, const str
 
 /* The index by which calls name the limit with these terms; -1 with `error`: out of range, or too many are in use. */
 int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error);
+/* The same for terms that any client may bring: refused, if new, once half of all limits are in use. */
+int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, struct error *error);
 /* The limit of an index that was given; valid until the next node_step. */
 const struct limit *node_limit(const struct node *node, uint16_t index);
 

@@ -142,6 +142,7 @@ struct node {
 
     struct events *events;  /* of LOG limits */
     uint32_t config_limits; /* indices below are the config's: they stay */
+    uint32_t limits_added;  /* that were new, since unused ones were last freed */
     uint64_t swept_ns;      /* when unused limits were last freed; 0: never */
     struct peaks peaks;
     struct changed changed;

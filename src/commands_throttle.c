@@ -64,7 +64,7 @@ static int intern(struct call *call, const struct throttle *throttle, const stru
     int index = -1;
     for (size_t i = 0; i < sizeof terms / sizeof terms[0] && index < 0; i++)
         if (i != 1 || fits)
-            index = node_intern_limit(call->commands->node, &terms[i], error);
+            index = node_intern_guest_limit(call->commands->node, &terms[i], error);
     return index;
 }
 

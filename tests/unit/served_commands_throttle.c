@@ -132,6 +132,23 @@ static void test_idle(void)
     }
 }
 
+/* Clients that bring ever other limits have half of the room for limits, until theirs are forgotten. */
+static void test_many_limits(void)
+{
+    char line[100];
+    unsigned refused = 0;
+    for (unsigned i = 1; i <= NODE_LIMITS_DEFAULT; i++) {
+        (void)snprintf(line, sizeof line, "CL.THROTTLE many%u 1 %u 1", i % 500, i);
+        refused += ask(line)[0] == '!';
+    }
+    OK(refused > NODE_LIMITS_DEFAULT / 3 && told("different limits are in use: more of them are for rules"),
+       "%u limits are refused: %s", refused, served.told);
+    OK_STRING(ask("CL.THROTTLE many1 1 1 1"), "[0 2 0 -1 2]", "one that is known is not");
+    OK(set_rules("{id: x, service: f, rate: 12345/m}"), "nor one of a rule");
+    served_wait_ms(20000);
+    OK_STRING(ask("CL.THROTTLE many1 1 4097 1"), "[0 2 1 -1 0]", "nor are new ones after a while");
+}
+
 int main(void)
 {
     served_open();
@@ -147,6 +164,7 @@ int main(void)
                   crab[i].ask);
     }
     test_idle();
+    test_many_limits();
     served_close();
     return tap_done();
 }

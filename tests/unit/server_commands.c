@@ -110,7 +110,7 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
     return node_cancel(node, id, now_ns);
 }
 
-int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
+int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, struct error *error)
 {
     for (int i = 0; i < 2; i++) {
         struct limit_terms known = limit_terms_of(&node->terms[i]);
@@ -201,7 +201,7 @@ static void add_peer(const char *name, bool self)
 
 static int intern(void *context, const struct limit_terms *terms, struct error *error)
 {
-    return node_intern_limit(context, terms, error);
+    return node_intern_guest_limit(context, terms, error);
 }
 
 /* None, but for the limits of the config. */
