@@ -96,6 +96,9 @@ static uint64_t wait_for_events(const struct bucket *bucket, const struct limit 
 static uint64_t wait_for_log(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                              const struct bucket_wait *wait)
 {
+    const struct bucket fresh = {.settled = limit->capacity_units};
+    if (!bucket_allows(&fresh, limit, budget, wait->cost, wait->floor_tokens))
+        return UINT64_MAX; /* without a walk through all of the list */
     uint64_t gone_ns = wait_for_events(bucket, limit, budget, wait, bucket->unsettled);
     if (budget->alone || gone_ns <= wait->settle_ns)
         return gone_ns;
