@@ -36,11 +36,13 @@ void edit_draw(struct plan *plan)
     random_seed(&random, plan->seed * 7 + 3);
     struct plan_edits *edits = &plan->edits;
     edits->enabled = true;
-    edits->gap_ns = plan->interval_ns * draw_scale(&random, 1, 20);
+    edits->gap_ns = plan->interval_ns * draw_scale(&random, 1, 60);
     edits->pad_bytes = draw_one_in(&random, 2) ? 0 : (unsigned)draw_scale(&random, 100, EDIT_PAD_MAX_BYTES);
     edits->lost_in_8 = (unsigned)random_below(&random, 5);
     edits->canary_in_8 = (unsigned)random_below(&random, 5);
-    edits->watch_ms = plan->interval_ns / 1000000 * draw_between(&random, 1, 30);
+    edits->watch_ms = plan->interval_ns / 1000000 * draw_scale(&random, 1, 80);
+    if (draw_one_in(&random, 2)) /* whoever made a canary may not see its end */
+        plan->faults |= 1u << FAULT_CRASH;
 }
 
 static void post_next(struct sim *sim)
@@ -226,6 +228,9 @@ static void edit_set(struct sim *sim, unsigned i)
         sim_fail(sim, "edit: %s changed %zu of %u rules: %s", sim->node[i].name, result->changed_rules, count,
                  result->refused ? result->error.text : "not refused");
     edit->stamp = result->stamp;
+    bool is_canary = changes.share_millionths > 0;
+    if (is_canary && (sim->plan.faults >> FAULT_CRASH & 1) != 0 && draw_one_in(random, 3))
+        faults_crash(sim, i); /* others see to its end */
 }
 
 void edit_arrive(struct sim *sim)

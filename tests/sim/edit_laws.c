@@ -12,7 +12,7 @@
 enum {
     DECISIONS = 120,       /* of a canary, at every node that knows it */
     DECISION_TRIES = 2000, /* requests to make so many */
-    AGREE_INTERVALS = 150, /* beyond what other things need: canaries end, others than their author end them */
+    AGREE_INTERVALS = 200, /* beyond what other things need: canaries end, others than their author end them */
 };
 
 static const struct rulebook_rule *rule_at(const struct sim *sim, unsigned i, unsigned rule)

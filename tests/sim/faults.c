@@ -115,8 +115,7 @@ static void post_start(struct sim *sim, unsigned i)
                                                      .node = (uint8_t)i});
 }
 
-/* The last that knows what was spent does not crash: nothing could then be promised. */
-static void crash(struct sim *sim, unsigned i)
+void faults_crash(struct sim *sim, unsigned i)
 {
     if (!world_is_up(sim, i) || !another_is_active(sim, i))
         return;
@@ -234,7 +233,7 @@ static void strike(struct sim *sim, enum fault_kind kind, unsigned i)
         pause_node(sim, i);
         break;
     case FAULT_CRASH:
-        crash(sim, i);
+        faults_crash(sim, i);
         break;
     case FAULT_LEAVE:
         leave(sim, i);

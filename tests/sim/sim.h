@@ -134,6 +134,8 @@ void faults_begin(struct sim *sim);
 void faults_strike(struct sim *sim);
 void faults_clock_goes(struct sim *sim, const struct happening *happening);
 void faults_forget(struct sim *sim, const struct happening *happening);
+/* It returns later. The last that knows what was spent does not crash: nothing could then be promised. */
+void faults_crash(struct sim *sim, unsigned i);
 void faults_heal(struct sim *sim);
 
 /* ---- load.c ---- */
