@@ -36,6 +36,7 @@ void edit_draw(struct plan *plan)
     random_seed(&random, plan->seed * 7 + 3);
     struct plan_edits *edits = &plan->edits;
     edits->enabled = true;
+    plan->asks.rules = 0; /* those worlds are others */
     edits->gap_ns = plan->interval_ns * draw_scale(&random, 1, 60);
     edits->pad_bytes = draw_one_in(&random, 2) ? 0 : (unsigned)draw_scale(&random, 100, EDIT_PAD_MAX_BYTES);
     edits->lost_in_8 = (unsigned)random_below(&random, 5);
