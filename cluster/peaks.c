@@ -59,8 +59,9 @@ void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *buck
 /* Units that refill in so many ns, rounded up. */
 static int64_t refilled_units(const struct limit *limit, uint64_t ns)
 {
-    uint64_t ticks = ns / limit->tick_ns + 1, units;
-    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) || units > INT64_MAX)
+    uint64_t ticks = ns / limit->tick_ns, units;
+    if (ticks++ == UINT64_MAX || __builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &units) ||
+        units > INT64_MAX)
         return INT64_MAX;
     return (int64_t)units;
 }

@@ -55,7 +55,8 @@ struct world {
     unsigned packet_count;
     struct test_limits limits;
     struct effects effects;
-    bool quiet; /* writes nothing down */
+    bool quiet;                                                  /* writes nothing down */
+    void (*watch)(unsigned host, const struct effects *effects); /* sees what every step gives; may be NULL */
     size_t text_size;
     char text[WORLD_TEXT_BYTES];
 };
@@ -229,6 +230,8 @@ static void step(unsigned i, struct event event, unsigned asker)
     event.now_ns = world.now_ns;
     node_step(host->node, &event, &world.effects);
     node_validate(host->node);
+    if (world.watch)
+        world.watch(i, &world.effects);
     for (size_t n = 0; n < world.effects.notice_count; n++)
         tell("%s: %s", host_names[i], world.effects.notice[n].text);
     for (size_t e = 0; e < world.effects.effect_count; e++)

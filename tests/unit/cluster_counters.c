@@ -1,0 +1,148 @@
+#include "tests/cluster_harness.h"
+
+/* Keys of persistent limits are told to the store, and come back from it. */
+
+static const struct limit_terms quota = {.kind = LIMIT_CELL, .flags = LIMIT_PERSISTENT, .capacity = 160};
+static const struct limit_terms bucket_terms = {.flags = LIMIT_PERSISTENT,
+                                                .capacity = 160,
+                                                .rate = 1,
+                                                .period_ns = 3600000 * MS};
+static const struct limit_terms plain = {.kind = LIMIT_CELL, .capacity = 160};
+
+enum { STORE_MAX = 64 };
+
+/* What a store would have: the newest counter of each key. */
+static struct counter store[WORLD_HOSTS_MAX][STORE_MAX];
+static size_t stored[WORLD_HOSTS_MAX], told[WORLD_HOSTS_MAX];
+
+static struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
+{
+    struct error error;
+    int limit = node_intern_limit(world.host[i].node, terms, &error);
+    assert(limit >= 0);
+    struct charge charge = {.id = key_of(key, 0), .cost = cost, .limit = (uint16_t)limit};
+    if (terms->kind == LIMIT_CELL)
+        charge.expires_ns = charge.window_end_ns = charge.window_ns = 3600000 * MS;
+    return charge;
+}
+
+static bool spend(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
+{
+    struct verdict verdict;
+    struct charge charge = charge_at(i, key, terms, cost);
+    return node_check(world.host[i].node, &charge, 1, true, world.now_ns, &verdict);
+}
+
+static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
+{
+    struct charge charge = charge_at(i, key, terms, 0);
+    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    return (bucket.settled - bucket.unsettled) / node_limit(world.host[i].node, charge.limit)->units_per_token;
+}
+
+static void keep(unsigned i, const struct counter *counter)
+{
+    size_t at = 0;
+    while (at < stored[i] && !key_id_equal(store[i][at].id, counter->id))
+        at++;
+    assert(at < STORE_MAX);
+    store[i][at] = *counter;
+    stored[i] = at == stored[i] ? at + 1 : stored[i];
+    told[i]++;
+}
+
+static void keep_all(unsigned i, const struct effects *effects)
+{
+    for (size_t c = 0; c < effects->counter_count; c++)
+        keep(i, &effects->counter[c]);
+}
+
+/* Starts the host with what its store has. */
+static void restore(unsigned i)
+{
+    struct world_host *host = &world.host[i];
+    struct error error;
+    host->options.incarnation = host->incarnation++;
+    host->node = node_create(&host->options, &error);
+    assert(host->node);
+    const struct event event = {.kind = EVENT_RESTORE,
+                                .now_ns = world.now_ns,
+                                .counters = store[i],
+                                .counter_count = stored[i]};
+    node_step(host->node, &event, &world.effects);
+    step(i, (struct event){.kind = EVENT_START}, i);
+}
+
+static void begin(unsigned count)
+{
+    memset(stored, 0, sizeof stored);
+    memset(told, 0, sizeof told);
+    world_of(count);
+    world.watch = keep_all;
+}
+
+static void one_node(void)
+{
+    begin(1);
+    OK(spend(ANN, "alice", &quota, 100) && spend(ANN, "bert", &plain, 100) && spend(ANN, "carl", &bucket_terms, 50),
+       "a quota, a window and a bucket");
+    world_run(300);
+    OK(stored[ANN] == 2 && told[ANN] == 2, "the persistent ones are told to the store, once");
+    world_crash(ANN);
+    restore(ANN);
+    world_run(500);
+    OK(left(ANN, "alice", &quota) == 60, "the quota is not fresh");
+    OK(left(ANN, "carl", &bucket_terms) == 110, "nor is the bucket");
+    OK(left(ANN, "bert", &plain) == 160, "the other one is forgotten");
+    world_close();
+}
+
+static void whole_cluster(void)
+{
+    begin(2);
+    OK(spend(ANN, "alice", &quota, 50) && spend(BOB, "alice", &quota, 40), "two spend of one quota");
+    world_run(600);
+    OK(stored[ANN] == 1 && store[ANN][0].number == 90 && stored[BOB] == 1 && store[BOB][0].number == 90,
+       "each store is told of both spends");
+    world_crash(ANN);
+    world_crash(BOB);
+    restore(ANN);
+    restore(BOB);
+    world_run(3000);
+    OK(left(ANN, "alice", &quota) == 70 && left(BOB, "alice", &quota) == 70,
+       "after a restart of all nobody has a fresh quota");
+    OK(spend(ANN, "alice", &quota, 20), "it goes on");
+    world_crash(BOB);
+    restore(BOB);
+    world_run(3000);
+    OK(left(BOB, "alice", &quota) == 50, "what a peer knows counts, what the store knew is not counted twice");
+    world_close();
+}
+
+static void expired_ones(void)
+{
+    begin(1);
+    const struct counter counters[] = {
+        {.terms = quota, .id = key_of("old", 0), .number = 100, .expires_ns = world.now_ns},
+        {.terms = quota, .id = key_of("new", 0), .number = 100, .expires_ns = 3600000 * MS},
+        {.terms = {.kind = 9}, .id = key_of("odd", 0), .number = 100, .expires_ns = 3600000 * MS},
+        {.terms = quota, .id = key_of("all", 0), .number = UINT64_MAX, .expires_ns = 3600000 * MS},
+    };
+    memcpy(store[ANN], counters, sizeof counters);
+    stored[ANN] = sizeof counters / sizeof counters[0];
+    world_crash(ANN);
+    restore(ANN);
+    world_run(500);
+    OK(left(ANN, "old", &quota) == 160 && left(ANN, "new", &quota) == 60, "a window that is over is not restored");
+    OK(left(ANN, "all", &quota) == 0, "more than all is all");
+    OK(world_stats(ANN).limit_drops == 1, "a limit that there cannot be is dropped");
+    world_close();
+}
+
+int main(void)
+{
+    one_node();
+    whole_cluster();
+    expired_ones();
+    return tap_done();
+}
