@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { AT, TIMEOUT, JSON, HELP, VERSION, COST, RULE, OPTION_COUNT };
+enum { AT, TIMEOUT, JSON, HELP, VERSION, COST, SERVICE, ENDPOINT, TIER, PRIORITY, RULE, OPTION_COUNT };
+
+enum { IDS_MAX = 8 };
 
 static const struct option_spec options[OPTION_COUNT] = {
     [AT] = {"at", "host:port", "the daemon to ask; default: $HEADGATE_AT or 127.0.0.1:7070"},
@@ -19,7 +21,11 @@ static const struct option_spec options[OPTION_COUNT] = {
     [HELP] = {"help", NULL, "this text"},
     [VERSION] = {"version", NULL, "the version"},
     [COST] = {"cost", "n", "tokens to take; default: 1"},
-    [RULE] = {"rule", "name", "the limit to ask; default: the daemon's default limit"},
+    [SERVICE] = {"service", "name", "whose rules count; default: default"},
+    [ENDPOINT] = {"endpoint", "path", "what is asked for; default: none, so only rules for * count"},
+    [TIER] = {"tier", "name", "the caller's tier; default: none"},
+    [PRIORITY] = {"priority", "level", "low, normal, high or critical; default: normal"},
+    [RULE] = {"rule", "name", "that rule, or limit of the config, alone; default: all that match"},
 };
 
 static const struct subcommand {
@@ -29,12 +35,13 @@ static const struct subcommand {
     int (*run)(const struct invocation *invocation);
     const char *details;
 } subcommands[] = {
-    {"check", "id", "may this id go ahead? takes tokens if so", 1, 1, true, true, command_check,
-     "id is user=alice, ip=1.2.3.4 or just alice, which means user=alice.\n"
+    {"check", "id ...", "may this go ahead? takes tokens if so", 1, IDS_MAX, true, true, command_check,
+     "An id is user=alice, ip=1.2.3.4 or just alice, which means user=alice.\n"
      "Exit status: 0 allowed, 1 refused.\n"},
-    {"peek", "id", "the same, but takes nothing", 1, 1, true, true, command_peek,
+    {"peek", "id ...", "the same, but takes nothing", 1, IDS_MAX, true, true, command_peek,
      "Exit status: 0 it would be allowed, 1 it would be refused.\n"},
-    {"explain", "id", "why an id is allowed or refused at this daemon", 1, 1, true, false, command_explain, ""},
+    {"explain", "id ...", "why it is allowed or refused at this daemon", 1, IDS_MAX, true, false, command_explain,
+     ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
     {"info", "[section ...]", "figures: server, clients, limits, table, cluster, stats", 0, COMMAND_WORDS_MAX - 1,
      false, false, command_info, ""},
@@ -69,7 +76,7 @@ static void help_subcommand(FILE *out, const struct subcommand *subcommand)
     if (subcommand->takes_cost)
         option_help(out, options + COST, 1);
     if (subcommand->takes_rule)
-        option_help(out, options + RULE, 1);
+        option_help(out, options + SERVICE, OPTION_COUNT - SERVICE);
     fprintf(out, "\n%s", statuses);
 }
 
@@ -102,10 +109,18 @@ static bool take_option(struct invocation *invocation, const struct subcommand *
         invocation->json = true;
     if (option == RULE)
         invocation->rule = value;
+    if (option == SERVICE)
+        invocation->service = value;
+    if (option == ENDPOINT)
+        invocation->endpoint = value;
+    if (option == TIER)
+        invocation->tier = value;
+    if (option == PRIORITY)
+        invocation->priority = value;
     if (option == TIMEOUT)
         return take_timeout(invocation, value);
     if ((option == COST && subcommand && !subcommand->takes_cost) ||
-        (option == RULE && subcommand && !subcommand->takes_rule)) {
+        (option >= SERVICE && subcommand && !subcommand->takes_rule)) {
         fprintf(stderr, "headgate %s: --%s makes no sense here\n", subcommand->name, options[option].name);
         return false;
     }

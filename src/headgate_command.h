@@ -16,10 +16,11 @@ enum { COMMAND_WORDS_MAX = 16 };
 
 /* What was asked on the command line; the strings are argv's. */
 struct invocation {
-    const char *name; /* of the subcommand */
-    const char *at;   /* "host:port" */
-    const char *rule; /* NULL: the default limit */
-    uint64_t cost;    /* tokens */
+    const char *name;                                 /* of the subcommand */
+    const char *at;                                   /* "host:port" */
+    const char *rule;                                 /* NULL: all that match */
+    const char *service, *endpoint, *tier, *priority; /* NULL: not given */
+    uint64_t cost;                                    /* tokens */
     uint32_t timeout_ms;
     bool json;
     const char *word[COMMAND_WORDS_MAX];

@@ -11,6 +11,11 @@
 #include <string.h>
 #include <sysexits.h>
 
+enum {
+    REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options */
+    IDS_BYTES = 1024,
+};
+
 int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status)
 {
     fprintf(stderr, "headgate %s: %s\n", name, headgate_client_message(client));
@@ -61,11 +66,55 @@ static const char *duration_text(char out[UNITS_TEXT_BYTES], int64_t ms)
     return units_format_duration_short(out, UNITS_TEXT_BYTES, (uint64_t)(ms < 0 ? 0 : ms) * 1000000);
 }
 
+/* "user=alice ip=1.2.3.4" */
+static const char *ids_text(const struct invocation *invocation, char *out, size_t room)
+{
+    size_t size = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < invocation->word_count && size < room; i++) {
+        int written = snprintf(out + size, room - size, "%s%s", i > 0 ? " " : "", invocation->word[i]);
+        size += written > 0 ? (size_t)written : 0;
+    }
+    return out;
+}
+
+/* The words of a request about ids: its command, the ids, and what else was given. The cost only if `digits`. */
+static size_t request_words(const struct invocation *invocation, const char *command, const char *digits,
+                            const char *words[REQUEST_WORDS_MAX])
+{
+    const struct {
+        const char *name, *value;
+    } options[] = {{"COST", digits},
+                   {"SERVICE", invocation->service},
+                   {"ENDPOINT", invocation->endpoint},
+                   {"TIER", invocation->tier},
+                   {"PRIORITY", invocation->priority},
+                   {"RULE", invocation->rule}};
+    size_t count = 0;
+    words[count++] = command;
+    for (uint32_t i = 0; i < invocation->word_count; i++)
+        words[count++] = invocation->word[i];
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (options[i].value) {
+            words[count++] = options[i].name;
+            words[count++] = options[i].value;
+        }
+    return count;
+}
+
 static void print_verdict(const struct invocation *invocation, const struct headgate_client_verdict *verdict)
 {
-    char retry[UNITS_TEXT_BYTES], reset[UNITS_TEXT_BYTES];
-    printf("%s  %s under %s: %" PRIu64 " of %" PRIu64 " left", verdict->allowed ? "allowed" : "refused",
-           invocation->word[0], verdict->rule, verdict->remaining, verdict->limit);
+    char retry[UNITS_TEXT_BYTES], reset[UNITS_TEXT_BYTES], ids[IDS_BYTES];
+    printf("%s  %s", verdict->allowed ? "allowed" : "refused", ids_text(invocation, ids, sizeof ids));
+    if (verdict->limit == HEADGATE_CLIENT_UNLIMITED) {
+        printf(": nothing limits it\n");
+        return;
+    }
+    if (verdict->limit == 0) { /* no limit is 0 */
+        printf(" under %s: on its deny list\n", verdict->rule);
+        return;
+    }
+    printf(" under %s: %" PRIu64 " of %" PRIu64 " left", verdict->rule, verdict->remaining, verdict->limit);
     if (!verdict->allowed && verdict->retry_after_ms < 0)
         printf(", never at this cost");
     else if (!verdict->allowed)
@@ -78,13 +127,19 @@ static void print_verdict(const struct invocation *invocation, const struct head
 static void print_verdict_json(const struct invocation *invocation, const struct headgate_client_verdict *verdict)
 {
     struct json json;
+    char ids[IDS_BYTES];
     json_init(&json, stdout);
     json_open(&json, NULL, '{');
-    json_string(&json, "id", invocation->word[0]);
+    json_string(&json, "id", ids_text(invocation, ids, sizeof ids));
     json_bool(&json, "allowed", verdict->allowed);
     json_string(&json, "rule", verdict->rule);
-    json_count(&json, "limit", verdict->limit);
-    json_count(&json, "remaining", verdict->remaining);
+    if (verdict->limit == HEADGATE_CLIENT_UNLIMITED) {
+        json_null(&json, "limit");
+        json_null(&json, "remaining");
+    } else {
+        json_count(&json, "limit", verdict->limit);
+        json_count(&json, "remaining", verdict->remaining);
+    }
     json_integer(&json, "retry_after_ms", verdict->retry_after_ms);
     json_integer(&json, "reset_after_ms", verdict->reset_after_ms);
     json_close(&json, '}');
@@ -98,8 +153,11 @@ static int ask(const struct invocation *invocation, bool spend)
     if (!client)
         return failure;
     struct headgate_client_verdict verdict;
-    enum headgate_client_status status =
-        headgate_client_check(client, invocation->word[0], invocation->cost, invocation->rule, spend, &verdict);
+    char digits[24];
+    const char *words[REQUEST_WORDS_MAX];
+    (void)snprintf(digits, sizeof digits, "%" PRIu64, invocation->cost);
+    size_t count = request_words(invocation, spend ? "CHECK" : "PEEK", digits, words);
+    enum headgate_client_status status = headgate_client_ask(client, count, words, &verdict);
     if (status != HEADGATE_CLIENT_OK)
         failure = command_failed(invocation->name, client, status);
     headgate_client_destroy(&client);
@@ -169,7 +227,8 @@ static void print_explanation(const struct invocation *invocation, const struct 
     struct json json;
     json_init(&json, stdout);
     json_open(&json, NULL, '{');
-    json_string(&json, "id", invocation->word[0]);
+    char ids[IDS_BYTES];
+    json_string(&json, "id", ids_text(invocation, ids, sizeof ids));
     const char *text = reply->text;
     for (struct bytes line; next_line(&text, &line);) {
         char label[64];
@@ -191,8 +250,9 @@ static void print_explanation(const struct invocation *invocation, const struct 
 
 int command_explain(const struct invocation *invocation)
 {
-    const char *words[4] = {"EXPLAIN", invocation->word[0], "RULE", invocation->rule};
-    return exchange(invocation, words, invocation->rule ? 4 : 2, HEADGATE_REPLY_TEXT, print_explanation);
+    const char *words[REQUEST_WORDS_MAX];
+    size_t count = request_words(invocation, "EXPLAIN", NULL, words);
+    return exchange(invocation, words, count, HEADGATE_REPLY_TEXT, print_explanation);
 }
 
 /* Numbers as numbers, everything else as text. */

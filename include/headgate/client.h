@@ -99,6 +99,9 @@ enum headgate_client_status headgate_client_command(struct headgate_client *clie
 enum headgate_client_status headgate_client_can_access(struct headgate_client *client, const char *key,
                                                        size_t key_size, uint64_t cost, bool *allowed);
 
+/* As `limit` and `remaining`: nothing limits this request. */
+#define HEADGATE_CLIENT_UNLIMITED UINT64_MAX
+
 /* What a check says, as of the moment of the answer. */
 struct headgate_client_verdict {
     bool allowed;
@@ -106,7 +109,7 @@ struct headgate_client_verdict {
     uint64_t remaining;     /* tokens that could still be spent at this moment */
     int64_t retry_after_ms; /* 0 if allowed; -1: never, with this cost */
     int64_t reset_after_ms; /* until the limit is full again if nobody spends */
-    char rule[64];          /* the limit's name */
+    char rule[64];          /* the rule that decided, or the limit's name; "" where nothing limits */
 };
 
 /*
@@ -116,6 +119,13 @@ struct headgate_client_verdict {
 enum headgate_client_status headgate_client_check(struct headgate_client *client, const char *id, uint64_t cost,
                                                   const char *rule, bool spend,
                                                   struct headgate_client_verdict *verdict);
+
+/*
+ * Any CHECK or PEEK, as docs/protocol.md has them, without VERBOSE: words[0] is the command, then ids and options,
+ * e.g. "CHECK", "user=alice", "ip=1.2.3.4", "SERVICE", "shop", "COST", "2". The words are terminated strings.
+ */
+enum headgate_client_status headgate_client_ask(struct headgate_client *client, size_t count,
+                                                const char *const *words, struct headgate_client_verdict *verdict);
 
 /* ---- for event loops ---- */
 

@@ -125,16 +125,27 @@ static bool read_verdict(const struct headgate_reply *reply, struct headgate_cli
         number[i] = element->integer;
     }
     const struct headgate_reply *rule = headgate_reply_at(reply, 5);
-    if (!rule || rule->kind != HEADGATE_REPLY_TEXT || rule->size >= sizeof verdict->rule || number[1] < 0 ||
-        number[2] < 0)
+    if (!rule || rule->kind != HEADGATE_REPLY_TEXT || rule->size >= sizeof verdict->rule || number[1] < -1 ||
+        number[2] < -1)
         return false;
     verdict->allowed = number[0] == 1;
-    verdict->limit = (uint64_t)number[1];
-    verdict->remaining = (uint64_t)number[2];
+    verdict->limit = number[1] < 0 ? HEADGATE_CLIENT_UNLIMITED : (uint64_t)number[1];
+    verdict->remaining = number[2] < 0 ? HEADGATE_CLIENT_UNLIMITED : (uint64_t)number[2];
     verdict->retry_after_ms = number[3];
     verdict->reset_after_ms = number[4];
     memcpy(verdict->rule, rule->text, rule->size + 1);
     return true;
+}
+
+enum headgate_client_status headgate_client_ask(struct headgate_client *client, size_t count,
+                                                const char *const *words, struct headgate_client_verdict *verdict)
+{
+    const struct headgate_reply *reply;
+    memset(verdict, 0, sizeof *verdict);
+    enum headgate_client_status status = headgate_client_command(client, count, words, NULL, &reply);
+    if (status != HEADGATE_CLIENT_OK)
+        return status;
+    return read_verdict(reply, verdict) ? HEADGATE_CLIENT_OK : misunderstood(client, words[0]);
 }
 
 enum headgate_client_status headgate_client_check(struct headgate_client *client, const char *id, uint64_t cost,
@@ -144,10 +155,5 @@ enum headgate_client_status headgate_client_check(struct headgate_client *client
     char digits[24];
     (void)snprintf(digits, sizeof digits, "%" PRIu64, cost);
     const char *words[6] = {spend ? "CHECK" : "PEEK", id, "COST", digits, "RULE", rule};
-    const struct headgate_reply *reply;
-    memset(verdict, 0, sizeof *verdict);
-    enum headgate_client_status status = headgate_client_command(client, rule ? 6 : 4, words, NULL, &reply);
-    if (status != HEADGATE_CLIENT_OK)
-        return status;
-    return read_verdict(reply, verdict) ? HEADGATE_CLIENT_OK : misunderstood(client, words[0]);
+    return headgate_client_ask(client, rule ? 6 : 4, words, verdict);
 }

@@ -89,8 +89,10 @@ ok(Headgate::wait_until(10, sub {
 
 # ---- what can go wrong ----
 for my $case (
-    [['check'], qr/^headgate check: a word is missing: expected id$/],
-    [['check', 'a', 'b'], qr/"b" is one word too many/],
+    [['check'], qr/^headgate check: a word is missing: expected id \.\.\.$/],
+    [['check', map { "d$_=a" } 1 .. 9], qr/"d9=a" is one word too many/],
+    [['nodes', '--service', 'x'], qr/--service makes no sense here/],
+    [['rules'], qr/^Usage: headgate rules action/],
     [['check', 'a', '--cost', '-1'], qr/--cost is "-1": expected a number/],
     [['check', 'a', '--cost'], qr/--cost is followed by nothing/],
     [['nodes', '--rule', 'x'], qr/--rule makes no sense here/],
@@ -113,7 +115,7 @@ for my $case (
     is($status, 64, "headgate @$words: 64");
     like($err, $sentence, 'with a sentence');
 }
-for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info forget load)) {
+for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info forget load rules)) {
     ($status, $out, $err) = headgate(@$words);
     ok($status == 0 && $out =~ /^Usage: headgate .*Exit status/s && $err eq '', "headgate @$words");
 }

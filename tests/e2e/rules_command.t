@@ -127,6 +127,27 @@ like((rules('history', 'logins'))[1], qr/ deleted/, 'its history remains');
 is((rules('rollback', 'logins', '--to', '2'))[0], 0, 'from where it comes back');
 ok(becomes($three, 'logins', $logins), 'everywhere');
 
+# ---- asking under them ----
+sub headgate {
+    local $ENV{HEADGATE_AT} = "127.0.0.1:$one->{ports}{clients}";
+    return Headgate::run(20, Headgate::headgate(), @_);
+}
+rules('apply', file('asked.yaml', <<'END'));
+- {id: pair, service: asked, endpoint: /a/*, by: [ip, user], rate: 900/h, tiers: {gold: 9000/h}}
+- {id: free, service: asked, endpoint: /free, rate: unlimited, deny: [mallory]}
+END
+like((headgate(qw(check ip=1 alice --service asked --endpoint /a/b)))[1],
+     qr/^allowed  ip=1 alice under pair: \d+ of 900 left/, 'check: several ids, service, endpoint');
+like((headgate(qw(peek ip=1 alice --service asked --endpoint /a/b --tier gold --priority high)))[1],
+     qr/^allowed  ip=1 alice under pair: \d+ of 9000 left/, 'peek: tier, priority');
+like((headgate(qw(check alice --service asked --endpoint /free)))[1], qr/^allowed  alice: nothing limits it$/,
+     'nothing limits it');
+($status, $out) = headgate(qw(check mallory --service asked --endpoint /free));
+is($status, 1, 'a deny list refuses');
+is($out, "refused  mallory under free: on its deny list\n", 'and is told');
+like((headgate(qw(explain ip=1 alice --service asked --endpoint /a/b)))[1], qr/rule pair of asked/, 'explain');
+is((headgate(qw(check alice --service asked --priority urgent)))[0], 65, 'an unknown priority');
+
 # ---- many ----
 my $form = "- {id: r%04d, service: many, endpoint: /%d, rate: %d/m}\n";
 my $many = file('many.yaml', join '', map { sprintf $form, $_, $_, $_ } 1 .. 900);

@@ -257,6 +257,8 @@ static void test_blocking(void)
          "*6\r\n:1\r\n:100\r\n:98\r\n:0\r\n:20\r\n$7\r\ndefault\r\n"},
         {"*6\r\n$4\r\nPEEK\r\n$1\r\na\r\n$4\r\nCOST\r\n$1\r\n1\r\n$4\r\nRULE\r\n$3\r\napi\r\n",
          "*6\r\n:0\r\n:10\r\n:0\r\n:-1\r\n:2000\r\n$3\r\napi\r\n"},
+        {"*5\r\n$5\r\nCHECK\r\n$1\r\na\r\n$4\r\nip=1\r\n$7\r\nSERVICE\r\n$4\r\nshop\r\n",
+         "*6\r\n:1\r\n:-1\r\n:-1\r\n:0\r\n:0\r\n$0\r\n\r\n"},
         {"*4\r\n$5\r\nCHECK\r\n$1\r\na\r\n$4\r\nCOST\r\n$1\r\n1\r\n", "*2\r\n:1\r\n:2\r\n"},
         {"*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\n!\r\n", "-ERR key\r\n"},
         {"*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\na\r\n", "+"},
@@ -282,6 +284,11 @@ static void test_blocking(void)
     OK(headgate_client_check(client, "a", 1, "api", false, &verdict) == HEADGATE_CLIENT_OK && !verdict.allowed &&
            verdict.retry_after_ms == -1,
        "a look that finds a refusal");
+    static const char *const ask[] = {"CHECK", "a", "ip=1", "SERVICE", "shop"};
+    OK(headgate_client_ask(client, 5, ask, &verdict) == HEADGATE_CLIENT_OK && verdict.allowed &&
+           verdict.limit == HEADGATE_CLIENT_UNLIMITED && verdict.remaining == HEADGATE_CLIENT_UNLIMITED &&
+           verdict.rule[0] == '\0',
+       "several ids of a service; nothing limits them");
     OK(headgate_client_check(client, "a", 1, NULL, true, &verdict) == HEADGATE_CLIENT_PROTOCOL && !verdict.allowed,
        "a verdict of another form: %s", headgate_client_message(client));
     OK(headgate_client_can_access(client, "!", 1, 1, &allowed) == HEADGATE_CLIENT_REFUSED && !allowed,
