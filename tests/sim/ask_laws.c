@@ -330,18 +330,29 @@ void ask_laws_after_step(struct sim *sim, unsigned i)
 
 /* ---- when nothing is under way ---- */
 
+/* What a node has unsettled of a key; of cells, in this window and in those before it that reservations may hold. */
+static int64_t unsettled_of(struct sim *sim, unsigned i, struct ask_part part)
+{
+    uint64_t back = rule_of(sim, part.rule)->terms.kind == LIMIT_CELL ? 3 : 0;
+    int64_t unsettled = 0;
+    uint64_t now = ask_window_now(sim, i, part.rule);
+    for (part.window = now - back; part.window <= now; part.window++) {
+        struct charge charge = ask_charge_of(sim, i, &part);
+        unsettled += ask_view(sim, i, &charge).unsettled;
+    }
+    return unsettled;
+}
+
 bool ask_is_settled(struct sim *sim, unsigned i, char *text, size_t room)
 {
     for (unsigned r = 0; r < sim->plan.asks.rules && !sim->evicted; r++)
         for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
-            struct ask_part part = {.rule = r, .subject = s, .window = ask_window_now(sim, i, r)};
-            struct charge charge = ask_charge_of(sim, i, &part);
-            int64_t unsettled = ask_view(sim, i, &charge).unsettled;
-            if (unsettled != 0 && !(rule_of(sim, r)->terms.flags & LIMIT_SPLIT)) {
-                (void)snprintf(text, room, "%s has %" PRId64 " units of rule %u, key %u unsettled",
-                               sim->node[i].name, unsettled, r, s);
-                return false;
-            }
+            int64_t unsettled = unsettled_of(sim, i, (struct ask_part){.rule = r, .subject = s});
+            if (unsettled == 0 || rule_of(sim, r)->terms.flags & LIMIT_SPLIT)
+                continue;
+            (void)snprintf(text, room, "%s has %" PRId64 " units of rule %u, key %u unsettled", sim->node[i].name,
+                           unsettled, r, s);
+            return false;
         }
     return true;
 }
