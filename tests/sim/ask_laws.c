@@ -92,7 +92,7 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
         bucket_now(sim, part->rule, part->subject);
         int64_t units = (int64_t)more * limit->units_per_token, floor = -limit->overshoot_units - rounding(limit);
         sim->asks.late_explains += truth_bucket_high(&truth->bucket, true) - units < floor;
-        int64_t high = truth_bucket_high(&truth->bucket, false) - units;
+        int64_t high = truth_bucket_high(&truth->bucket, true) - units;
         return high < floor ? (double)(floor - high) / (double)limit->units_per_token : 0;
     }
     case ASK_SLIDING:

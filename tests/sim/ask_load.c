@@ -454,6 +454,17 @@ static void check_committed(struct sim *sim, const struct ask_held *held, uint64
                  sim->node[held->node].name, charged, held->cost, actual);
 }
 
+/* Of what nothing else gives back, all that was held comes back; unless there is no room to tell of it. */
+static void check_cancelled(struct sim *sim, const struct ask_held *held, unsigned c, int64_t before)
+{
+    const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
+    int64_t gained = left_of(sim, held->node, &held->charge[c]) - before;
+    bool may_differ = views_may_jump(sim) || sim->plan.log_keys_max < 16384 || rule->terms.kind == LIMIT_BUCKET;
+    if (!may_differ && gained != (int64_t)held->part[c].taken)
+        sim_fail(sim, "reservation: %s gives %" PRId64 " tokens of a %s back, of %" PRIu64,
+                 sim->node[held->node].name, gained, ask_algorithm_name(rule->algorithm), held->part[c].taken);
+}
+
 static void renew(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
@@ -491,8 +502,11 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
         sim_fail(sim, "reservation: %s does not know one that should be there", sim->node[i].name);
         return;
     }
-    for (unsigned c = 0; c < held->count; c++)
+    for (unsigned c = 0; c < held->count; c++) {
+        if (!commits)
+            check_cancelled(sim, held, c, before[c]);
         note_change(sim, i, held, c, before[c]);
+    }
     if (commits)
         check_committed(sim, held, actual, charged);
     if (node_cancel(sim->node[i].node, held->id, now_ns) != RESERVE_UNKNOWN)
