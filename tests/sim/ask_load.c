@@ -460,6 +460,7 @@ static void check_cancelled(struct sim *sim, const struct ask_held *held, unsign
     const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
     int64_t gained = left_of(sim, held->node, &held->charge[c]) - before;
     bool may_differ = views_may_jump(sim) || sim->plan.log_keys_max < 16384 || rule->terms.kind == LIMIT_BUCKET;
+    may_differ |= rule->terms.kind == LIMIT_CELL && held->charge[c].expires_ns <= world_local_ns(sim, held->node);
     if (!may_differ && gained != (int64_t)held->part[c].taken)
         sim_fail(sim, "reservation: %s gives %" PRId64 " tokens of a %s back, of %" PRIu64,
                  sim->node[held->node].name, gained, ask_algorithm_name(rule->algorithm), held->part[c].taken);
