@@ -242,14 +242,28 @@ static void raise_settled(struct bucket *bucket, const struct limit *limit, uint
  * limit was changed, stays there.) A LOG stops there by dropping the oldest: the newest end last, and no more than
  * those can count at any time.
  */
+static int64_t lowest_of(const struct bucket *bucket, const struct limit *limit)
+{
+    return bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
+}
+
+/* Spends and returns of one batch: what it returned may be what it spent, so that debt stops behind both. */
+static void change_log(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t returned,
+                       uint64_t at_ns)
+{
+    int64_t lowest = lowest_of(bucket, limit);
+    bucket->settled -= (int64_t)events_insert(limit->events, &bucket->events, tokens, at_ns);
+    raise_settled(bucket, limit, returned);
+    if (bucket->settled < lowest)
+        bucket->settled +=
+            (int64_t)events_remove_oldest(limit->events, &bucket->events, (uint64_t)(lowest - bucket->settled));
+}
+
 static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t at_ns)
 {
-    int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
+    int64_t lowest = lowest_of(bucket, limit);
     if (limit->kind == LIMIT_LOG) {
-        bucket->settled -= (int64_t)events_insert(limit->events, &bucket->events, tokens, at_ns);
-        if (bucket->settled < lowest)
-            bucket->settled +=
-                (int64_t)events_remove_oldest(limit->events, &bucket->events, (uint64_t)(lowest - bucket->settled));
+        change_log(bucket, limit, tokens, 0, at_ns);
         return;
     }
     bucket->settled -= units_of_tokens(limit, tokens);
@@ -271,13 +285,13 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                   uint64_t returned, uint64_t at_ns)
 {
-    bool log = limit->kind == LIMIT_LOG;
-    uint64_t both = log || tokens > returned ? 0 : tokens;
     bucket_refill(bucket, limit, budget, at_ns);
-    if (log || tokens > returned)
-        lower(bucket, limit, log ? tokens : tokens - returned, at_ns);
-    if (log || returned > tokens)
-        raise_settled(bucket, limit, returned - both);
+    if (limit->kind == LIMIT_LOG)
+        change_log(bucket, limit, tokens, returned, at_ns);
+    else if (tokens > returned)
+        lower(bucket, limit, tokens - returned, at_ns);
+    else if (returned > tokens)
+        raise_settled(bucket, limit, returned - tokens);
 }
 
 void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
