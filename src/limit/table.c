@@ -1,6 +1,4 @@
-#include "limit/table.h"
-
-#include "limit/floor.h"
+#include "limit/table_slots.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,55 +7,6 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-
-/*
- * Slots come in groups of 16. A key's home is the group at its place among all ids, (id.high * groups) >> 64,
- * and it lives in one of the WINDOW groups that start there; the last homes have spare groups behind them, so
- * that windows do not wrap and a range of ids is a range of groups.
- *
- * Each slot has a tag, a byte of the id that is not 0; 0 is an empty slot. Tags of a window are 64 adjacent
- * bytes: a miss costs one or two cache lines, a hit one or two more. A lookup always reads the whole window
- * before it says no, so that a slot can be emptied at any time without a tombstone.
- *
- * At a load of 0.8 one key in twenty lives outside its home group; windows of which every slot is taken are rare
- * (one in a thousand) and are relieved by moving keys on.
- */
-enum {
-    GROUP = 16,
-    WINDOW = 4,
-    REACH = 32,      /* how many groups behind a full window are searched for an empty slot */
-    QUAD = 4,        /* entries in three cache lines: every insertion looks at those where it would like to be */
-    EXPIRE_BITS = 3, /* every 8th hit looks at one neighbour */
-    LINE_BYTES = 64,
-    TENANTS_MAX = 65536,
-};
-
-#define NO_SLOT UINT64_MAX
-
-struct table {
-    const struct limit_set *limits;
-    const struct budget *budgets;
-    struct entry *entries;
-    uint8_t *tags;
-    struct floor *floors;
-    struct window_floor *window_floors;
-    uint64_t homes;  /* groups that are home to keys; WINDOW - 1 more follow */
-    uint64_t groups; /* all of them */
-    uint64_t bytes;
-    uint64_t used_keys, expired_keys, evicted_harmless_keys, evicted_harmful_keys;
-    uint64_t hits;
-    uint64_t changes; /* see table_changes */
-    bool has_floors;  /* until the first harmful eviction nobody needs to look */
-    uint64_t share_min;
-    /*
-     * When a full BUCKET of each limit, or of any, was last forgotten. An absent key is known to be full only from
-     * then on: a spend that is charged to it late, as of a moment before, must not find it full at that moment.
-     */
-    uint64_t *forgotten_ns; /* by limit */
-    uint64_t forgotten_any_ns;
-    uint32_t tenants;
-    uint64_t *tenant_keys; /* by tenant */
-};
 
 /* ---- slots ---- */
 
@@ -73,12 +22,6 @@ static inline uint32_t group_match(const uint8_t *tags, uint8_t tag)
         mask |= (uint32_t)(tags[i] == tag) << i;
     return mask;
 #endif
-}
-
-static inline uint64_t home_of(const struct table *table, struct key_id id)
-{
-    __extension__ typedef unsigned __int128 wide;
-    return (uint64_t)(((wide)id.high * table->homes) >> 64);
 }
 
 static inline uint8_t tag_of(struct key_id id)
@@ -168,34 +111,6 @@ static uint64_t time_owed_ns(const struct table *table, const struct entry *entr
     return refill_ns > UINT64_MAX - pay_ns ? UINT64_MAX : refill_ns + pay_ns;
 }
 
-/* A floor that has passed is forgotten like a key that is full. */
-static struct floor *aged_floor(struct table *table, uint64_t home, uint64_t now_ns)
-{
-    struct floor *floor = &table->floors[home];
-    if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, table->share_min, now_ns)) {
-        uint64_t *forgotten_ns =
-            floor->limit == FLOOR_MIXED ? &table->forgotten_any_ns : &table->forgotten_ns[floor->limit];
-        if (*forgotten_ns < now_ns)
-            *forgotten_ns = now_ns;
-        memset(floor, 0, sizeof *floor);
-    }
-    return floor;
-}
-
-static void remember_evicted(struct table *table, const struct entry *entry, const struct bucket *bucket,
-                             uint64_t now_ns)
-{
-    uint64_t home = home_of(table, entry->id);
-    const struct limit *limit = &table->limits->limit[entry->limit];
-    if (limit->kind == LIMIT_BUCKET)
-        floor_deepen(aged_floor(table, home, now_ns), table->limits, entry->limit, bucket);
-    else
-        window_floor_deepen(&table->window_floors[home], entry->limit,
-                            window_used(bucket, limit, &table->budgets[entry->limit]),
-                            window_over_ns(bucket, limit), now_ns);
-    table->has_floors = true;
-}
-
 /* Empties one slot of a full window: a full bucket's, else the one that owes for the shortest time. */
 static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
 {
@@ -213,7 +128,7 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
             victim_bucket = bucket;
         }
     }
-    remember_evicted(table, &table->entries[victim], &victim_bucket, now_ns);
+    table_remember_evicted(table, &table->entries[victim], &victim_bucket, now_ns);
     empty_slot(table, victim);
     table->evicted_harmful_keys++;
     return victim;
@@ -264,20 +179,6 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
     return slot != NO_SLOT ? slot : make_room(table, home * GROUP, now_ns);
 }
 
-/* A LOG that starts lower has spent it just now: it is over when everybody's is, or earlier than that. */
-static void start(struct table *table, struct entry *entry, uint64_t expires_ns, uint64_t now_ns)
-{
-    const struct limit *limit = &table->limits->limit[entry->limit];
-    table_start(table, entry->id, entry->limit, expires_ns, now_ns, &entry->bucket);
-    if (limit->kind == LIMIT_LOG && entry->bucket.settled < limit->capacity_units) {
-        uint64_t until_ns = table->window_floors[home_of(table, entry->id)].until_ns;
-        uint64_t at_ns = until_ns > limit->period_ns ? until_ns - limit->period_ns : 0;
-        int64_t level = entry->bucket.settled;
-        entry->bucket.settled = limit->capacity_units;
-        bucket_lower_level(&entry->bucket, limit, level, at_ns < now_ns ? at_ns : now_ns);
-    }
-}
-
 static struct entry *insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                             uint64_t now_ns)
 {
@@ -289,7 +190,7 @@ static struct entry *insert(struct table *table, struct key_id id, uint16_t limi
     memset(entry, 0, sizeof *entry);
     entry->id = id;
     entry->limit = limit;
-    start(table, entry, expires_ns, now_ns);
+    table_begin(table, entry, expires_ns, now_ns);
     table->tags[slot] = tag_of(id);
     table->changes++;
     table->used_keys++;
@@ -388,111 +289,6 @@ uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
     return tenant < table->tenants ? table->tenant_keys[tenant] : 0;
 }
 
-void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns, uint64_t now_ns,
-                 struct bucket *bucket)
-{
-    const struct limit *of = &table->limits->limit[limit];
-    uint64_t known_ns = table->forgotten_ns[limit];
-    known_ns = table->forgotten_any_ns > known_ns ? table->forgotten_any_ns : known_ns;
-    bucket_fill(bucket, of, now_ns > known_ns ? now_ns : known_ns, expires_ns);
-    if (!table->has_floors)
-        return;
-    uint64_t home = home_of(table, id);
-    if (of->kind == LIMIT_BUCKET)
-        floor_apply(&table->floors[home], table->limits, table->budgets, limit, bucket);
-    else
-        bucket->settled = window_floor_level(&table->window_floors[home], of, limit, now_ns);
-}
-
-void table_set_share_min(struct table *table, uint64_t share)
-{
-    table->share_min = share;
-}
-
-/* The first and the last id that begin with the prefix. */
-static void prefix_range(uint64_t prefix, unsigned prefix_bits, struct key_id *first, struct key_id *last)
-{
-    assert(prefix_bits <= 32);
-    *first = (struct key_id){0, 0};
-    *last = (struct key_id){UINT64_MAX, 0};
-    if (prefix_bits > 0) {
-        first->high = prefix << (64 - prefix_bits);
-        last->high = first->high | UINT64_MAX >> prefix_bits;
-    }
-}
-
-void table_owed(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns,
-                struct table_owed *owed)
-{
-    struct key_id first, last;
-    *owed = (struct table_owed){0};
-    prefix_range(prefix, prefix_bits, &first, &last);
-    for (uint64_t home = home_of(table, first); table->has_floors && home <= home_of(table, last); home++) {
-        const struct window_floor *windows = &table->window_floors[home];
-        uint64_t refill_ns = floor_owed_ns(&table->floors[home], now_ns);
-        owed->refill_ns = refill_ns > owed->refill_ns ? refill_ns : owed->refill_ns;
-        if (windows->until_ns <= now_ns)
-            continue;
-        uint64_t window_ns = windows->until_ns - now_ns;
-        owed->window_ns = window_ns > owed->window_ns ? window_ns : owed->window_ns;
-        owed->window_used = windows->used > owed->window_used ? windows->used : owed->window_used;
-    }
-}
-
-/* `windows`: as low as the worst key that was evicted elsewhere. */
-static void lower_window(struct table *table, struct entry *entry, const struct window_floor *windows,
-                         uint64_t now_ns)
-{
-    const struct limit *limit = &table->limits->limit[entry->limit];
-    bucket_refill(&entry->bucket, limit, &table->budgets[entry->limit], now_ns);
-    bucket_lower_level(&entry->bucket, limit, window_floor_level(windows, limit, entry->limit, now_ns), now_ns);
-}
-
-static void lower_bucket(struct table *table, struct entry *entry, const struct floor *floor, uint64_t now_ns)
-{
-    const struct limit *limit = &table->limits->limit[entry->limit];
-    struct bucket lowest;
-    bucket_refill(&entry->bucket, limit, &table->budgets[entry->limit], now_ns);
-    bucket_fill(&lowest, limit, now_ns, 0);
-    floor_apply(floor, table->limits, table->budgets, entry->limit, &lowest);
-    bucket_lower_level(&entry->bucket, limit, lowest.settled, now_ns);
-}
-
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, const struct table_owed *owed,
-                 uint64_t now_ns, bool (*spared)(void *context, const struct entry *entry), void *context)
-{
-    struct key_id first, last;
-    const struct floor floor = {.full_at_ns = add_saturated(now_ns, owed->refill_ns), .limit = FLOOR_MIXED};
-    struct window_floor windows = {0};
-    uint32_t used = owed->window_used < UINT32_MAX ? (uint32_t)owed->window_used : UINT32_MAX;
-    window_floor_deepen(&windows, FLOOR_MIXED, used, add_saturated(now_ns, owed->window_ns), now_ns);
-    if (owed->refill_ns == 0 && windows.until_ns == 0)
-        return;
-    prefix_range(prefix, prefix_bits, &first, &last);
-    for (uint64_t home = home_of(table, first); home <= home_of(table, last); home++) {
-        if (owed->refill_ns > 0)
-            floor_lower(aged_floor(table, home, now_ns), owed->refill_ns, now_ns);
-        window_floor_deepen(&table->window_floors[home], FLOOR_MIXED, used, windows.until_ns, now_ns);
-    }
-    table->has_floors = true;
-    uint64_t end = (home_of(table, last) + WINDOW) * GROUP;
-    for (uint64_t slot = home_of(table, first) * GROUP; slot < end; slot++) {
-        struct entry *entry = &table->entries[slot];
-        if (table->tags[slot] == 0 || entry->id.high < first.high || entry->id.high > last.high ||
-            spared(context, entry))
-            continue;
-        if (table->limits->limit[entry->limit].kind != LIMIT_BUCKET)
-            lower_window(table, entry, &windows, now_ns);
-        else if (owed->refill_ns > 0)
-            lower_bucket(table, entry, &floor, now_ns);
-    }
-}
-
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,
                  void (*visit)(void *context, const struct entry *entry), void *context)
 {
@@ -504,12 +300,6 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
         if (table->tags[slot] != 0 && entry->id.high >= first.high && entry->id.high <= last.high)
             visit(context, entry);
     }
-}
-
-void table_absent_are_full(struct table *table, uint64_t now_ns)
-{
-    if (table->forgotten_any_ns < now_ns)
-        table->forgotten_any_ns = now_ns;
 }
 
 void table_clear(struct table *table)
