@@ -246,6 +246,8 @@ bool is_in_open(const struct node *node, const struct entry *entry);
 /* Decides over all and charges all; taken[i]: charges[i] was charged. False: none was. */
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                    struct verdict *verdicts, bool *taken);
+
+/* ---- return.c: giving back ---- */
 /* What a reservation holds of a LOG begins anew; false: it cannot, and ends as it would have. */
 bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
 
@@ -278,8 +280,8 @@ int limit_of_terms(struct node *node, const struct limit_terms *terms);
 /* The entry that a spend of a batch concerns; NULL: a cell that has expired. It may have another limit. */
 struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns);
 /*
- * Of the tokens that `batch` returned to a key, in excess of what it spent, what a full bucket has lost since, in units:
- * it is charged again when the tokens are credited.
+ * Of the tokens that `batch` returned to a key, in excess of what it spent, what a full bucket has lost since, in
+ * units: it is charged again when the tokens are credited.
  */
 int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
 /* The key is about to be charged: see peaks.h. */
