@@ -65,6 +65,19 @@ void counters_emit(struct node *node, struct effects *effects)
     }
 }
 
+/* A quarter of the ring stays free: until it has been told, new spends need it. */
+static void retell(void *context, const struct entry *visited)
+{
+    struct node *node = context;
+    if (node->changed.count < node->changed.room - node->changed.room / 4)
+        counters_touch(node, table_find(node->table, visited->id));
+}
+
+void counters_retell(struct node *node)
+{
+    table_visit(node->table, 0, 0, retell, node);
+}
+
 static void restore_one(struct node *node, const struct counter *counter, uint64_t now_ns)
 {
     struct error error;

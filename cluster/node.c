@@ -180,6 +180,9 @@ static void dispatch(struct node *node, const struct event *event, struct effect
     case EVENT_RESTORE:
         counters_restore(node, event->counters, event->counter_count);
         break;
+    case EVENT_RETELL:
+        counters_retell(node);
+        break;
     case EVENT_RULES:
     case EVENT_HEALTH:
         break;

@@ -100,6 +100,7 @@ enum event_kind {
     EVENT_MUTE,    /* `name`, `mute_in`, `mute_out`: drop what comes from / goes to that peer, for demonstrations */
     EVENT_STOP,    /* leave gracefully; effects.left becomes true when done, at the latest after leave_timeout_ns */
     EVENT_RESTORE, /* before EVENT_START, as often as needed: what the store kept. It never comes back in effects */
+    EVENT_RETELL,  /* the store has lost what it was told: all counters come out in effects again, in parts */
     EVENT_RULES,   /* `rules`: an operator's change; effects.rules says what came of it */
     EVENT_HEALTH,  /* `health`: what a service says of itself */
 };

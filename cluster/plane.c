@@ -152,6 +152,7 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
     case EVENT_FORGET:
     case EVENT_MUTE:
     case EVENT_STOP:
+    case EVENT_RETELL:
         break;
     }
     return false;

@@ -151,10 +151,11 @@ void keep_effects(struct keep *keep, const struct effects *effects, uint64_t now
     }
 }
 
-void keep_all(struct keep *keep, const struct node *node)
+void keep_all(struct keep *keep, const struct node *node, const struct keep_node *steps)
 {
     if (!keep->store || !store_wants_all(keep->store))
         return;
+    steps->step(steps->context, &(struct event){.kind = EVENT_RETELL});
     const struct rulebook *book = node_rulebook(node);
     size_t count = rulebook_versions(book);
     if (count == 0 || !record_room(keep, count))

@@ -53,7 +53,7 @@ struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns
 bool keep_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
                        struct counter *counter);
 
-/* Puts in all rules that the node knows, when the store lacks some. */
-void keep_all(struct keep *keep, const struct node *node);
+/* When the store has lost something: puts in all rules that the node knows, and has it tell all counters again. */
+void keep_all(struct keep *keep, const struct node *node, const struct keep_node *steps);
 
 #endif

@@ -145,17 +145,18 @@ static void hear_store(struct server *server)
         tell(server, &notice);
 }
 
+static void on_keep_step(void *context, struct event *event)
+{
+    step(context, event);
+}
+
 static void on_store_wakes(uv_async_t *handle)
 {
     struct server *server = handle->data;
+    struct keep_node node = {on_keep_step, server, loop_clock_now(&server->clock)};
     hear_store(server);
-    if (server->node)
-        keep_all(&server->keep, server->node);
-}
-
-static void on_restore(void *context, struct event *event)
-{
-    step(context, event);
+    if (server->node && !server->ending)
+        keep_all(&server->keep, server->node, &node);
 }
 
 /* What was kept, before anybody is asked or told anything. */
@@ -165,7 +166,7 @@ static bool open_store(struct server *server, struct error *error)
     struct keep *keep = &server->keep;
     if (!keep_open(keep, server->settings, on_store_wake, server, &said, error))
         return false;
-    struct keep_node node = {on_restore, server, loop_clock_now(&server->clock)};
+    struct keep_node node = {on_keep_step, server, loop_clock_now(&server->clock)};
     tell(server, &said);
     hear_store(server);
     keep_restore(keep, &node);
