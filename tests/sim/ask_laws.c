@@ -153,6 +153,22 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
                  rule->terms.overshoot, rule->terms.flags & LIMIT_SPLIT ? ", split" : "", part->subject, excess);
 }
 
+/*
+ * A spend that still counts at its node may have ended by the fastest clock: others then take something else off
+ * their lists. (One that has ended where it was made gives nothing back.)
+ */
+static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
+                             uint64_t sure, uint64_t possible)
+{
+    struct truth_log *log = &sim->asks.truth[part->rule][part->subject].log;
+    uint64_t period_ns = rule_of(sim, part->rule)->terms.period_ns;
+    bool counts_here = world_local_ns(sim, i) - held->made_ns < period_ns;
+    bool counts = clock_read(&sim->fast, sim->now_ns) - held->fast_ns < period_ns;
+    truth_log_give_back(log, held->fast_ns, held->slow_ns, sure, possible);
+    if (counts_here && !counts)
+        truth_log_lose(log, possible);
+}
+
 void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
                     int64_t sure, int64_t possible)
 {
@@ -168,7 +184,7 @@ void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, co
     else if (rule->terms.kind == LIMIT_CELL)
         truth_cell_give_back(&truth->cells, part->window, sure_tokens, tokens);
     else
-        truth_log_give_back(&truth->log, held->fast_ns, held->slow_ns, sure_tokens, tokens);
+        give_back_listed(sim, i, part, held, sure_tokens, tokens);
     if (sim->trace)
         story_tell(sim, sim->node[i].name,
                    "gives %" PRIu64 " to %" PRIu64 " of rule %u, key %u, window %" PRIu64 " back", sure_tokens,
