@@ -454,6 +454,8 @@ void ask_laws_drained(struct sim *sim)
         for (unsigned r = 0; r < sim->plan.asks.rules && !sim->evicted; r++)
             for (unsigned s = 0; s < rule_of(sim, r)->subjects && rule_drain_ns(sim, rule_of(sim, r)) > 0; s++) {
                 struct ask_part part = {.rule = r, .subject = s, .window = ask_window_now(sim, i, r)};
+                if (part.window > 0 && !clocks_within(sim, rule_of(sim, r)))
+                    break; /* others were in this window long ago */
                 struct charge charge = ask_charge_of(sim, i, &part);
                 struct bucket bucket = ask_view(sim, i, &charge);
                 if (bucket.settled != rule_of(sim, r)->limit.capacity_units || bucket.unsettled != 0)
