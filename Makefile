@@ -192,9 +192,10 @@ $(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(w
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
-# tests/bench/<what>.c measures, and is linked with the cluster and below; echo.c is a server of its own.
+# tests/bench/<what>.c measures, and is linked as those are; echo.c is a server of its own.
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out tests/bench/echo.c,$(wildcard tests/bench/*.c)))
-$(B)/tests/bench/%: $(O)/tests/bench/%.o $(foreach r,$(rooms_cluster),$(call archive,$(r)))
+$(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/command*.c) src/report.c) \
+    $(foreach r,cluster edge wire limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

@@ -80,7 +80,7 @@ __attribute__((unused)) static void served_wait_ms(uint64_t ms)
 }
 
 /* "default": 100 tokens, 100 a second; "slow": 5 tokens, one a minute. */
-__attribute__((unused)) static void served_open(void)
+__attribute__((unused)) static void served_open_with(uint64_t table_keys)
 {
     struct error error;
     struct node_options *options = &served.options;
@@ -102,7 +102,7 @@ __attribute__((unused)) static void served_open(void)
     options->silent_after_ns = 1000 * SERVED_MS;
     options->join_timeout_ns = 200 * SERVED_MS;
     options->leave_timeout_ns = 200 * SERVED_MS;
-    options->table_keys = 1024;
+    options->table_keys = table_keys;
     options->log_keys_max = 10000;
     options->message_max_bytes = 256 * 1024;
     options->reservations_max = 64;
@@ -125,6 +125,11 @@ __attribute__((unused)) static void served_open(void)
     commands_init(&served.commands);
     session_open(&served.session, &served.commands, 7, "127.0.0.1:50000");
     served_wait_ms(2000);
+}
+
+__attribute__((unused)) static void served_open(void)
+{
+    served_open_with(1024);
 }
 
 __attribute__((unused)) static void served_close(void)

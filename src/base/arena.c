@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 4096 - 32 };
+enum { BLOCK_BYTES = 4096 - 32, LINE_BYTES = 64 };
 
 struct arena_block {
     struct arena_block *next;
@@ -53,6 +53,14 @@ void *arena_take(struct arena *arena, size_t count, size_t size)
     arena->next += needed;
     arena->left -= needed;
     return piece;
+}
+
+void *arena_take_lines(struct arena *arena, size_t count, size_t size)
+{
+    if (size > 0 && count > (SIZE_MAX / 2) / size)
+        return NULL;
+    char *piece = arena_take(arena, count * size + LINE_BYTES - 1, 1);
+    return piece ? piece + (LINE_BYTES - (uintptr_t)piece % LINE_BYTES) % LINE_BYTES : NULL;
 }
 
 struct bytes arena_copy(struct arena *arena, struct bytes text)

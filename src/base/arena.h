@@ -26,6 +26,9 @@ void arena_close(struct arena *arena);
 /* `count` pieces of `size` bytes, in a row; NULL when memory is short. 0 bytes are a valid piece. */
 void *arena_take(struct arena *arena, size_t count, size_t size);
 
+/* The same, of types that are aligned to cache lines of 64 bytes. */
+void *arena_take_lines(struct arena *arena, size_t count, size_t size);
+
 /* A copy with a zero behind it; .data is NULL when memory is short. */
 struct bytes arena_copy(struct arena *arena, struct bytes text);
 

@@ -156,6 +156,7 @@ static bool apply(struct matcher *matcher, const struct variant *variant)
         .why = (uint8_t)finding.why,
         .id = finding.id,
         .candidate = variant->candidate,
+        .shadow = variant->shadow,
     };
     if (finding.amount) {
         assert(match->count < CHARGES_MAX);
@@ -309,7 +310,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
 static void note(const struct matched *matched, bool allowed)
 {
     struct rule_counts *counts = &matched->rule->counts;
-    bool shadow = matched->version->mode == RULE_SHADOW;
+    bool shadow = matched->shadow;
     counts->allowed += allowed || shadow;
     counts->denied += !allowed && !shadow;
     counts->shadow_denied += !allowed && shadow;

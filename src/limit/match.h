@@ -67,6 +67,7 @@ struct matched {
     uint8_t why;                         /* enum match_why */
     uint8_t id;                          /* overrides and lists: which of the request's ids is named */
     bool candidate;                      /* the canary's version */
+    bool shadow;
 };
 
 struct match {

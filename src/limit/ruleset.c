@@ -50,13 +50,13 @@ static uint16_t free_tenant(struct ruleset *ruleset)
 static bool add_named(struct ruleset *ruleset, const struct ruleset_options *options)
 {
     const struct bytes everything = bytes_of(RULE_ANY_ENDPOINT);
-    ruleset->named = arena_take(&ruleset->arena, options->named_count, sizeof *ruleset->named);
+    ruleset->named = arena_take_lines(&ruleset->arena, options->named_count, sizeof *ruleset->named);
     if (!ruleset->named)
         return false;
     for (uint32_t i = 0; i < options->named_count; i++) {
         const struct ruleset_named *named = &options->named[i];
         struct slot *slot = &ruleset->named[i];
-        struct variant *variant = arena_take(&ruleset->arena, 1, sizeof *variant);
+        struct variant *variant = arena_take_lines(&ruleset->arena, 1, sizeof *variant);
         slot->ruled.id = arena_copy(&ruleset->arena, named->name);
         if (!variant || !slot->ruled.id.data)
             return false;

@@ -123,14 +123,14 @@ struct rule_counts {
     uint64_t canary_allowed, canary_denied, stable_allowed, stable_denied;
 };
 
-/* A rule in use. Views and pointers are good until the next commit. */
+/* A rule in use. Views and pointers are good until the next commit. What is touched to count comes first. */
 struct ruled {
-    struct bytes service, id;              /* service "": a limit of the config */
-    const struct ruled_version *stable;    /* NULL: there is only a candidate */
     const struct ruled_version *candidate; /* NULL: no canary */
+    struct rule_counts counts;
+    const struct ruled_version *stable; /* NULL: there is only a candidate */
+    struct bytes service, id;           /* service "": a limit of the config */
     uint32_t share_millionths;
     uint64_t epoch, candidate_epoch;
-    struct rule_counts counts;
 };
 
 struct ruled_service {

@@ -171,8 +171,8 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
     bool good = sorted && service;
     if (good) {
         service->scale = scale;
-        service->slot = arena_take(&service->arena, count, sizeof *service->slot);
-        service->variant = arena_take(&service->arena, 2 * count, sizeof *service->variant);
+        service->slot = arena_take_lines(&service->arena, count, sizeof *service->slot);
+        service->variant = arena_take_lines(&service->arena, 2 * count, sizeof *service->variant);
         good = service->slot && service->variant;
     }
     if (good) {

@@ -23,6 +23,7 @@
 enum {
     LIMIT_NONE = UINT16_MAX, /* instead of an index: unlimited */
     MILLION = 1000000,
+    LINE_BYTES = 64,       /* of memory that is fetched together: what requests need begins with one */
     WINDOWS_MAX = 4096,    /* different kinds in use */
     WINDOW_TICK_BITS = 26, /* expiries are rounded up to whole 2^26 ns, so that there are few of them */
 };
@@ -148,7 +149,7 @@ struct roster {
 struct slot;
 
 struct variant {
-    struct key_id salt;
+    _Alignas(LINE_BYTES) struct key_id salt;
     struct amount base;
     const struct roster *roster; /* NULL: empty */
     struct amount *tier;         /* in the order of their bits */
@@ -173,7 +174,7 @@ struct variant {
 
 /* A rule, whatever its versions. */
 struct slot {
-    struct ruled ruled;
+    _Alignas(LINE_BYTES) struct ruled ruled;
     uint64_t canary;
     uint32_t named_id;          /* limits of the config */
     struct variant *variant[2]; /* stable, candidate; NULL: none, or off */

@@ -238,7 +238,6 @@ void table_destroy(struct table **table)
     *table = NULL;
 }
 
-/* Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at. */
 uint64_t table_changes(const struct table *table)
 {
     return table->changes;
@@ -249,6 +248,7 @@ void table_prefetch_tags(const struct table *table, struct key_id id)
     __builtin_prefetch(table->tags + home_of(table, id) * GROUP);
 }
 
+/* Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at. */
 void table_prefetch(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
