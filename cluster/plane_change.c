@@ -195,8 +195,9 @@ static bool stage_service(const struct draft *draft, struct rule_version *const 
     assert(uses && "out of memory");
     for (size_t i = 0; i < known || v < count;) {
         const struct rulebook_rule *rule = i < known ? rulebook_at(plane->book, first + i) : NULL;
-        int order = !rule ? 1 : v == count ? -1 : strcmp(rule->id.data, version[v]->record.id.data);
-        used += plane_use(order <= 0 ? rule : NULL, order >= 0 ? version[v] : NULL, &uses[used]);
+        const struct rule_version *changed = v < count ? version[v] : NULL;
+        int order = !rule ? 1 : !changed ? -1 : strcmp(rule->id.data, changed->record.id.data);
+        used += plane_use(order <= 0 ? rule : NULL, order >= 0 ? changed : NULL, &uses[used]);
         i += order <= 0;
         v += order >= 0;
     }

@@ -88,9 +88,9 @@ void plane_health_forget(struct node *node, uint32_t member)
         health_init(&node->plane->service[i]->heard[member]);
 }
 
-void plane_health_hear(struct node *node, uint32_t member, struct bytes name, uint32_t level)
+void plane_health_hear(struct node *node, uint32_t member, struct bytes service_name, uint32_t level)
 {
-    struct plane_service *service = obtain(node, name);
+    struct plane_service *service = obtain(node, service_name);
     if (service)
         health_report(&service->heard[member], level, node->now_ns);
 }

@@ -126,7 +126,7 @@ void plane_canary_step(struct node *node, struct effects *effects);
 void plane_health(struct node *node, const struct health_report *report, struct effects *effects);
 /* What that member said of a service in its newest advert; services that it does not name are well. */
 void plane_health_forget(struct node *node, uint32_t member);
-void plane_health_hear(struct node *node, uint32_t member, struct bytes service, uint32_t level);
+void plane_health_hear(struct node *node, uint32_t member, struct bytes service_name, uint32_t level);
 void plane_health_step(struct node *node);
 /* After compiling: what is new is scaled, too. */
 void plane_health_apply(struct node *node);

@@ -149,3 +149,38 @@ int rule_version_compare(const struct rule_version *a, const struct rule_version
         return x->author < y->author ? -1 : 1;
     return a->digest < b->digest ? -1 : a->digest > b->digest;
 }
+
+bool rule_record_equal(const struct rule_record *a, const struct rule_record *b)
+{
+    return a->stamp.lamport == b->stamp.lamport && a->stamp.author == b->stamp.author && a->wall_ms == b->wall_ms &&
+           a->deleted == b->deleted && a->share_millionths == b->share_millionths &&
+           a->threshold_millionths == b->threshold_millionths && a->watch_ms == b->watch_ms &&
+           a->epoch == b->epoch && bytes_equal(a->author, b->author) && bytes_equal(a->note, b->note) &&
+           bytes_equal(a->text, b->text);
+}
+
+/* ---- versions of one rule ---- */
+
+bool rule_version_is_general(const struct rule_version *version)
+{
+    return version->record.share_millionths == 0;
+}
+
+static const struct rule_version *newest_general(const struct rulebook_rule *rule)
+{
+    for (uint32_t i = 0; i < rule->count; i++)
+        if (rule_version_is_general(rule->version[i]))
+            return rule->version[i];
+    return NULL;
+}
+
+const struct rule_version *rulebook_stable(const struct rulebook_rule *rule)
+{
+    const struct rule_version *stable = newest_general(rule);
+    return stable && !stable->record.deleted ? stable : NULL;
+}
+
+const struct rule_version *rulebook_candidate(const struct rulebook_rule *rule)
+{
+    return rule_version_is_general(rule->version[0]) ? NULL : rule->version[0];
+}

@@ -21,32 +21,6 @@ struct rulebook {
     uint64_t text_bytes, digest, lamport;
 };
 
-/* ---- versions of one rule ---- */
-
-static bool is_general(const struct rule_version *version)
-{
-    return version->record.share_millionths == 0;
-}
-
-static const struct rule_version *newest_general(const struct rulebook_rule *rule)
-{
-    for (uint32_t i = 0; i < rule->count; i++)
-        if (is_general(rule->version[i]))
-            return rule->version[i];
-    return NULL;
-}
-
-const struct rule_version *rulebook_stable(const struct rulebook_rule *rule)
-{
-    const struct rule_version *stable = newest_general(rule);
-    return stable && !stable->record.deleted ? stable : NULL;
-}
-
-const struct rule_version *rulebook_candidate(const struct rulebook_rule *rule)
-{
-    return is_general(rule->version[0]) ? NULL : rule->version[0];
-}
-
 /* ---- the book ---- */
 
 uint64_t rule_version_bytes(const struct rule_version *version)
@@ -89,8 +63,8 @@ static bool copy_arrays(struct rulebook *copy, const struct rulebook *book)
 {
     copy->rule_room = book->rule_count + 1;
     copy->version_room = book->version_count + 1;
-    copy->rule = calloc(copy->rule_room, sizeof *copy->rule);
-    copy->version = calloc(copy->version_room, sizeof *copy->version);
+    copy->rule = calloc(copy->rule_room, sizeof(void *));
+    copy->version = calloc(copy->version_room, sizeof(void *));
     if (!copy->rule || !copy->version)
         return false;
     for (; copy->rule_count < book->rule_count; copy->rule_count++) {
@@ -200,7 +174,7 @@ size_t rulebook_older(const struct rulebook *book, struct rule_stamp stamp, uint
 static void insert_version(struct rulebook *book, struct rule_version *version)
 {
     size_t at = rulebook_older(book, version->record.stamp, version->digest);
-    memmove(book->version + at + 1, book->version + at, (book->version_count - at) * sizeof *book->version);
+    memmove(book->version + at + 1, book->version + at, (book->version_count - at) * sizeof(void *));
     book->version[at] = rule_version_retain(version);
     book->version_count++;
     book->text_bytes += rule_version_bytes(version);
@@ -217,7 +191,7 @@ static void remove_version(struct rulebook *book, const struct rule_version *ver
     book->digest ^= version->digest;
     rule_version_release(&book->version[at]);
     book->version_count--;
-    memmove(book->version + at, book->version + at + 1, (book->version_count - at) * sizeof *book->version);
+    memmove(book->version + at, book->version + at + 1, (book->version_count - at) * sizeof(void *));
 }
 
 /* A new rule, without versions yet; NULL: a limit, or no memory. */
@@ -232,7 +206,7 @@ static struct rulebook_rule *insert_rule(struct rulebook *book, struct bytes ser
     if (!rule)
         return NULL;
     size_t at = rules_before(book, service, id, false);
-    memmove(book->rule + at + 1, book->rule + at, (book->rule_count - at) * sizeof *book->rule);
+    memmove(book->rule + at + 1, book->rule + at, (book->rule_count - at) * sizeof(void *));
     book->rule[at] = rule;
     book->rule_count++;
     book->service_count += of_service == 0;
@@ -247,7 +221,7 @@ static void choose(struct rule_version **all, uint32_t count, bool *kept)
 {
     bool has_general = false;
     for (uint32_t i = 0; i < count; i++) {
-        bool general = is_general(all[i]);
+        bool general = rule_version_is_general(all[i]);
         kept[i] = i < RULE_VERSIONS_KEPT || (general && !has_general);
         has_general |= general;
     }
@@ -305,20 +279,11 @@ enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *ve
     return RULEBOOK_ADDED;
 }
 
-static bool records_are_equal(const struct rule_record *a, const struct rule_record *b)
-{
-    return a->stamp.lamport == b->stamp.lamport && a->stamp.author == b->stamp.author && a->wall_ms == b->wall_ms &&
-           a->deleted == b->deleted && a->share_millionths == b->share_millionths &&
-           a->threshold_millionths == b->threshold_millionths && a->watch_ms == b->watch_ms &&
-           a->epoch == b->epoch && bytes_equal(a->author, b->author) && bytes_equal(a->note, b->note) &&
-           bytes_equal(a->text, b->text);
-}
-
 bool rulebook_knows(const struct rulebook *book, const struct rule_record *record)
 {
     const struct rulebook_rule *rule = find(book, record->service, record->id);
     for (uint32_t i = 0; rule && i < rule->count; i++)
-        if (records_are_equal(&rule->version[i]->record, record))
+        if (rule_record_equal(&rule->version[i]->record, record))
             return true;
     return false;
 }
@@ -403,8 +368,8 @@ static void check_rule(const struct rulebook *book, const struct rulebook_rule *
         assert(i == 0 || rule_version_compare(rule->version[i - 1], version) > 0);
         assert(version->record.deleted == (version->rule == NULL) && version->references > 0);
         assert(version->record.stamp.lamport <= book->lamport);
-        assert(i < RULE_VERSIONS_KEPT || (is_general(version) && generals == 0));
-        generals += is_general(version);
+        assert(i < RULE_VERSIONS_KEPT || (rule_version_is_general(version) && generals == 0));
+        generals += rule_version_is_general(version);
     }
 }
 

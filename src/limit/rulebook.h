@@ -60,6 +60,10 @@ struct rule_version *rule_version_create(const struct rule_record *record, const
                                          struct error *error);
 struct rule_version *rule_version_retain(struct rule_version *version);
 void rule_version_release(struct rule_version **version);
+/* All fields but service and id, which whoever asks has looked up. */
+bool rule_record_equal(const struct rule_record *a, const struct rule_record *b);
+/* No canary. */
+bool rule_version_is_general(const struct rule_version *version);
 /* What it counts against text_max_bytes. */
 uint64_t rule_version_bytes(const struct rule_version *version);
 /* Order of versions: by stamp, and, were there ever two of one stamp in a rule, by digest. */
