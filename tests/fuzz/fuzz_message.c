@@ -264,7 +264,6 @@ static void happen(struct story *story, struct script *script)
 static void play(struct script *script)
 {
     static struct story story;
-    struct error error;
     memset(&story, 0, sizeof story);
     story.now_ns = 1000 * MS;
     bool valid = limits_add(&story.limits, "small", 20, 20, 1000 * MS, 5) &&
