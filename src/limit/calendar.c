@@ -87,22 +87,34 @@ static uint64_t ns_of(double ms)
     return ms <= 0 ? 0 : (uint64_t)ms * MS_NS;
 }
 
+static double offset_ms_at(UCalendar *icu, double ms)
+{
+    UErrorCode status = U_ZERO_ERROR;
+    ucal_setMillis(icu, ms, &status);
+    double offset_ms = ucal_get(icu, UCAL_ZONE_OFFSET, &status) + ucal_get(icu, UCAL_DST_OFFSET, &status);
+    assert(U_SUCCESS(status));
+    return offset_ms;
+}
+
 /*
  * By the offset that holds at this moment; cut where the offset changes, so that hours before and after a change
- * that is not a whole hour do not overlap.
+ * that is not a whole hour do not overlap. Only within such an hour ICU is asked when: for that it allocates.
  */
 static void period_of_hour(UCalendar *icu, double now_ms, double *start_ms, double *end_ms)
 {
     UErrorCode status = U_ZERO_ERROR;
-    double offset_ms = ucal_get(icu, UCAL_ZONE_OFFSET, &status) + ucal_get(icu, UCAL_DST_OFFSET, &status);
-    assert(U_SUCCESS(status));
+    UDate change_ms;
+    double offset_ms = offset_ms_at(icu, now_ms);
     *start_ms = floor((now_ms + offset_ms) / HOUR_MS) * HOUR_MS - offset_ms;
     *end_ms = *start_ms + HOUR_MS;
-    UDate change_ms;
-    if (ucal_getTimeZoneTransitionDate(icu, UCAL_TZ_TRANSITION_PREVIOUS_INCLUSIVE, &change_ms, &status) &&
+    bool changed = offset_ms_at(icu, *start_ms) != offset_ms, changes = offset_ms_at(icu, *end_ms - 1) != offset_ms;
+    ucal_setMillis(icu, now_ms, &status);
+    if (changed &&
+        ucal_getTimeZoneTransitionDate(icu, UCAL_TZ_TRANSITION_PREVIOUS_INCLUSIVE, &change_ms, &status) &&
         change_ms > *start_ms)
         *start_ms = change_ms;
-    if (ucal_getTimeZoneTransitionDate(icu, UCAL_TZ_TRANSITION_NEXT, &change_ms, &status) && change_ms < *end_ms)
+    if (changes && ucal_getTimeZoneTransitionDate(icu, UCAL_TZ_TRANSITION_NEXT, &change_ms, &status) &&
+        change_ms < *end_ms)
         *end_ms = change_ms;
     assert(U_SUCCESS(status));
 }

@@ -29,7 +29,8 @@ void calendar_destroy(struct calendar **calendar);
 /*
  * The period that wall_ns lies in. Weeks begin on Monday, all but hours at the zone's local midnight, or, where
  * that is skipped, at the first moment after it; where it comes twice, at the first. An hour begins when the local
- * clock shows a full one, and where the zone's offset changes. Does not allocate. A few microseconds.
+ * clock shows a full one, and where the zone's offset changes. A few microseconds; does not
+ * allocate, but for an hour in which the offset changes.
  */
 void calendar_period(struct calendar *calendar, uint64_t wall_ns, uint64_t *start_ns, uint64_t *end_ns);
 
