@@ -196,6 +196,29 @@ static void spend(struct story *story, unsigned i, uint32_t key, uint64_t cost)
     node_explain(story->node[i], id, limit, story->now_ns, &explanation);
 }
 
+/* A window and a log at once, all or nothing; then some of it comes back. */
+static void spend_both(struct story *story, unsigned i, uint32_t key, uint64_t cost, uint64_t back)
+{
+    static const struct limit_terms terms[] = {{.kind = LIMIT_CELL, .flags = LIMIT_PERSISTENT, .capacity = 50},
+                                               {.kind = LIMIT_LOG, .capacity = 9, .period_ns = 3000 * MS}};
+    struct charge charges[2];
+    struct verdict verdicts[2];
+    for (uint32_t c = 0; c < 2; c++) {
+        struct error error;
+        int limit = node_intern_limit(story->node[i], &terms[c], &error);
+        if (limit < 0)
+            return;
+        charges[c] = (struct charge){.id = {key << 8 | c, ~(uint64_t)key}, .cost = cost, .limit = (uint16_t)limit};
+    }
+    charges[0].window_ns = 10000 * MS;
+    charges[0].window_end_ns = (story->now_ns / charges[0].window_ns + 1) * charges[0].window_ns;
+    charges[0].expires_ns = charges[0].window_end_ns;
+    bool allowed = node_check(story->node[i], charges, 2, true, story->now_ns, verdicts);
+    assert(allowed == (verdicts[0].allowed && verdicts[1].allowed));
+    uint64_t given = node_return(story->node[i], charges, 2, back, story->now_ns);
+    assert(given <= back && given <= cost);
+}
+
 static void happen(struct story *story, struct script *script)
 {
     uint32_t what = take(script, 1);
@@ -216,7 +239,10 @@ static void happen(struct story *story, struct script *script)
         break;
     case 4: {
         uint32_t key = take(script, 1), cost = take(script, 1);
-        spend(story, i, key, cost);
+        if (cost >= 128)
+            spend_both(story, i, key, cost & 7, cost >> 3 & 15);
+        else
+            spend(story, i, key, cost);
         break;
     }
     case 5:
