@@ -26,7 +26,7 @@ void plane_watch(struct node *node, const struct rule_version *version)
     canary->stamp = record->stamp;
     canary->since_ns = node->now_ns;
     if (record->stamp.author != plane->author)
-        canary->patience_ns = UINT64_MAX / 8 + PLANE_OTHERS_WAIT_INTERVALS * node->options.interval_ns +
+        canary->patience_ns = PLANE_OTHERS_WAIT_INTERVALS * node->options.interval_ns +
                               random_below(&node->random, PLANE_OTHERS_WAIT_INTERVALS * node->options.interval_ns);
 }
 

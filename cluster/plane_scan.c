@@ -162,7 +162,6 @@ void plane_page_version(struct node *node, const struct rule_record *record)
         assert(scan->fresh && "out of memory");
     }
     scan->fresh[scan->fresh_count++] = version;
-    (void)plane_add(node, version, NULL);
 }
 
 static void note_fetched(const struct node *node, const struct rule_version *newest, size_t count,
@@ -221,7 +220,7 @@ void plane_page_end(struct node *node, const struct plane_page *page, struct eff
     scan->donor_digest = page->book_digest;
     scan->cursor = page->next;
     size_t older = rulebook_older(scan->book, page->next.stamp, page->next.digest);
-    if (older + 1 > 0)
+    if (page->last || rulebook_digest_of_oldest(scan->book, older) == page->older_digest)
         finish(node, effects);
     else
         ask(node, effects);
