@@ -75,9 +75,10 @@ endif
 
 # ---- what is built ---------------------------------------------------------------------------------
 
-ROOMS := base limit wire edge cluster
+ROOMS := base limit rules wire edge cluster
 dir_base := src/base
 dir_limit := src/limit
+dir_rules := src/rules
 dir_wire := src/wire
 dir_edge := src/edge
 dir_cluster := cluster
@@ -86,10 +87,11 @@ archive = $(B)/lib$(1).a
 # What each room may link with, in link order.
 rooms_base := base
 rooms_limit := limit base
+rooms_rules := rules limit base
 rooms_wire := wire base
-rooms_cluster := cluster limit base
-rooms_edge := edge wire limit base
-rooms_all := edge cluster wire limit base
+rooms_cluster := cluster rules limit base
+rooms_edge := edge wire rules limit base
+rooms_all := edge cluster wire rules limit base
 
 .PHONY: all
 all: $(B)/headgated $(B)/headgate library
@@ -107,10 +109,10 @@ $(O)/%.o: %.c $(B)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 ALL_ARCHIVES := $(foreach r,$(rooms_all),$(call archive,$(r)))
-$(B)/headgated: $(patsubst %.c,$(O)/%.o,$(filter-out src/headgate%.c,$(wildcard src/*.c))) $(ALL_ARCHIVES)
+$(B)/headgated: $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c src/commands/*.c)) $(ALL_ARCHIVES)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
-$(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/headgate*.c)) $(ALL_ARCHIVES)
+$(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/operator/*.c)) $(ALL_ARCHIVES)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -165,7 +167,7 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(foreach r,$
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/fuzz/fuzz_<what>.c is a libFuzzer target; here its main replays tests/fuzz/corpus/<what> and mutations.
-FUZZ_ROOMS := cluster wire limit base
+FUZZ_ROOMS := cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@
@@ -173,29 +175,29 @@ $(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(fore
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/unit/server_<what>.c is linked with the commands and without the cluster: it brings a node of its own.
-$(B)/tests/unit/server_%: $(O)/tests/unit/server_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/command*.c) src/report.c) \
-    $(foreach r,edge wire limit base,$(call archive,$(r)))
+$(B)/tests/unit/server_%: $(O)/tests/unit/server_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+    $(foreach r,edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/tests/unit/server_keep_%: $(O)/tests/unit/server_keep_%.o $(O)/src/keep_%.o \
-    $(foreach r,edge wire limit base,$(call archive,$(r)))
+    $(foreach r,edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/unit/served_<what>.c has the commands and a real node that is alone: everything but the edge.
-$(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/command*.c) src/report.c) \
-    $(foreach r,cluster edge wire limit base,$(call archive,$(r)))
+$(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+    $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/bench/<what>.c measures, and is linked as those are; echo.c is a server of its own.
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out tests/bench/echo.c,$(wildcard tests/bench/*.c)))
-$(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/command*.c) src/report.c) \
-    $(foreach r,cluster edge wire limit base,$(call archive,$(r)))
+$(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+    $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -253,7 +255,7 @@ fuzz:
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
 	    clang -std=c11 -g -O1 -D_GNU_SOURCE -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -o build/fuzz/$$target tests/fuzz/$$target.c \
-	        $(wildcard src/base/*.c src/limit/*.c src/wire/*.c cluster/*.c) $(LIBS) && \
+	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c cluster/*.c) $(LIBS) && \
 	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
 	done
 

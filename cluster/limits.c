@@ -1,6 +1,6 @@
 #include "cluster/state.h"
 #include "limit/events.h"
-#include "limit/ruleset.h"
+#include "rules/ruleset.h"
 
 #include <assert.h>
 #include <stdlib.h>

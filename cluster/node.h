@@ -16,9 +16,9 @@
 #include "limit/limit.h"
 #include "limit/named_limit.h"
 #include "limit/reservation.h"
-#include "limit/rulebook.h"
 #include "limit/table.h"
 #include "limit/verdict.h"
+#include "rules/rulebook.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "cluster/effects.h"
 #include "cluster/plane_state.h"
-#include "limit/rule_text.h"
+#include "rules/rule_text.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 
 #include "cluster/plane.h"
 #include "cluster/state.h"
-#include "limit/health.h"
-#include "limit/ruleset.h"
+#include "rules/health.h"
+#include "rules/ruleset.h"
 
 enum {
     PLANE_SERVICES_DEFAULT = 4096,

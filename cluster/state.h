@@ -116,6 +116,8 @@ struct node {
     enum peer_state state; /* of this node */
     bool superseded;       /* a newer incarnation of this name lives somewhere else */
     bool stopping;
+    bool alone; /* no other peer exists */
+    bool somebody_silent;
     uint64_t now_ns; /* never runs backwards */
     uint64_t incarnation, number;
     uint32_t incarnation_changes; /* since the start of the process */
@@ -132,10 +134,8 @@ struct node {
     struct budget *budget; /* by limit, as the next two: limits.room of them */
     int64_t *early_units;  /* a key's unsent tokens that ask for an early push */
     int64_t *worst_debt_units;
-    uint64_t share; /* of this node in every limit */
-    bool alone;
+    uint64_t share;     /* of this node in every limit */
     uint64_t settle_ns; /* smoothed; initially a guess */
-    bool somebody_silent;
     struct table *table;
     struct reservations *reservations; /* NULL: none can be made */
     uint64_t reservations_made;
@@ -152,8 +152,8 @@ struct node {
     struct spend *open; /* the open batch: open_max spends */
     uint32_t open_count, open_max;
     uint32_t open_groups;   /* limits in it */
-    uint32_t *group_opened; /* by limit: the open batch, counted, that last had spends under it */
     uint32_t opened_count;  /* open batches, this one included */
+    uint32_t *group_opened; /* by limit: the open batch, counted, that last had spends under it */
     uint64_t open_since_ns; /* when the first of its spends was made */
     bool push_wanted;       /* spends since the last step call for an early push */
     bool push_waits;        /* the last step saw it, but it was too early */
@@ -161,6 +161,7 @@ struct node {
     bool hurry_waits;
     bool answer_wanted; /* something was applied that others wait to see acknowledged */
     bool log_full;
+    bool snapshot_wanted;
     uint64_t published_ns; /* last time */
     uint64_t tick_ns;      /* next batch */
 
@@ -171,7 +172,6 @@ struct node {
     uint64_t compacted_ns;   /* when merging was last tried; 0: never */
     uint64_t compacted_keys; /* what it left of a log that was beyond its limit; 0: the log is within it */
     struct snapshot snapshot;
-    bool snapshot_wanted;
     uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */
 

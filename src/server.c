@@ -3,7 +3,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "cluster/node.h"
-#include "commands.h"
+#include "commands/commands.h"
 #include "edge/clock.h"
 #include "edge/listener.h"
 #include "edge/log.h"

@@ -6,8 +6,8 @@
 #ifndef HEADGATE_TESTS_PLANE_WORLD_H
 #define HEADGATE_TESTS_PLANE_WORLD_H
 
-#include "limit/match.h"
-#include "limit/ruleset.h"
+#include "rules/match.h"
+#include "rules/ruleset.h"
 #include "tests/cluster_harness.h"
 
 enum { INTERVAL_MS = 100 };

@@ -6,9 +6,9 @@
 #define HEADGATE_TESTS_RULESET_WORLD_H
 
 #include "limit/limit.h"
-#include "limit/match.h"
-#include "limit/rule_text.h"
-#include "limit/ruleset.h"
+#include "rules/match.h"
+#include "rules/rule_text.h"
+#include "rules/ruleset.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef HEADGATE_TESTS_SERVED_H
 #define HEADGATE_TESTS_SERVED_H
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "tests/limits.h"
 #include "tests/tap.h"
 #include "wire/reply.h"

@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "cluster/node.h"
 #include "limit/limit.h"
-#include "limit/rulebook.h"
+#include "rules/rulebook.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,7 +13,7 @@
  */
 #include "base/random.h"
 #include "base/zipf.h"
-#include "limit/match.h"
+#include "rules/match.h"
 #include "tests/ruleset_world.h"
 #include "tests/served.h"
 

@@ -1,7 +1,7 @@
 /*
  * Any text: the reader of rules must refuse it in one sentence, or take it and write it so that it comes back the same.
  */
-#include "limit/rule_text.h"
+#include "rules/rule_text.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "limit/match.h"
-#include "limit/ruleset.h"
+#include "rules/match.h"
+#include "rules/ruleset.h"
 #include "tests/sim/edit.h"
 #include "tests/sim/sim.h"
 

@@ -62,9 +62,9 @@ sub load {
 # The room that a file lives in.
 sub room {
     my ($path) = @_;
-    return $1          if $path =~ m{^src/(\w+)/};
+    return $1          if $path =~ m{^src/(base|limit|rules|wire|edge)/};
     return 'cluster'   if $path =~ m{^cluster/};
-    return 'command'   if $path =~ m{^src/headgate\w*\.[ch]$};
+    return 'command'   if $path =~ m{^src/operator/};
     return 'server'    if $path =~ m{^src/};
     return 'public'    if $path =~ m{^include/};
     return 'tests';

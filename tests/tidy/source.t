@@ -15,25 +15,26 @@ my $ours = qr{^(?:src|cluster|include)/.*\.[ch]$};
 my %may_include = (
     base    => [qw(base)],
     limit   => [qw(limit base public)],
+    rules   => [qw(rules limit base)],
     wire    => [qw(wire base)],
-    cluster => [qw(cluster limit base)],
-    edge    => [qw(edge wire limit base public)],
-    server  => [qw(server edge cluster wire limit base public)],
-    command => [qw(command server edge wire limit base public)],
+    cluster => [qw(cluster rules limit base)],
+    edge    => [qw(edge wire rules limit base public)],
+    server  => [qw(server edge cluster wire rules limit base public)],
+    command => [qw(command server edge wire rules limit base public)],
     public  => [qw(public)],
-    tests   => [qw(tests command server edge cluster wire limit base public)],
+    tests   => [qw(tests command server edge cluster wire rules limit base public)],
 );
 # What reaches the world outside the process. The composition root starts the loop and reads arguments.
 my $world = qr{^(?:uv|time|unistd|fcntl|poll|netdb|termios|signal)\.h$|^(?:nng|sys|netinet|arpa)/};
-my $worldly = qr{^(?:src/edge/|src/main\.c$|src/headgate|tests/|docs/examples/)};
+my $worldly = qr{^(?:src/edge/|src/main\.c$|src/operator/|tests/|docs/examples/)};
 my $codec = qr{^(?:src/wire/|cluster/(?:message|scan)|tests/)};
 
 # The room of a quoted header, as written after -Isrc -Iinclude -I. or next to the includer.
 sub room_of_header {
     my ($header, $includer) = @_;
     return 'public'  if $header =~ m{^headgate/};
-    return $1        if $header =~ m{^(base|limit|wire|edge|cluster|tests)/};
-    return Source::room($includer) =~ /^(command|tests)$/ ? $1 : 'server' if $header =~ m{^headgate\w*\.h$};
+    return $1        if $header =~ m{^(base|limit|rules|wire|edge|cluster|tests)/};
+    return 'command' if $header =~ m{^operator/};
     return Source::room($includer) eq 'tests' ? 'tests' : 'server';
 }
 
@@ -101,8 +102,8 @@ my $careless = qr/v?sprintf|strcpy|strcat|strncpy|strncat|stpcpy|gets|strtok|ato
 my $allocation = qr/malloc|calloc|realloc|reallocarray|free|strdup|strndup|aligned_alloc|posix_memalign|v?asprintf/;
 
 # Files whose every function may run for a request.
-my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|match|verdict)\.
-    |^src/wire/(?:resp|request|reply|command|output)\.|^src/edge/connection\.}x;
+my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|verdict)\.
+    |^src/rules/match\.|^src/wire/(?:resp|request|reply|command|output)\.|^src/edge/connection\.}x;
 
 # ---- shape ----
 
@@ -235,14 +236,16 @@ my $machine = join '|', map { "(?<![\\w./-])/$_/" } 'ho' . 'me', 'wo' . 'rk', 'r
 sub has_module {
     my ($file) = @_;
     my ($room, $what) = $file->{path} =~ m{^tests/unit/([a-z]+)_(\w+)\.c$} or return '1: expected <room>_<what>.c';
-    my $directory = $room eq 'cluster' ? 'cluster' : $room =~ /^serve[rd]$/ ? 'src' : "src/$room";
+    my %elsewhere = (cluster => ['cluster'], server => ['src', 'src/commands'], served => ['src/commands'],
+                     sim => ['tests/sim']);
+    my @directories = @{$elsewhere{$room} // ["src/$room"]};
     my @parts = split /_/, $what;
     while (@parts) {
-        my $module = "$Source::root/$directory/" . join '_', @parts;
-        return () if -e "$module.c" || -e "$module.h";
+        my $module = join '_', @parts;
+        return () if grep { -e "$Source::root/$_/$module.c" || -e "$Source::root/$_/$module.h" } @directories;
         pop @parts;
     }
-    return "1: there is no $directory/$what";
+    return "1: there is no $directories[0]/$what";
 }
 
 # ---- the list ----

@@ -1,9 +1,9 @@
 /*
  * The commands against a node that answers from a script and writes down what it was asked.
  */
-#include "commands.h"
+#include "commands/commands.h"
 
-#include "limit/ruleset.h"
+#include "rules/ruleset.h"
 #include "tests/tap.h"
 
 #include <assert.h>

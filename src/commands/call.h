@@ -1,0 +1,127 @@
+/*
+ * command_call: what every executed command is given. Internal to the commands.
+ */
+#ifndef HEADGATE_COMMANDS_CALL_H
+#define HEADGATE_COMMANDS_CALL_H
+
+#include "commands/commands.h"
+#include "wire/answer.h"
+#include "wire/command.h"
+#include "wire/command_query.h"
+#include "wire/resp.h"
+
+struct call {
+    struct commands *commands;
+    struct session *session;
+    const struct resp_command *words;
+    struct answer answer;
+    uint64_t now_ns, wall_ns;
+    bool close; /* after the reply */
+};
+
+/* Finds the subcommand in words->args[1] and checks its arity; answers an error and says COUNT otherwise. */
+enum subcommand_id call_subcommand(struct call *call, enum command_id parent);
+/* Answers that the number of words is wrong, with what was expected. */
+void call_wrong_arity(struct call *call, const struct command_spec *parent, const struct command_spec *spec);
+
+/* How much of a client's word belongs into an error, for "%.*s". */
+static inline int call_shown(struct bytes word)
+{
+    return (int)(word.size < 60 ? word.size : 60);
+}
+
+/* Nanoseconds as milliseconds, rounded up; -1 for never. */
+int64_t call_ms(uint64_t ns);
+
+/* ---- commands_group.c ---- */
+
+struct group {
+    uint32_t count;
+};
+
+/* True when `words` are a CAN_ACCESS that joined; false: they are to be executed (or refused) alone. */
+bool group_join(struct group *group, struct commands *commands, const struct session *session,
+                const struct resp_command *words, struct turn turn);
+/* Decides all that joined, in order, and answers each. */
+void group_decide(struct group *group, struct commands *commands, struct output *output, struct turn turn);
+
+/* ---- commands_match.c ---- */
+
+/* A command about ids, and the rules that it falls under. */
+struct question {
+    struct command_query query;
+    struct match match; /* MATCH_CHARGES or MATCH_DENIED */
+};
+
+/* Parses the words (with the options `takes`) and finds the rules; false: an error was answered. */
+bool call_question(struct call *call, unsigned takes, struct question *question);
+
+/* What was decided: verdicts of match->charge, unless count is 0. */
+struct decision {
+    bool allowed;
+    struct verdict verdict[CHARGES_MAX];
+};
+
+/* The allowed of all, and the figures of the rule that decided: six fields. */
+enum { VERDICT_FIELDS = 6 };
+void call_answer_verdict(struct call *call, const struct match *match, const struct decision *decision);
+/* An array of maps, one for each rule. */
+void call_answer_rules(struct call *call, const struct match *match, const struct decision *decision);
+/* The index of the charge that decided, or -1 if none did. */
+int decision_of(const struct match *match, const struct decision *decision);
+
+/* commands_limit.c */
+void call_can_access(struct call *call);
+void call_check(struct call *call);
+void call_peek(struct call *call);
+void call_refund(struct call *call);
+void call_reset_keys(struct call *call);
+
+/* commands_explain.c */
+void call_explain(struct call *call);
+
+/* commands_reserve.c */
+void call_reserve(struct call *call);
+void call_commit(struct call *call);
+void call_cancel(struct call *call);
+void call_renew(struct call *call);
+
+/* commands_throttle.c */
+void call_cl_throttle(struct call *call);
+void call_throttle(struct call *call);
+
+/* commands_rules.c */
+void call_rule(struct call *call);
+void call_health(struct call *call);
+
+/* commands_rule_list.c */
+void call_rule_get(struct call *call);
+void call_rule_list(struct call *call);
+void call_rule_history(struct call *call);
+/* The version of that number (1: the newest) of a rule, or NULL after an error was answered. */
+struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
+                                       struct bytes number);
+
+/* commands_session.c */
+void session_reset(struct session *session, const struct commands *commands);
+void call_ping(struct call *call);
+void call_hello(struct call *call);
+void call_auth(struct call *call);
+void call_client(struct call *call);
+void call_select(struct call *call);
+void call_reset(struct call *call);
+
+/* commands_catalog.c */
+void call_command(struct call *call);
+void call_config(struct call *call);
+
+/* commands_cluster.c */
+void call_nodes(struct call *call);
+void call_cluster(struct call *call);
+void call_forget(struct call *call);
+void call_debug(struct call *call);
+
+/* report.c */
+void call_info(struct call *call);
+
+#endif

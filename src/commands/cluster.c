@@ -1,0 +1,163 @@
+/*
+ * The peers, for operators: NODES, CLUSTER NODES, FORGET, DEBUG.
+ */
+#include "commands/call.h"
+
+#include <assert.h>
+
+static double share_of(const struct peer_report *peer)
+{
+    return (double)peer->share / (double)SHARE_ONE;
+}
+
+void call_nodes(struct call *call)
+{
+    struct answer *answer = &call->answer;
+    struct peer_report peers[NODE_PEERS_MAX];
+    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    answer_array(answer, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct peer_report *peer = &peers[i];
+        answer_map(answer, 12);
+        answer_text(answer, "node");
+        answer_text(answer, peer->name);
+        answer_text(answer, "region");
+        answer_text(answer, peer->region);
+        answer_text(answer, "address");
+        answer_text(answer, peer->gossip_address);
+        answer_text(answer, "state");
+        answer_text(answer, peer_state_name(peer->state));
+        answer_text(answer, "self");
+        answer_bool(answer, peer->self);
+        answer_text(answer, "heard_ago_ms");
+        answer_integer(answer, peer->self ? 0 : call_ms(peer->heard_ago_ns));
+        answer_text(answer, "round_trip_us");
+        answer_integer(answer, (int64_t)(peer->round_trip_ns / 1000));
+        answer_text(answer, "lag_batches");
+        answer_integer(answer, (int64_t)peer->lag_batches);
+        answer_text(answer, "log_batches");
+        answer_integer(answer, (int64_t)peer->log_batches);
+        answer_text(answer, "share");
+        answer_double(answer, share_of(peer));
+        answer_text(answer, "config_differs");
+        answer_bool(answer, peer->config_differs);
+        answer_text(answer, "incarnation");
+        answer_integer(answer, (int64_t)peer->incarnation);
+    }
+}
+
+void call_cluster(struct call *call)
+{
+    enum subcommand_id id = call_subcommand(call, COMMAND_CLUSTER);
+    if (id == SUBCOMMAND_ID_COUNT)
+        return;
+    assert(id == SUBCOMMAND_CLUSTER_NODES);
+    struct peer_report peers[NODE_PEERS_MAX];
+    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    size_t begun = answer_bulk_begin(&call->answer);
+    for (size_t i = 0; i < count; i++) {
+        const struct peer_report *peer = &peers[i];
+        output_print(call->answer.output,
+                     "%s %s %s %s%s heard_ms=%lld round_trip_us=%llu lag=%llu log=%llu share=%.4f%s\n", peer->name,
+                     peer->region, peer->gossip_address, peer->self ? "self," : "", peer_state_name(peer->state),
+                     (long long)(peer->self ? 0 : call_ms(peer->heard_ago_ns)),
+                     (unsigned long long)peer->round_trip_ns / 1000, (unsigned long long)peer->lag_batches,
+                     (unsigned long long)peer->log_batches, share_of(peer),
+                     peer->config_differs ? " config=differs" : "");
+    }
+    answer_bulk_end(&call->answer, begun);
+}
+
+/* Copies the name of a peer other than this node into `name`; answers an error when there is none. */
+static bool find_peer(struct call *call, struct bytes word, char name[NODE_NAME_BYTES])
+{
+    struct peer_report peers[NODE_PEERS_MAX];
+    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (!bytes_equal(word, bytes_of(peers[i].name)))
+            continue;
+        if (peers[i].self) {
+            answer_error(&call->answer, "ERR '%s' is this node itself: expected the name of another",
+                         peers[i].name);
+            return false;
+        }
+        memcpy(name, peers[i].name, NODE_NAME_BYTES);
+        return true;
+    }
+    answer_error(&call->answer, "ERR unknown node '%.*s': CLUSTER NODES names them all", call_shown(word),
+                 word.data);
+    return false;
+}
+
+void call_forget(struct call *call)
+{
+    char name[NODE_NAME_BYTES];
+    if (!find_peer(call, call->words->args[1], name))
+        return;
+    struct event event = {.kind = EVENT_FORGET, .now_ns = call->now_ns, .name = name};
+    call->commands->submit(call->commands->context, &event, NULL);
+    answer_simple(&call->answer, "OK");
+}
+
+/* ---- DEBUG ---- */
+
+static void mute(struct call *call, const char *name, bool in, bool out)
+{
+    struct event event = {.kind = EVENT_MUTE, .now_ns = call->now_ns, .name = name, .mute_in = in, .mute_out = out};
+    call->commands->submit(call->commands->context, &event, NULL);
+}
+
+static void drop(struct call *call)
+{
+    const struct resp_command *words = call->words;
+    struct bytes way = words->count > 3 ? words->args[3] : bytes_of("both");
+    bool both = word_is(way, "both"), in = both || word_is(way, "in"), out = both || word_is(way, "out");
+    char name[NODE_NAME_BYTES];
+    if (words->count > 4) {
+        call_wrong_arity(call, &command_table[COMMAND_DEBUG], &subcommand_table[SUBCOMMAND_DEBUG_DROP].spec);
+    } else if (!in && !out) {
+        answer_error(&call->answer, "ERR unknown direction '%.*s': expected in, out or both", call_shown(way),
+                     way.data);
+    } else if (find_peer(call, words->args[2], name)) {
+        mute(call, name, in, out);
+        answer_simple(&call->answer, "OK");
+    }
+}
+
+static void heal(struct call *call)
+{
+    const struct resp_command *words = call->words;
+    char name[NODE_NAME_BYTES];
+    if (words->count > 3) {
+        call_wrong_arity(call, &command_table[COMMAND_DEBUG], &subcommand_table[SUBCOMMAND_DEBUG_HEAL].spec);
+        return;
+    }
+    if (words->count == 3) {
+        if (!find_peer(call, words->args[2], name))
+            return;
+        mute(call, name, false, false);
+    } else {
+        struct peer_report peers[NODE_PEERS_MAX];
+        size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+        for (size_t i = 0; i < count; i++)
+            if (!peers[i].self)
+                mute(call, peers[i].name, false, false);
+    }
+    answer_simple(&call->answer, "OK");
+}
+
+void call_debug(struct call *call)
+{
+    if (!call->commands->debug) {
+        answer_error(&call->answer,
+                     "ERR DEBUG is off: set `debug: true` in the config of this node and restart it");
+        return;
+    }
+    enum subcommand_id id = call_subcommand(call, COMMAND_DEBUG);
+    if (id == SUBCOMMAND_DEBUG_DROP)
+        drop(call);
+    else if (id == SUBCOMMAND_DEBUG_HEAL)
+        heal(call);
+    else
+        assert(id == SUBCOMMAND_ID_COUNT);
+}

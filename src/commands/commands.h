@@ -1,0 +1,106 @@
+/*
+ * commands: executes what clients ask: bytes in, decisions of the node, bytes out.
+ *
+ * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS
+ * are decided in groups whose keys are fetched from memory together (commands_group.c). It does no I/O: what only
+ * the server can do (an event for the node) goes through a hook. Not thread-safe, as the node is not.
+ */
+#ifndef HEADGATE_COMMANDS_COMMANDS_H
+#define HEADGATE_COMMANDS_COMMANDS_H
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "cluster/node.h"
+#include "edge/listener.h"
+#include "edge/store.h"
+#include "limit/named_limit.h"
+#include "rules/match.h"
+#include "wire/output.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
+    COMMANDS_GROUP_MAX = 16, /* decisions whose keys are fetched together */
+};
+
+/* X(name, what it counts) */
+#define COMMANDS_STATS(X)                                                                                          \
+    X(total_commands_processed, "commands executed")                                                               \
+    X(total_error_replies, "commands answered with an error")                                                      \
+    X(protocol_errors, "connections closed because of what they sent")                                             \
+    X(auth_failures, "wrong passwords")                                                                            \
+    X(grouped_decisions, "CAN_ACCESS decided in groups")
+
+struct commands_stats {
+#define X(name, help) uint64_t name;
+    COMMANDS_STATS(X)
+#undef X
+};
+
+/* What one connection remembers between commands. Lives in the listener's memory, zeroed before session_open. */
+struct session {
+    uint64_t id;
+    uint8_t protocol; /* 2 or 3 */
+    bool authenticated;
+    char address[LISTENER_ADDRESS_BYTES];
+    char name[SESSION_NAME_BYTES];
+    char library[SESSION_NAME_BYTES];
+    char library_version[SESSION_NAME_BYTES];
+};
+
+/* When something is served: the node's clock, and the world's. */
+struct turn {
+    uint64_t now_ns;
+    uint64_t wall_ns; /* since 1970 */
+};
+
+/* A long text of rules on its way in, in pieces: of one connection at a time. */
+struct staged {
+    uint64_t session; /* whose; 0: nobody's */
+    uint64_t touched_ns;
+    char *text;
+    size_t size, room;
+};
+
+struct commands {
+    /* Set by the composition before the first call; all pointers are its own and outlive this. */
+    struct node *node;
+    const struct named_limits *limits; /* for INFO */
+    struct hash_key hash_key;
+    const char *name, *region;
+    const char *version;                   /* of the program: "1.2.3" */
+    const char *config_path;               /* for INFO; may be NULL */
+    const char *password;                  /* NULL: none is asked for */
+    bool debug;                            /* DEBUG DROP and HEAL are allowed */
+    uint64_t started_ns;                   /* monotonic, for the uptime */
+    uint16_t port;                         /* where clients connect, for INFO and CLIENT */
+    const struct listener_stats *listener; /* for INFO; may be NULL */
+    struct store *store;                   /* for INFO; NULL: nothing is kept */
+    /*
+     * Hands an event to the node (filling in the times) and carries out its effects, before it returns. `event`
+     * and what it points to are valid during the call. What the node says of rules is copied to `result`, unless
+     * NULL.
+     */
+    void (*submit)(void *context, const struct event *event, struct rules_result *result);
+    void *context;
+
+    /* The commands' own: */
+    struct commands_stats stats;
+    struct staged staged;
+    struct match group[COMMANDS_GROUP_MAX];
+};
+
+/* `commands` is filled as above. */
+void commands_init(struct commands *commands);
+void commands_close(struct commands *commands);
+
+void session_open(struct session *session, const struct commands *commands, uint64_t id, const char *address);
+
+/* As struct service asks of `serve`, with the time of this turn. Afterwards see node_wants_step. */
+enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
+                                 struct output *output, struct turn turn, size_t *consumed);
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * EXPLAIN: why a request is allowed or refused here, for people.
+ */
+#include "base/units.h"
+#include "commands/call.h"
+
+static const char *reason_text(enum verdict_reason reason)
+{
+    switch (reason) {
+    case VERDICT_ALLOWED:
+        return "allowed";
+    case VERDICT_NO_TOKENS:
+        return "refused: the whole limit is spent, as far as this node knows";
+    case VERDICT_NO_SHARE:
+        return "refused: tokens are left, but not for this node until others have heard of its spends";
+    case VERDICT_TOO_LARGE:
+        return "refused: the cost is more than can ever be allowed here";
+    case VERDICT_JOINING:
+        return "refused: this node has no share yet";
+    case VERDICT_OVERLOAD:
+        return "refused: too many spends here that others have not acknowledged";
+    }
+    return "?";
+}
+
+static void print_ms(struct output *output, const char *label, uint64_t ns)
+{
+    if (ns == UINT64_MAX)
+        output_print(output, "%snever\n", label);
+    else
+        output_print(output, "%s%lld ms\n", label, (long long)call_ms(ns));
+}
+
+/* "user=alice ip=1.2.3.4", as far as a line goes. */
+static void print_ids(struct output *output, const struct command_query *query)
+{
+    for (uint32_t i = 0; i < query->id_count; i++)
+        output_print(output, "%s%.*s=%.*s", i > 0 ? " " : "", (int)query->id[i].dimension.size,
+                     query->id[i].dimension.data, (int)query->id[i].value.size, query->id[i].value.data);
+}
+
+static void print_terms(struct output *output, const struct limit *limit)
+{
+    char rate[UNITS_TEXT_BYTES];
+    output_print(output, "capacity %llu", (unsigned long long)limit->capacity);
+    switch ((enum limit_kind)limit->kind) {
+    case LIMIT_BUCKET:
+        output_print(output, ", rate %s\n", units_format_rate(rate, sizeof rate, limit->rate, limit->period_ns));
+        break;
+    case LIMIT_CELL:
+        output_print(output, " in each window\n");
+        break;
+    case LIMIT_LOG:
+        output_print(output, ", a spend counts for %.3f s\n", (double)limit->period_ns / 1e9);
+        break;
+    case LIMIT_KINDS:
+        break;
+    }
+    if ((limit->flags & LIMIT_SPLIT) != 0)
+        output_print(output, "shared            by a static split: each peer has its part and no more\n");
+}
+
+/* "user=alice under rule login of shop: " */
+static void print_rule(struct output *output, const struct command_query *query, const struct matched *matched)
+{
+    const struct ruled *rule = matched->rule;
+    print_ids(output, query);
+    if (matched->why == WHY_CONFIG)
+        output_print(output, " under limit %.*s: ", (int)rule->id.size, rule->id.data);
+    else
+        output_print(output, " under rule %.*s of %.*s: ", (int)rule->id.size, rule->id.data,
+                     (int)rule->service.size, rule->service.data);
+}
+
+static void print_version(struct output *output, const struct matched *matched)
+{
+    const struct ruled_version *version = matched->version;
+    if (matched->why == WHY_CONFIG)
+        return;
+    output_print(output, "rule              %s by %.*s, endpoint %.*s, %s%s; amount of the %s\n",
+                 rule_algorithm_name(version->algorithm), (int)version->by.size, version->by.data,
+                 (int)version->endpoint.size, version->endpoint.data, rule_mode_name(version->mode),
+                 matched->candidate ? " (canary)" : "", match_why_name((enum match_why)matched->why));
+}
+
+static void print_charge(struct call *call, const struct charge *charge, const struct verdict *verdict)
+{
+    struct output *output = call->answer.output;
+    struct explanation seen;
+    node_explain(call->commands->node, charge->id, charge->limit, call->now_ns, &seen);
+    output_print(output, "asked of          %s (%s), which holds %.2f%% of the limit\n", call->commands->name,
+                 call->commands->region, seen.share * 100);
+    output_print(output, "one more now      %s\n", reason_text(verdict->reason));
+    if (!verdict->allowed)
+        print_ms(output, "retry after       ", verdict->retry_after_ns);
+    output_print(output, "remaining here    %llu tokens\n", (unsigned long long)verdict->remaining_tokens);
+    output_print(output, "settled           %.3f tokens left, by the spends that everybody knows of\n",
+                 seen.settled_tokens);
+    output_print(output, "unsettled         %.3f tokens spent here that somebody may not know of yet\n",
+                 seen.unsettled_tokens);
+    output_print(output, "allowance         %.3f tokens may be unsettled here at most\n", seen.allowance_tokens);
+    print_ms(output, "full again after  ", verdict->reset_after_ns);
+    output_print(output, "overshoot         at most %.3f tokens: declared %llu, in flight between peers %.3f\n",
+                 seen.overshoot_bound_tokens, (unsigned long long)seen.overshoot_tokens,
+                 seen.in_flight_bound_tokens);
+    output_print(output, "worst debt seen   %.3f tokens, of any key of this limit\n", seen.worst_debt_tokens);
+    output_print(output, "last spender      %s%s\n",
+                 seen.last_spender[0] != '\0' ? seen.last_spender : "nobody known",
+                 seen.tracked ? "" : " (nothing is owed: the key is full and takes no memory)");
+}
+
+static void print_explanation(struct call *call, const struct question *question)
+{
+    struct output *output = call->answer.output;
+    const struct match *match = &question->match;
+    struct decision decision = {.allowed = match->status == MATCH_CHARGES};
+    if (decision.allowed && match->count > 0)
+        decision.allowed =
+            node_check(call->commands->node, match->charge, match->count, false, call->now_ns, decision.verdict);
+    int decider = decision_of(match, &decision);
+    if (match->count + match->passed_count != 1) {
+        print_ids(output, &question->query);
+        if (decider >= 0)
+            output_print(output, ": %s by %.*s\n\n", decision.allowed ? "allowed, most narrowly" : "refused",
+                         (int)match->rule[decider].rule->id.size, match->rule[decider].rule->id.data);
+        else
+            output_print(output, ": %s\n\n", decision.allowed ? "allowed: nothing counts it" : "refused by a list");
+    }
+    for (uint32_t i = 0; i < match->count && match->status == MATCH_CHARGES; i++) {
+        print_rule(output, &question->query, &match->rule[i]);
+        print_terms(output, node_limit(call->commands->node, match->charge[i].limit));
+        print_version(output, &match->rule[i]);
+        print_charge(call, &match->charge[i], &decision.verdict[i]);
+        output_print(output, "%s", i + 1 < match->count + match->passed_count ? "\n" : "");
+    }
+    for (uint32_t i = 0; i < match->passed_count; i++) {
+        print_rule(output, &question->query, &match->passed[i]);
+        output_print(output, "%s: %s\n", match->passed[i].why == WHY_DENY_LIST ? "denied" : "not counted",
+                     match_why_name((enum match_why)match->passed[i].why));
+    }
+}
+
+void call_explain(struct call *call)
+{
+    struct question question;
+    if (!call_question(call, 0, &question))
+        return;
+    size_t begun = answer_bulk_begin(&call->answer);
+    print_explanation(call, &question);
+    answer_bulk_end(&call->answer, begun);
+}

@@ -1,0 +1,50 @@
+/*
+ * Runs of CAN_ACCESS: the rules of each are found and their keys asked of memory first, then all are decided.
+ */
+#include "commands/call.h"
+
+#include <assert.h>
+
+bool group_join(struct group *group, struct commands *commands, const struct session *session,
+                const struct resp_command *words, struct turn turn)
+{
+    struct request request = {.priority = RULE_PRIORITY_NORMAL, .id_count = 1};
+    char error[COMMAND_ERROR_BYTES];
+    if (words->count < 2 || !session->authenticated || command_find(words->args[0]) != COMMAND_CAN_ACCESS)
+        return false;
+    if (!command_parse_can_access(words, &request.id[0].value, &request.cost, error))
+        return false;
+    assert(group->count < COMMANDS_GROUP_MAX);
+    request.id[0].dimension = bytes_of(RULE_DEFAULT_DIMENSION);
+    struct match *match = &commands->group[group->count];
+    if (ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match))
+        for (uint32_t i = 0; i < match->count; i++)
+            node_prefetch(commands->node, match->charge[i].id);
+    group->count++;
+    return true;
+}
+
+static bool decide(struct commands *commands, const struct match *match, uint64_t now_ns)
+{
+    struct verdict verdicts[CHARGES_MAX];
+    bool allowed = match->status == MATCH_CHARGES;
+    if (allowed && match->count == 1 && !match->charge[0].shadow) {
+        verdicts[0].allowed = node_takes(commands->node, &match->charge[0], now_ns);
+        allowed = verdicts[0].allowed;
+    } else if (allowed && match->count > 0) {
+        allowed = node_check(commands->node, match->charge, match->count, true, now_ns, verdicts);
+    }
+    ruleset_note(node_rules(commands->node), match, verdicts);
+    return allowed;
+}
+
+void group_decide(struct group *group, struct commands *commands, struct output *output, struct turn turn)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        bool allowed = decide(commands, &commands->group[i], turn.now_ns);
+        output_append(output, allowed ? ":1\r\n" : ":0\r\n", 4);
+    }
+    commands->stats.total_commands_processed += group->count;
+    commands->stats.grouped_decisions += group->count;
+    group->count = 0;
+}

@@ -1,0 +1,165 @@
+/*
+ * From a client's words to charges, and from verdicts to what a client reads.
+ */
+#include "commands/call.h"
+
+#include <assert.h>
+
+_Static_assert((int)PRIORITY_CRITICAL == (int)RULE_PRIORITY_CRITICAL && PRIORITY_LOW == 0, "the same levels");
+_Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
+
+static void fill_request(struct request *request, const struct command_query *query)
+{
+    *request = (struct request){
+        .service = query->service,
+        .endpoint = query->endpoint,
+        .tier = query->tier,
+        .priority = (uint8_t)query->priority,
+        .id_count = query->id_count,
+        .cost = query->cost,
+        .only_rule = query->rule,
+    };
+    for (uint32_t i = 0; i < query->id_count; i++)
+        request->id[i] = (struct request_id){query->id[i].dimension, query->id[i].value};
+}
+
+bool call_question(struct call *call, unsigned takes, struct question *question)
+{
+    char error[COMMAND_ERROR_BYTES];
+    struct request request;
+    struct bytes rule, service;
+    if (!command_parse_query(call->words, takes, &question->query, error)) {
+        answer_error(&call->answer, "ERR %s", error);
+        return false;
+    }
+    fill_request(&request, &question->query);
+    (void)ruleset_match(node_rules(call->commands->node), &request, call->now_ns, call->wall_ns, &question->match);
+    rule = request.only_rule;
+    service = request.service.size > 0 ? request.service : bytes_of(RULE_DEFAULT_SERVICE);
+    switch (question->match.status) {
+    case MATCH_CHARGES:
+    case MATCH_DENIED:
+        return true;
+    case MATCH_UNKNOWN_RULE:
+        answer_error(&call->answer, "ERR unknown rule '%.*s' of service '%.*s': RULE LIST names them all",
+                     call_shown(rule), rule.data, call_shown(service), service.data);
+        return false;
+    case MATCH_RULE_NOT_CONCERNED:
+        answer_error(
+            &call->answer,
+            "ERR rule '%.*s' of service '%.*s' is not about this request: RULE GET says which endpoint and "
+            "ids it counts",
+            call_shown(rule), rule.data, call_shown(service), service.data);
+        return false;
+    }
+    return false;
+}
+
+/* ---- the rule that decided ---- */
+
+/* Of those that deny the one that does so longest; else the one with the least left, which is the next to deny. */
+static bool decides_before(const struct verdict *a, const struct verdict *b, bool allowed)
+{
+    if (!allowed && a->retry_after_ns != b->retry_after_ns)
+        return a->retry_after_ns > b->retry_after_ns;
+    if (a->remaining_tokens != b->remaining_tokens)
+        return a->remaining_tokens < b->remaining_tokens;
+    return a->limit_tokens < b->limit_tokens;
+}
+
+int decision_of(const struct match *match, const struct decision *decision)
+{
+    int best = -1;
+    for (uint32_t i = 0; i < match->count; i++) {
+        if (match->charge[i].shadow || (!decision->allowed && decision->verdict[i].allowed))
+            continue;
+        if (best < 0 || decides_before(&decision->verdict[i], &decision->verdict[best], decision->allowed))
+            best = (int)i;
+    }
+    return best;
+}
+
+static void answer_figures(struct answer *answer, const struct verdict *verdict)
+{
+    answer_integer(answer, (int64_t)verdict->limit_tokens);
+    answer_integer(answer, (int64_t)verdict->remaining_tokens);
+    answer_integer(answer, verdict->allowed ? 0 : call_ms(verdict->retry_after_ns));
+    answer_integer(answer, call_ms(verdict->reset_after_ns));
+}
+
+/* Nothing is counted: no limit, or denied for good. */
+static void answer_uncounted(struct answer *answer, bool allowed)
+{
+    answer_integer(answer, allowed ? -1 : 0);
+    answer_integer(answer, allowed ? -1 : 0);
+    answer_integer(answer, allowed ? 0 : -1);
+    answer_integer(answer, 0);
+}
+
+void call_answer_verdict(struct call *call, const struct match *match, const struct decision *decision)
+{
+    struct answer *answer = &call->answer;
+    int decider = decision_of(match, decision);
+    answer_integer(answer, decision->allowed ? 1 : 0);
+    if (decider >= 0) {
+        answer_figures(answer, &decision->verdict[decider]);
+        answer_bulk(answer, match->rule[decider].rule->id);
+        return;
+    }
+    answer_uncounted(answer, decision->allowed);
+    if (match->status == MATCH_DENIED)
+        answer_bulk(answer, match->passed[match->denied_by].rule->id);
+    else
+        answer_text(answer, "");
+}
+
+/* ---- VERBOSE ---- */
+
+static void answer_rule_begin(struct answer *answer, const struct matched *matched)
+{
+    const struct ruled_version *version = matched->version;
+    answer_map(answer, 12);
+    answer_text(answer, "rule");
+    answer_bulk(answer, matched->rule->id);
+    answer_text(answer, "endpoint");
+    answer_bulk(answer, version->endpoint);
+    answer_text(answer, "by");
+    answer_bulk(answer, version->by);
+    answer_text(answer, "algorithm");
+    answer_text(answer, rule_algorithm_name(version->algorithm));
+    answer_text(answer, "mode");
+    answer_text(answer, rule_mode_name(version->mode));
+    answer_text(answer, "why");
+    answer_text(answer, match_why_name((enum match_why)matched->why));
+    answer_text(answer, "canary");
+    answer_bool(answer, matched->candidate);
+}
+
+void call_answer_rules(struct call *call, const struct match *match, const struct decision *decision)
+{
+    static const char *const names[] = {"limit", "remaining", "retry_after_ms", "reset_after_ms"};
+    struct answer *answer = &call->answer;
+    uint32_t counted = match->status == MATCH_CHARGES ? match->count : 0;
+    answer_array(answer, counted + match->passed_count);
+    for (uint32_t i = 0; i < counted + match->passed_count; i++) {
+        bool counts = i < counted;
+        const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
+        struct verdict verdict = {.allowed = matched->why != WHY_DENY_LIST};
+        if (counts)
+            verdict = decision->verdict[i];
+        int64_t none = verdict.allowed ? -1 : 0;
+        const int64_t figures[] = {counts ? (int64_t)verdict.limit_tokens : none,
+                                   counts ? (int64_t)verdict.remaining_tokens : none,
+                                   verdict.allowed ? 0
+                                   : counts        ? call_ms(verdict.retry_after_ns)
+                                                   : -1,
+                                   counts ? call_ms(verdict.reset_after_ns) : 0};
+        answer_rule_begin(answer, matched);
+        answer_text(answer, "allowed");
+        answer_bool(answer, verdict.allowed);
+        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
+            answer_text(answer, names[j]);
+            answer_integer(answer, figures[j]);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+/*
+ * INFO: figures about this server, `# Section` and `key:value` lines as monitoring tools know them.
+ */
+#include "base/units.h"
+#include "commands/call.h"
+
+#include <inttypes.h>
+
+static void field_number(struct output *output, const char *name, uint64_t value)
+{
+    output_print(output, "%s:%" PRIu64 "\r\n", name, value);
+}
+
+static void field_text(struct output *output, const char *name, const char *value)
+{
+    output_print(output, "%s:%s\r\n", name, value);
+}
+
+static void print_server(struct call *call)
+{
+    const struct commands *commands = call->commands;
+    struct output *output = call->answer.output;
+    uint64_t up_ns = call->now_ns > commands->started_ns ? call->now_ns - commands->started_ns : 0;
+    field_text(output, "headgate_version", commands->version);
+    field_text(output, "redis_version", "7.0.0"); /* whose protocol is spoken: some libraries compare it */
+    field_text(output, "redis_mode", "standalone");
+    field_number(output, "loading", 0); /* some libraries wait for it */
+    field_text(output, "node", commands->name);
+    field_text(output, "region", commands->region);
+    field_number(output, "tcp_port", commands->port);
+    field_number(output, "uptime_in_seconds", up_ns / 1000000000u);
+    field_text(output, "config_file", commands->config_path != NULL ? commands->config_path : "");
+    field_number(output, "debug", commands->debug);
+}
+
+static void print_clients(struct call *call)
+{
+    struct output *output = call->answer.output;
+    const struct listener_stats *listener = call->commands->listener;
+    const struct commands_stats *own = &call->commands->stats;
+    if (listener != NULL) {
+#define X(name, help) field_number(output, #name, listener->name);
+        LISTENER_STATS(X)
+#undef X
+    }
+#define X(name, help) field_number(output, #name, own->name);
+    COMMANDS_STATS(X)
+#undef X
+}
+
+static void print_limits(struct call *call)
+{
+    const struct named_limits *limits = call->commands->limits;
+    struct output *output = call->answer.output;
+    field_number(output, "limits", limits->count);
+    field_text(output, "default_limit", limits->limit[limits->by_default].name);
+    for (uint16_t i = 0; i < limits->count; i++) {
+        const struct named_limit *limit = &limits->limit[i];
+        char rate[UNITS_TEXT_BYTES];
+        output_print(output, "limit_%s:capacity=%" PRIu64 ",rate=%s,overshoot=%" PRIu64 "\r\n", limit->name,
+                     limit->terms.capacity,
+                     units_format_rate(rate, sizeof rate, limit->terms.rate, limit->terms.period_ns),
+                     limit->terms.overshoot);
+    }
+}
+
+enum { RULES_SHOWN_MAX = 100 }; /* RULE LIST shows all */
+
+struct rules_report {
+    struct call *call;
+    uint32_t shown, left_out;
+};
+
+static void print_rule_counts(void *context, const struct ruled *rule)
+{
+    struct rules_report *report = context;
+    const struct rule_counts *counts = &rule->counts;
+    if (report->shown == RULES_SHOWN_MAX) {
+        report->left_out++;
+        return;
+    }
+    report->shown++;
+    output_print(report->call->answer.output,
+                 "rule_%.*s/%.*s:allowed=%" PRIu64 ",denied=%" PRIu64 ",shadow_denied=%" PRIu64 "\r\n",
+                 (int)rule->service.size, rule->service.data, (int)rule->id.size, rule->id.data, counts->allowed,
+                 counts->denied, counts->shadow_denied);
+}
+
+static void print_service_rules(void *context, const struct ruled_service *service)
+{
+    struct rules_report *report = context;
+    ruleset_visit_rules(node_rules(report->call->commands->node), service->name, print_rule_counts, report);
+}
+
+static void print_rules(struct call *call)
+{
+    struct output *output = call->answer.output;
+    const struct ruleset *rules = node_rules(call->commands->node);
+    const struct rulebook *book = node_rulebook(call->commands->node);
+    struct ruleset_stats stats;
+    struct rules_report report = {.call = call};
+    ruleset_stats(rules, &stats);
+    field_number(output, "services", stats.services);
+    field_number(output, "rules", stats.rules);
+    field_number(output, "rule_windows", stats.windows);
+    field_number(output, "rules_bytes", stats.bytes);
+    field_number(output, "rule_versions", rulebook_versions(book));
+    output_print(output, "rules_digest:%016" PRIx64 "\r\n", rulebook_digest(book));
+    field_number(output, "rules_lamport", rulebook_lamport(book));
+    ruleset_visit_services(rules, print_service_rules, &report);
+    field_number(output, "rules_not_shown", report.left_out);
+}
+
+static void print_table(struct call *call)
+{
+    struct output *output = call->answer.output;
+    struct table_stats table;
+    node_table_stats(call->commands->node, &table);
+    field_number(output, "used_keys", table.used_keys);
+    field_number(output, "capacity_keys", table.capacity_keys);
+    field_number(output, "table_bytes", table.bytes);
+    field_number(output, "expired_keys", table.expired_keys);
+    field_number(output, "evicted_harmless_keys", table.evicted_harmless_keys);
+    field_number(output, "evicted_harmful_keys", table.evicted_harmful_keys);
+}
+
+static void print_cluster(struct call *call)
+{
+    struct output *output = call->answer.output;
+    struct node_status status;
+    struct peer_report peers[NODE_PEERS_MAX];
+    node_status(call->commands->node, &status);
+    size_t count = node_peers(call->commands->node, call->now_ns, peers, NODE_PEERS_MAX);
+    field_text(output, "state", peer_state_name(status.state));
+    field_number(output, "peers", status.peers);
+    field_number(output, "reachable_peers", status.reachable_peers);
+    output_print(output, "share:%.6f\r\n", (double)status.share / (double)SHARE_ONE);
+    output_print(output, "config_digest:%016" PRIx64 "\r\n", status.config_digest);
+    field_text(output, "config_differs", status.config_differs ? "yes" : "no");
+    for (size_t i = 0; i < count; i++) {
+        const struct peer_report *peer = &peers[i];
+        output_print(output,
+                     "peer_%s:region=%s,address=%s,state=%s,heard_ms=%" PRId64 ",lag=%" PRIu64 ",log=%" PRIu64
+                     ",share=%.6f,config=%s\r\n",
+                     peer->name, peer->region, peer->gossip_address, peer_state_name(peer->state),
+                     peer->self ? 0 : call_ms(peer->heard_ago_ns), peer->lag_batches, peer->log_batches,
+                     (double)peer->share / (double)SHARE_ONE, peer->config_differs ? "differs" : "same");
+    }
+}
+
+static void print_stats(struct call *call)
+{
+    struct output *output = call->answer.output;
+    struct node_stats stats;
+    node_stats(call->commands->node, &stats);
+#define X(name, help) field_number(output, #name, stats.name);
+    NODE_STATS(X)
+#undef X
+}
+
+static void print_store(struct call *call)
+{
+    struct output *output = call->answer.output;
+    struct store *store = call->commands->store;
+    if (store == NULL) {
+        field_text(output, "store_state", "off");
+        return;
+    }
+    struct store_stats stats;
+    store_stats(store, &stats);
+    field_text(output, "store_state", stats.failing ? "failing" : "writing");
+    field_text(output, "store_failure", stats.failure);
+    field_text(output, "store_file", store_path(store));
+#define X(name, help) field_number(output, "store_" #name, stats.name);
+    STORE_STATS(X)
+#undef X
+}
+
+static const struct {
+    const char *name, *title;
+    void (*print)(struct call *call);
+} sections[] = {
+    {"server", "Server", print_server}, {"clients", "Clients", print_clients},
+    {"limits", "Limits", print_limits}, {"rules", "Rules", print_rules},
+    {"table", "Table", print_table},    {"cluster", "Cluster", print_cluster},
+    {"stats", "Stats", print_stats},    {"store", "Store", print_store},
+};
+
+static bool wanted(const struct resp_command *words, const char *section)
+{
+    for (uint32_t i = 1; i < words->count; i++) {
+        struct bytes word = words->args[i];
+        if (word_is(word, section) || word_is(word, "all") || word_is(word, "default") ||
+            word_is(word, "everything"))
+            return true;
+    }
+    return words->count == 1;
+}
+
+/* Sections that are not ours are passed over: tools ask for those of redis. */
+void call_info(struct call *call)
+{
+    struct output *output = call->answer.output;
+    size_t begun = answer_bulk_begin(&call->answer);
+    bool first = true;
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        if (!wanted(call->words, sections[i].name))
+            continue;
+        output_print(output, "%s# %s\r\n", first ? "" : "\r\n", sections[i].title);
+        sections[i].print(call);
+        first = false;
+    }
+    answer_bulk_end(&call->answer, begun);
+}

@@ -1,0 +1,208 @@
+/*
+ * Changes of rules: RULE SET, APPLY, STAGE, DEL and ROLLBACK; and HEALTH. commands_rule_list.c shows rules.
+ */
+#include "commands/call.h"
+#include "rules/rule_text.h"
+#include "wire/command_rules.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define STAGED_KEPT_NS 30000000000u /* a text that nobody adds to any more gives way to another */
+
+/* ---- staged texts ---- */
+
+/* Longer texts than a request holds come in pieces. One connection at a time has one. */
+static void stage(struct call *call)
+{
+    struct staged *staged = &call->commands->staged;
+    struct bytes piece = call->words->args[2];
+    bool own = staged->session == call->session->id;
+    if (!own && staged->session != 0 && call->now_ns - staged->touched_ns < STAGED_KEPT_NS) {
+        answer_error(&call->answer, "BUSY another connection is sending rules: try again in a while");
+        return;
+    }
+    if (!own)
+        staged->size = 0;
+    if (piece.size > RULES_TEXT_MAX_BYTES - staged->size) {
+        staged->session = 0;
+        answer_error(&call->answer,
+                     "ERR the staged text is longer than %d bytes, and forgotten: expected fewer rules",
+                     RULES_TEXT_MAX_BYTES);
+        return;
+    }
+    if (staged->text == NULL)
+        staged->text = malloc(RULES_TEXT_MAX_BYTES); /* untouched pages take no memory */
+    if (staged->text == NULL) {
+        answer_error(&call->answer, "ERR no memory for a text in pieces");
+        return;
+    }
+    if (piece.size > 0)
+        memcpy(staged->text + staged->size, piece.data, piece.size);
+    staged->size += piece.size;
+    staged->session = call->session->id;
+    staged->touched_ns = call->now_ns;
+    answer_integer(&call->answer, (int64_t)staged->size);
+}
+
+static void forget_staged(struct staged *staged)
+{
+    free(staged->text);
+    *staged = (struct staged){0};
+}
+
+/* ---- changes ---- */
+
+/* False after an error was answered. */
+static bool change(struct call *call, const struct rule_changes *changes, struct rules_result *result)
+{
+    struct event event = {.kind = EVENT_RULES, .now_ns = call->now_ns, .rules = changes};
+    *result = (struct rules_result){0};
+    call->commands->submit(call->commands->context, &event, result);
+    if (result->asked && !result->refused)
+        return true;
+    answer_error(&call->answer, "ERR %s",
+                 result->refused ? result->error.text : "this node is ending: ask another one");
+    return false;
+}
+
+static void apply(struct call *call, bool alone)
+{
+    char error[COMMAND_ERROR_BYTES];
+    struct command_apply asked;
+    struct rules_result result;
+    struct staged *staged = &call->commands->staged;
+    if (!command_parse_apply(call->words, &asked, error)) {
+        answer_error(&call->answer, "ERR %s", error);
+        return;
+    }
+    if (asked.staged && staged->session != call->session->id) {
+        answer_error(&call->answer, "ERR nothing is staged: expected RULE STAGE on this connection before");
+        return;
+    }
+    struct rule_changes changes = {
+        .text = asked.staged ? (struct bytes){staged->text, staged->size} : asked.text,
+        .file = "rules",
+        .note = asked.note,
+        .share_millionths = asked.share_millionths,
+        .watch_ms = asked.watch_ms,
+        .threshold_millionths = asked.threshold_millionths,
+    };
+    bool fine = change(call, &changes, &result);
+    if (asked.staged)
+        forget_staged(staged);
+    if (fine && alone)
+        answer_simple(&call->answer, "OK");
+    else if (fine)
+        answer_integer(&call->answer, (int64_t)result.changed_rules);
+}
+
+static bool delete_rule(struct call *call, struct bytes service, struct bytes id, struct bytes note,
+                        struct rules_result *result)
+{
+    struct rule_name name = {service, id};
+    struct rule_changes changes = {.text = bytes_of(""),
+                                   .file = "",
+                                   .deleted = &name,
+                                   .deleted_count = 1,
+                                   .note = note};
+    return change(call, &changes, result);
+}
+
+static void del(struct call *call)
+{
+    struct bytes service = call->words->args[2], id = call->words->args[3];
+    struct rules_result result;
+    const struct rulebook_rule *rule = rulebook_find(node_rulebook(call->commands->node), service, id);
+    if (rule == NULL || (rulebook_stable(rule) == NULL && rulebook_candidate(rule) == NULL))
+        answer_integer(&call->answer, 0);
+    else if (delete_rule(call, service, id, bytes_of(""), &result))
+        answer_integer(&call->answer, (int64_t)result.changed_rules);
+}
+
+static void rollback(struct call *call)
+{
+    const struct resp_command *words = call->words;
+    struct bytes number = words->count > 4 ? words->args[4] : bytes_of("2");
+    char note[64] = "";
+    struct rules_result result;
+    if (words->count > 5) {
+        call_wrong_arity(call, &command_table[COMMAND_RULE], &subcommand_table[SUBCOMMAND_RULE_ROLLBACK].spec);
+        return;
+    }
+    struct rule_version *version = call_rule_version(call, words->args[2], words->args[3], number);
+    if (version == NULL)
+        return;
+    version = rule_version_retain(version); /* the book may push it out while it takes the new one */
+    struct output text = output_over(note, sizeof note - 1);
+    output_print(&text, "rollback to version %.*s", call_shown(number), number.data);
+    struct rule_changes changes = {.text = version->record.text, .file = "rules", .note = bytes_of(note)};
+    bool fine = version->record.deleted
+                    ? delete_rule(call, version->record.service, version->record.id, bytes_of(note), &result)
+                    : change(call, &changes, &result);
+    rule_version_release(&version);
+    if (fine)
+        answer_integer(&call->answer, (int64_t)result.changed_rules);
+}
+
+void call_rule(struct call *call)
+{
+    enum subcommand_id id = call_subcommand(call, COMMAND_RULE);
+    if (id == SUBCOMMAND_RULE_SET)
+        apply(call, true);
+    else if (id == SUBCOMMAND_RULE_APPLY)
+        apply(call, false);
+    else if (id == SUBCOMMAND_RULE_STAGE)
+        stage(call);
+    else if (id == SUBCOMMAND_RULE_DEL)
+        del(call);
+    else if (id == SUBCOMMAND_RULE_ROLLBACK)
+        rollback(call);
+    else if (id == SUBCOMMAND_RULE_GET)
+        call_rule_get(call);
+    else if (id == SUBCOMMAND_RULE_LIST)
+        call_rule_list(call);
+    else if (id == SUBCOMMAND_RULE_HISTORY)
+        call_rule_history(call);
+    else
+        assert(id == SUBCOMMAND_ID_COUNT); /* answered already */
+}
+
+/* ---- HEALTH ---- */
+
+struct scale_search {
+    struct bytes service;
+    uint32_t scale;
+};
+
+static void look_for_scale(void *context, const struct ruled_service *service)
+{
+    struct scale_search *search = context;
+    if (bytes_equal(service->name, search->service))
+        search->scale = service->scale;
+}
+
+void call_health(struct call *call)
+{
+    char error[COMMAND_ERROR_BYTES];
+    struct command_health asked;
+    if (!command_parse_health(call->words, &asked, error)) {
+        answer_error(&call->answer, "ERR %s", error);
+        return;
+    }
+    if (asked.kind == HEALTH_ASKED) {
+        struct scale_search search = {asked.service, RULE_SCALE_ONE};
+        ruleset_visit_services(node_rules(call->commands->node), look_for_scale, &search);
+        answer_double(&call->answer, (double)search.scale / RULE_SCALE_ONE);
+        return;
+    }
+    struct health_report report = {
+        .service = asked.service,
+        .health_millionths = asked.health_millionths,
+        .latency_ns = asked.latency_ns,
+        .latency_count = asked.sample_count,
+    };
+    struct event event = {.kind = EVENT_HEALTH, .now_ns = call->now_ns, .health = &report};
+    call->commands->submit(call->commands->context, &event, NULL);
+    answer_simple(&call->answer, "OK");
+}

@@ -1,0 +1,241 @@
+/*
+ * What a connection says about itself: HELLO, AUTH, CLIENT and the like, as ordinary client libraries do.
+ */
+#include "commands/call.h"
+
+#include <assert.h>
+
+static const char wrong_password[] = "WRONGPASS invalid username-password pair or user is disabled.";
+static const char no_password[] = "ERR AUTH called without any password configured: remove the password from the "
+                                  "client, or set one in the config";
+
+void session_reset(struct session *session, const struct commands *commands)
+{
+    session->protocol = 2;
+    session->authenticated = commands->password == NULL;
+    session->name[0] = '\0';
+}
+
+void call_ping(struct call *call)
+{
+    if (call->words->count > 2)
+        call_wrong_arity(call, NULL, &command_table[COMMAND_PING]);
+    else if (call->words->count == 2)
+        answer_bulk(&call->answer, call->words->args[1]);
+    else
+        answer_simple(&call->answer, "PONG");
+}
+
+/* Compares keyed hashes, so that the time taken tells nothing about the password. */
+static bool password_fits(struct call *call, struct bytes user, struct bytes password)
+{
+    const struct commands *commands = call->commands;
+    struct bytes expected = bytes_of(commands->password);
+    struct key_id given_hash = hash_128(&commands->hash_key, password.data, password.size);
+    struct key_id expected_hash = hash_128(&commands->hash_key, expected.data, expected.size);
+    bool same = ((given_hash.high ^ expected_hash.high) | (given_hash.low ^ expected_hash.low)) == 0;
+    if (same && bytes_equal(user, bytes_of("default")))
+        return true;
+    call->commands->stats.auth_failures++;
+    return false;
+}
+
+void call_auth(struct call *call)
+{
+    const struct resp_command *words = call->words;
+    if (words->count > 3) {
+        call_wrong_arity(call, NULL, &command_table[COMMAND_AUTH]);
+        return;
+    }
+    struct bytes user = words->count == 3 ? words->args[1] : bytes_of("default");
+    if (call->commands->password == NULL) {
+        answer_error(&call->answer, "%s", no_password);
+    } else if (password_fits(call, user, words->args[words->count - 1])) {
+        call->session->authenticated = true;
+        answer_simple(&call->answer, "OK");
+    } else {
+        answer_error(&call->answer, "%s", wrong_password);
+    }
+}
+
+/* Printable and without blanks, as it stands in lists of clients. */
+static bool name_fits(struct bytes name)
+{
+    if (name.size >= SESSION_NAME_BYTES)
+        return false;
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] < '!' || name.data[i] > '~')
+            return false;
+    return true;
+}
+
+static void copy_name(char *to, struct bytes name)
+{
+    assert(name.size < SESSION_NAME_BYTES);
+    if (name.size > 0)
+        memcpy(to, name.data, name.size);
+    to[name.size] = '\0';
+}
+
+static void answer_bad_name(struct call *call)
+{
+    answer_error(
+        &call->answer,
+        "ERR Client names cannot contain spaces, newlines or special characters, and have at most %d bytes",
+        SESSION_NAME_BYTES - 1);
+}
+
+static void answer_hello(struct call *call)
+{
+    struct answer *answer = &call->answer;
+    answer->protocol = call->session->protocol;
+    answer_map(answer, 7);
+    answer_text(answer, "server");
+    answer_text(answer, "headgate");
+    answer_text(answer, "version");
+    answer_text(answer, call->commands->version);
+    answer_text(answer, "proto");
+    answer_integer(answer, call->session->protocol);
+    answer_text(answer, "id");
+    answer_integer(answer, (int64_t)call->session->id);
+    answer_text(answer, "mode");
+    answer_text(answer, "standalone");
+    answer_text(answer, "role");
+    answer_text(answer, "master");
+    answer_text(answer, "modules");
+    answer_array(answer, 0);
+}
+
+/* All options are checked before any takes effect. */
+void call_hello(struct call *call)
+{
+    const struct resp_command *words = call->words;
+    uint64_t protocol = call->session->protocol;
+    bool authenticated = call->session->authenticated, named = false;
+    struct bytes name = {0};
+    if (words->count > 1 && (!word_number(words->args[1], 3, &protocol) || protocol < 2)) {
+        answer_error(&call->answer, "NOPROTO unsupported protocol version: expected 2 or 3");
+        return;
+    }
+    for (uint32_t i = 2; i < words->count;) {
+        uint32_t left = words->count - i;
+        if (word_is(words->args[i], "auth") && left >= 3) {
+            if (call->commands->password == NULL && !bytes_equal(words->args[i + 1], bytes_of("default"))) {
+                answer_error(&call->answer, "%s", wrong_password);
+                return;
+            }
+            /* Without a password any is as good: libraries send what they were configured with. */
+            if (call->commands->password != NULL && !password_fits(call, words->args[i + 1], words->args[i + 2])) {
+                answer_error(&call->answer, "%s", wrong_password);
+                return;
+            }
+            authenticated = true;
+            i += 3;
+        } else if (word_is(words->args[i], "setname") && left >= 2) {
+            name = words->args[i + 1];
+            named = true;
+            if (!name_fits(name)) {
+                answer_bad_name(call);
+                return;
+            }
+            i += 2;
+        } else {
+            answer_error(&call->answer, "ERR syntax error in HELLO option '%.*s': expected %s",
+                         call_shown(words->args[i]), words->args[i].data, command_table[COMMAND_HELLO].syntax);
+            return;
+        }
+    }
+    if (!authenticated) {
+        answer_error(&call->answer,
+                     "NOAUTH HELLO must be called with the client already authenticated, otherwise the "
+                     "HELLO <proto> AUTH <user> <pass> option can be used");
+        return;
+    }
+    call->session->authenticated = true;
+    call->session->protocol = (uint8_t)protocol;
+    if (named)
+        copy_name(call->session->name, name);
+    answer_hello(call);
+}
+
+/* ---- CLIENT ---- */
+
+static void set_name(struct call *call, char *where, struct bytes name)
+{
+    if (!name_fits(name)) {
+        answer_bad_name(call);
+        return;
+    }
+    copy_name(where, name);
+    answer_simple(&call->answer, "OK");
+}
+
+static void set_info(struct call *call)
+{
+    struct bytes what = call->words->args[2], value = call->words->args[3];
+    if (word_is(what, "lib-name"))
+        set_name(call, call->session->library, value);
+    else if (word_is(what, "lib-ver"))
+        set_name(call, call->session->library_version, value);
+    else
+        answer_error(&call->answer, "ERR Unrecognized option '%.*s': expected LIB-NAME or LIB-VER",
+                     call_shown(what), what.data);
+}
+
+static void answer_client_line(struct call *call)
+{
+    const struct session *session = call->session;
+    size_t begun = answer_bulk_begin(&call->answer);
+    output_print(call->answer.output, "id=%llu addr=%s name=%s db=0 resp=%u user=default lib-name=%s lib-ver=%s\n",
+                 (unsigned long long)session->id, session->address, session->name, session->protocol,
+                 session->library, session->library_version);
+    answer_bulk_end(&call->answer, begun);
+}
+
+static void answer_ok_to(struct call *call, bool sense, const char *expected)
+{
+    if (sense)
+        answer_simple(&call->answer, "OK");
+    else
+        answer_error(&call->answer, "ERR syntax error: expected %s", expected);
+}
+
+void call_client(struct call *call)
+{
+    const struct bytes *args = call->words->args;
+    enum subcommand_id id = call_subcommand(call, COMMAND_CLIENT);
+    if (id == SUBCOMMAND_CLIENT_SETNAME)
+        set_name(call, call->session->name, args[2]);
+    else if (id == SUBCOMMAND_CLIENT_GETNAME && call->session->name[0] == '\0')
+        answer_null(&call->answer);
+    else if (id == SUBCOMMAND_CLIENT_GETNAME)
+        answer_text(&call->answer, call->session->name);
+    else if (id == SUBCOMMAND_CLIENT_SETINFO)
+        set_info(call);
+    else if (id == SUBCOMMAND_CLIENT_ID)
+        answer_integer(&call->answer, (int64_t)call->session->id);
+    else if (id == SUBCOMMAND_CLIENT_INFO || id == SUBCOMMAND_CLIENT_LIST)
+        answer_client_line(call);
+    else if (id == SUBCOMMAND_CLIENT_NO_EVICT || id == SUBCOMMAND_CLIENT_NO_TOUCH)
+        answer_ok_to(call, word_is(args[2], "on") || word_is(args[2], "off"), "ON or OFF");
+    else if (id == SUBCOMMAND_CLIENT_REPLY)
+        answer_ok_to(call, word_is(args[2], "on"), "ON: every command is answered");
+    else
+        assert(id == SUBCOMMAND_ID_COUNT); /* answered already */
+}
+
+void call_select(struct call *call)
+{
+    uint64_t database;
+    if (word_number(call->words->args[1], 0, &database))
+        answer_simple(&call->answer, "OK");
+    else
+        answer_error(&call->answer, "ERR DB index is out of range: expected 0, there is no other");
+}
+
+void call_reset(struct call *call)
+{
+    session_reset(call->session, call->commands);
+    call->answer.protocol = call->session->protocol;
+    answer_simple(&call->answer, "RESET");
+}

@@ -1,0 +1,331 @@
+/*
+ * headgate load: its options, and its exit status.
+ */
+#include "operator/load.h"
+
+#include "base/units.h"
+#include "edge/clock.h"
+#include "operator/command.h"
+#include "operator/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+/* X(IDENTIFIER, "name", "argument" or NULL, "help") */
+#define LOAD_OPTIONS(X)                                                                                            \
+    X(TO, "to", "host:port,...", "the daemons, all at once; default: the one of --at")                             \
+    X(AT, "at", "host:port", "the same for a single one")                                                          \
+    X(KEY, "key", "name", "ask for this one key; default: a name that no other run uses")                          \
+    X(KEYS, "keys", "n", "ask for n keys, drawn at random")                                                        \
+    X(PREFIX, "prefix", "text", "how their names begin; default: as no other run's")                               \
+    X(ZIPF, "zipf", "s", "draw key number i in proportion to 1/i^s; default: 0, all alike")                        \
+    X(RATE, "rate", "r",                                                                                           \
+      "r requests a second (200, 1.5/s, 6000/m) to all targets together, on a\n"                                   \
+      "schedule that does not wait for replies")                                                                   \
+    X(POISSON, "poisson", NULL, "with --rate: at random moments instead of even ones")                             \
+    X(MAX, "max", NULL, "as many as possible: every connection keeps its pipeline full (default)")                 \
+    X(BURST, "burst", "n", "send n requests to each target as fast as possible, once, and stop")                   \
+    X(CONNECTIONS, "connections", "n", "per target; default: 4")                                                   \
+    X(PIPELINE, "pipeline", "n",                                                                                   \
+      "requests in flight per connection; default: 16, with --rate 256,\n"                                         \
+      "with --burst all of them")                                                                                  \
+    X(SECONDS, "seconds", "s", "how long; default: 10")                                                            \
+    X(WARMUP, "warmup", "s", "how long before that, not measured (but judged); default: 0")                        \
+    X(COST, "cost", "n", "tokens of each request; default: 1")                                                     \
+    X(COMMAND, "command", "name", "can_access (default), check, or ping, which measures all but the limit")        \
+    X(RULE, "rule", "name", "with check: the limit to ask; default: the daemon's default limit")                   \
+    X(CAPACITY, "capacity", "n", "judge by this capacity, ...")                                                    \
+    X(LIMIT_RATE, "limit-rate", "r", "... this rate (100/s) ...")                                                  \
+    X(DECLARED, "declared", "n|n%", "... and this overshoot; default of all three: what the first daemon says")    \
+    X(EXPECT_BOUND, "expect-bound", NULL, "exit with 1 if any key was certainly granted more than declared")       \
+    X(NO_ACCURACY, "no-accuracy", NULL, "do not judge, only measure: a little faster with many keys")              \
+    X(SEED, "seed", "n", "draw the same keys (and their default names) again; default: at random")                 \
+    X(JSON, "json", NULL, "report as JSON")                                                                        \
+    X(QUIET, "quiet", NULL, "do not report")                                                                       \
+    X(PROGRESS, "progress", NULL, "a line every second on stderr; default: if that is a terminal")                 \
+    X(HELP, "help", NULL, "this text")
+
+enum option_id {
+#define X(id, name, argument, help) OPTION_##id,
+    LOAD_OPTIONS(X)
+#undef X
+        OPTION_COUNT
+};
+
+static const struct option_spec specs[OPTION_COUNT] = {
+#define X(id, name, argument, help) {name, argument, help},
+    LOAD_OPTIONS(X)
+#undef X
+};
+
+static void help(void)
+{
+    puts("Usage: headgate load [options]\n\n"
+         "Sends requests to several daemons at once; reports speed, latency and, where the limit is known, how\n"
+         "exactly it was kept: admitted, what one bucket would have admitted at the times of the replies, and\n"
+         "the overshoot: the most tokens that were handed out beyond the limit at any moment. The overshoot is\n"
+         "the certain one, whatever happened between request and reply; \"by the times of the replies\" counts\n"
+         "every grant when its reply arrived.\n");
+    option_help(stdout, specs, OPTION_COUNT);
+    puts("\nExit status: 0, 1 when --expect-bound is disappointed, 64 wrong usage, 69 no daemon answers.");
+}
+
+static bool wrong(enum option_id option, const char *value, const char *expected)
+{
+    fprintf(stderr, "headgate load: --%s is \"%s\": expected %s\n", specs[option].name, value, expected);
+    return false;
+}
+
+static bool take_targets(struct load_options *options, const char *value)
+{
+    options->target_count = 0;
+    for (;;) {
+        size_t size = strcspn(value, ",");
+        if (size == 0 || size >= LOAD_ADDRESS_BYTES || options->target_count == LOAD_TARGETS_MAX)
+            return wrong(OPTION_TO, value, "at most 64 host:port, separated by commas");
+        memcpy(options->target[options->target_count], value, size);
+        options->target[options->target_count++][size] = '\0';
+        if (value[size] == '\0')
+            return true;
+        value += size + 1;
+    }
+}
+
+static bool take_count(enum option_id option, const char *value, uint64_t least, uint64_t most, uint64_t *count)
+{
+    char expected[80];
+    if (units_parse_count(bytes_of(value), count) && *count >= least && *count <= most)
+        return true;
+    (void)snprintf(expected, sizeof expected, "a number from %llu to %llu", (unsigned long long)least,
+                   (unsigned long long)most);
+    return wrong(option, value, expected);
+}
+
+static bool take_u32(enum option_id option, const char *value, uint32_t most, uint32_t *count)
+{
+    uint64_t wide = 0;
+    bool taken = take_count(option, value, 1, most, &wide);
+    *count = (uint32_t)wide;
+    return taken;
+}
+
+static bool take_real(enum option_id option, const char *value, double least, double most, double *real)
+{
+    char expected[80], *end;
+    errno = 0;
+    *real = strtod(value, &end);
+    if (end != value && *end == '\0' && errno == 0 && *real >= least && *real <= most)
+        return true;
+    (void)snprintf(expected, sizeof expected, "a number from %g to %g", least, most);
+    return wrong(option, value, expected);
+}
+
+static bool take_rate(struct load_options *options, const char *value)
+{
+    uint64_t tokens, period_ns;
+    if (!strchr(value, '/'))
+        return take_real(OPTION_RATE, value, 0.001, 1e9, &options->rate);
+    if (!units_parse_rate(bytes_of(value), &tokens, &period_ns) || tokens == 0)
+        return wrong(OPTION_RATE, value, "a rate like 200, 200/s or 6000/m");
+    options->rate = (double)tokens * 1e9 / (double)period_ns;
+    return options->rate <= 1e9 || wrong(OPTION_RATE, value, "at most 1e9 requests a second");
+}
+
+static bool take_command(struct load_options *options, const char *value)
+{
+    static const char *const names[] = {"can_access", "check", "ping"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(value, names[i]) != 0)
+            continue;
+        options->command = (enum load_command)i;
+        return true;
+    }
+    return wrong(OPTION_COMMAND, value, "can_access, check or ping");
+}
+
+static bool take_text(enum option_id option, const char *value, size_t room, const char **text)
+{
+    *text = value;
+    return (value[0] != '\0' && strlen(value) < room) || wrong(option, value, "a shorter name that is not empty");
+}
+
+static bool take_declared(struct load_options *options, const char *value)
+{
+    options->declared_given = true;
+    options->declared_is_part = units_parse_percent(bytes_of(value), &options->declared);
+    return options->declared_is_part ||
+           take_count(OPTION_DECLARED, value, 0, LIMIT_CAPACITY_MAX, &options->declared);
+}
+
+static bool take_limit_rate(struct load_options *options, const char *value)
+{
+    options->rate_given = units_parse_rate(bytes_of(value), &options->limit_rate, &options->limit_period_ns);
+    return options->rate_given || wrong(OPTION_LIMIT_RATE, value, "a rate like 100/s");
+}
+
+/* False, told on stderr, when the value makes no sense. */
+static bool take_option(struct load_options *options, enum option_id option, const char *value)
+{
+    switch (option) {
+    case OPTION_TO:
+    case OPTION_AT:
+        return take_targets(options, value);
+    case OPTION_KEY:
+        return take_text(option, value, LOAD_KEY_BYTES, &options->key);
+    case OPTION_PREFIX:
+        return take_text(option, value, LOAD_KEY_BYTES, &options->prefix);
+    case OPTION_RULE:
+        return take_text(option, value, LIMIT_NAME_BYTES, &options->rule);
+    case OPTION_KEYS:
+        return take_u32(option, value, ZIPF_COUNT_MAX, &options->keys);
+    case OPTION_ZIPF:
+        return take_real(option, value, 0, 10, &options->zipf);
+    case OPTION_RATE:
+        return take_rate(options, value);
+    case OPTION_MAX:
+        options->rate = 0;
+        return true;
+    case OPTION_BURST:
+        return take_count(option, value, 1, 1000000000, &options->burst);
+    case OPTION_CONNECTIONS:
+        return take_u32(option, value, LOAD_CONNECTIONS_MAX, &options->connections);
+    case OPTION_PIPELINE:
+        return take_u32(option, value, LOAD_PIPELINE_MAX, &options->pipeline);
+    case OPTION_SECONDS:
+        return take_real(option, value, 0.01, 1e6, &options->seconds);
+    case OPTION_WARMUP:
+        return take_real(option, value, 0, 1e6, &options->warmup);
+    case OPTION_COST:
+        return take_count(option, value, 0, LIMIT_CAPACITY_MAX, &options->cost);
+    case OPTION_COMMAND:
+        return take_command(options, value);
+    case OPTION_CAPACITY:
+        options->capacity_given = true;
+        return take_count(option, value, 1, LIMIT_CAPACITY_MAX, &options->capacity);
+    case OPTION_LIMIT_RATE:
+        return take_limit_rate(options, value);
+    case OPTION_DECLARED:
+        return take_declared(options, value);
+    case OPTION_SEED:
+        return take_count(option, value, 0, UINT64_MAX, &options->seed);
+    case OPTION_POISSON:
+        options->poisson = true;
+        return true;
+    case OPTION_EXPECT_BOUND:
+        options->expect_bound = true;
+        return true;
+    case OPTION_NO_ACCURACY:
+        options->no_accuracy = true;
+        return true;
+    case OPTION_JSON:
+        options->json = true;
+        return true;
+    case OPTION_QUIET:
+        options->quiet = true;
+        return true;
+    case OPTION_PROGRESS:
+        options->progress = true;
+        return true;
+    case OPTION_HELP:
+    case OPTION_COUNT:
+        break;
+    }
+    return true;
+}
+
+static bool contradiction(const char *sentence)
+{
+    fprintf(stderr, "headgate load: %s\n", sentence);
+    return false;
+}
+
+/* Fills in what was not said, and refuses what does not fit together. */
+static bool complete(struct load_options *options)
+{
+    if (options->key && options->keys > 1)
+        return contradiction("--key and --keys exclude each other");
+    if (options->rule && options->command != LOAD_CHECK)
+        return contradiction("--rule needs --command check: can_access asks the default limit");
+    if (options->burst && options->rate > 0)
+        return contradiction("--burst and --rate exclude each other");
+    if (options->poisson && !(options->rate > 0))
+        return contradiction("--poisson needs --rate");
+    if (options->expect_bound && (options->no_accuracy || options->keys > LOAD_JUDGED_KEYS_MAX))
+        return contradiction("--expect-bound cannot be judged with --no-accuracy or with more than 1,000,000 keys");
+    if ((uint64_t)options->connections * options->target_count > LOAD_CONNECTIONS_MAX)
+        return contradiction("too many connections: at most 4096 to all targets together");
+    if (options->keys == 0)
+        options->keys = 1;
+    if (options->pipeline == 0 && options->burst) {
+        uint64_t all = (options->burst + options->connections - 1) / options->connections;
+        options->pipeline = all < LOAD_PIPELINE_MAX ? (uint32_t)all : LOAD_PIPELINE_MAX;
+    }
+    if (options->pipeline == 0)
+        options->pipeline = options->rate > 0 ? 256 : 16;
+    if (isatty(STDERR_FILENO) && !options->quiet)
+        options->progress = true;
+    return true;
+}
+
+static int run(struct load *load)
+{
+    int status = load_open(load);
+    if (status == EX_OK)
+        status = load_run(load);
+    if (status != EX_OK)
+        return status;
+    load_report(load);
+    uint64_t answered = 0;
+    for (uint32_t t = 0; t < load->options.target_count; t++)
+        answered += load->target[t].answered;
+    if (answered == 0) {
+        fprintf(stderr, "headgate load: no request was answered: %s\n",
+                load->first_error[0] ? load->first_error : "none came back in time");
+        return EX_UNAVAILABLE;
+    }
+    if (!load->options.expect_bound)
+        return EX_OK;
+    struct load_judgement judgement;
+    load_judge(load, &judgement);
+    return judgement.within_bound ? EX_OK : 1;
+}
+
+int command_load(int argc, char **argv, const char *at)
+{
+    struct load *load = calloc(1, sizeof *load);
+    struct option_reader reader = {.command = "headgate load",
+                                   .specs = specs,
+                                   .spec_count = OPTION_COUNT,
+                                   .argv = argv,
+                                   .argc = argc};
+    const char *value;
+    int option;
+    if (!load) {
+        fputs("headgate load: not enough memory\n", stderr);
+        return EX_OSERR;
+    }
+    load->epoll = -1;
+    load->options.connections = 4;
+    load->options.seconds = 10;
+    load->options.cost = 1;
+    int status = EX_OK;
+    load->options.seed = clock_wall_ns(); /* no two runs on one machine are alike */
+    bool going = take_targets(&load->options, at);
+    while (going && (option = option_next(&reader, &value)) != OPTION_END) {
+        if (option == OPTION_HELP) {
+            help();
+            free(load);
+            return EX_OK;
+        }
+        if (option == OPTION_WORD)
+            fprintf(stderr, "headgate load: unexpected word \"%s\": see --help\n", value);
+        going = option >= 0 && take_option(&load->options, (enum option_id)option, value);
+    }
+    status = going && complete(&load->options) ? run(load) : EX_USAGE;
+    load_close(load);
+    free(load);
+    return status;
+}

@@ -1,0 +1,215 @@
+/*
+ * headgate: the operator's command. It asks daemons, as any other client does; nothing here is needed to run one.
+ */
+#include "base/units.h"
+#include "base/version.h"
+#include "operator/command.h"
+#include "operator/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { AT, TIMEOUT, JSON, HELP, VERSION, COST, SERVICE, ENDPOINT, TIER, PRIORITY, RULE, OPTION_COUNT };
+
+enum { IDS_MAX = 8 };
+
+static const struct option_spec options[OPTION_COUNT] = {
+    [AT] = {"at", "host:port", "the daemon to ask; default: $HEADGATE_AT or 127.0.0.1:7070"},
+    [TIMEOUT] = {"timeout", "duration", "how long to wait for it; default: 2s"},
+    [JSON] = {"json", NULL, "for programs"},
+    [HELP] = {"help", NULL, "this text"},
+    [VERSION] = {"version", NULL, "the version"},
+    [COST] = {"cost", "n", "tokens to take; default: 1"},
+    [SERVICE] = {"service", "name", "whose rules count; default: default"},
+    [ENDPOINT] = {"endpoint", "path", "what is asked for; default: none, so only rules for * count"},
+    [TIER] = {"tier", "name", "the caller's tier; default: none"},
+    [PRIORITY] = {"priority", "level", "low, normal, high or critical; default: normal"},
+    [RULE] = {"rule", "name", "that rule, or limit of the config, alone; default: all that match"},
+};
+
+static const struct subcommand {
+    const char *name, *words, *summary;
+    uint32_t words_min, words_max;
+    bool takes_rule, takes_cost;
+    int (*run)(const struct invocation *invocation);
+    const char *details;
+} subcommands[] = {
+    {"check", "id ...", "may this go ahead? takes tokens if so", 1, IDS_MAX, true, true, command_check,
+     "An id is user=alice, ip=1.2.3.4 or just alice, which means user=alice.\n"
+     "Exit status: 0 allowed, 1 refused.\n"},
+    {"peek", "id ...", "the same, but takes nothing", 1, IDS_MAX, true, true, command_peek,
+     "Exit status: 0 it would be allowed, 1 it would be refused.\n"},
+    {"explain", "id ...", "why it is allowed or refused at this daemon", 1, IDS_MAX, true, false, command_explain,
+     ""},
+    {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
+    {"info", "[section ...]", "figures: server, clients, limits, table, cluster, stats", 0, COMMAND_WORDS_MAX - 1,
+     false, false, command_info, ""},
+    {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
+     command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
+};
+enum { SUBCOMMAND_COUNT = sizeof subcommands / sizeof subcommands[0] };
+
+static const char statuses[] =
+    "Exit status otherwise: 64 wrong usage, 65 the daemon refused the request, 69 no daemon answers,\n"
+    "76 what answers is not a daemon.\n";
+
+static void help(FILE *out)
+{
+    fputs("Usage: headgate [options] command [words]\n\n", out);
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        fprintf(out, "  %-8s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
+    fprintf(out, "  %-26s%s\n", "rules action ...",
+            "rules of all services: apply, diff, list, get, delete, history, rollback");
+    fprintf(out, "  %-26s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
+    fputs("\n\"headgate command --help\" tells more.\n\n", out);
+    option_help(out, options, COST);
+    fputs("\nA password is taken from $HEADGATE_PASSWORD.\n", out);
+    fputs(statuses, out);
+}
+
+static void help_subcommand(FILE *out, const struct subcommand *subcommand)
+{
+    fprintf(out, "Usage: headgate %s [options] %s\n\n%s.\n%s\n", subcommand->name, subcommand->words,
+            subcommand->summary, subcommand->details);
+    option_help(out, options, VERSION);
+    if (subcommand->takes_cost)
+        option_help(out, options + COST, 1);
+    if (subcommand->takes_rule)
+        option_help(out, options + SERVICE, OPTION_COUNT - SERVICE);
+    fprintf(out, "\n%s", statuses);
+}
+
+static const struct subcommand *find_subcommand(const char *name)
+{
+    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
+        if (strcmp(subcommands[i].name, name) == 0)
+            return &subcommands[i];
+    return NULL;
+}
+
+static bool take_timeout(struct invocation *invocation, const char *value)
+{
+    uint64_t ns;
+    if (!units_parse_duration(bytes_of(value), &ns) || ns < 1000000 || ns > UINT64_C(3600000000000)) {
+        fprintf(stderr, "headgate: --timeout is \"%s\": expected a duration from 1ms to 1h\n", value);
+        return false;
+    }
+    invocation->timeout_ms = (uint32_t)(ns / 1000000);
+    return true;
+}
+
+/* Takes an option that every place accepts; false, told, when its value makes no sense. */
+static bool take_option(struct invocation *invocation, const struct subcommand *subcommand, int option,
+                        const char *value)
+{
+    if (option == AT)
+        invocation->at = value;
+    if (option == JSON)
+        invocation->json = true;
+    if (option == RULE)
+        invocation->rule = value;
+    if (option == SERVICE)
+        invocation->service = value;
+    if (option == ENDPOINT)
+        invocation->endpoint = value;
+    if (option == TIER)
+        invocation->tier = value;
+    if (option == PRIORITY)
+        invocation->priority = value;
+    if (option == TIMEOUT)
+        return take_timeout(invocation, value);
+    if ((option == COST && subcommand && !subcommand->takes_cost) ||
+        (option >= SERVICE && subcommand && !subcommand->takes_rule)) {
+        fprintf(stderr, "headgate %s: --%s makes no sense here\n", subcommand->name, options[option].name);
+        return false;
+    }
+    if (option == COST && !units_parse_count(bytes_of(value), &invocation->cost)) {
+        fprintf(stderr, "headgate: --cost is \"%s\": expected a number of tokens\n", value);
+        return false;
+    }
+    return true;
+}
+
+static int run_subcommand(const struct subcommand *subcommand, struct invocation *invocation,
+                          struct option_reader *reader)
+{
+    const char *value;
+    int option;
+    invocation->name = subcommand->name;
+    reader->command = subcommand->name;
+    while ((option = option_next(reader, &value)) != OPTION_END) {
+        if (option == OPTION_WRONG)
+            return EX_USAGE;
+        if (option == HELP) {
+            help_subcommand(stdout, subcommand);
+            return EX_OK;
+        }
+        if (option == OPTION_WORD) {
+            if (invocation->word_count == subcommand->words_max) {
+                fprintf(stderr, "headgate %s: \"%s\" is one word too many: expected %s\n", subcommand->name, value,
+                        subcommand->words_max ? subcommand->words : "none");
+                return EX_USAGE;
+            }
+            invocation->word[invocation->word_count++] = value;
+        } else if (!take_option(invocation, subcommand, option, value)) {
+            return EX_USAGE;
+        }
+    }
+    if (invocation->word_count < subcommand->words_min) {
+        fprintf(stderr, "headgate %s: a word is missing: expected %s\n", subcommand->name, subcommand->words);
+        return EX_USAGE;
+    }
+    return subcommand->run(invocation);
+}
+
+/* Options that stand before the command, then the command. */
+static int run(int argc, char **argv)
+{
+    const char *at = getenv("HEADGATE_AT");
+    struct invocation invocation = {.at = at && at[0] ? at : "127.0.0.1:7070", .cost = 1, .timeout_ms = 2000};
+    struct option_reader reader = {.command = "headgate",
+                                   .specs = options,
+                                   .spec_count = OPTION_COUNT,
+                                   .argv = argv,
+                                   .argc = argc,
+                                   .next = 1};
+    const char *value;
+    int option;
+    while ((option = option_next(&reader, &value)) != OPTION_END && option != OPTION_WORD) {
+        if (option == HELP) {
+            help(stdout);
+            return EX_OK;
+        }
+        if (option == VERSION) {
+            puts("headgate " HEADGATE_VERSION);
+            return EX_OK;
+        }
+        if (option == OPTION_WRONG || !take_option(&invocation, NULL, option, value))
+            return EX_USAGE;
+    }
+    if (option == OPTION_END) {
+        help(stderr);
+        return EX_USAGE;
+    }
+    if (strcmp(value, "load") == 0)
+        return command_load(argc - reader.next, argv + reader.next, invocation.at);
+    if (strcmp(value, "rules") == 0)
+        return command_rules(argc - reader.next, argv + reader.next, invocation.at, invocation.timeout_ms);
+    const struct subcommand *subcommand = find_subcommand(value);
+    if (!subcommand) {
+        fprintf(stderr, "headgate: unknown command \"%s\": see headgate --help\n", value);
+        return EX_USAGE;
+    }
+    return run_subcommand(subcommand, &invocation, &reader);
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fputs("headgate: cannot write the output\n", stderr);
+        return EX_IOERR;
+    }
+    return status;
+}

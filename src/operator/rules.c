@@ -1,0 +1,271 @@
+/*
+ * headgate rules: options, and what the actions share.
+ */
+#include "operator/rules.h"
+
+#include "base/units.h"
+#include "operator/command.h"
+#include "operator/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, OPTION_COUNT };
+
+static const struct option_spec options[OPTION_COUNT] = {
+    [AT] = {"at", "host:port", "the daemon to ask, any one; default: $HEADGATE_AT or 127.0.0.1:7070"},
+    [TIMEOUT] = {"timeout", "duration", "how long to wait for it; default: 2s"},
+    [JSON] = {"json", NULL, "for programs"},
+    [HELP] = {"help", NULL, "this text"},
+    [CANARY] = {"canary", "percent", "apply: to this part of the keys first, e.g. 10%"},
+    [WATCH] = {"watch", "duration", "... and to all after this time; default: 60s"},
+    [THRESHOLD] = {"threshold", "percent", "... unless it denies this much more of them; default: 5%"},
+    [NOTE] = {"note", "text", "apply: why, for the history"},
+    [TO] = {"to", "n", "rollback: a version's number in the history; default: 2, the one before the newest"},
+    [TEXT] = {"text", NULL, "history: with each version's text"},
+};
+
+/* Bits of options that make sense with an action; the first four always do. */
+#define ALWAYS (1u << AT | 1u << TIMEOUT | 1u << JSON | 1u << HELP)
+
+static const struct action {
+    const char *name, *words, *summary;
+    uint32_t words_min, words_max;
+    unsigned options;
+    int (*run)(struct rules_invocation *invocation);
+} actions[] = {
+    {"apply", "file ...", "adds or changes the rules in files (- is stdin), all of them or none", 1,
+     RULES_WORDS_MAX, ALWAYS | 1u << CANARY | 1u << WATCH | 1u << THRESHOLD | 1u << NOTE, rules_apply},
+    {"diff", "file ...", "what apply would change; exit status 1 if anything", 1, RULES_WORDS_MAX, ALWAYS,
+     rules_diff},
+    {"list", "[service]", "the rules in force, and what they did", 0, 1, ALWAYS, rules_list},
+    {"get", "[service/]id", "one rule, as YAML; the service is default unless named", 1, 1, ALWAYS, rules_get},
+    {"delete", "[service/]id", "takes a rule out of force", 1, 1, ALWAYS, rules_delete},
+    {"history", "[[service/]id]", "who changed what, when and why; newest first", 0, 1, ALWAYS | 1u << TEXT,
+     rules_history},
+    {"rollback", "[service/]id", "makes an earlier version the newest", 1, 1, ALWAYS | 1u << TO, rules_rollback},
+};
+enum { ACTION_COUNT = sizeof actions / sizeof actions[0] };
+
+static const char statuses[] =
+    "Exit status otherwise: 64 wrong usage, 65 a mistake in a rule, or the daemon refused, 66 a file cannot be\n"
+    "read, 69 no daemon answers, 76 what answers is not a daemon.\n";
+
+static void help(FILE *out)
+{
+    fputs("Usage: headgate rules action [options] [words]\n\n", out);
+    for (size_t i = 0; i < ACTION_COUNT; i++)
+        fprintf(out, "  %-9s%-17s%s\n", actions[i].name, actions[i].words, actions[i].summary);
+    fputs("\n", out);
+    option_help(out, options, OPTION_COUNT);
+    fprintf(out, "\n%s", statuses);
+}
+
+/* ---- what the actions share ---- */
+
+int rules_ask(struct rules_invocation *invocation, size_t count, const char *const *words, const size_t *sizes,
+              enum headgate_reply_kind expected, bool or_nil, const struct headgate_reply **reply)
+{
+    int failure = EX_SOFTWARE;
+    if (!invocation->client)
+        invocation->client = command_connect(invocation->name, invocation->at, invocation->timeout_ms, &failure);
+    if (!invocation->client)
+        return failure;
+    enum headgate_client_status status = headgate_client_command(invocation->client, count, words, sizes, reply);
+    if (status != HEADGATE_CLIENT_OK)
+        return command_failed(invocation->name, invocation->client, status);
+    if ((*reply)->kind == expected || (or_nil && (*reply)->kind == HEADGATE_REPLY_NIL))
+        return EX_OK;
+    fprintf(stderr, "headgate %s: %s answered in a form that was not expected: is it a headgate daemon?\n",
+            invocation->name, invocation->at);
+    return EX_PROTOCOL;
+}
+
+int rules_read_name(const struct rules_invocation *invocation, const char *word, struct rules_name *name)
+{
+    const char *slash = strchr(word, '/'), *id = slash ? slash + 1 : word;
+    const char *service = slash ? word : RULE_DEFAULT_SERVICE;
+    size_t service_size = slash ? (size_t)(slash - word) : strlen(service), id_size = strlen(id);
+    if (service_size == 0 || service_size > RULE_NAME_MAX_BYTES || id_size == 0 || id_size > RULE_NAME_MAX_BYTES) {
+        fprintf(stderr, "headgate %s: \"%s\": expected service/id, or an id of the service %s\n", invocation->name,
+                word, RULE_DEFAULT_SERVICE);
+        return EX_USAGE;
+    }
+    (void)snprintf(name->service, sizeof name->service, "%.*s", (int)service_size, service);
+    (void)snprintf(name->id, sizeof name->id, "%s", id);
+    return EX_OK;
+}
+
+/* All that can be read; *text is the caller's to free. */
+static int read_text(const struct rules_invocation *invocation, const char *path, char **text, size_t *size)
+{
+    bool from_stdin = strcmp(path, "-") == 0;
+    FILE *file = from_stdin ? stdin : fopen(path, "rb");
+    *text = malloc(RULES_TEXT_MAX_BYTES + 1); /* one more than may be, so that more is seen */
+    int status = EX_OK;
+    if (!file || !*text) {
+        fprintf(stderr, "headgate %s: %s: %s\n", invocation->name, path, strerror(errno));
+        status = EX_NOINPUT;
+    } else {
+        *size = fread(*text, 1, RULES_TEXT_MAX_BYTES + 1, file);
+        if (ferror(file)) {
+            fprintf(stderr, "headgate %s: %s: %s\n", invocation->name, path, strerror(errno));
+            status = EX_NOINPUT;
+        }
+    }
+    if (file && !from_stdin)
+        (void)fclose(file);
+    return status;
+}
+
+/* Moves what is in `more` to the end of `list`. */
+static bool append(struct rule_list *list, struct rule_list *more)
+{
+    struct rule **rules = reallocarray(list->rule, list->count + more->count + 1, sizeof(struct rule *));
+    if (!rules)
+        return false;
+    for (size_t i = 0; i < more->count; i++)
+        rules[list->count + i] = more->rule[i];
+    list->rule = rules;
+    list->count += more->count;
+    more->count = 0;
+    return true;
+}
+
+int rules_read_files(const struct rules_invocation *invocation, struct rule_list *list)
+{
+    int status = EX_OK;
+    *list = (struct rule_list){0};
+    for (uint32_t i = 0; i < invocation->word_count && status == EX_OK; i++) {
+        const char *path = invocation->word[i];
+        char *text = NULL;
+        size_t size = 0;
+        struct rule_list more = {0};
+        struct error error;
+        status = read_text(invocation, path, &text, &size);
+        if (status == EX_OK &&
+            (!rules_parse((struct bytes){text, size}, strcmp(path, "-") == 0 ? "stdin" : path, &more, &error))) {
+            fprintf(stderr, "headgate %s: %s\n", invocation->name, error.text);
+            status = error.exit_status;
+        }
+        if (status == EX_OK && !append(list, &more)) {
+            fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
+            status = EX_OSERR;
+        }
+        rules_close(&more);
+        free(text);
+    }
+    return status;
+}
+
+/* ---- the command line ---- */
+
+static bool take_option(struct rules_invocation *invocation, int option, const char *value)
+{
+    uint64_t ns;
+    if (option == AT)
+        invocation->at = value;
+    if (option == JSON)
+        invocation->json = true;
+    if (option == CANARY)
+        invocation->canary = value;
+    if (option == WATCH)
+        invocation->watch = value;
+    if (option == THRESHOLD)
+        invocation->threshold = value;
+    if (option == NOTE)
+        invocation->note = value;
+    if (option == TO)
+        invocation->to = value;
+    if (option == TEXT)
+        invocation->text = true;
+    if (option != TIMEOUT)
+        return true;
+    if (!units_parse_duration(bytes_of(value), &ns) || ns < 1000000 || ns > UINT64_C(3600000000000)) {
+        fprintf(stderr, "headgate rules: --timeout is \"%s\": expected a duration from 1ms to 1h\n", value);
+        return false;
+    }
+    invocation->timeout_ms = (uint32_t)(ns / 1000000);
+    return true;
+}
+
+static const struct action *find_action(const char *name)
+{
+    for (size_t i = 0; i < ACTION_COUNT; i++)
+        if (strcmp(actions[i].name, name) == 0)
+            return &actions[i];
+    return NULL;
+}
+
+static bool take_word(struct rules_invocation *invocation, const struct action *action, const char *word)
+{
+    if (invocation->word_count == action->words_max) {
+        fprintf(stderr, "headgate rules %s: \"%s\" is one word too many: expected %s\n", action->name, word,
+                action->words);
+        return false;
+    }
+    invocation->word[invocation->word_count++] = word;
+    return true;
+}
+
+/* Options and words in any order; the first word is the action. EX_OK with *action NULL: help was shown. */
+static int read_arguments(struct option_reader *reader, struct rules_invocation *invocation,
+                          const struct action **action)
+{
+    unsigned given = 0;
+    const char *value;
+    int option;
+    while ((option = option_next(reader, &value)) != OPTION_END) {
+        if (option == HELP) {
+            help(stdout);
+            *action = NULL;
+            return EX_OK;
+        }
+        if (option == OPTION_WORD && !*action) {
+            *action = find_action(value);
+            if (*action)
+                continue;
+            fprintf(stderr, "headgate rules: unknown action \"%s\": see headgate rules --help\n", value);
+            return EX_USAGE;
+        }
+        if (option == OPTION_WRONG || (option == OPTION_WORD && !take_word(invocation, *action, value)) ||
+            (option >= 0 && !take_option(invocation, option, value)))
+            return EX_USAGE;
+        given |= option >= 0 ? 1u << option : 0;
+    }
+    if (!*action) {
+        help(stderr);
+        return EX_USAGE;
+    }
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if ((given & ~(*action)->options) >> i & 1) {
+            fprintf(stderr, "headgate rules %s: --%s makes no sense here\n", (*action)->name, options[i].name);
+            return EX_USAGE;
+        }
+    if (invocation->word_count >= (*action)->words_min)
+        return EX_OK;
+    fprintf(stderr, "headgate rules %s: a word is missing: expected %s\n", (*action)->name, (*action)->words);
+    return EX_USAGE;
+}
+
+int command_rules(int argc, char **argv, const char *at, uint32_t timeout_ms)
+{
+    struct rules_invocation invocation = {.at = at, .timeout_ms = timeout_ms};
+    struct option_reader reader = {.command = "headgate rules",
+                                   .specs = options,
+                                   .spec_count = OPTION_COUNT,
+                                   .argv = argv,
+                                   .argc = argc};
+    const struct action *action = NULL;
+    char name[32];
+    int status = read_arguments(&reader, &invocation, &action);
+    if (status != EX_OK || !action)
+        return status;
+    (void)snprintf(name, sizeof name, "rules %s", action->name);
+    invocation.name = name;
+    status = action->run(&invocation);
+    headgate_client_destroy(&invocation.client);
+    return status;
+}

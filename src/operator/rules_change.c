@@ -1,0 +1,200 @@
+/*
+ * headgate rules apply, get, delete, rollback: one change or one rule.
+ */
+#include "operator/json.h"
+#include "operator/rules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum {
+    PIECE_BYTES = 48 * 1024, /* of a text that is too long for one request */
+    APPLY_WORDS_MAX = 11,
+};
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* ---- apply ---- */
+
+/* Sends the text in pieces, ahead of APPLY STAGED on the same connection. */
+static int stage(struct rules_invocation *invocation, const char *text, size_t size)
+{
+    int status = EX_OK;
+    for (size_t sent = 0; sent < size && status == EX_OK;) {
+        size_t piece = size - sent < PIECE_BYTES ? size - sent : PIECE_BYTES;
+        const char *const words[3] = {"RULE", "STAGE", text + sent};
+        const size_t sizes[3] = {4, 5, piece};
+        const struct headgate_reply *reply;
+        status = rules_ask(invocation, 3, words, sizes, HEADGATE_REPLY_INTEGER, false, &reply);
+        sent += piece;
+    }
+    return status;
+}
+
+static void report(const struct rules_invocation *invocation, uint64_t changed, uint64_t unchanged)
+{
+    if (invocation->json) {
+        struct json json;
+        json_init(&json, stdout);
+        json_open(&json, NULL, '{');
+        json_count(&json, "changed", changed);
+        json_count(&json, "unchanged", unchanged);
+        json_close(&json, '}');
+        return;
+    }
+    printf("%" PRIu64 " rule%s changed, %" PRIu64 " as before", changed, plural(changed), unchanged);
+    if (invocation->canary && changed > 0)
+        printf("; on trial for %s of the keys, %s%s", invocation->canary,
+               invocation->watch ? "watched for " : "watched for 60s", invocation->watch ? invocation->watch : "");
+    printf("\n");
+}
+
+static int apply_text(struct rules_invocation *invocation, const char *text, size_t size, uint64_t count)
+{
+    const char *words[APPLY_WORDS_MAX] = {"RULE", "APPLY", text};
+    size_t sizes[APPLY_WORDS_MAX] = {4, 5, size}, used = 3;
+    const struct {
+        const char *name, *value;
+    } extra[] = {{"CANARY", invocation->canary},
+                 {"WATCH", invocation->watch},
+                 {"THRESHOLD", invocation->threshold},
+                 {"NOTE", invocation->note}};
+    if (size > PIECE_BYTES) {
+        int status = stage(invocation, text, size);
+        if (status != EX_OK)
+            return status;
+        words[2] = "STAGED";
+        sizes[2] = 6;
+    }
+    for (size_t i = 0; i < sizeof extra / sizeof extra[0]; i++) {
+        if (!extra[i].value)
+            continue;
+        words[used] = extra[i].name;
+        sizes[used++] = strlen(extra[i].name);
+        words[used] = extra[i].value;
+        sizes[used++] = strlen(extra[i].value);
+    }
+    const struct headgate_reply *reply;
+    int status = rules_ask(invocation, used, words, sizes, HEADGATE_REPLY_INTEGER, false, &reply);
+    if (status != EX_OK)
+        return status;
+    uint64_t changed = reply->integer > 0 ? (uint64_t)reply->integer : 0;
+    report(invocation, changed, count > changed ? count - changed : 0);
+    return EX_OK;
+}
+
+int rules_apply(struct rules_invocation *invocation)
+{
+    struct rule_list list;
+    int status = rules_read_files(invocation, &list);
+    char *text = NULL;
+    if (status == EX_OK) {
+        const struct rule *const *rules = (const struct rule *const *)list.rule;
+        size_t size = rules_print(rules, list.count, NULL, 0);
+        text = malloc(size + 1);
+        if (text) {
+            (void)rules_print(rules, list.count, text, size + 1);
+            status = apply_text(invocation, text, size, list.count);
+        } else {
+            fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
+            status = EX_OSERR;
+        }
+    }
+    free(text);
+    rules_close(&list);
+    return status;
+}
+
+/* ---- get ---- */
+
+static int unknown(const struct rules_invocation *invocation, const struct rules_name *name)
+{
+    fprintf(stderr, "headgate %s: there is no rule %s in service %s\n", invocation->name, name->id, name->service);
+    return EX_DATAERR;
+}
+
+static void begin_json(struct json *json, const struct rules_name *name)
+{
+    json_init(json, stdout);
+    json_open(json, NULL, '{');
+    json_string(json, "service", name->service);
+    json_string(json, "id", name->id);
+}
+
+int rules_get(struct rules_invocation *invocation)
+{
+    struct rules_name name;
+    const struct headgate_reply *reply;
+    int status = rules_read_name(invocation, invocation->word[0], &name);
+    if (status != EX_OK)
+        return status;
+    const char *const words[4] = {"RULE", "GET", name.service, name.id};
+    status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_TEXT, true, &reply);
+    if (status != EX_OK)
+        return status;
+    if (reply->kind == HEADGATE_REPLY_NIL)
+        return unknown(invocation, &name);
+    if (invocation->json) {
+        struct json json;
+        begin_json(&json, &name);
+        json_text(&json, "text", reply->text, reply->size);
+        json_close(&json, '}');
+    } else {
+        (void)fwrite(reply->text, 1, reply->size, stdout);
+    }
+    return EX_OK;
+}
+
+/* ---- delete, rollback ---- */
+
+static void report_one(const struct rules_invocation *invocation, const struct rules_name *name, bool changed,
+                       const char *did)
+{
+    if (invocation->json) {
+        struct json json;
+        begin_json(&json, name);
+        json_bool(&json, "changed", changed);
+        json_close(&json, '}');
+    } else {
+        printf("%s/%s: %s\n", name->service, name->id, changed ? did : "as before");
+    }
+}
+
+int rules_delete(struct rules_invocation *invocation)
+{
+    struct rules_name name;
+    const struct headgate_reply *reply;
+    int status = rules_read_name(invocation, invocation->word[0], &name);
+    if (status != EX_OK)
+        return status;
+    const char *const words[4] = {"RULE", "DEL", name.service, name.id};
+    status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_INTEGER, false, &reply);
+    if (status != EX_OK)
+        return status;
+    if (reply->integer == 0)
+        return unknown(invocation, &name);
+    report_one(invocation, &name, true, "deleted");
+    return EX_OK;
+}
+
+int rules_rollback(struct rules_invocation *invocation)
+{
+    struct rules_name name;
+    const struct headgate_reply *reply;
+    int status = rules_read_name(invocation, invocation->word[0], &name);
+    if (status != EX_OK)
+        return status;
+    const char *const words[5] = {"RULE", "ROLLBACK", name.service, name.id, invocation->to};
+    status = rules_ask(invocation, invocation->to ? 5 : 4, words, NULL, HEADGATE_REPLY_INTEGER, false, &reply);
+    if (status != EX_OK)
+        return status;
+    char did[64];
+    (void)snprintf(did, sizeof did, "rolled back to version %.24s", invocation->to ? invocation->to : "2");
+    report_one(invocation, &name, reply->integer > 0, did);
+    return EX_OK;
+}

@@ -1,0 +1,251 @@
+/*
+ * headgate rules list, history: tables.
+ */
+#include "base/units.h"
+#include "operator/command.h"
+#include "operator/json.h"
+#include "operator/rules.h"
+#include "rules/rule_value.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { COLUMNS_MAX = 8, CELL_BYTES = 136, ROWS_PER_GROWTH = 256 };
+
+struct sheet_row {
+    char cell[COLUMNS_MAX][CELL_BYTES];
+};
+
+/* Rows of cells, aligned when they are printed. */
+struct sheet {
+    const char *const *title;
+    unsigned columns;
+    unsigned right; /* bits: columns of numbers */
+    size_t count, room;
+    struct sheet_row *row;
+};
+
+/* A new row of empty cells; NULL without memory. */
+static struct sheet_row *sheet_add(struct sheet *sheet)
+{
+    if (sheet->count == sheet->room) {
+        size_t room = sheet->room + ROWS_PER_GROWTH;
+        struct sheet_row *rows = reallocarray(sheet->row, room, sizeof *sheet->row);
+        if (!rows)
+            return NULL;
+        sheet->row = rows;
+        sheet->room = room;
+    }
+    struct sheet_row *row = &sheet->row[sheet->count++];
+    memset(row, 0, sizeof *row);
+    return row;
+}
+
+static void sheet_print(const struct sheet *sheet)
+{
+    int width[COLUMNS_MAX] = {0};
+    for (unsigned c = 0; c < sheet->columns; c++) {
+        width[c] = (int)strlen(sheet->title[c]);
+        for (size_t i = 0; i < sheet->count; i++) {
+            int cell = (int)strlen(sheet->row[i].cell[c]);
+            width[c] = cell > width[c] ? cell : width[c];
+        }
+    }
+    for (size_t i = 0; i <= sheet->count; i++)
+        for (unsigned c = 0; c < sheet->columns; c++) {
+            const char *cell = i == 0 ? sheet->title[c] : sheet->row[i - 1].cell[c];
+            bool last = c + 1 == sheet->columns;
+            printf("%*s%s", sheet->right >> c & 1 ? width[c] : last ? 0 : -width[c], cell, last ? "\n" : "  ");
+        }
+}
+
+/* A map as an object: integers of those names are truths. */
+static void json_map(struct json *json, const struct headgate_reply *map)
+{
+    json_open(json, NULL, '{');
+    for (uint32_t k = 0; k + 1 < map->count; k += 2) {
+        const struct headgate_reply *key = headgate_reply_at(map, k), *value = headgate_reply_at(map, k + 1);
+        if (key->kind != HEADGATE_REPLY_TEXT)
+            continue;
+        if (strcmp(key->text, "in_force") == 0 || strcmp(key->text, "deleted") == 0)
+            json_bool(json, key->text, value->integer != 0);
+        else if (value->kind == HEADGATE_REPLY_INTEGER)
+            json_integer(json, key->text, value->integer);
+        else if (value->kind == HEADGATE_REPLY_TEXT)
+            json_text(json, key->text, value->text, value->size);
+        else
+            json_null(json, key->text);
+    }
+    json_close(json, '}');
+}
+
+static int no_memory(const struct rules_invocation *invocation)
+{
+    fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
+    return EX_OSERR;
+}
+
+static uint64_t share(const struct headgate_reply *row)
+{
+    int64_t millionths = command_member_integer(row, "canary_millionths");
+    return millionths > 0 ? (uint64_t)millionths : 0;
+}
+
+/* ---- list ---- */
+
+static const char *const list_title[] = {"RULE", "ENDPOINT", "BY",     "ALGORITHM",
+                                         "MODE", "ALLOWED",  "DENIED", "SHADOW DENIED"};
+
+static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
+{
+    char percent[32];
+    struct sheet_row *added = sheet_add(sheet);
+    if (!added)
+        return false;
+    char(*cell)[CELL_BYTES] = added->cell;
+    (void)snprintf(cell[0], CELL_BYTES, "%s/%s", command_member_text(row, "service"),
+                   command_member_text(row, "id"));
+    (void)snprintf(cell[1], CELL_BYTES, "%s", command_member_text(row, "endpoint"));
+    const char *by = command_member_text(row, "by");
+    (void)snprintf(cell[2], CELL_BYTES, "%s", *by ? by : "-");
+    (void)snprintf(cell[3], CELL_BYTES, "%s", command_member_text(row, "algorithm"));
+    (void)snprintf(cell[4], CELL_BYTES, "%s%s%s", command_member_text(row, "mode"),
+                   share(row) > 0 ? ", canary " : "",
+                   share(row) > 0 ? rule_percent_text(share(row), percent, sizeof percent) : "");
+    (void)snprintf(cell[5], CELL_BYTES, "%" PRId64, command_member_integer(row, "allowed"));
+    (void)snprintf(cell[6], CELL_BYTES, "%" PRId64, command_member_integer(row, "denied"));
+    (void)snprintf(cell[7], CELL_BYTES, "%" PRId64, command_member_integer(row, "shadow_denied"));
+    return true;
+}
+
+/* One request after the other, as many rows as fit each answer. */
+static int list_all(struct rules_invocation *invocation, struct sheet *sheet, struct json *json)
+{
+    struct rules_name last = {{0}, {0}};
+    const char *words[6] = {"RULE", "LIST"};
+    size_t base = 2;
+    if (invocation->word_count > 0)
+        words[base++] = invocation->word[0];
+    for (size_t count = base;; count = base + 3) {
+        const struct headgate_reply *rows;
+        int status = rules_ask(invocation, count, words, NULL, HEADGATE_REPLY_ARRAY, false, &rows);
+        if (status != EX_OK)
+            return status;
+        for (uint32_t i = 0; i < rows->count; i++) {
+            const struct headgate_reply *row = headgate_reply_at(rows, i);
+            if (json)
+                json_map(json, row);
+            else if (!list_row(sheet, row))
+                return no_memory(invocation);
+            (void)snprintf(last.service, sizeof last.service, "%s", command_member_text(row, "service"));
+            (void)snprintf(last.id, sizeof last.id, "%s", command_member_text(row, "id"));
+        }
+        if (rows->count == 0)
+            return EX_OK;
+        words[base] = "AFTER";
+        words[base + 1] = last.service;
+        words[base + 2] = last.id;
+    }
+}
+
+int rules_list(struct rules_invocation *invocation)
+{
+    struct sheet sheet = {.title = list_title, .columns = 8, .right = 7u << 5};
+    struct json json;
+    if (invocation->json) {
+        json_init(&json, stdout);
+        json_open(&json, NULL, '[');
+    }
+    int status = list_all(invocation, &sheet, invocation->json ? &json : NULL);
+    if (invocation->json)
+        json_close(&json, ']');
+    else if (status == EX_OK)
+        sheet_print(&sheet);
+    free(sheet.row);
+    return status;
+}
+
+/* ---- history ---- */
+
+static const char *const history_title[] = {"RULE", "VERSION", "WHEN", "BY", "STATE", "NOTE"};
+
+static bool history_row(struct sheet *sheet, const struct headgate_reply *row)
+{
+    char when[32] = "-", percent[32] = "";
+    struct sheet_row *added = sheet_add(sheet);
+    if (!added)
+        return false;
+    char(*cell)[CELL_BYTES] = added->cell;
+    int64_t made_s = command_member_integer(row, "unix_ms") / 1000;
+    if (made_s > 0)
+        (void)rule_moment_text((uint64_t)made_s, when, sizeof when);
+    if (share(row) > 0)
+        (void)rule_percent_text(share(row), percent, sizeof percent);
+    bool deleted = command_member_integer(row, "deleted") != 0;
+    bool in_force = command_member_integer(row, "in_force") != 0;
+    (void)snprintf(cell[0], CELL_BYTES, "%s/%s", command_member_text(row, "service"),
+                   command_member_text(row, "id"));
+    (void)snprintf(cell[1], CELL_BYTES, "%" PRId64, command_member_integer(row, "version"));
+    (void)snprintf(cell[2], CELL_BYTES, "%s", when);
+    (void)snprintf(cell[3], CELL_BYTES, "%s", command_member_text(row, "author"));
+    (void)snprintf(cell[4], CELL_BYTES, "%s%s%s", share(row) > 0 ? "canary " : "", percent,
+                   deleted      ? "deleted"
+                   : !in_force  ? (share(row) > 0 ? ", over" : "over")
+                   : share(row) ? ""
+                                : "in force");
+    (void)snprintf(cell[5], CELL_BYTES, "%s", command_member_text(row, "note"));
+    return true;
+}
+
+static void print_texts(const struct headgate_reply *rows)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const struct headgate_reply *row = headgate_reply_at(rows, i);
+        printf("\n# %s/%s, version %" PRId64 "\n", command_member_text(row, "service"),
+               command_member_text(row, "id"), command_member_integer(row, "version"));
+        const struct headgate_reply *text = command_member(row, "text");
+        if (text && text->kind == HEADGATE_REPLY_TEXT)
+            (void)fwrite(text->text, 1, text->size, stdout);
+        else
+            printf("# %s\n",
+                   command_member_integer(row, "deleted") ? "deleted" : "too long to be shown with the others");
+    }
+}
+
+int rules_history(struct rules_invocation *invocation)
+{
+    struct rules_name name;
+    const char *words[4] = {"RULE", "HISTORY", name.service, name.id};
+    const struct headgate_reply *rows;
+    int status = EX_OK;
+    if (invocation->word_count > 0)
+        status = rules_read_name(invocation, invocation->word[0], &name);
+    if (status == EX_OK)
+        status = rules_ask(invocation, invocation->word_count > 0 ? 4 : 2, words, NULL, HEADGATE_REPLY_ARRAY, false,
+                           &rows);
+    if (status != EX_OK)
+        return status;
+    struct sheet sheet = {.title = history_title, .columns = 6, .right = 1u << 1};
+    struct json json;
+    if (invocation->json) {
+        json_init(&json, stdout);
+        json_open(&json, NULL, '[');
+    }
+    for (uint32_t i = 0; i < rows->count && status == EX_OK; i++) {
+        if (invocation->json)
+            json_map(&json, headgate_reply_at(rows, i));
+        else if (!history_row(&sheet, headgate_reply_at(rows, i)))
+            status = no_memory(invocation);
+    }
+    if (invocation->json) {
+        json_close(&json, ']');
+    } else if (status == EX_OK) {
+        sheet_print(&sheet);
+        if (invocation->text)
+            print_texts(rows);
+    }
+    free(sheet.row);
+    return status;
+}

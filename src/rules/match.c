@@ -1,0 +1,358 @@
+#include "rules/match.h"
+
+#include "limit/key.h"
+#include "rules/ruleset_state.h"
+
+#include <assert.h>
+
+/* What is known of the request at hand; an identifier is hashed when the first rule asks for it. */
+struct matcher {
+    struct ruleset *ruleset;
+    const struct service *service; /* NULL: it has no rules */
+    const struct request *request;
+    struct match *match;
+    uint64_t now_ns, wall_ns;
+    uint32_t given;       /* bits: the service's dimensions that the request names */
+    uint32_t hashed;      /* bits: of those, whose part is there */
+    uint32_t joined_of;   /* `joined` is of these dimensions, if it is of any */
+    struct key_id joined; /* parts without salt */
+    uint64_t tier;        /* one bit, or none */
+    uint8_t id_of[SERVICE_DIMENSIONS_MAX];
+    struct key_id part[SERVICE_DIMENSIONS_MAX];
+};
+
+/* Of the identifier of that dimension, which the request names. */
+static struct key_id part_of(struct matcher *matcher, unsigned dimension)
+{
+    if (!(matcher->hashed >> dimension & 1)) {
+        const struct request_id *id = &matcher->request->id[matcher->id_of[dimension]];
+        matcher->part[dimension] = key_part(&matcher->service->dimension_key[dimension], id->value);
+        matcher->hashed |= (uint32_t)1 << dimension;
+    }
+    return matcher->part[dimension];
+}
+
+static void join(struct matcher *matcher, uint32_t dimensions)
+{
+    struct key_id joined = {0, 0};
+    if (matcher->joined_of == dimensions)
+        return;
+    for (uint32_t left = dimensions; left; left &= left - 1)
+        joined = key_join(joined, part_of(matcher, (unsigned)__builtin_ctz(left)));
+    matcher->joined = joined;
+    matcher->joined_of = dimensions;
+}
+
+/* During a canary, a key's hash decides which version it falls under; of the key as it is without epoch and window. */
+static bool is_selected(const struct variant *variant, struct key_id joined)
+{
+    uint64_t drawn = ((joined.low ^ variant->selector) >> 32) * MILLION >> 32;
+    return drawn >= variant->select_from && drawn < variant->select_below;
+}
+
+/* ---- how much ---- */
+
+struct finding {
+    const struct amount *amount; /* NULL: none applies */
+    enum match_why why;
+    uint8_t id;
+};
+
+static const struct roster_entry *look_up(const struct roster *roster, struct key_id part)
+{
+    for (uint32_t at = (uint32_t)part.low & roster->mask;; at = (at + 1) & roster->mask) {
+        const struct roster_entry *entry = &roster->entry[at];
+        if (entry->kind == ROSTER_EMPTY)
+            return NULL;
+        if (key_id_equal(entry->part, part))
+            return entry;
+    }
+}
+
+/* To deny is stronger than to allow, that than an override; of several overrides the rule's first counts. */
+static struct finding consult(struct matcher *matcher, const struct roster *roster)
+{
+    struct finding finding = {.why = WHY_RULE};
+    for (uint32_t left = roster->dimensions & matcher->given; left; left &= left - 1) {
+        unsigned dimension = (unsigned)__builtin_ctz(left);
+        uint8_t id = matcher->id_of[dimension];
+        const struct roster_entry *entry = look_up(roster, part_of(matcher, dimension));
+        if (!entry)
+            continue;
+        if (entry->kind == ROSTER_DENY)
+            return (struct finding){.why = WHY_DENY_LIST, .id = id};
+        if (entry->kind == ROSTER_ALLOW)
+            finding = (struct finding){.why = WHY_ALLOW_LIST, .id = id};
+        else if (finding.why != WHY_ALLOW_LIST && matcher->wall_ns / 1000000000u < entry->until_s &&
+                 (!finding.amount || entry->amount < finding.amount))
+            finding = (struct finding){.amount = entry->amount, .why = WHY_OVERRIDE, .id = id};
+    }
+    return finding;
+}
+
+static struct finding find_amount(struct matcher *matcher, const struct variant *variant)
+{
+    struct finding finding = {.why = WHY_RULE};
+    if (variant->roster)
+        finding = consult(matcher, variant->roster);
+    if (finding.why == WHY_RULE) {
+        if (variant->tiers & matcher->tier) {
+            finding.amount = &variant->tier[__builtin_popcountll(variant->tiers & (matcher->tier - 1))];
+            finding.why = WHY_TIER;
+        } else {
+            finding.amount = &variant->base;
+        }
+    }
+    if (finding.amount && finding.amount->limit == LIMIT_NONE) {
+        finding.why = finding.why == WHY_OVERRIDE ? WHY_UNLIMITED_OVERRIDE : WHY_UNLIMITED;
+        finding.amount = NULL;
+    }
+    return finding;
+}
+
+/* ---- charges ---- */
+
+static void fill_charge(struct matcher *matcher, const struct variant *variant, const struct amount *amount,
+                        struct charge *charge)
+{
+    const struct request *request = matcher->request;
+    uint8_t priority = request->priority < RULE_PRIORITIES ? request->priority : RULE_PRIORITY_CRITICAL;
+    uint32_t floor = variant->floor[priority];
+    *charge = (struct charge){
+        .id = key_join(variant->salt, matcher->joined),
+        .cost = variant->concurrency && request->cost > 1 ? 1 : request->cost,
+        .floor_tokens = floor > 0 ? amount->capacity * floor / MILLION : 0,
+        .limit = amount->limit,
+        .tenant = matcher->match->tenant,
+        .inherit = variant->inherit,
+        .on_isolation = variant->on_isolation,
+        .lease = variant->concurrency,
+        .sliding = variant->sliding,
+        .shadow = variant->shadow,
+    };
+    struct window *window = amount->window;
+    if (!window)
+        return;
+    if (!window_is_current(window, matcher->now_ns, matcher->wall_ns))
+        window_renew(&matcher->ruleset->windows, window, matcher->now_ns, matcher->wall_ns);
+    if (variant->sliding)
+        charge->previous = key_join(charge->id, window->previous);
+    charge->id = key_join(charge->id, window->stamp);
+    charge->expires_ns = variant->sliding ? window->next_expires_ns : window->expires_ns;
+    charge->window_end_ns = window->end_ns;
+    charge->window_ns = window->wall_length_ns;
+}
+
+/* The variant applies. False: its deny list has the last word. */
+static bool apply(struct matcher *matcher, const struct variant *variant)
+{
+    struct match *match = matcher->match;
+    __builtin_prefetch(&variant->slot->ruled.counts, 1); /* ruleset_note will want them */
+    struct finding finding = find_amount(matcher, variant);
+    struct matched matched = {
+        .rule = &variant->slot->ruled,
+        .version = &variant->version,
+        .limit_tokens = finding.amount ? finding.amount->capacity : 0,
+        .why = (uint8_t)finding.why,
+        .id = finding.id,
+        .candidate = variant->candidate,
+        .shadow = variant->shadow,
+    };
+    if (finding.amount) {
+        assert(match->count < CHARGES_MAX);
+        fill_charge(matcher, variant, finding.amount, &match->charge[match->count]);
+        match->rule[match->count++] = matched;
+        return true;
+    }
+    assert(match->passed_count < CHARGES_MAX);
+    match->passed[match->passed_count++] = matched;
+    if (finding.why != WHY_DENY_LIST || variant->shadow)
+        return true;
+    match->status = MATCH_DENIED;
+    match->denied_by = match->passed_count - 1;
+    match->count = 0;
+    return false;
+}
+
+/* ---- which rules ---- */
+
+static void read_request(struct matcher *matcher)
+{
+    const struct service *service = matcher->service;
+    const struct request *request = matcher->request;
+    assert(request->id_count >= 1 && request->id_count <= REQUEST_IDS_MAX);
+    for (uint32_t i = 0; i < request->id_count; i++) {
+        assert(request->id[i].value.size <= KEY_VALUE_MAX_BYTES);
+        int bit = word_find(service->dimension, service->dimension_count, request->id[i].dimension);
+        if (bit < 0 || (matcher->given >> bit & 1))
+            continue;
+        matcher->given |= (uint32_t)1 << bit;
+        matcher->id_of[bit] = (uint8_t)i;
+    }
+    if (request->tier.size > 0) {
+        int bit = word_find(service->tier, service->tier_count, request->tier);
+        matcher->tier = bit < 0 ? 0 : (uint64_t)1 << bit;
+    }
+}
+
+/* True if an enforced rule applied. */
+static bool follow(struct matcher *matcher, const struct plan *plan)
+{
+    bool enforced = false, hides = false;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        __builtin_prefetch(plan->step[i].variant);
+        __builtin_prefetch((const char *)plan->step[i].variant + 64);
+    }
+    for (uint32_t i = 0; i < plan->count;) {
+        const struct step *step = &plan->step[i];
+        const struct variant *variant = step->variant;
+        if (step->dimensions & ~matcher->given) {
+            i = step->group_end;
+            continue;
+        }
+        join(matcher, step->dimensions);
+        if (is_selected(variant, matcher->joined)) {
+            if (!apply(matcher, variant))
+                return true;
+            hides = hides || !variant->shadow;
+        }
+        enforced = enforced || hides;
+        i = step->level_end && hides ? step->group_end : i + 1;
+        if (i == step->group_end)
+            hides = false;
+    }
+    return enforced;
+}
+
+static bool count_by_config(struct matcher *matcher, const struct slot *named)
+{
+    const struct variant *variant = named->variant[0];
+    const struct request_id *first = &matcher->request->id[0];
+    struct charge *charge = &matcher->match->charge[matcher->match->count];
+    fill_charge(matcher, variant, &variant->base, charge);
+    charge->id = key_id_of(&matcher->ruleset->hash_key, named->named_id, first->dimension, first->value);
+    matcher->match->rule[matcher->match->count++] = (struct matched){
+        .rule = &variant->slot->ruled,
+        .version = &variant->version,
+        .limit_tokens = variant->base.capacity,
+        .why = WHY_CONFIG,
+    };
+    return true;
+}
+
+static bool refuse(struct match *match, enum match_status status)
+{
+    match->status = status;
+    return false;
+}
+
+static bool match_one(struct matcher *matcher, bool by_default)
+{
+    const struct ruleset *ruleset = matcher->ruleset;
+    const struct service *service = matcher->service;
+    const struct request *request = matcher->request;
+    const struct slot *slot = service ? service_slot(service, request->only_rule) : NULL;
+    for (uint32_t i = 0; by_default && !slot && i < ruleset->named_count; i++)
+        if (bytes_equal(ruleset->named[i].ruled.id, request->only_rule))
+            return count_by_config(matcher, &ruleset->named[i]);
+    if (!slot)
+        return refuse(matcher->match, MATCH_UNKNOWN_RULE);
+    bool concerned = !slot->variant[0] && !slot->variant[1]; /* it is off: that is no mistake */
+    for (int i = 0; i < 2; i++) {
+        const struct variant *variant = slot->variant[i];
+        if (!variant || (variant->dimensions & ~matcher->given) ||
+            !pattern_covers(&service->pattern[variant->pattern], request->endpoint))
+            continue;
+        concerned = true;
+        join(matcher, variant->dimensions);
+        if (is_selected(variant, matcher->joined))
+            return apply(matcher, variant);
+    }
+    return concerned || refuse(matcher->match, MATCH_RULE_NOT_CONCERNED);
+}
+
+bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint64_t now_ns, uint64_t wall_ns,
+                   struct match *match)
+{
+    bool by_default = request->service.size == 0 || bytes_equal(request->service, bytes_of(RULE_DEFAULT_SERVICE));
+    struct matcher
+        matcher; /* the arrays in it are filled as far as they are needed: clearing them would cost more */
+    matcher.ruleset = ruleset;
+    matcher.service = by_default ? ruleset->by_default : ruleset_service(ruleset, request->service);
+    matcher.request = request;
+    matcher.match = match;
+    matcher.now_ns = now_ns;
+    matcher.wall_ns = wall_ns;
+    matcher.given = matcher.hashed = matcher.joined_of = 0;
+    matcher.joined = (struct key_id){0, 0};
+    matcher.tier = 0;
+    match->status = MATCH_CHARGES;
+    match->count = match->passed_count = match->denied_by = 0;
+    match->tenant = 0;
+    bool enforced = false;
+    if (matcher.service) {
+        match->tenant = matcher.service->tenant;
+        read_request(&matcher);
+    }
+    if (request->only_rule.size > 0)
+        return match_one(&matcher, by_default);
+    if (matcher.service) {
+        const struct plan *plan = service_find_plan(matcher.service, request->endpoint);
+        enforced = plan && follow(&matcher, plan);
+    }
+    if (!enforced && by_default && ruleset->named_count > 0 && match->count < CHARGES_MAX)
+        return count_by_config(&matcher, &ruleset->named[ruleset->named_by_default]);
+    return match->status == MATCH_CHARGES;
+}
+
+/* ---- counting ---- */
+
+static void note(const struct matched *matched, bool allowed)
+{
+    struct rule_counts *counts = &matched->rule->counts;
+    bool shadow = matched->shadow;
+    counts->allowed += allowed || shadow;
+    counts->denied += !allowed && !shadow;
+    counts->shadow_denied += !allowed && shadow;
+    if (!matched->rule->candidate)
+        return;
+    if (matched->candidate) {
+        counts->canary_allowed += allowed;
+        counts->canary_denied += !allowed;
+    } else {
+        counts->stable_allowed += allowed;
+        counts->stable_denied += !allowed;
+    }
+}
+
+void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts)
+{
+    (void)ruleset;
+    for (uint32_t i = 0; i < match->count; i++)
+        note(&match->rule[i], verdicts[i].allowed);
+    for (uint32_t i = 0; i < match->passed_count; i++)
+        note(&match->passed[i], match->passed[i].why != WHY_DENY_LIST);
+}
+
+const char *match_why_name(enum match_why why)
+{
+    switch (why) {
+    case WHY_RULE:
+        return "rule";
+    case WHY_TIER:
+        return "tier";
+    case WHY_OVERRIDE:
+        return "override";
+    case WHY_ALLOW_LIST:
+        return "allow list";
+    case WHY_DENY_LIST:
+        return "deny list";
+    case WHY_UNLIMITED:
+        return "unlimited";
+    case WHY_UNLIMITED_OVERRIDE:
+        return "unlimited override";
+    case WHY_CONFIG:
+        return "config";
+    }
+    return "?";
+}

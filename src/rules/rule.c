@@ -1,0 +1,97 @@
+#include "rules/rule.h"
+
+#include "limit/limit.h"
+#include "rules/rule_value.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <strings.h>
+
+void rule_destroy(struct rule **rule)
+{
+    free(*rule);
+    *rule = NULL;
+}
+
+const char *rule_algorithm_name(enum rule_algorithm algorithm)
+{
+    return rule_algorithms.name[algorithm];
+}
+
+const char *rule_mode_name(enum rule_mode mode)
+{
+    return rule_modes.name[mode];
+}
+
+const char *rule_priority_name(enum rule_priority priority)
+{
+    return rule_priorities.name[priority];
+}
+
+bool rule_priority_parse(struct bytes text, enum rule_priority *priority)
+{
+    for (int i = 0; i < RULE_PRIORITIES; i++) {
+        const char *name = rule_priorities.name[i];
+        if (text.size == strlen(name) && strncasecmp(text.data, name, text.size) == 0) {
+            *priority = (enum rule_priority)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- terms ---- */
+
+__extension__ typedef unsigned __int128 wide;
+_Static_assert((int)RULE_LOG_MAX == (int)LIMIT_LOG_MAX, "what a rule may ask of a log, a log can hold");
+
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+    while (b > 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* rate * scale / 20 per period: exact if a longer period can say it. */
+static void scale_rate(struct limit_terms *terms, uint32_t scale)
+{
+    uint64_t rate = terms->rate * scale, period_ns = terms->period_ns * RULE_SCALE_ONE;
+    uint64_t common = divisor(rate, period_ns);
+    if (period_ns / common <= LIMIT_PERIOD_MAX_NS && rate / common <= LIMIT_CAPACITY_MAX) {
+        terms->rate = rate / common;
+        terms->period_ns = period_ns / common;
+    } else {
+        terms->rate = rate >= RULE_SCALE_ONE ? rate / RULE_SCALE_ONE : 1;
+    }
+}
+
+void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint32_t scale,
+                struct limit_terms *terms)
+{
+    assert(!amount->unlimited && amount->limit > 0 && scale >= 1 && scale <= RULE_SCALE_ONE);
+    bool bucket = rule_is_bucket(rule->algorithm);
+    bool listed = rule->algorithm == RULE_SLIDING_LOG || rule->algorithm == RULE_CONCURRENCY;
+    *terms = (struct limit_terms){
+        .kind = bucket   ? LIMIT_BUCKET
+                : listed ? LIMIT_LOG
+                         : LIMIT_CELL,
+        .flags = (uint8_t)((rule->sync == RULE_BUDGET ? LIMIT_SPLIT : 0) | (rule->persist ? LIMIT_PERSISTENT : 0)),
+        .capacity = amount->limit,
+        .rate = amount->rate,
+        .period_ns = bucket || listed ? amount->period_ns : 0,
+    };
+    if (bucket && scale < RULE_SCALE_ONE)
+        scale_rate(terms, scale);
+    if (!bucket && scale < RULE_SCALE_ONE) {
+        uint64_t scaled = amount->limit * scale / RULE_SCALE_ONE;
+        terms->capacity = scaled > 0 ? scaled : 1;
+    }
+    uint64_t most = listed ? LIMIT_LOG_MAX : LIMIT_CAPACITY_MAX;
+    wide overshoot = rule->overshoot;
+    if (rule->overshoot_relative)
+        overshoot = overshoot * terms->capacity / 1000000;
+    terms->overshoot = overshoot < most ? (uint64_t)overshoot : most;
+}

@@ -1,0 +1,217 @@
+#include "rules/rule_build.h"
+
+#include "rules/rule_builder.h"
+#include "rules/rule_text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+const char *const rule_field_names[RULE_FIELDS] = {
+    "id",        "service", "endpoint",  "by",       "algorithm",    "rate",    "burst",          "limit",
+    "window",    "zone",    "overshoot", "sync",     "on_isolation", "mode",    "priority_floor", "tiers",
+    "overrides", "allow",   "deny",      "adaptive", "persist",      "inherit",
+};
+
+/* ---- the block ---- */
+
+struct bytes rule_keep(struct rule_builder *builder, struct bytes text)
+{
+    assert((size_t)(builder->end - builder->at) > text.size);
+    char *kept = builder->at;
+    if (text.size > 0)
+        memcpy(kept, text.data, text.size);
+    kept[text.size] = '\0';
+    builder->at += text.size + 1;
+    return (struct bytes){.data = kept, .size = text.size};
+}
+
+static uint32_t entries(const struct rule_builder *builder, enum rule_field field)
+{
+    return builder->field[field] ? builder->field[field]->count : 0;
+}
+
+static bool make_block(struct rule_builder *builder)
+{
+    const struct rule_node *map = builder->reader.node;
+    uint32_t tiers = entries(builder, RULE_FIELD_TIERS), overrides = entries(builder, RULE_FIELD_OVERRIDES);
+    uint32_t allow = entries(builder, RULE_FIELD_ALLOW), deny = entries(builder, RULE_FIELD_DENY);
+    size_t arrays = tiers * sizeof(struct rule_tier) + overrides * sizeof(struct rule_override) +
+                    (allow + deny) * sizeof(struct rule_listed);
+    size_t texts = sizeof RULE_DEFAULT_SERVICE;
+    for (const struct rule_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
+        texts += node->key.size + node->text.size + 2;
+    char *block = calloc(1, sizeof(struct rule) + arrays + texts);
+    if (!block)
+        return error_set(builder->reader.error, EX_OSERR, "out of memory while reading %s", builder->reader.file);
+    builder->rule = (struct rule *)(void *)block;
+    builder->tiers = (struct rule_tier *)(void *)(block + sizeof(struct rule));
+    builder->overrides = (struct rule_override *)(void *)(builder->tiers + tiers);
+    builder->allow = (struct rule_listed *)(void *)(builder->overrides + overrides);
+    builder->deny = builder->allow + allow;
+    builder->at = (char *)(builder->deny + deny);
+    builder->end = block + sizeof(struct rule) + arrays + texts;
+    return true;
+}
+
+bool rule_missing(const struct rule_builder *builder, enum rule_field field, const char *expected)
+{
+    return rule_fail(&builder->reader, builder->reader.node->line, "%s is missing: expected %s",
+                     rule_field_names[field], expected);
+}
+
+/* ---- who is counted ---- */
+
+int rule_compare(struct bytes a, struct bytes b)
+{
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
+    return order != 0 ? order : a.size < b.size ? -1 : a.size > b.size;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return rule_compare(*(const struct bytes *)a, *(const struct bytes *)b);
+}
+
+static bool read_dimension(struct rule_builder *builder, const struct rule_node *node)
+{
+    struct bytes name;
+    struct rule *rule = builder->rule;
+    if (!rule_read_name(&builder->reader, node, "by", KEY_DIMENSION_MAX_BYTES, &name))
+        return false;
+    rule->by[rule->by_count++] = rule_keep(builder, name);
+    return true;
+}
+
+static bool read_by(struct rule_builder *builder)
+{
+    const struct rule_node *node = builder->field[RULE_FIELD_BY];
+    struct rule *rule = builder->rule;
+    if (!node) {
+        rule->by_count = 1;
+        rule->by[0] = bytes_of(RULE_DEFAULT_DIMENSION);
+        return true;
+    }
+    if (node->kind == RULE_NODE_TEXT)
+        return read_dimension(builder, node);
+    if (!rule_read_group(&builder->reader, node, "by", RULE_NODE_LIST, RULE_DIMENSIONS_MAX))
+        return false;
+    for (const struct rule_node *child = rule_node_first(node); child;
+         child = rule_node_next(builder->reader.tree, node, child))
+        if (!read_dimension(builder, child))
+            return false;
+    qsort(rule->by, rule->by_count, sizeof rule->by[0], compare_texts);
+    for (size_t i = 1; i < rule->by_count; i++)
+        if (bytes_equal(rule->by[i - 1], rule->by[i]))
+            return rule_fail(&builder->reader, node->line, "by names %s twice: expected each dimension once",
+                             rule->by[i].data);
+    return true;
+}
+
+static bool read_endpoint(struct rule_builder *builder)
+{
+    static const char expected[] = "1 to 255 bytes, with * at most as the last one";
+    const struct rule_node *node = builder->field[RULE_FIELD_ENDPOINT];
+    struct bytes endpoint = bytes_of(RULE_ANY_ENDPOINT);
+    if (!node) {
+        builder->rule->endpoint = endpoint;
+        return true;
+    }
+    if (!rule_read_text(&builder->reader, node, "endpoint", RULE_ENDPOINT_MAX_BYTES, expected, &endpoint))
+        return false;
+    const char *star = memchr(endpoint.data, '*', endpoint.size);
+    if (star && star + 1 != endpoint.data + endpoint.size)
+        return rule_wrong(&builder->reader, node, "endpoint", expected);
+    builder->rule->endpoint = rule_keep(builder, endpoint);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool find_fields(struct rule_builder *builder)
+{
+    const struct rule_node *map = builder->reader.node;
+    for (const struct rule_node *node = rule_node_first(map); node;
+         node = rule_node_next(builder->reader.tree, map, node)) {
+        size_t field = 0;
+        while (field < RULE_FIELDS && !bytes_equal(node->key, bytes_of(rule_field_names[field])))
+            field++;
+        if (field == RULE_FIELDS)
+            return rule_fail(&builder->reader, node->line,
+                             "%.64s is unknown: expected id, service, endpoint, by, algorithm, rate, burst, limit, "
+                             "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
+                             "allow, deny, adaptive, persist, inherit",
+                             node->key.data);
+        builder->field[field] = node;
+    }
+    return true;
+}
+
+/* First of all, so that the sentences about the others can say whose they are. */
+static bool read_names(struct rule_builder *builder)
+{
+    struct rule_reader *reader = &builder->reader;
+    struct bytes service = bytes_of(RULE_DEFAULT_SERVICE), id = {"", 0};
+    if (!rule_read_name(reader, builder->field[RULE_FIELD_ID], "id", RULE_NAME_MAX_BYTES, &id))
+        return false;
+    reader->id = id;
+    if (!rule_read_name(reader, builder->field[RULE_FIELD_SERVICE], "service", RULE_NAME_MAX_BYTES, &service))
+        return false;
+    reader->service = service;
+    return id.size > 0 || rule_missing(builder, RULE_FIELD_ID, "a name");
+}
+
+static bool read_groups(struct rule_builder *builder)
+{
+    const struct rule_reader *reader = &builder->reader;
+    const struct rule_node *const *field = builder->field;
+    return rule_read_group(reader, field[RULE_FIELD_TIERS], "tiers", RULE_NODE_MAP, RULE_TIERS_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_OVERRIDES], "overrides", RULE_NODE_LIST, RULE_OVERRIDES_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_ALLOW], "allow", RULE_NODE_LIST, RULE_LISTED_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_DENY], "deny", RULE_NODE_LIST, RULE_LISTED_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_PRIORITY_FLOOR], "priority_floor", RULE_NODE_MAP,
+                           RULE_PRIORITIES) &&
+           rule_read_group(reader, field[RULE_FIELD_ADAPTIVE], "adaptive", RULE_NODE_MAP, 2);
+}
+
+static bool read_rule(struct rule_builder *builder)
+{
+    struct rule *rule = builder->rule;
+    rule->id = rule_keep(builder, builder->reader.id);
+    rule->service = rule_keep(builder, builder->reader.service);
+    bool good =
+        read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) && rule_read_choices(builder) &&
+        rule_read_floors(builder) && rule_read_tiers(builder) && rule_read_overrides(builder) &&
+        rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
+        rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) && rule_read_adaptive(builder);
+    if (!good)
+        return false;
+    rule->tiers = builder->tiers;
+    rule->overrides = builder->overrides;
+    rule->allow = builder->allow;
+    rule->deny = builder->deny;
+    if (!rule_check_terms(builder))
+        return false;
+    size_t size = rule_print(rule, NULL, 0);
+    if (size > RULE_TEXT_MAX_BYTES)
+        return rule_fail(&builder->reader, builder->reader.node->line,
+                         "its text has %zu bytes: expected at most %d", size, RULE_TEXT_MAX_BYTES);
+    return true;
+}
+
+struct rule *rule_build(const struct rule_tree *tree, const struct rule_node *node, const char *file,
+                        unsigned number, struct error *error)
+{
+    struct rule_builder builder = {
+        .reader = {.file = file, .error = error, .tree = tree, .node = node, .number = number}};
+    if (node->kind != RULE_NODE_MAP) {
+        (void)rule_fail(&builder.reader, node->line, "it is no map: expected id, rate and so on");
+        return NULL;
+    }
+    if (!find_fields(&builder) || !read_names(&builder) || !read_groups(&builder) || !make_block(&builder))
+        return NULL;
+    if (!read_rule(&builder))
+        rule_destroy(&builder.rule);
+    return builder.rule;
+}

@@ -1,0 +1,290 @@
+#include "base/units.h"
+#include "limit/limit.h"
+#include "rules/calendar.h"
+#include "rules/rule_builder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static uint64_t limit_most(enum rule_algorithm algorithm)
+{
+    bool listed = algorithm == RULE_SLIDING_LOG || algorithm == RULE_CONCURRENCY;
+    return listed ? RULE_LOG_MAX : LIMIT_CAPACITY_MAX;
+}
+
+/* What a text said: in range, and countable. */
+static bool check_amount(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+                         const struct rule_amount *amount)
+{
+    const struct rule *rule = builder->rule;
+    enum rule_algorithm algorithm = rule->algorithm;
+    char expected[192];
+    if (amount->unlimited)
+        return true;
+    uint64_t least_ns = rule_is_bucket(algorithm) ? 1 : RULE_WINDOW_MIN_NS;
+    bool in_time =
+        algorithm == RULE_QUOTA || (amount->period_ns >= least_ns && amount->period_ns <= LIMIT_PERIOD_MAX_NS);
+    bool in_range = amount->limit >= 1 && amount->limit <= limit_most(algorithm) &&
+                    (!rule_is_bucket(algorithm) || (amount->rate >= 1 && amount->rate <= LIMIT_CAPACITY_MAX));
+    if (!in_range || !in_time) {
+        (void)snprintf(expected, sizeof expected, "1 to %" PRIu64 " for %s, per %s to 366d", limit_most(algorithm),
+                       rule_algorithm_name(algorithm), rule_is_bucket(algorithm) ? "1ns" : "100ms");
+        return rule_wrong(&builder->reader, node, field, expected);
+    }
+    return true;
+}
+
+bool rule_read_amount(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+                      struct rule_amount *amount)
+{
+    const struct rule *rule = builder->rule;
+    if (node->kind != RULE_NODE_TEXT || !rule_amount_parse(rule->algorithm, &rule->amount, node->text, amount))
+        return rule_wrong(&builder->reader, node, field, rule_amount_expected(rule->algorithm));
+    return check_amount(builder, node, field, amount);
+}
+
+static bool is_unlimited(const struct rule_node *node)
+{
+    return node && node->kind == RULE_NODE_TEXT && bytes_equal(node->text, bytes_of("unlimited"));
+}
+
+/* Fields that do not belong to the algorithm, or to a rule that is unlimited but for its tiers. */
+static bool check_fields(const struct rule_builder *builder, bool unlimited)
+{
+    static const struct {
+        enum rule_field field;
+        bool bucket, window, quota, with_unlimited;
+    } amounts[] = {
+        {RULE_FIELD_RATE, true, false, false, true}, {RULE_FIELD_BURST, true, false, false, false},
+        {RULE_FIELD_LIMIT, false, true, true, true}, {RULE_FIELD_WINDOW, false, true, true, false},
+        {RULE_FIELD_ZONE, false, false, true, true},
+    };
+    enum rule_algorithm algorithm = builder->rule->algorithm;
+    for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
+        const struct rule_node *node = builder->field[amounts[i].field];
+        bool fits = rule_is_bucket(algorithm) ? amounts[i].bucket
+                    : algorithm == RULE_QUOTA ? amounts[i].quota
+                                              : amounts[i].window;
+        if (node && !fits)
+            return rule_fail(&builder->reader, node->line, "%s makes no sense with %s: expected %s",
+                             rule_field_names[amounts[i].field], rule_algorithm_name(algorithm),
+                             rule_is_bucket(algorithm) ? "rate and burst"
+                             : algorithm == RULE_QUOTA ? "limit, window and zone"
+                                                       : "limit and window");
+        if (node && unlimited && !amounts[i].with_unlimited)
+            return rule_fail(&builder->reader, node->line, "%s makes no sense where all is unlimited",
+                             rule_field_names[amounts[i].field]);
+    }
+    return true;
+}
+
+static bool read_bucket(struct rule_builder *builder)
+{
+    const struct rule_node *rate = builder->field[RULE_FIELD_RATE];
+    struct rule_amount *amount = &builder->rule->amount;
+    if (!rate)
+        return rule_missing(builder, RULE_FIELD_RATE, "a rate such as 100/m, or unlimited");
+    if (rate->kind != RULE_NODE_TEXT || !units_parse_rate(rate->text, &amount->rate, &amount->period_ns))
+        return rule_wrong(&builder->reader, rate, "rate", "a rate such as 100/m, or unlimited");
+    amount->limit = amount->rate;
+    return check_amount(builder, rate, "rate", amount) &&
+           rule_read_count(&builder->reader, builder->field[RULE_FIELD_BURST], "burst", 1, LIMIT_CAPACITY_MAX,
+                           &amount->limit);
+}
+
+static bool read_window(struct rule_builder *builder)
+{
+    struct rule *rule = builder->rule;
+    const struct rule_node *limit = builder->field[RULE_FIELD_LIMIT], *window = builder->field[RULE_FIELD_WINDOW];
+    bool listed = limit_most(rule->algorithm) == RULE_LOG_MAX;
+    if (!limit)
+        return rule_missing(builder, RULE_FIELD_LIMIT, "a count such as 500, or unlimited");
+    uint64_t most = limit_most(rule->algorithm);
+    if (listed && limit->kind == RULE_NODE_TEXT && units_parse_count(limit->text, &rule->amount.limit) &&
+        rule->amount.limit > most)
+        return rule_fail(&builder->reader, limit->line,
+                         "limit is '%.*s': expected at most %" PRIu64 ", since %s remembers each request%s",
+                         (int)(limit->text.size < 32 ? limit->text.size : 32), limit->text.data, most,
+                         rule_algorithm_name(rule->algorithm),
+                         rule->algorithm == RULE_SLIDING_LOG ? " (sliding_window counts more)" : "");
+    if (!rule_read_count(&builder->reader, limit, "limit", 1, most, &rule->amount.limit))
+        return false;
+    if (!window)
+        return rule_missing(builder, RULE_FIELD_WINDOW,
+                            rule->algorithm == RULE_QUOTA         ? "hour, day, week, month or year"
+                            : rule->algorithm == RULE_CONCURRENCY ? "how long a lease lasts, such as 30s"
+                                                                  : "a duration such as 1m");
+    int unit = 0;
+    if (rule->algorithm == RULE_QUOTA) {
+        if (!rule_read_choice(&builder->reader, window, "window", &rule_calendars, &unit))
+            return false;
+        rule->amount.unit = (enum rule_calendar)unit;
+        return true;
+    }
+    return rule_read_duration(&builder->reader, window, "window", RULE_WINDOW_MIN_NS, LIMIT_PERIOD_MAX_NS,
+                              &rule->amount.period_ns);
+}
+
+static bool read_zone(struct rule_builder *builder)
+{
+    static const char expected[] = "a time zone such as Europe/Berlin or UTC";
+    const struct rule_node *node = builder->field[RULE_FIELD_ZONE];
+    struct bytes zone = bytes_of(RULE_DEFAULT_ZONE);
+    builder->rule->zone = builder->rule->algorithm == RULE_QUOTA ? zone : bytes_of("");
+    if (!node)
+        return true;
+    if (!rule_read_text(&builder->reader, node, "zone", RULE_ZONE_MAX_BYTES, expected, &zone))
+        return false;
+    if (!rule_is_name(zone, "/+") || !calendar_zone_known(zone))
+        return rule_wrong(&builder->reader, node, "zone", expected);
+    builder->rule->zone = rule_keep(builder, zone);
+    return true;
+}
+
+bool rule_read_amounts(struct rule_builder *builder)
+{
+    struct rule *rule = builder->rule;
+    int algorithm = RULE_TOKEN_BUCKET;
+    if (!rule_read_choice(&builder->reader, builder->field[RULE_FIELD_ALGORITHM], "algorithm", &rule_algorithms,
+                          &algorithm))
+        return false;
+    rule->algorithm = (enum rule_algorithm)algorithm;
+    enum rule_field main_field = rule_is_bucket(rule->algorithm) ? RULE_FIELD_RATE : RULE_FIELD_LIMIT;
+    rule->amount.unlimited = is_unlimited(builder->field[main_field]);
+    if (!check_fields(builder, rule->amount.unlimited) || !read_zone(builder))
+        return false;
+    if (rule->amount.unlimited)
+        return true;
+    return rule_is_bucket(rule->algorithm) ? read_bucket(builder) : read_window(builder);
+}
+
+/* ---- how it behaves ---- */
+
+static bool read_overshoot(struct rule_builder *builder)
+{
+    const struct rule_node *node = builder->field[RULE_FIELD_OVERSHOOT];
+    struct rule *rule = builder->rule;
+    rule->overshoot_relative = rule->sync != RULE_BUDGET;
+    rule->overshoot = rule->sync != RULE_BUDGET ? RULE_OVERSHOOT_DEFAULT : 0;
+    if (!node)
+        return true;
+    if (rule->sync == RULE_BUDGET)
+        return rule_fail(&builder->reader, node->line,
+                         "overshoot makes no sense with sync: budget, which never exceeds the limit");
+    uint64_t value;
+    bool relative = node->kind == RULE_NODE_TEXT && units_parse_percent(node->text, &value);
+    bool absolute = node->kind == RULE_NODE_TEXT && !relative && units_parse_count(node->text, &value);
+    if ((!relative && !absolute) || value > (relative ? RULE_OVERSHOOT_MAX : LIMIT_CAPACITY_MAX))
+        return rule_wrong(&builder->reader, node, "overshoot",
+                          "a part of the limit from 0% to 1000%, or tokens from 0 to 1000000000000");
+    rule->overshoot = value;
+    rule->overshoot_relative = relative && value > 0;
+    return true;
+}
+
+bool rule_read_choices(struct rule_builder *builder)
+{
+    struct rule *rule = builder->rule;
+    int sync = RULE_GOSSIP, isolation = ISOLATION_BUDGET, mode = RULE_ENFORCE, inherit = RULE_KEEP;
+    int persist = rule->algorithm == RULE_QUOTA;
+    if (!rule_read_choice(&builder->reader, builder->field[RULE_FIELD_SYNC], "sync", &rule_syncs, &sync) ||
+        !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_ON_ISOLATION], "on_isolation",
+                          &rule_isolations, &isolation) ||
+        !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_MODE], "mode", &rule_modes, &mode) ||
+        !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_PERSIST], "persist", &rule_booleans,
+                          &persist) ||
+        !rule_read_choice(&builder->reader, builder->field[RULE_FIELD_INHERIT], "inherit", &rule_inherits,
+                          &inherit))
+        return false;
+    rule->sync = (enum rule_sync)sync;
+    rule->on_isolation = (enum isolation)isolation;
+    rule->mode = (enum rule_mode)mode;
+    rule->inherit = (enum rule_inherit)inherit;
+    rule->persist = persist == 1;
+    return read_overshoot(builder);
+}
+
+/* A level that is absent leaves as much as the one above it. */
+bool rule_read_floors(struct rule_builder *builder)
+{
+    const struct rule_node *map = builder->field[RULE_FIELD_PRIORITY_FLOOR];
+    const struct rule_node *level[RULE_PRIORITIES] = {NULL};
+    if (!map)
+        return true;
+    for (const struct rule_node *node = rule_node_first(map); node;
+         node = rule_node_next(builder->reader.tree, map, node)) {
+        int priority = rule_choice(&rule_priorities, node->key);
+        if (priority < 0 || priority == RULE_PRIORITY_CRITICAL)
+            return rule_fail(&builder->reader, node->line,
+                             "priority_floor.%.32s is unknown: expected low, normal and high", node->key.data);
+        level[priority] = node;
+    }
+    uint64_t floor = 0;
+    for (int i = RULE_PRIORITY_HIGH; i >= RULE_PRIORITY_LOW; i--) {
+        char field[40];
+        (void)snprintf(field, sizeof field, "priority_floor.%s", rule_priorities.name[i]);
+        if (!rule_read_percent(&builder->reader, level[i], field, floor, 999999, &floor))
+            return false;
+        builder->rule->priority_floor[i] = (uint32_t)floor;
+    }
+    return true;
+}
+
+bool rule_read_adaptive(struct rule_builder *builder)
+{
+    const struct rule_node *map = builder->field[RULE_FIELD_ADAPTIVE];
+    struct rule *rule = builder->rule;
+    if (!map)
+        return true;
+    uint64_t floor = RULE_ADAPTIVE_FLOOR_DEFAULT;
+    for (const struct rule_node *node = rule_node_first(map); node;
+         node = rule_node_next(builder->reader.tree, map, node)) {
+        bool good;
+        if (bytes_equal(node->key, bytes_of("floor")))
+            good = rule_read_percent(&builder->reader, node, "adaptive.floor", 10000, 1000000, &floor);
+        else if (bytes_equal(node->key, bytes_of("latency")))
+            good = rule_read_duration(&builder->reader, node, "adaptive.latency", 1000000, 3600000000000,
+                                      &rule->adaptive_latency_ns);
+        else
+            good = rule_fail(&builder->reader, node->line, "adaptive.%.32s is unknown: expected floor and latency",
+                             node->key.data);
+        if (!good)
+            return false;
+    }
+    rule->adaptive_floor = (uint32_t)floor;
+    return true;
+}
+
+/* ---- whether it can be counted ---- */
+
+/* At full scale and, if the rule is adaptive, at every smaller one. */
+static bool check_terms(const struct rule_builder *builder, const char *field, const char *of,
+                        const struct rule_amount *amount)
+{
+    const struct rule *rule = builder->rule;
+    uint32_t least = rule->adaptive_floor > 0 ? 1 : RULE_SCALE_ONE;
+    for (uint32_t scale = RULE_SCALE_ONE; !amount->unlimited && scale >= least; scale--) {
+        struct limit_terms terms;
+        struct limit limit;
+        struct error error;
+        rule_terms(rule, amount, scale, &terms);
+        if (!limit_init(&limit, &terms, &error))
+            return rule_fail(&builder->reader, builder->reader.node->line, "%s%.64s cannot be counted%s: %s", field,
+                             of, scale < RULE_SCALE_ONE ? " when it is scaled down" : "", error.text);
+    }
+    return true;
+}
+
+bool rule_check_terms(const struct rule_builder *builder)
+{
+    const struct rule *rule = builder->rule;
+    if (!check_terms(builder, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "", &rule->amount))
+        return false;
+    for (size_t i = 0; i < rule->tier_count; i++)
+        if (!check_terms(builder, "tiers.", rule->tiers[i].name.data, &rule->tiers[i].amount))
+            return false;
+    for (size_t i = 0; i < rule->override_count; i++)
+        if (!check_terms(builder, "the override of ", rule->overrides[i].value.data, &rule->overrides[i].amount))
+            return false;
+    return true;
+}

@@ -1,0 +1,160 @@
+#include "rules/rule_builder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int compare_tiers(const void *a, const void *b)
+{
+    return rule_compare(((const struct rule_tier *)a)->name, ((const struct rule_tier *)b)->name);
+}
+
+bool rule_read_tiers(struct rule_builder *builder)
+{
+    const struct rule_node *map = builder->field[RULE_FIELD_TIERS];
+    struct rule *rule = builder->rule;
+    if (!map)
+        return true;
+    for (const struct rule_node *node = rule_node_first(map); node;
+         node = rule_node_next(builder->reader.tree, map, node)) {
+        char field[RULE_NAME_MAX_BYTES + 16];
+        if (node->key.size > RULE_NAME_MAX_BYTES || !rule_is_name(node->key, ""))
+            return rule_fail(&builder->reader, node->line,
+                             "tiers has a tier '%.63s': expected a name of 1 to 63 letters, digits, dots, dashes, "
+                             "underscores",
+                             node->key.data);
+        (void)snprintf(field, sizeof field, "tiers.%s", node->key.data);
+        struct rule_tier *tier = &builder->tiers[rule->tier_count];
+        if (!rule_read_amount(builder, node, field, &tier->amount))
+            return false;
+        tier->name = rule_keep(builder, node->key);
+        rule->tier_count++;
+    }
+    qsort(builder->tiers, rule->tier_count, sizeof *builder->tiers, compare_tiers);
+    return true;
+}
+
+/* "dimension=value", or a bare value if the rule counts by one dimension: then *dimension is of no bytes. */
+static bool split(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+                  struct bytes *dimension, struct bytes *value)
+{
+    const struct rule *rule = builder->rule;
+    static const char expected[] = "dimension=value, with 1 to 32 and 1 to 256 bytes";
+    if (node->kind != RULE_NODE_TEXT)
+        return rule_wrong(&builder->reader, node, field, expected);
+    const char *equals = memchr(node->text.data, '=', node->text.size);
+    size_t at = equals ? (size_t)(equals - node->text.data) : 0;
+    *dimension = (struct bytes){.data = node->text.data, .size = at};
+    *value = (struct bytes){.data = node->text.data + at, .size = node->text.size - at};
+    if (equals)
+        *value = (struct bytes){.data = value->data + 1, .size = value->size - 1};
+    else if (rule->by_count != 1)
+        return rule_wrong(&builder->reader, node, field,
+                          "dimension=value, since the rule does not count by one dimension");
+    if (value->size == 0 || value->size > RULE_VALUE_MAX_BYTES ||
+        (equals && (at > KEY_DIMENSION_MAX_BYTES || !rule_is_name(*dimension, ""))))
+        return rule_wrong(&builder->reader, node, field, expected);
+    return true;
+}
+
+static int compare_overrides(const void *a, const void *b)
+{
+    const struct rule_override *left = a, *right = b;
+    if (left->dimension != right->dimension)
+        return left->dimension < right->dimension ? -1 : 1;
+    return rule_compare(left->value, right->value);
+}
+
+static bool read_override(struct rule_builder *builder, const struct rule_node *node, unsigned index)
+{
+    static const char expected_until[] = "a date such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z";
+    struct rule *rule = builder->rule;
+    struct rule_override *override = &builder->overrides[rule->override_count];
+    const struct rule_node *whom = NULL, *amount = NULL, *until = NULL;
+    char field[3][40];
+    static const char *const names[3] = {"for", "amount", "until"};
+    for (int i = 0; i < 3; i++)
+        (void)snprintf(field[i], sizeof field[i], "overrides[%u].%s", index, names[i]);
+    if (node->kind != RULE_NODE_MAP)
+        return rule_fail(&builder->reader, node->line, "overrides[%u] is no map: expected for, amount and until",
+                         index);
+    for (const struct rule_node *child = rule_node_first(node); child;
+         child = rule_node_next(builder->reader.tree, node, child)) {
+        const struct rule_node **place = bytes_equal(child->key, bytes_of("for"))      ? &whom
+                                         : bytes_equal(child->key, bytes_of("amount")) ? &amount
+                                         : bytes_equal(child->key, bytes_of("until"))  ? &until
+                                                                                       : NULL;
+        if (!place)
+            return rule_fail(&builder->reader, child->line,
+                             "overrides[%u].%.32s is unknown: expected for, amount and until", index,
+                             child->key.data);
+        *place = child;
+    }
+    if (!whom || !amount)
+        return rule_fail(&builder->reader, node->line, "%s is missing", field[whom ? 1 : 0]);
+    struct bytes dimension = {"", 0}, value = {"", 0};
+    if (!split(builder, whom, field[0], &dimension, &value))
+        return false;
+    size_t at = 0;
+    while (dimension.size > 0 && at < rule->by_count && !bytes_equal(rule->by[at], dimension))
+        at++;
+    if (at == rule->by_count)
+        return rule_wrong(&builder->reader, whom, field[0], "a dimension that the rule counts by, and its value");
+    override->dimension = (uint8_t)at;
+    override->value = rule_keep(builder, value);
+    if (until && (until->kind != RULE_NODE_TEXT || !rule_moment_parse(until->text, &override->until_s)))
+        return rule_wrong(&builder->reader, until, field[2], expected_until);
+    rule->override_count++;
+    return rule_read_amount(builder, amount, field[1], &override->amount);
+}
+
+bool rule_read_overrides(struct rule_builder *builder)
+{
+    const struct rule_node *list = builder->field[RULE_FIELD_OVERRIDES];
+    struct rule *rule = builder->rule;
+    unsigned index = 0;
+    if (!list)
+        return true;
+    for (const struct rule_node *node = rule_node_first(list); node;
+         node = rule_node_next(builder->reader.tree, list, node))
+        if (!read_override(builder, node, index++))
+            return false;
+    struct rule_override *overrides = builder->overrides;
+    qsort(overrides, rule->override_count, sizeof *overrides, compare_overrides);
+    for (size_t i = 1; i < rule->override_count; i++)
+        if (compare_overrides(&overrides[i - 1], &overrides[i]) == 0)
+            return rule_fail(&builder->reader, list->line, "overrides has %s=%.64s twice",
+                             rule->by[overrides[i].dimension].data, overrides[i].value.data);
+    return true;
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+    const struct rule_listed *left = a, *right = b;
+    int order = rule_compare(left->dimension, right->dimension);
+    return order != 0 ? order : rule_compare(left->value, right->value);
+}
+
+bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struct rule_listed *listed,
+                      uint16_t *count)
+{
+    const struct rule_node *list = builder->field[which];
+    if (!list)
+        return true;
+    for (const struct rule_node *node = rule_node_first(list); node;
+         node = rule_node_next(builder->reader.tree, list, node)) {
+        char field[32];
+        struct bytes dimension = {"", 0}, value = {"", 0};
+        (void)snprintf(field, sizeof field, "%s[%u]", rule_field_names[which], (unsigned)*count);
+        if (!split(builder, node, field, &dimension, &value))
+            return false;
+        listed[*count].dimension = dimension.size > 0 ? rule_keep(builder, dimension) : builder->rule->by[0];
+        listed[*count].value = rule_keep(builder, value);
+        ++*count;
+    }
+    qsort(listed, *count, sizeof *listed, compare_listed);
+    for (size_t i = 1; i < *count; i++)
+        if (compare_listed(&listed[i - 1], &listed[i]) == 0)
+            return rule_fail(&builder->reader, list->line, "%s has %s=%.64s twice", rule_field_names[which],
+                             listed[i].dimension.data, listed[i].value.data);
+    return true;
+}

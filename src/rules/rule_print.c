@@ -1,0 +1,300 @@
+#include "rules/rule_text.h"
+#include "rules/rule_value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <strings.h>
+
+/* Text in the making; what does not fit is counted and cut. */
+struct printer {
+    char *out;
+    size_t room, size;
+    const char *indent; /* before every line but the first */
+    bool begun;
+};
+
+static void put(struct printer *printer, const char *text, size_t size)
+{
+    if (printer->size < printer->room) {
+        size_t left = printer->room - printer->size;
+        memcpy(printer->out + printer->size, text, size < left ? size : left);
+    }
+    printer->size += size;
+}
+
+static void put_string(struct printer *printer, const char *text)
+{
+    put(printer, text, strlen(text));
+}
+
+/* Begins a line: "key: ", `depth` levels below the rule's own fields. */
+static void key(struct printer *printer, unsigned depth, const char *name)
+{
+    if (printer->begun)
+        put_string(printer, printer->indent);
+    printer->begun = true;
+    for (; depth > 0; depth--)
+        put_string(printer, "  ");
+    put_string(printer, name);
+}
+
+static void line(struct printer *printer, const char *name, const char *value)
+{
+    key(printer, 0, name);
+    put_string(printer, ": ");
+    put_string(printer, value);
+    put_string(printer, "\n");
+}
+
+/* Whether YAML reads it as the same text without quotes, and no program takes it for a number, a date or a truth. */
+static bool is_plain(struct bytes text)
+{
+    static const char *const words[] = {"y", "n", "yes", "no", "true", "false", "on", "off", "null"};
+    if (text.size == 0)
+        return false;
+    char first = text.data[0];
+    if (!(first >= 'a' && first <= 'z') && !(first >= 'A' && first <= 'Z') && first != '/')
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    (c && strchr("_-./+@=*", c));
+        if (!good)
+            return false;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (text.size == strlen(words[i]) && strncasecmp(text.data, words[i], text.size) == 0)
+            return false;
+    return true;
+}
+
+/* Two texts that stand as one: "dimension=value". */
+static void scalar(struct printer *printer, struct bytes head, struct bytes tail)
+{
+    bool plain = is_plain(head.size > 0 ? head : tail);
+    /* What follows a beginning that is plain cannot make a number of it, so only its characters matter. */
+    struct bytes rest = head.size > 0 ? tail : (struct bytes){"", 0};
+    for (size_t i = 0; i < rest.size && plain; i++)
+        plain = is_plain((struct bytes){(char[2]){'a', rest.data[i]}, 2});
+    if (!plain)
+        put_string(printer, "\"");
+    for (int part = 0; part < 2; part++) {
+        struct bytes text = part == 0 ? head : tail;
+        for (size_t i = 0; i < text.size; i++) {
+            if (text.data[i] == '"' || text.data[i] == '\\')
+                put_string(printer, "\\");
+            put(printer, &text.data[i], 1);
+        }
+        if (part == 0 && head.size > 0)
+            put_string(printer, "=");
+    }
+    if (!plain)
+        put_string(printer, "\"");
+}
+
+static void name(struct printer *printer, const char *key_name, struct bytes value)
+{
+    key(printer, 0, key_name);
+    put_string(printer, ": ");
+    scalar(printer, (struct bytes){"", 0}, value);
+    put_string(printer, "\n");
+}
+
+static void count_line(struct printer *printer, const char *key_name, uint64_t count)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRIu64, count);
+    line(printer, key_name, text);
+}
+
+static void by(struct printer *printer, const struct rule *rule)
+{
+    if (rule->by_count == 1 && bytes_equal(rule->by[0], bytes_of(RULE_DEFAULT_DIMENSION)))
+        return;
+    key(printer, 0, "by: ");
+    if (rule->by_count != 1)
+        put_string(printer, "[");
+    for (size_t i = 0; i < rule->by_count; i++) {
+        put_string(printer, i > 0 ? ", " : "");
+        scalar(printer, (struct bytes){"", 0}, rule->by[i]);
+    }
+    put_string(printer, rule->by_count != 1 ? "]\n" : "\n");
+}
+
+static void own_amount(struct printer *printer, const struct rule *rule)
+{
+    const struct rule_amount *own = &rule->amount;
+    char text[RULE_AMOUNT_TEXT_BYTES];
+    struct rule_amount without_burst = *own;
+    without_burst.limit = own->rate;
+    line(printer, "algorithm", rule_algorithm_name(rule->algorithm));
+    if (own->unlimited)
+        line(printer, rule_is_bucket(rule->algorithm) ? "rate" : "limit", "unlimited");
+    else if (rule_is_bucket(rule->algorithm)) {
+        line(printer, "rate", rule_amount_text(rule->algorithm, own, &without_burst, text, sizeof text));
+        if (own->limit != own->rate)
+            count_line(printer, "burst", own->limit);
+    } else {
+        count_line(printer, "limit", own->limit);
+        line(printer, "window",
+             rule->algorithm == RULE_QUOTA ? rule_calendars.name[own->unit]
+                                           : rule_duration_text(own->period_ns, text, sizeof text));
+    }
+    if (rule->zone.size > 0 && !bytes_equal(rule->zone, bytes_of(RULE_DEFAULT_ZONE)))
+        name(printer, "zone", rule->zone);
+}
+
+static void behaviour(struct printer *printer, const struct rule *rule)
+{
+    char text[32];
+    bool by_default =
+        rule->sync == RULE_BUDGET || (rule->overshoot_relative && rule->overshoot == RULE_OVERSHOOT_DEFAULT);
+    if (!by_default && rule->overshoot_relative)
+        line(printer, "overshoot", rule_percent_text(rule->overshoot, text, sizeof text));
+    else if (!by_default)
+        count_line(printer, "overshoot", rule->overshoot);
+    if (rule->sync != RULE_GOSSIP)
+        line(printer, "sync", rule_syncs.name[rule->sync]);
+    if (rule->on_isolation != ISOLATION_BUDGET)
+        line(printer, "on_isolation", rule_isolations.name[rule->on_isolation]);
+    if (rule->mode != RULE_ENFORCE)
+        line(printer, "mode", rule_mode_name(rule->mode));
+}
+
+static void floors(struct printer *printer, const struct rule *rule)
+{
+    bool begun = false;
+    for (int i = RULE_PRIORITY_LOW; i < RULE_PRIORITY_CRITICAL; i++) {
+        char text[32];
+        if (rule->priority_floor[i] == rule->priority_floor[i + 1])
+            continue;
+        if (!begun)
+            key(printer, 0, "priority_floor:\n");
+        begun = true;
+        key(printer, 1, rule_priorities.name[i]);
+        put_string(printer, ": ");
+        put_string(printer, rule_percent_text(rule->priority_floor[i], text, sizeof text));
+        put_string(printer, "\n");
+    }
+}
+
+static void put_amount(struct printer *printer, const struct rule *rule, const struct rule_amount *value)
+{
+    char text[RULE_AMOUNT_TEXT_BYTES];
+    put_string(printer, ": ");
+    put_string(printer, rule_amount_text(rule->algorithm, &rule->amount, value, text, sizeof text));
+    put_string(printer, "\n");
+}
+
+static void tiers(struct printer *printer, const struct rule *rule)
+{
+    if (rule->tier_count > 0)
+        key(printer, 0, "tiers:\n");
+    for (size_t i = 0; i < rule->tier_count; i++) {
+        key(printer, 1, "");
+        scalar(printer, (struct bytes){"", 0}, rule->tiers[i].name);
+        put_amount(printer, rule, &rule->tiers[i].amount);
+    }
+}
+
+static void overrides(struct printer *printer, const struct rule *rule)
+{
+    if (rule->override_count > 0)
+        key(printer, 0, "overrides:\n");
+    for (size_t i = 0; i < rule->override_count; i++) {
+        const struct rule_override *override = &rule->overrides[i];
+        char text[32];
+        key(printer, 1, "- for: ");
+        scalar(printer, rule->by[override->dimension], override->value);
+        put_string(printer, "\n");
+        key(printer, 2, "amount");
+        put_amount(printer, rule, &override->amount);
+        if (override->until_s == 0)
+            continue;
+        key(printer, 2, "until: ");
+        put_string(printer, rule_moment_text(override->until_s, text, sizeof text));
+        put_string(printer, "\n");
+    }
+}
+
+static void listed(struct printer *printer, const char *field, const struct rule_listed *list, size_t count)
+{
+    if (count > 0)
+        key(printer, 0, field);
+    for (size_t i = 0; i < count; i++) {
+        key(printer, 1, "- ");
+        scalar(printer, list[i].dimension, list[i].value);
+        put_string(printer, "\n");
+    }
+}
+
+static void adaptive(struct printer *printer, const struct rule *rule)
+{
+    char text[64];
+    if (rule->adaptive_floor == 0)
+        return;
+    key(printer, 0, "adaptive:\n");
+    key(printer, 1, "floor: ");
+    put_string(printer, rule_percent_text(rule->adaptive_floor, text, sizeof text));
+    put_string(printer, "\n");
+    if (rule->adaptive_latency_ns == 0)
+        return;
+    key(printer, 1, "latency: ");
+    put_string(printer, rule_duration_text(rule->adaptive_latency_ns, text, sizeof text));
+    put_string(printer, "\n");
+}
+
+static void put_rule(struct printer *printer, const struct rule *rule)
+{
+    printer->begun = false;
+    name(printer, "id", rule->id);
+    if (!bytes_equal(rule->service, bytes_of(RULE_DEFAULT_SERVICE)))
+        name(printer, "service", rule->service);
+    if (!bytes_equal(rule->endpoint, bytes_of(RULE_ANY_ENDPOINT)))
+        name(printer, "endpoint", rule->endpoint);
+    by(printer, rule);
+    own_amount(printer, rule);
+    behaviour(printer, rule);
+    floors(printer, rule);
+    tiers(printer, rule);
+    overrides(printer, rule);
+    listed(printer, "allow:\n", rule->allow, rule->allow_count);
+    listed(printer, "deny:\n", rule->deny, rule->deny_count);
+    adaptive(printer, rule);
+    if (rule->persist != (rule->algorithm == RULE_QUOTA))
+        line(printer, "persist", rule_booleans.name[rule->persist]);
+    if (rule->inherit != RULE_KEEP)
+        line(printer, "inherit", rule_inherits.name[rule->inherit]);
+}
+
+static size_t finish(struct printer *printer)
+{
+    if (printer->room > 0)
+        printer->out[printer->size < printer->room ? printer->size : printer->room - 1] = '\0';
+    return printer->size;
+}
+
+size_t rule_print(const struct rule *rule, char *out, size_t room)
+{
+    struct printer printer = {.room = room, .indent = ""};
+    printer.out = out;
+    put_rule(&printer, rule);
+    return finish(&printer);
+}
+
+size_t rules_print(const struct rule *const *rules, size_t count, char *out, size_t room)
+{
+    struct printer printer = {.room = room, .indent = "    "};
+    printer.out = out;
+    put_string(&printer, count > 0 ? "rules:\n" : "rules: []\n");
+    for (size_t i = 0; i < count; i++) {
+        put_string(&printer, "  - ");
+        put_rule(&printer, rules[i]);
+    }
+    return finish(&printer);
+}
+
+size_t rule_print_amount(const struct rule *rule, const struct rule_amount *amount, char *out, size_t room)
+{
+    return strlen(rule_amount_text(rule->algorithm, &rule->amount, amount, out, room));
+}

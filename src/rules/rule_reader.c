@@ -1,0 +1,168 @@
+#include "rules/rule_reader.h"
+
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum { SHOWN_BYTES = 64 };
+
+const struct rule_node *rule_node_first(const struct rule_node *node)
+{
+    return node->count > 0 ? node + 1 : NULL;
+}
+
+const struct rule_node *rule_node_next(const struct rule_tree *tree, const struct rule_node *node,
+                                       const struct rule_node *child)
+{
+    return child->end < node->end ? &tree->nodes[child->end] : NULL;
+}
+
+/* The number of bytes of `text` that a sentence shows: whole characters. */
+static int shown(struct bytes text)
+{
+    size_t size = text.size < SHOWN_BYTES ? text.size : SHOWN_BYTES;
+    while (size > 0 && size < text.size && ((unsigned char)text.data[size] & 0xc0) == 0x80)
+        size--;
+    return (int)size;
+}
+
+bool rule_fail(const struct rule_reader *reader, unsigned line, const char *format, ...)
+{
+    char what[ERROR_TEXT_BYTES], number[16];
+    bool named = reader->service.size > 0 && !bytes_equal(reader->service, bytes_of(RULE_DEFAULT_SERVICE));
+    struct bytes id = reader->id;
+    if (id.size == 0) {
+        (void)snprintf(number, sizeof number, "%u", reader->number);
+        id = bytes_of(number);
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    return error_set(reader->error, EX_DATAERR, "%s:%u: rule %.*s%s%.*s: %s", reader->file, line,
+                     named ? shown(reader->service) : 0, named ? reader->service.data : "", named ? "/" : "",
+                     shown(id), id.data, what);
+}
+
+bool rule_wrong(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                const char *expected)
+{
+    if (node->kind != RULE_NODE_TEXT)
+        return rule_fail(reader, node->line, "%s is a %s: expected %s", field,
+                         node->kind == RULE_NODE_MAP ? "map" : "list", expected);
+    bool cut = shown(node->text) < (int)node->text.size;
+    return rule_fail(reader, node->line, "%s is '%.*s%s': expected %s", field, shown(node->text), node->text.data,
+                     cut ? "..." : "", expected);
+}
+
+bool rule_read_text(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                    size_t most_bytes, const char *expected, struct bytes *text)
+{
+    if (!node)
+        return true;
+    if (node->kind != RULE_NODE_TEXT || node->text.size == 0 || node->text.size > most_bytes)
+        return rule_wrong(reader, node, field, expected);
+    *text = node->text;
+    return true;
+}
+
+bool rule_is_name(struct bytes text, const char *also)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                    c == '-' || c == '_' || (c && strchr(also, c));
+        if (!good)
+            return false;
+    }
+    return text.size > 0;
+}
+
+bool rule_read_name(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                    size_t most_bytes, struct bytes *name)
+{
+    char expected[96];
+    (void)snprintf(expected, sizeof expected, "1 to %zu letters, digits, dots, dashes, underscores", most_bytes);
+    if (node && (node->kind != RULE_NODE_TEXT || !rule_is_name(node->text, "")))
+        return rule_wrong(reader, node, field, expected);
+    return rule_read_text(reader, node, field, most_bytes, expected, name);
+}
+
+bool rule_read_choice(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                      const struct rule_choices *choices, int *choice)
+{
+    char expected[160];
+    if (!node)
+        return true;
+    int index = node->kind == RULE_NODE_TEXT ? rule_choice(choices, node->text) : -1;
+    if (index < 0)
+        return rule_wrong(reader, node, field, rule_choices_text(choices, expected, sizeof expected));
+    *choice = index;
+    return true;
+}
+
+bool rule_read_count(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                     uint64_t least, uint64_t most, uint64_t *count)
+{
+    char expected[96];
+    uint64_t value;
+    if (!node)
+        return true;
+    if (node->kind == RULE_NODE_TEXT && units_parse_count(node->text, &value) && value >= least && value <= most) {
+        *count = value;
+        return true;
+    }
+    (void)snprintf(expected, sizeof expected, "a count from %" PRIu64 " to %" PRIu64, least, most);
+    return rule_wrong(reader, node, field, expected);
+}
+
+bool rule_read_duration(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                        uint64_t least_ns, uint64_t most_ns, uint64_t *ns)
+{
+    char expected[192], least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES];
+    uint64_t value;
+    if (!node)
+        return true;
+    if (node->kind == RULE_NODE_TEXT && units_parse_duration(node->text, &value) && value >= least_ns &&
+        value <= most_ns) {
+        *ns = value;
+        return true;
+    }
+    (void)snprintf(expected, sizeof expected, "a duration from %s to %s",
+                   rule_duration_text(least_ns, least, sizeof least),
+                   rule_duration_text(most_ns, most, sizeof most));
+    return rule_wrong(reader, node, field, expected);
+}
+
+bool rule_read_percent(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                       uint64_t least, uint64_t most, uint64_t *millionths)
+{
+    char expected[96], low[32], high[32];
+    uint64_t value;
+    if (!node)
+        return true;
+    if (node->kind == RULE_NODE_TEXT && units_parse_percent(node->text, &value) && value >= least &&
+        value <= most) {
+        *millionths = value;
+        return true;
+    }
+    (void)snprintf(expected, sizeof expected, "a part from %s to %s", rule_percent_text(least, low, sizeof low),
+                   rule_percent_text(most, high, sizeof high));
+    return rule_wrong(reader, node, field, expected);
+}
+
+bool rule_read_group(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+                     enum rule_node_kind kind, uint32_t most)
+{
+    if (!node)
+        return true;
+    if (node->kind != kind)
+        return rule_wrong(reader, node, field, kind == RULE_NODE_MAP ? "a map" : "a list");
+    if (node->count > most)
+        return rule_fail(reader, node->line, "%s has %u entries: expected at most %u", field, node->count, most);
+    return true;
+}

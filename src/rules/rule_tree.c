@@ -1,0 +1,259 @@
+#include "rules/rule_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <yaml.h>
+
+struct tree_reader {
+    struct rule_tree *tree;
+    const char *file;
+    struct error *error;
+    uint32_t open[RULE_TREE_DEPTH_MAX]; /* the maps and lists around what comes next */
+    unsigned depth;
+    bool has_key; /* `key` was read; its value comes next */
+    struct bytes key;
+    unsigned key_line;
+    unsigned documents;
+};
+
+static bool fail(struct tree_reader *reader, unsigned line, const char *what)
+{
+    return error_set(reader->error, EX_DATAERR, "%s:%u: %s", reader->file, line, what);
+}
+
+/* ---- texts ---- */
+
+/* Takes one character of UTF-8, which libyaml has checked, off the front. */
+static uint32_t take_character(struct bytes *text)
+{
+    unsigned char first = (unsigned char)text->data[0];
+    size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    uint32_t character = size == 1 ? first : first & (0x7fu >> size);
+    for (size_t i = 1; i < size && i < text->size; i++)
+        character = character << 6 | ((unsigned char)text->data[i] & 0x3fu);
+    size = size < text->size ? size : text->size;
+    text->data += size;
+    text->size -= size;
+    return character;
+}
+
+/* An escape like "\0" or "\u2028" can bring what would not be read again when it is written as itself. */
+static bool is_printable(struct bytes text)
+{
+    while (text.size > 0) {
+        uint32_t c = take_character(&text);
+        if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff || c == 0xfffe ||
+            c == 0xffff)
+            return false;
+    }
+    return true;
+}
+
+/* Copies a text; escapes make few bytes longer, never four times. */
+static bool keep(struct tree_reader *reader, const yaml_event_t *event, unsigned line, struct bytes *kept)
+{
+    struct rule_tree *tree = reader->tree;
+    struct bytes text = {.data = (const char *)event->data.scalar.value, .size = event->data.scalar.length};
+    if (!is_printable(text))
+        return fail(reader, line, "a text has a character that cannot be printed: expected plain text");
+    if (text.size >= tree->texts_room - tree->texts_size)
+        return fail(reader, line, "the text is too long");
+    kept->data = tree->texts + tree->texts_size;
+    kept->size = text.size;
+    memcpy(tree->texts + tree->texts_size, text.data, text.size);
+    tree->texts[tree->texts_size + text.size] = '\0';
+    tree->texts_size += text.size + 1;
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static bool key_is_next(const struct tree_reader *reader)
+{
+    return reader->depth > 0 && !reader->has_key &&
+           reader->tree->nodes[reader->open[reader->depth - 1]].kind == RULE_NODE_MAP;
+}
+
+static bool add(struct tree_reader *reader, enum rule_node_kind kind, unsigned line, struct bytes text)
+{
+    struct rule_tree *tree = reader->tree;
+    if (tree->count == RULE_TREE_NODES_MAX)
+        return fail(reader, line, "there are too many keys and values: expected at most 1,000,000");
+    if (tree->count == tree->room) {
+        uint32_t room = tree->room ? tree->room * 2 : 64;
+        struct rule_node *nodes = reallocarray(tree->nodes, room, sizeof *nodes);
+        if (!nodes)
+            return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->file);
+        tree->nodes = nodes;
+        tree->room = room;
+    }
+    struct rule_node *node = &tree->nodes[tree->count++];
+    *node = (struct rule_node){.kind = kind, .line = line, .text = text, .end = tree->count};
+    if (reader->has_key) {
+        node->key = reader->key;
+        node->line = reader->key_line;
+        reader->has_key = false;
+    }
+    if (reader->depth > 0)
+        tree->nodes[reader->open[reader->depth - 1]].count++;
+    return true;
+}
+
+static bool begin(struct tree_reader *reader, enum rule_node_kind kind, unsigned line)
+{
+    if (key_is_next(reader))
+        return fail(reader, line, "a key is itself a list or a map: expected a word");
+    if (reader->depth == RULE_TREE_DEPTH_MAX)
+        return fail(reader, line, "this is nested too deep: expected at most 8 levels");
+    if (!add(reader, kind, line, (struct bytes){"", 0}))
+        return false;
+    reader->open[reader->depth++] = reader->tree->count - 1;
+    return true;
+}
+
+static void end(struct tree_reader *reader)
+{
+    struct rule_tree *tree = reader->tree;
+    tree->nodes[reader->open[--reader->depth]].end = tree->count;
+}
+
+/* The keys of the map that is being read, which are few. */
+static bool key_is_new(struct tree_reader *reader, unsigned line)
+{
+    const struct rule_tree *tree = reader->tree;
+    const struct rule_node *map = &tree->nodes[reader->open[reader->depth - 1]];
+    if (map->count >= RULE_TREE_KEYS_MAX)
+        return fail(reader, line, "a map has too many keys: expected at most 64");
+    uint32_t index = reader->open[reader->depth - 1] + 1;
+    for (uint32_t i = 0; i < map->count; i++, index = tree->nodes[index].end)
+        if (bytes_equal(tree->nodes[index].key, reader->key))
+            return error_set(reader->error, EX_DATAERR, "%s:%u: %.64s is given twice, first in line %u",
+                             reader->file, line, reader->key.data, tree->nodes[index].line);
+    return true;
+}
+
+static bool scalar(struct tree_reader *reader, const yaml_event_t *event, unsigned line)
+{
+    struct bytes text = {"", 0};
+    if (event->data.scalar.tag || event->data.scalar.anchor)
+        return fail(reader, line, "a tag (!) or an anchor (&) is used: expected plain values");
+    if (!keep(reader, event, line, &text))
+        return false;
+    if (!key_is_next(reader))
+        return add(reader, RULE_NODE_TEXT, line, text);
+    reader->key = text;
+    reader->key_line = line;
+    reader->has_key = true;
+    return key_is_new(reader, line);
+}
+
+static bool take(struct tree_reader *reader, const yaml_event_t *event)
+{
+    unsigned line = (unsigned)event->start_mark.line + 1;
+    switch (event->type) {
+    case YAML_SCALAR_EVENT:
+        return scalar(reader, event, line);
+    case YAML_SEQUENCE_START_EVENT:
+        if (event->data.sequence_start.tag || event->data.sequence_start.anchor)
+            return fail(reader, line, "a tag (!) or an anchor (&) is used: expected plain values");
+        return begin(reader, RULE_NODE_LIST, line);
+    case YAML_MAPPING_START_EVENT:
+        if (event->data.mapping_start.tag || event->data.mapping_start.anchor)
+            return fail(reader, line, "a tag (!) or an anchor (&) is used: expected plain values");
+        return begin(reader, RULE_NODE_MAP, line);
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        end(reader);
+        return true;
+    case YAML_ALIAS_EVENT:
+        return fail(reader, line, "an alias (*) is used: expected the value itself, in quotes if it begins with *");
+    case YAML_DOCUMENT_START_EVENT:
+        if (++reader->documents > 1)
+            return fail(reader, line, "a second document (---) begins: expected one");
+        return true;
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
+        return true;
+    }
+    return true;
+}
+
+/* ---- what is not YAML ---- */
+
+static unsigned line_at(struct bytes text, size_t offset)
+{
+    unsigned line = 1;
+    for (size_t i = 0; i < offset && i < text.size; i++)
+        line += text.data[i] == '\n';
+    return line;
+}
+
+/* The indentation of that line (from 1) holds a tab. */
+static bool has_tab(struct bytes text, unsigned line)
+{
+    unsigned at = 1;
+    for (size_t i = 0; i < text.size; i++) {
+        if (at == line && text.data[i] == '\t')
+            return true;
+        if (at == line && text.data[i] != ' ' && text.data[i] != '-')
+            return false;
+        at += text.data[i] == '\n';
+    }
+    return false;
+}
+
+static bool parser_failed(struct tree_reader *reader, const yaml_parser_t *parser, struct bytes text)
+{
+    const char *problem = parser->problem ? parser->problem : "it cannot be read";
+    if (parser->error == YAML_MEMORY_ERROR)
+        return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->file);
+    if (parser->error == YAML_READER_ERROR)
+        return error_set(reader->error, EX_DATAERR,
+                         "%s:%u: this is not text (%s at byte %zu): expected YAML in UTF-8", reader->file,
+                         line_at(text, parser->problem_offset), problem, parser->problem_offset);
+    unsigned line = (unsigned)parser->problem_mark.line + 1;
+    for (unsigned near = line; near >= 1 && near + 1 >= line; near--)
+        if (has_tab(text, near))
+            return fail(reader, near, "a tab is used for indentation: expected spaces");
+    return error_set(reader->error, EX_DATAERR, "%s:%u: this is not YAML (%s, column %zu): expected `key: value`",
+                     reader->file, line, problem, parser->problem_mark.column + 1);
+}
+
+static bool read_events(struct tree_reader *reader, yaml_parser_t *parser, struct bytes text)
+{
+    bool good = true, ended = false;
+    while (good && !ended) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(parser, &event))
+            return parser_failed(reader, parser, text);
+        good = take(reader, &event);
+        ended = event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    return good;
+}
+
+bool rule_tree_read(struct rule_tree *tree, struct bytes text, const char *file, struct error *error)
+{
+    struct tree_reader reader = {.tree = tree, .file = file, .error = error};
+    yaml_parser_t parser;
+    *tree = (struct rule_tree){.texts_room = text.size * 4 + 1};
+    tree->texts = malloc(tree->texts_room);
+    if (!tree->texts || !yaml_parser_initialize(&parser))
+        return error_set(error, EX_OSERR, "out of memory while reading %s", file);
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
+    bool good = read_events(&reader, &parser, text);
+    yaml_parser_delete(&parser);
+    return good;
+}
+
+void rule_tree_close(struct rule_tree *tree)
+{
+    free(tree->nodes);
+    free(tree->texts);
+    *tree = (struct rule_tree){0};
+}

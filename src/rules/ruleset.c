@@ -1,0 +1,266 @@
+#include "rules/ruleset.h"
+
+#include "rules/ruleset_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* ---- services by name: open addressing, at most half full, without tombstones ---- */
+
+static uint32_t place_of(const struct ruleset *ruleset, struct bytes name, uint64_t hash)
+{
+    uint32_t at = (uint32_t)hash & ruleset->place_mask;
+    while (ruleset->place[at].service &&
+           !(ruleset->place[at].hash == hash && bytes_equal(ruleset->place[at].service->name, name)))
+        at = (at + 1) & ruleset->place_mask;
+    return at;
+}
+
+struct service *ruleset_service(const struct ruleset *ruleset, struct bytes name)
+{
+    return ruleset->place[place_of(ruleset, name, text_hash(name, SEED_SERVICE))].service;
+}
+
+/* Closes the gap with whoever could stand there. */
+static void remove_place(struct ruleset *ruleset, uint32_t gap)
+{
+    uint32_t mask = ruleset->place_mask;
+    ruleset->place[gap].service = NULL;
+    for (uint32_t at = (gap + 1) & mask; ruleset->place[at].service; at = (at + 1) & mask) {
+        uint32_t home = (uint32_t)ruleset->place[at].hash & mask;
+        if (((at - home) & mask) >= ((at - gap) & mask)) {
+            ruleset->place[gap] = ruleset->place[at];
+            ruleset->place[at].service = NULL;
+            gap = at;
+        }
+    }
+}
+
+/* Numbers are given out in turn, so that one that went is not given again soon: keys may still count under it. */
+static uint16_t free_tenant(struct ruleset *ruleset)
+{
+    do
+        ruleset->tenant_last = ruleset->tenant_last % ruleset->options.services_max + 1;
+    while (ruleset->tenant[ruleset->tenant_last]);
+    return (uint16_t)ruleset->tenant_last;
+}
+
+/* ---- birth and death ---- */
+
+static bool add_named(struct ruleset *ruleset, const struct ruleset_options *options)
+{
+    const struct bytes everything = bytes_of(RULE_ANY_ENDPOINT);
+    ruleset->named = arena_take_lines(&ruleset->arena, options->named_count, sizeof *ruleset->named);
+    if (!ruleset->named)
+        return false;
+    for (uint32_t i = 0; i < options->named_count; i++) {
+        const struct ruleset_named *named = &options->named[i];
+        struct slot *slot = &ruleset->named[i];
+        struct variant *variant = arena_take_lines(&ruleset->arena, 1, sizeof *variant);
+        slot->ruled.id = arena_copy(&ruleset->arena, named->name);
+        if (!variant || !slot->ruled.id.data)
+            return false;
+        slot->ruled.service = (struct bytes){"", 0};
+        slot->ruled.stable = &variant->version;
+        slot->variant[0] = variant;
+        variant->slot = slot;
+        slot->named_id = named->id;
+        variant->base = (struct amount){.capacity = named->capacity, .limit = named->limit};
+        variant->select_below = MILLION;
+        variant->inherit = INHERIT_KEEP;
+        variant->version = (struct ruled_version){.endpoint = everything, .by = {"", 0}};
+    }
+    ruleset->named_count = options->named_count;
+    ruleset->named_by_default = options->named_by_default;
+    return true;
+}
+
+struct ruleset *ruleset_create(const struct ruleset_options *options)
+{
+    assert(options->services_max >= 1 && options->services_max <= RULESET_SERVICES_MAX);
+    assert(options->service_rules_max >= 1 && options->service_rules_max <= SERVICE_RULES_MAX);
+    assert(options->named_count <= RULESET_NAMED_MAX);
+    assert(options->named_count == 0 || options->named_by_default < options->named_count);
+    struct ruleset *ruleset = calloc(1, sizeof *ruleset);
+    if (!ruleset)
+        return NULL;
+    uint32_t places = 2;
+    while (places < 2 * options->services_max)
+        places *= 2;
+    arena_init(&ruleset->arena);
+    ruleset->options = *options;
+    ruleset->options.hash_key = NULL;
+    ruleset->options.named = NULL;
+    ruleset->hash_key = *options->hash_key;
+    ruleset->windows.hash_key = *options->hash_key;
+    ruleset->place_mask = places - 1;
+    ruleset->place = calloc(places, sizeof *ruleset->place);
+    ruleset->tenant = calloc(options->services_max + 1u, sizeof(struct service *));
+    if (!ruleset->place || !ruleset->tenant || !add_named(ruleset, options))
+        ruleset_destroy(&ruleset);
+    return ruleset;
+}
+
+void ruleset_destroy(struct ruleset **ruleset)
+{
+    if (!*ruleset)
+        return;
+    ruleset_abandon(*ruleset);
+    for (uint32_t i = 0; (*ruleset)->place && i <= (*ruleset)->place_mask; i++)
+        service_destroy(&(*ruleset)->place[i].service);
+    windows_close(&(*ruleset)->windows);
+    arena_close(&(*ruleset)->arena);
+    free((*ruleset)->place);
+    free((*ruleset)->tenant);
+    free(*ruleset);
+    *ruleset = NULL;
+}
+
+/* ---- staging ---- */
+
+static void unstage(struct ruleset *ruleset, struct bytes name)
+{
+    for (struct service **at = &ruleset->staged; *at; at = &(*at)->next_staged) {
+        if (bytes_equal((*at)->name, name)) {
+            struct service *found = *at;
+            *at = found->next_staged;
+            service_destroy(&found);
+            return;
+        }
+    }
+}
+
+/* As it will be after the commit, with `count` rules of the service `name`. */
+static bool fits(const struct ruleset *ruleset, struct bytes name, size_t count, struct error *error)
+{
+    const struct ruleset_options *options = &ruleset->options;
+    const struct service *present = ruleset_service(ruleset, name);
+    uint64_t services = ruleset->service_count, rules = ruleset->rule_count;
+    for (const struct service *staged = ruleset->staged; staged; staged = staged->next_staged) {
+        const struct service *before = ruleset_service(ruleset, staged->name);
+        services = services - (before != NULL) + !staged->goes;
+        rules = rules - (before ? before->slot_count : 0) + staged->slot_count;
+    }
+    services = services - (present != NULL) + (count > 0);
+    rules = rules - (present ? present->slot_count : 0) + count;
+    if (count > options->service_rules_max)
+        return error_set(error, 65, "service %.*s would have %zu rules: expected at most %u", (int)name.size,
+                         name.data, count, options->service_rules_max);
+    if (services > options->services_max && !present)
+        return error_set(error, 65, "service %.*s would be one more than the %u that may have rules",
+                         (int)name.size, name.data, options->services_max);
+    if (rules > options->rules_max && count > (present ? present->slot_count : 0))
+        return error_set(error, 65,
+                         "with service %.*s there would be %llu rules: expected at most %u in all services",
+                         (int)name.size, name.data, (unsigned long long)rules, options->rules_max);
+    return true;
+}
+
+bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct rule_use *uses, size_t count,
+                   struct error *error)
+{
+    struct service *staged, *present = ruleset_service(ruleset, service);
+    assert(service.size > 0 && service.size <= RULE_NAME_MAX_BYTES);
+    unstage(ruleset, service);
+    if (!fits(ruleset, service, count, error))
+        return false;
+    if (count > 0) {
+        uint32_t scale = present ? present->scale : RULE_SCALE_ONE;
+        staged = service_compile(ruleset, service, scale, uses, count, error);
+    } else {
+        staged = service_create(service);
+        if (staged) {
+            staged->goes = true;
+        } else {
+            (void)error_set(error, 71, "not enough memory for the rules");
+        }
+    }
+    if (!staged)
+        return false;
+    staged->next_staged = ruleset->staged;
+    ruleset->staged = staged;
+    return true;
+}
+
+void ruleset_abandon(struct ruleset *ruleset)
+{
+    while (ruleset->staged) {
+        struct service *staged = ruleset->staged;
+        ruleset->staged = staged->next_staged;
+        service_destroy(&staged);
+    }
+}
+
+/* Whoever stays has counted already; a canary that is another begins anew. */
+static void carry_counts(struct service *to, const struct service *from)
+{
+    for (uint32_t i = 0; i < to->slot_count; i++) {
+        struct slot *slot = &to->slot[i];
+        const struct slot *before = service_slot(from, slot->ruled.id);
+        if (!before)
+            continue;
+        slot->ruled.counts = before->ruled.counts;
+        if (slot->ruled.candidate && before->ruled.candidate && slot->canary == before->canary)
+            continue;
+        slot->ruled.counts.canary_allowed = slot->ruled.counts.canary_denied = 0;
+        slot->ruled.counts.stable_allowed = slot->ruled.counts.stable_denied = 0;
+    }
+}
+
+static void commit_service(struct ruleset *ruleset, struct service *staged)
+{
+    uint32_t at = place_of(ruleset, staged->name, staged->hash);
+    struct service *present = ruleset->place[at].service;
+    bool by_default = bytes_equal(staged->name, bytes_of(RULE_DEFAULT_SERVICE));
+    ruleset->service_count = ruleset->service_count - (present != NULL) + !staged->goes;
+    ruleset->rule_count = ruleset->rule_count - (present ? present->slot_count : 0) + staged->slot_count;
+    if (by_default)
+        ruleset->by_default = staged->goes ? NULL : staged;
+    if (staged->goes) {
+        if (present) {
+            ruleset->tenant[present->tenant] = NULL;
+            remove_place(ruleset, at);
+        }
+        service_destroy(&staged);
+    } else {
+        staged->tenant = present ? present->tenant : free_tenant(ruleset);
+        ruleset->tenant[staged->tenant] = staged;
+        ruleset->place[at] = (struct service_place){.hash = staged->hash, .service = staged};
+        if (present) {
+            carry_counts(staged, present);
+            if (present->scale != staged->scale)
+                (void)ruleset_set_scale(ruleset, staged->name, present->scale);
+        }
+    }
+    service_destroy(&present);
+}
+
+void ruleset_commit(struct ruleset *ruleset)
+{
+    struct service *staged = ruleset->staged, *next;
+    ruleset->staged = NULL;
+    /* Whoever goes makes room first. */
+    for (int goes = 1; goes >= 0; goes--) {
+        struct service *others = NULL;
+        for (; staged; staged = next) {
+            next = staged->next_staged;
+            if (staged->goes == goes) {
+                commit_service(ruleset, staged);
+            } else {
+                staged->next_staged = others;
+                others = staged;
+            }
+        }
+        staged = others;
+    }
+}
+
+bool ruleset_compile_service(struct ruleset *ruleset, struct bytes service, const struct rule_use *uses,
+                             size_t count, struct error *error)
+{
+    assert(!ruleset->staged);
+    if (!ruleset_stage(ruleset, service, uses, count, error))
+        return false;
+    ruleset_commit(ruleset);
+    return true;
+}

@@ -1,0 +1,221 @@
+#include "limit/key.h"
+#include "rules/ruleset_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static bool of_rule(struct bytes service, struct bytes id, const struct error *inner, struct error *error)
+{
+    return error_set(error, inner->exit_status, "rule %.*s of service %.*s: %s", (int)id.size, id.data,
+                     (int)service.size, service.data, inner->text);
+}
+
+/* ---- words: dimensions and tiers become bits ---- */
+
+int word_find(const struct word *words, uint32_t count, struct bytes text)
+{
+    uint64_t head = text_head(text);
+    for (uint32_t i = 0; i < count; i++)
+        if (word_is(&words[i], text, head))
+            return (int)i;
+    return -1;
+}
+
+static bool add_word(struct arena *arena, struct word *words, uint8_t *count, uint32_t room, struct bytes text,
+                     const char *what, struct error *error)
+{
+    if (word_find(words, *count, text) >= 0)
+        return true;
+    if (*count == room)
+        return error_set(error, 65, "the rules of this service name more than %u different %s", room, what);
+    struct bytes copy = arena_copy(arena, text);
+    if (!copy.data)
+        return error_set(error, 71, "not enough memory");
+    words[(*count)++] = (struct word){.head = text_head(copy), .text = copy};
+    return true;
+}
+
+static bool add_dimension(const struct ruleset *ruleset, struct service *service, struct bytes name,
+                          struct error *error)
+{
+    uint8_t before = service->dimension_count;
+    if (!add_word(&service->arena, service->dimension, &service->dimension_count, SERVICE_DIMENSIONS_MAX, name,
+                  "dimensions", error))
+        return false;
+    if (service->dimension_count > before)
+        key_of_dimension(&service->dimension_key[before], &ruleset->hash_key, name);
+    return true;
+}
+
+static bool add_words(const struct ruleset *ruleset, struct service *service, const struct rule *rule,
+                      struct error *error)
+{
+    bool good = true;
+    for (uint8_t i = 0; good && i < rule->by_count; i++)
+        good = add_dimension(ruleset, service, rule->by[i], error);
+    for (uint16_t i = 0; good && i < rule->allow_count; i++)
+        good = add_dimension(ruleset, service, rule->allow[i].dimension, error);
+    for (uint16_t i = 0; good && i < rule->deny_count; i++)
+        good = add_dimension(ruleset, service, rule->deny[i].dimension, error);
+    for (uint16_t i = 0; good && i < rule->tier_count; i++)
+        good = add_word(&service->arena, service->tier, &service->tier_count, SERVICE_TIERS_MAX,
+                        rule->tiers[i].name, "tiers", error);
+    return good;
+}
+
+/* ---- slots ---- */
+
+static const struct rule *rule_of(const struct rule_use *use)
+{
+    return use->rule ? use->rule : use->candidate;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct rule_use *const *left = a, *const *right = b;
+    struct bytes one = rule_of(*left)->id, other = rule_of(*right)->id;
+    size_t common = one.size < other.size ? one.size : other.size;
+    int order = memcmp(one.data, other.data, common);
+    return order != 0 ? order : (one.size > other.size) - (one.size < other.size);
+}
+
+/* Which keys a version is for is told by its dimensions' values: both must have the same. */
+static bool are_versions(const struct rule *one, const struct rule *other)
+{
+    if (!bytes_equal(one->id, other->id) || one->by_count != other->by_count)
+        return false;
+    for (uint8_t i = 0; i < one->by_count; i++)
+        if (!bytes_equal(one->by[i], other->by[i]))
+            return false;
+    return true;
+}
+
+static bool compile_version(struct ruleset *ruleset, struct service *service, struct slot *slot,
+                            const struct rule_use *use, bool candidate, struct error *error)
+{
+    const struct rule *rule = candidate ? use->candidate : use->rule;
+    uint32_t share = !use->candidate ? 0 : use->share_millionths < MILLION ? use->share_millionths : MILLION;
+    struct variant *variant = &service->variant[service->variant_count++];
+    variant->slot = slot;
+    variant->candidate = candidate;
+    variant->select_from = candidate ? 0 : share;
+    variant->select_below = candidate ? share : MILLION;
+    if (!variant_compile(ruleset, service, variant, rule, candidate ? use->candidate_epoch : use->epoch, error))
+        return false;
+    if (candidate)
+        slot->ruled.candidate = &variant->version;
+    else
+        slot->ruled.stable = &variant->version;
+    if (rule->mode != RULE_OFF)
+        slot->variant[candidate] = variant;
+    service->adaptive = service->adaptive || rule->adaptive_floor > 0;
+    return true;
+}
+
+static bool compile_use(struct ruleset *ruleset, struct service *service, const struct rule_use *use,
+                        struct error *error)
+{
+    struct slot *slot = &service->slot[service->slot_count];
+    struct bytes id = rule_of(use)->id;
+    if (service->slot_count > 0 && bytes_equal(slot[-1].ruled.id, id))
+        return error_set(error, 65, "there are two rules of this id");
+    if (use->rule && use->candidate && !are_versions(use->rule, use->candidate))
+        return error_set(error, 65, "its canary counts by other dimensions: expected the same, or another id");
+    slot->ruled.service = service->name;
+    slot->ruled.id = arena_copy(&service->arena, id);
+    if (!slot->ruled.id.data)
+        return error_set(error, 71, "not enough memory");
+    slot->ruled.share_millionths = use->candidate ? use->share_millionths : 0;
+    slot->ruled.epoch = use->epoch;
+    slot->ruled.candidate_epoch = use->candidate_epoch;
+    slot->canary = use->canary;
+    service->slot_count++;
+    return (!use->rule || compile_version(ruleset, service, slot, use, false, error)) &&
+           (!use->candidate || compile_version(ruleset, service, slot, use, true, error));
+}
+
+static bool compile_uses(struct ruleset *ruleset, struct service *service, const struct rule_use *const *uses,
+                         size_t count, struct error *error)
+{
+    struct error inner;
+    for (size_t i = 0; i < count; i++) {
+        assert(!uses[i]->rule || bytes_equal(uses[i]->rule->service, service->name));
+        assert(!uses[i]->candidate || bytes_equal(uses[i]->candidate->service, service->name));
+        if ((uses[i]->rule && !add_words(ruleset, service, uses[i]->rule, &inner)) ||
+            (uses[i]->candidate && !add_words(ruleset, service, uses[i]->candidate, &inner)) ||
+            !compile_use(ruleset, service, uses[i], &inner))
+            return of_rule(service->name, rule_of(uses[i])->id, &inner, error);
+    }
+    return service_plan(service, error);
+}
+
+struct service *service_create(struct bytes name)
+{
+    assert(name.size > 0 && name.size <= RULE_NAME_MAX_BYTES);
+    struct service *service = calloc(1, sizeof *service);
+    if (!service)
+        return NULL;
+    arena_init(&service->arena);
+    memcpy(service->name_text, name.data, name.size);
+    service->name = (struct bytes){service->name_text, name.size};
+    service->hash = text_hash(name, SEED_SERVICE);
+    return service;
+}
+
+struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint32_t scale,
+                                const struct rule_use *uses, size_t count, struct error *error)
+{
+    assert(count > 0);
+    const struct rule_use **sorted = malloc(count * sizeof(struct rule_use *));
+    struct service *service = service_create(name);
+    bool good = sorted && service;
+    if (good) {
+        service->scale = scale;
+        service->slot = arena_take_lines(&service->arena, count, sizeof *service->slot);
+        service->variant = arena_take_lines(&service->arena, 2 * count, sizeof *service->variant);
+        good = service->slot && service->variant;
+    }
+    if (good) {
+        for (size_t i = 0; i < count; i++)
+            sorted[i] = &uses[i];
+        qsort(sorted, count, sizeof(struct rule_use *), by_id);
+        good = compile_uses(ruleset, service, sorted, count, error);
+    } else {
+        (void)error_set(error, 71, "not enough memory for the rules");
+    }
+    free(sorted);
+    if (!good)
+        service_destroy(&service);
+    return service;
+}
+
+void service_destroy(struct service **service)
+{
+    if (!*service)
+        return;
+    for (uint32_t i = 0; i < (*service)->variant_count; i++)
+        variant_close(&(*service)->variant[i]);
+    arena_close(&(*service)->arena);
+    free(*service);
+    *service = NULL;
+}
+
+struct slot *service_slot(const struct service *service, struct bytes id)
+{
+    uint32_t low = 0, high = service->slot_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        struct bytes there = service->slot[middle].ruled.id;
+        size_t common = there.size < id.size ? there.size : id.size;
+        int order = common > 0 ? memcmp(there.data, id.data, common) : 0;
+        if (order == 0)
+            order = (there.size > id.size) - (there.size < id.size);
+        if (order == 0)
+            return &service->slot[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}

@@ -1,0 +1,271 @@
+#include "limit/key.h"
+#include "rules/ruleset_state.h"
+
+#include <assert.h>
+
+/* ---- amounts: in one row the base, the tiers in the order of their bits, the overrides ---- */
+
+static uint32_t tier_count(const struct variant *variant)
+{
+    return (uint32_t)__builtin_popcountll(variant->tiers);
+}
+
+static uint32_t amount_count(const struct variant *variant)
+{
+    return 1 + tier_count(variant) + variant->override_count;
+}
+
+static struct amount *amount_at(struct variant *variant, uint32_t index)
+{
+    if (index == 0)
+        return &variant->base;
+    uint32_t tiers = tier_count(variant);
+    return index <= tiers ? &variant->tier[index - 1] : &variant->overrides[index - 1 - tiers];
+}
+
+static uint32_t scale_of(uint32_t adaptive_floor, uint32_t scale)
+{
+    if (adaptive_floor == 0)
+        return RULE_SCALE_ONE;
+    uint32_t least = (uint32_t)(((uint64_t)adaptive_floor * RULE_SCALE_ONE + MILLION - 1) / MILLION);
+    uint32_t more = scale > least ? scale : least;
+    return more < RULE_SCALE_ONE ? more : RULE_SCALE_ONE;
+}
+
+static bool intern(struct ruleset *ruleset, struct variant *variant, uint32_t index, uint32_t scale,
+                   struct error *error)
+{
+    struct amount *amount = amount_at(variant, index);
+    struct limit_terms terms;
+    rule_terms(&variant->basis, &variant->amounts[index], scale_of(variant->adaptive_floor, scale), &terms);
+    int limit = ruleset->options.intern(ruleset->options.context, &terms, error);
+    if (limit < 0)
+        return false;
+    assert(limit < LIMIT_NONE);
+    amount->limit = (uint16_t)limit;
+    amount->capacity = terms.capacity;
+    return true;
+}
+
+static bool obtain_window(struct ruleset *ruleset, struct variant *variant, uint32_t index, struct bytes zone,
+                          struct error *error)
+{
+    const struct rule_amount *from = &variant->amounts[index];
+    uint64_t period_ns = from->period_ns;
+    switch (variant->version.algorithm) {
+    case RULE_TOKEN_BUCKET:
+    case RULE_LEAKY_BUCKET:
+    case RULE_SLIDING_LOG:
+    case RULE_CONCURRENCY:
+    case RULE_ALGORITHMS_END:
+        return true;
+    case RULE_FIXED_WINDOW:
+    case RULE_SLIDING_WINDOW:
+        assert(period_ns > 0);
+        break;
+    case RULE_QUOTA:
+        period_ns = 0;
+    }
+    struct amount *amount = amount_at(variant, index);
+    amount->window = window_obtain(&ruleset->windows, period_ns, from->unit, zone, error);
+    return amount->window != NULL;
+}
+
+/* The row of amounts, as the rule says them. */
+static bool lay_out(struct service *service, struct variant *variant, const struct rule *rule, struct error *error)
+{
+    struct arena *arena = &service->arena;
+    for (uint16_t i = 0; i < rule->tier_count; i++)
+        variant->tiers |= (uint64_t)1 << word_find(service->tier, service->tier_count, rule->tiers[i].name);
+    variant->override_count = rule->override_count;
+    variant->tier = arena_take(arena, rule->tier_count, sizeof *variant->tier);
+    variant->overrides = arena_take(arena, rule->override_count, sizeof *variant->overrides);
+    variant->amounts = arena_take(arena, amount_count(variant), sizeof *variant->amounts);
+    if (!variant->tier || !variant->overrides || !variant->amounts) {
+        variant->tiers = variant->override_count = 0;
+        return error_set(error, 71, "not enough memory");
+    }
+    struct rule_amount *row = variant->amounts;
+    *row++ = rule->amount;
+    for (uint16_t i = 0; i < rule->tier_count; i++) {
+        int bit = word_find(service->tier, service->tier_count, rule->tiers[i].name);
+        uint64_t before = variant->tiers & (((uint64_t)1 << bit) - 1);
+        row[__builtin_popcountll(before)] = rule->tiers[i].amount;
+    }
+    row += rule->tier_count;
+    for (uint16_t i = 0; i < rule->override_count; i++)
+        *row++ = rule->overrides[i].amount;
+    return true;
+}
+
+static bool compile_amounts(struct ruleset *ruleset, struct service *service, struct variant *variant,
+                            const struct rule *rule, struct error *error)
+{
+    if (!lay_out(service, variant, rule, error))
+        return false;
+    variant->basis = (struct rule){.algorithm = rule->algorithm,
+                                   .overshoot_relative = rule->overshoot_relative,
+                                   .overshoot = rule->overshoot,
+                                   .sync = rule->sync,
+                                   .persist = rule->persist};
+    for (uint32_t i = 0; i < amount_count(variant); i++) {
+        amount_at(variant, i)->limit = LIMIT_NONE;
+        if (variant->amounts[i].unlimited)
+            continue;
+        if (!obtain_window(ruleset, variant, i, rule->zone, error) ||
+            !intern(ruleset, variant, i, service->scale, error))
+            return false;
+    }
+    return true;
+}
+
+bool variant_rescale(struct ruleset *ruleset, struct variant *variant, uint32_t scale)
+{
+    bool changed = false;
+    if (variant->adaptive_floor == 0)
+        return false;
+    for (uint32_t i = 0; i < amount_count(variant); i++) {
+        struct error ignored;
+        uint16_t before = amount_at(variant, i)->limit;
+        if (before != LIMIT_NONE && intern(ruleset, variant, i, scale, &ignored))
+            changed = changed || amount_at(variant, i)->limit != before;
+    }
+    return changed;
+}
+
+void variant_close(struct variant *variant)
+{
+    for (uint32_t i = 0; i < amount_count(variant); i++) {
+        struct amount *amount = amount_at(variant, i);
+        if (amount->window)
+            window_release(amount->window);
+        amount->window = NULL;
+    }
+}
+
+void variant_visit_limits(const struct variant *variant, void (*visit)(void *context, uint16_t limit),
+                          void *context)
+{
+    if (variant->base.limit != LIMIT_NONE)
+        visit(context, variant->base.limit);
+    for (uint32_t i = 0; i < tier_count(variant); i++)
+        if (variant->tier[i].limit != LIMIT_NONE)
+            visit(context, variant->tier[i].limit);
+    for (uint32_t i = 0; i < variant->override_count; i++)
+        if (variant->overrides[i].limit != LIMIT_NONE)
+            visit(context, variant->overrides[i].limit);
+}
+
+/* ---- the roster ---- */
+
+struct roster_maker {
+    const struct service *service;
+    struct roster *roster;
+};
+
+/* Who is there already stays: to deny is stronger than to allow, that is stronger than another amount. */
+static void enrol(struct roster_maker *maker, struct bytes dimension, struct bytes value, struct roster_entry entry)
+{
+    struct roster *roster = maker->roster;
+    int bit = word_find(maker->service->dimension, maker->service->dimension_count, dimension);
+    assert(bit >= 0);
+    roster->dimensions |= (uint32_t)1 << bit;
+    entry.part = key_part(&maker->service->dimension_key[bit], value);
+    uint32_t at = (uint32_t)entry.part.low & roster->mask;
+    for (; roster->entry[at].kind != ROSTER_EMPTY; at = (at + 1) & roster->mask)
+        if (key_id_equal(roster->entry[at].part, entry.part))
+            return;
+    roster->entry[at] = entry;
+}
+
+static bool compile_roster(struct service *service, struct variant *variant, const struct rule *rule,
+                           struct error *error)
+{
+    uint32_t count = (uint32_t)rule->deny_count + rule->allow_count + rule->override_count, slots = 4;
+    if (count == 0)
+        return true;
+    while (slots < 2 * count)
+        slots *= 2;
+    struct roster *roster = arena_take(&service->arena, 1, sizeof *roster);
+    if (roster)
+        roster->entry = arena_take(&service->arena, slots, sizeof *roster->entry);
+    if (!roster || !roster->entry)
+        return error_set(error, 71, "not enough memory");
+    roster->mask = slots - 1;
+    struct roster_maker maker = {service, roster};
+    for (uint16_t i = 0; i < rule->deny_count; i++)
+        enrol(&maker, rule->deny[i].dimension, rule->deny[i].value, (struct roster_entry){.kind = ROSTER_DENY});
+    for (uint16_t i = 0; i < rule->allow_count; i++)
+        enrol(&maker, rule->allow[i].dimension, rule->allow[i].value, (struct roster_entry){.kind = ROSTER_ALLOW});
+    for (uint16_t i = 0; i < rule->override_count; i++) {
+        const struct rule_override *override = &rule->overrides[i];
+        enrol(&maker, rule->by[override->dimension], override->value,
+              (struct roster_entry){.kind = ROSTER_OVERRIDE,
+                                    .until_s = override->until_s > 0 ? override->until_s : UINT64_MAX,
+                                    .amount = &variant->overrides[i]});
+    }
+    variant->roster = roster;
+    return true;
+}
+
+/* ---- the rest ---- */
+
+struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, struct bytes id, uint64_t epoch)
+{
+    char text[2 + 2 * (1 + RULE_NAME_MAX_BYTES) + sizeof epoch];
+    size_t size = 0;
+    assert(service.size <= RULE_NAME_MAX_BYTES && id.size <= RULE_NAME_MAX_BYTES);
+    /* Nothing else that is hashed with that key begins like this. */
+    text[size++] = (char)0xff;
+    const struct bytes names[] = {service, id};
+    for (size_t i = 0; i < 2; i++) {
+        text[size++] = (char)names[i].size;
+        if (names[i].size > 0)
+            memcpy(text + size, names[i].data, names[i].size);
+        size += names[i].size;
+    }
+    memcpy(text + size, &epoch, sizeof epoch);
+    return hash_128(hash_key, text, size + sizeof epoch);
+}
+
+static bool describe(struct service *service, struct variant *variant, const struct rule *rule, struct error *error)
+{
+    char by[RULE_DIMENSIONS_MAX * (KEY_DIMENSION_MAX_BYTES + 1)];
+    size_t size = 0;
+    for (uint8_t i = 0; i < rule->by_count; i++) {
+        if (size > 0)
+            by[size++] = ',';
+        memcpy(by + size, rule->by[i].data, rule->by[i].size);
+        size += rule->by[i].size;
+    }
+    variant->version = (struct ruled_version){
+        .endpoint = arena_copy(&service->arena, rule->endpoint),
+        .by = arena_copy(&service->arena, (struct bytes){by, size}),
+        .algorithm = rule->algorithm,
+        .mode = rule->mode,
+        .adaptive = rule->adaptive_floor > 0,
+    };
+    if (!variant->version.endpoint.data || !variant->version.by.data)
+        return error_set(error, 71, "not enough memory");
+    return true;
+}
+
+bool variant_compile(struct ruleset *ruleset, struct service *service, struct variant *variant,
+                     const struct rule *rule, uint64_t epoch, struct error *error)
+{
+    if (!describe(service, variant, rule, error))
+        return false;
+    variant->salt = rule_salt(&ruleset->hash_key, rule->service, rule->id, epoch);
+    variant->selector = rule_salt(&ruleset->hash_key, rule->service, rule->id, 0).low;
+    for (uint8_t i = 0; i < rule->by_count; i++)
+        variant->dimensions |= (uint32_t)1 << word_find(service->dimension, service->dimension_count, rule->by[i]);
+    memcpy(variant->floor, rule->priority_floor, sizeof variant->floor);
+    variant->inherit = rule->inherit == RULE_PROPORTIONAL ? INHERIT_PROPORTIONAL : INHERIT_KEEP;
+    variant->on_isolation = (uint8_t)rule->on_isolation;
+    variant->sliding = rule->algorithm == RULE_SLIDING_WINDOW;
+    variant->concurrency = rule->algorithm == RULE_CONCURRENCY;
+    variant->shadow = rule->mode == RULE_SHADOW;
+    variant->adaptive_floor = rule->adaptive_floor;
+    variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
+    return compile_amounts(ruleset, service, variant, rule, error) && compile_roster(service, variant, rule, error);
+}

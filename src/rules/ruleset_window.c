@@ -1,0 +1,112 @@
+#include "rules/ruleset_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+void windows_close(struct windows *windows)
+{
+    for (uint32_t i = 0; i < windows->count; i++) {
+        assert(windows->window[i]->users == 0);
+        calendar_destroy(&windows->window[i]->calendar);
+        free(windows->window[i]);
+    }
+    free(windows->window);
+}
+
+static bool is_of_kind(const struct window *window, uint64_t period_ns, enum rule_calendar unit, struct bytes zone)
+{
+    if (window->period_ns != period_ns)
+        return false;
+    return period_ns != 0 || (window->unit == unit && bytes_equal(bytes_of(window->zone), zone));
+}
+
+/* A place for one more, free or new; NULL, with a sentence. */
+static struct window *vacant(struct windows *windows, struct error *error)
+{
+    (void)error_set(error, 71, "not enough memory for its window");
+    for (uint32_t i = 0; i < windows->count; i++)
+        if (windows->window[i]->users == 0)
+            return windows->window[i];
+    if (windows->count == WINDOWS_MAX) {
+        (void)error_set(error, 65, "windows of %d different kinds are in use: expected one of those", WINDOWS_MAX);
+        return NULL;
+    }
+    if (windows->count == windows->room) {
+        uint32_t room = windows->room > 0 ? 2 * windows->room : 16;
+        struct window **grown = realloc(windows->window, room * sizeof(struct window *));
+        if (!grown)
+            return NULL;
+        windows->window = grown;
+        windows->room = room;
+    }
+    struct window *window = calloc(1, sizeof *window);
+    if (window)
+        windows->window[windows->count++] = window;
+    return window;
+}
+
+struct window *window_obtain(struct windows *windows, uint64_t period_ns, enum rule_calendar unit,
+                             struct bytes zone, struct error *error)
+{
+    for (uint32_t i = 0; i < windows->count; i++) {
+        struct window *window = windows->window[i];
+        if (window->users > 0 && is_of_kind(window, period_ns, unit, zone)) {
+            window->users++;
+            return window;
+        }
+    }
+    struct window *window = vacant(windows, error);
+    if (!window)
+        return NULL;
+    calendar_destroy(&window->calendar);
+    *window = (struct window){.period_ns = period_ns, .unit = unit};
+    if (period_ns == 0) {
+        window->calendar = calendar_create(unit, zone, error);
+        if (!window->calendar)
+            return NULL;
+        memcpy(window->zone, zone.data, zone.size);
+    }
+    window->users = 1;
+    return window;
+}
+
+void window_release(struct window *window)
+{
+    assert(window->users > 0);
+    window->users--;
+}
+
+/* Windows are told apart by number: of their kind, or of the second in which a calendar's begins. */
+static struct key_id stamp_of(const struct windows *windows, uint64_t number)
+{
+    uint8_t text[16] = "window: ";
+    memcpy(text + 8, &number, sizeof number);
+    return hash_128(&windows->hash_key, text, sizeof text);
+}
+
+static uint64_t round_up(uint64_t ns)
+{
+    const uint64_t mask = ((uint64_t)1 << WINDOW_TICK_BITS) - 1;
+    return ns > UINT64_MAX - mask ? UINT64_MAX & ~mask : (ns + mask) & ~mask;
+}
+
+void window_renew(struct windows *windows, struct window *window, uint64_t now_ns, uint64_t wall_ns)
+{
+    uint64_t start_ns, end_ns;
+    if (window->period_ns > 0) {
+        uint64_t number = wall_ns / window->period_ns;
+        start_ns = number * window->period_ns;
+        end_ns = start_ns + window->period_ns;
+        window->stamp = stamp_of(windows, number);
+        window->previous = stamp_of(windows, number - 1);
+    } else {
+        calendar_period(window->calendar, wall_ns, &start_ns, &end_ns);
+        window->stamp = stamp_of(windows, start_ns / 1000000000u);
+    }
+    window->wall_start_ns = start_ns;
+    window->wall_length_ns = end_ns - start_ns;
+    window->offset_ns = wall_ns - now_ns;
+    window->end_ns = now_ns + (end_ns - wall_ns);
+    window->expires_ns = round_up(window->end_ns);
+    window->next_expires_ns = round_up(window->end_ns + window->period_ns);
+}
