@@ -3,7 +3,7 @@
  *
  * The one idea: peers advertise a digest of their rulebook; whose digest differs asks, newest versions first, until
  * both know the same. What was fetched is applied when it is whole, so that no request sees half of a change. The
- * rulebook (limit/rulebook.h) makes the order irrelevant; the ruleset (limit/ruleset.h) is what requests use.
+ * rulebook (rules/rulebook.h) makes the order irrelevant; the ruleset (rules/ruleset.h) is what requests use.
  * Canaries are watched here, and services' health is told around. Uses the node's membership and nothing else of it.
  */
 #ifndef HEADGATE_CLUSTER_PLANE_H

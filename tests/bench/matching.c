@@ -8,8 +8,8 @@
  * than 1.5 times as long with three rules as with one.
  *
  * Requests come in random order, of evenly drawn services, and of users of whom few ask often and many seldom (Zipf);
- * each names three identifiers. All kinds alternate in rounds, and of each small part of a round the fastest counts: whatever else the machine does slows parts down,
- * never speeds them up.
+ * each names three identifiers. All kinds alternate in rounds, and of each small part of a round the fastest counts:
+ * whatever else the machine does slows parts down, never speeds them up.
  */
 #include "base/random.h"
 #include "base/zipf.h"

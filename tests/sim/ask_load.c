@@ -393,7 +393,7 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
     }
 }
 
-/* A refund knows nothing of the request and goes by the window of now: honest clients give back what they took in it. */
+/* A refund knows nothing of the request and goes by the window of now: honest clients give back what it holds. */
 static void refund(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
