@@ -236,11 +236,12 @@ static bool merge_run(struct node *node, struct origin *origin, struct list *fir
     for (struct list *at = first; at != end; at = at->next)
         batches++;
     struct spend *spends = merged_spends(node, first, end, &count);
-    uint32_t needed = spends ? 1 : 0;
-    for (uint32_t at = spends ? part_end(node, spends, 0, count) : 0; at < count;
-         at = part_end(node, spends, at, count))
+    if (!spends)
+        return false;
+    uint32_t needed = 1;
+    for (uint32_t at = part_end(node, spends, 0, count); at < count; at = part_end(node, spends, at, count))
         needed++;
-    if (!spends || needed >= batches) {
+    if (needed >= batches) {
         free(spends);
         return false;
     }

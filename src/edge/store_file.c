@@ -185,7 +185,7 @@ bool store_file_set_aside(const char *path, uint64_t wall_ns, char *aside)
 struct salvage {
     struct store_file *file;
     enum store_file_status status;
-    uint64_t wall_ns, versions, counters;
+    uint64_t wall_ns;
 };
 
 static void save_versions(void *context, const struct rule_record *version, size_t count)

@@ -27,16 +27,16 @@ static inline int64_t bucket_refill_settled(struct bucket *bucket, const struct 
     if (limit->tick_ns != 1)
         ticks /= limit->tick_ns;
     bucket->last_refill_ns = now_ns;
-    uint64_t refill;
-    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &refill) || refill > (uint64_t)INT64_MAX)
-        refill = (uint64_t)INT64_MAX;
+    uint64_t gain;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &gain) || gain > (uint64_t)INT64_MAX)
+        gain = (uint64_t)INT64_MAX;
     uint64_t room = (uint64_t)limit->capacity_units - (uint64_t)bucket->settled; /* settled may be negative */
-    if (refill <= room) {
-        bucket->settled += (int64_t)refill;
+    if (gain <= room) {
+        bucket->settled += (int64_t)gain;
         return 0;
     }
     bucket->settled = limit->capacity_units;
-    return (int64_t)(refill - room);
+    return (int64_t)(gain - room);
 }
 
 /* What requests of lower priority leave alone; a floor above the capacity leaves nothing, as the capacity does. */

@@ -208,14 +208,22 @@ static int64_t paid_off_units(const struct sim *sim, unsigned i, unsigned r, uns
     return units < paid ? units : paid;
 }
 
+/* Of a cell or a log that node i had: what it has spent and somebody may not know. Of a key that was evicted it is not
+ * seen any more; then it may be all that was spent. */
+static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_part *part)
+{
+    struct charge charge = ask_charge_of(sim, i, part);
+    uint64_t unsettled = (uint64_t)ask_view(sim, i, &charge).unsettled;
+    uint64_t spent = sim->asks.life_tokens[i][part->rule][part->subject];
+    return sim->evicted && spent > unsettled ? spent : unsettled;
+}
+
 static void lost_cells(struct sim *sim, unsigned i, struct ask_part part)
 {
     struct ask_truth *truth = &sim->asks.truth[part.rule][part.subject];
     uint64_t now = ask_window_now(sim, i, part.rule);
-    for (part.window = now - 3; part.window <= now + 1; part.window++) {
-        struct charge charge = ask_charge_of(sim, i, &part);
-        truth_cell_give_back(&truth->cells, part.window, 0, (uint64_t)ask_view(sim, i, &charge).unsettled);
-    }
+    for (part.window = now - 3; part.window <= now + 1; part.window++)
+        truth_cell_give_back(&truth->cells, part.window, 0, lost_tokens(sim, i, &part));
 }
 
 void ask_lost_with(struct sim *sim, unsigned i, uint64_t share)
@@ -229,7 +237,7 @@ void ask_lost_with(struct sim *sim, unsigned i, uint64_t share)
             if (rule_of(sim, r)->terms.kind == LIMIT_CELL)
                 lost_cells(sim, i, part);
             else if (rule_of(sim, r)->terms.kind == LIMIT_LOG)
-                truth_log_lose(&truth->log, (uint64_t)ask_view(sim, i, &charge).unsettled);
+                truth_log_lose(&truth->log, lost_tokens(sim, i, &part));
             else {
                 truth_bucket_lose(&truth->bucket, &rule_of(sim, r)->limit,
                                   ask_view(sim, i, &charge).unsettled + paid_off_units(sim, i, r, s, share));
