@@ -36,6 +36,9 @@
     X(WARMUP, "warmup", "s", "how long before that, not measured (but judged); default: 0")                        \
     X(COST, "cost", "n", "tokens of each request; default: 1")                                                     \
     X(COMMAND, "command", "name", "can_access (default), check, or ping, which measures all but the limit")        \
+    X(SEND, "send", "words",                                                                                       \
+      "send these words instead, also to other servers; {key} is where the key\n"                                  \
+      "goes: \"CHECK {key} COST 2\". Counts as admitted what is answered by 1")                                    \
     X(RULE, "rule", "name", "with check: the limit to ask; default: the daemon's default limit")                   \
     X(CAPACITY, "capacity", "n", "judge by this capacity, ...")                                                    \
     X(LIMIT_RATE, "limit-rate", "r", "... this rate (100/s) ...")                                                  \
@@ -177,6 +180,10 @@ static bool take_option(struct load_options *options, enum option_id option, con
         return take_text(option, value, LOAD_KEY_BYTES, &options->key);
     case OPTION_PREFIX:
         return take_text(option, value, LOAD_KEY_BYTES, &options->prefix);
+    case OPTION_SEND:
+        options->command = LOAD_SEND;
+        options->no_accuracy = true;
+        return take_text(option, value, LOAD_REQUEST_BYTES / 4, &options->send);
     case OPTION_RULE:
         return take_text(option, value, LIMIT_NAME_BYTES, &options->rule);
     case OPTION_KEYS:
@@ -253,6 +260,8 @@ static bool complete(struct load_options *options)
         return contradiction("--burst and --rate exclude each other");
     if (options->poisson && !(options->rate > 0))
         return contradiction("--poisson needs --rate");
+    if (options->send && options->cost != 1)
+        return contradiction("--cost says nothing to --send: say it in the words");
     if (options->expect_bound && (options->no_accuracy || options->keys > LOAD_JUDGED_KEYS_MAX))
         return contradiction("--expect-bound cannot be judged with --no-accuracy or with more than 1,000,000 keys");
     if ((uint64_t)options->connections * options->target_count > LOAD_CONNECTIONS_MAX)

@@ -31,11 +31,11 @@ enum {
     LOAD_JUDGED_KEYS_MAX = 1000000, /* above, requests are counted but accuracy is not judged */
     LOAD_ADDRESS_BYTES = 128,
     LOAD_KEY_BYTES = 200,
-    LOAD_REQUEST_BYTES = 512,
+    LOAD_REQUEST_BYTES = 1024,
     LOAD_INPUT_BYTES = 16 << 10,
 };
 
-enum load_command { LOAD_CAN_ACCESS, LOAD_CHECK, LOAD_PING };
+enum load_command { LOAD_CAN_ACCESS, LOAD_CHECK, LOAD_PING, LOAD_SEND };
 
 /* What the command line says; the strings are argv's. */
 struct load_options {
@@ -52,6 +52,7 @@ struct load_options {
     double seconds, warmup;
     uint64_t cost;
     enum load_command command;
+    const char *send; /* LOAD_SEND: the words */
     const char *rule;
     uint64_t burst; /* requests to each target, once; 0: no burst */
     uint64_t seed;

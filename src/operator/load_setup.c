@@ -69,7 +69,7 @@ static int learn_limit(struct load *load, struct headgate_client *client)
     static const char *const words[] = {"INFO", "limits"};
     const struct headgate_reply *reply;
     char name[LIMIT_NAME_BYTES] = "";
-    if (options->command == LOAD_PING)
+    if (options->command == LOAD_PING || options->command == LOAD_SEND)
         return EX_OK;
     enum headgate_client_status status = headgate_client_command(client, 2, words, NULL, &reply);
     if (status != HEADGATE_CLIENT_OK && status != HEADGATE_CLIENT_REFUSED)
@@ -135,6 +135,41 @@ static void append(struct load *load, const char *text, size_t size)
     load->request_size += (size_t)header + size + 2;
 }
 
+static struct bytes next_word(const char **at)
+{
+    *at += strspn(*at, " ");
+    struct bytes word = {*at, strcspn(*at, " ")};
+    *at += word.size;
+    return word;
+}
+
+/* The operator's own words; their first {key} becomes the key. Everything fits: both are bounded by the options. */
+static void prepare_words(struct load *load, const char *key)
+{
+    const char *at = load->options.send;
+    int words = 0;
+    while (next_word(&at).size > 0)
+        words++;
+    load->request_size = (size_t)snprintf(load->request, sizeof load->request, "*%d\r\n", words);
+    at = load->options.send;
+    bool has_key = false;
+    for (struct bytes word = next_word(&at); word.size > 0; word = next_word(&at)) {
+        const char *hole = memmem(word.data, word.size, "{key}", 5);
+        if (!hole || has_key) {
+            append(load, word.data, word.size);
+            continue;
+        }
+        char filled[LOAD_REQUEST_BYTES];
+        int before = (int)(hole - word.data), after = (int)word.size - before - 5;
+        int size = snprintf(filled, sizeof filled, "%.*s%s%.*s", before, word.data, key, after, hole + 5);
+        append(load, filled, (size_t)size);
+        load->digits_at = load->request_size - 2 - (size_t)after - load->digit_count;
+        has_key = true;
+    }
+    if (!has_key)
+        load->digit_count = 0;
+}
+
 /* Everything fits: key and rule are bounded by the options. */
 static void prepare_request(struct load *load)
 {
@@ -142,6 +177,11 @@ static void prepare_request(struct load *load)
     static const char *const names[] = {"CAN_ACCESS", "CHECK", "PING"};
     char key[LOAD_KEY_BYTES + 16], digits[24];
     bool has_cost = options->cost != 1;
+    load_key_name(load, 0, key, sizeof key);
+    if (options->command == LOAD_SEND) {
+        prepare_words(load, key);
+        return;
+    }
     int words = options->command == LOAD_PING    ? 1
                 : options->command == LOAD_CHECK ? 2 + 2 * has_cost + (options->rule ? 2 : 0)
                                                  : 2 + has_cost;
@@ -149,7 +189,6 @@ static void prepare_request(struct load *load)
     append(load, names[options->command], strlen(names[options->command]));
     if (options->command == LOAD_PING)
         return;
-    load_key_name(load, 0, key, sizeof key);
     append(load, key, strlen(key));
     load->digits_at = load->request_size - 2 - load->digit_count;
     (void)snprintf(digits, sizeof digits, "%" PRIu64, options->cost);
