@@ -9,8 +9,8 @@
 #   make unit         unit tests           make sim          the simulated cluster, 1,000 seeds
 #   make e2e          real processes       make sim-canary   planted bugs that it must find
 #   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
-#   make bench        what matching of rules costs
 #   make compose-check    three regions as containers (skips where no engine can be started)
+#   make bench        what it costs, next to others [MODE=full]
 #   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc
 #   make clean        remove build/
 #
@@ -194,8 +194,8 @@ $(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(w
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
-# tests/bench/<what>.c measures, and is linked as those are; echo.c is a server of its own.
-BENCH := $(patsubst %.c,$(B)/%,$(filter-out tests/bench/echo.c,$(wildcard tests/bench/*.c)))
+# tests/bench/<what>.c measures, and is linked as those are.
+BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 $(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
     $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
@@ -243,9 +243,16 @@ e2e: all
 tidy:
 	prove -j2 tests/tidy/*.t
 
+# What things cost, as ratios to something else that was measured in the same minute. MODE=full takes longer.
+MODE ?= quick
 .PHONY: bench
-bench: $(BENCH)
-	@for program in $(BENCH); do $$program || exit 1; done
+bench:
+	@.ci/deps build bench
+	@$(SUBMAKE) -s $(BENCH) all
+	@mkdir -p build/bench
+	@tests/bench/throughput $(if $(filter full,$(MODE)),,--quick) --json build/bench/throughput.json
+	@tests/bench/plot build/bench/throughput.json >build/bench/throughput.svg
+	@$(B)/tests/bench/matching
 
 # With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
 FUZZ_SECONDS ?= 60
