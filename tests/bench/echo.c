@@ -94,7 +94,8 @@ int main(int argc, char **argv)
 {
     struct sockaddr_in address;
     uv_tcp_t server;
-    if (argc != 2 || uv_ip4_addr("127.0.0.1", atoi(argv[1]), &address) != 0)
+    long port = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
+    if (port < 1 || port > 65535 || uv_ip4_addr("127.0.0.1", (int)port, &address) != 0)
         return 64;
     (void)uv_tcp_init(uv_default_loop(), &server);
     if (uv_tcp_bind(&server, (const struct sockaddr *)&address, 0) != 0 ||

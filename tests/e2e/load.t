@@ -130,6 +130,14 @@ like($err, qr/^ +1 s +\S+\/s +p50 .* p99 .* admitted \d+$/m, 'progress, a line a
     is($targets[2]{answered} + $targets[2]{lost} + $targets[2]{unsent}, 600, 'each of its requests is accounted for');
 }
 
+# ---- words of one's own ----
+($status, $report) = load('--send', 'CHECK {key} COST 2', '--keys', '10', '--burst', '100');
+is($status, 0, '--send');
+is(total($report, 'answered'), 300, 'all are answered');
+is(total($report, 'errors'), 0, 'without an error');
+($status, $report) = load('--send', 'CHECK {key} COSTS', '--burst', '1');
+is(total($report, 'errors'), 3, 'what the daemon refuses is counted');
+
 # ---- the judge: three daemons that know nothing of each other do break one limit ----
 my @alone = map { Headgate::cluster(regions => ['here'], limits => [{%{$limits[0]}, overshoot => 0}])->start } 1 .. 3;
 $to = join ',', map { '127.0.0.1:' . ($_->daemons)[0]{ports}{clients} } @alone;
