@@ -1,17 +1,10 @@
 #include "cluster/message.h"
+#include "cluster/pack.h"
 #include "cluster/scan.h"
 
 #include <string.h>
 
 enum { PAGE_BITS_MAX = 32 };
-
-static bool read_u64(const msgpack_object *object, uint64_t *value)
-{
-    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
-        return false;
-    *value = object->via.u64;
-    return true;
-}
 
 static bool read_u32_below(const msgpack_object *object, uint64_t bound, uint32_t *value)
 {
@@ -30,14 +23,6 @@ static bool read_text(const msgpack_object *object, size_t least, size_t room, s
     for (size_t i = 0; i < text->size; i++)
         if ((unsigned char)text->data[i] <= ' ' || (unsigned char)text->data[i] == 0x7f)
             return false; /* names and addresses end up in listings, one line each */
-    return true;
-}
-
-static bool read_array(const msgpack_object *object, uint32_t least, uint32_t most, msgpack_object_array *array)
-{
-    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size < least || object->via.array.size > most)
-        return false;
-    *array = object->via.array;
     return true;
 }
 

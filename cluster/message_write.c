@@ -1,5 +1,6 @@
 #include "cluster/effects.h"
 #include "cluster/message.h"
+#include "cluster/pack.h"
 
 #include <assert.h>
 
@@ -12,18 +13,6 @@ size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint3
 {
     return BATCH_HEAD_ENCODED_MAX_BYTES + (size_t)depend_count * DEPEND_ENCODED_MAX_BYTES +
            (size_t)group_count * GROUP_ENCODED_MAX_BYTES + (size_t)spend_count * NUMBER_ENCODED_MAX_BYTES;
-}
-
-static int write_to_arena(void *context, const char *data, size_t size)
-{
-    effects_append(context, data, size);
-    return 0;
-}
-
-static void pack_text(msgpack_packer *packer, struct bytes text)
-{
-    msgpack_pack_str(packer, text.size);
-    msgpack_pack_str_body(packer, text.data, text.size);
 }
 
 static void pack_members(msgpack_packer *packer, const struct message *header)

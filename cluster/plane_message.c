@@ -1,4 +1,5 @@
 #include "cluster/effects.h"
+#include "cluster/pack.h"
 #include "cluster/plane_state.h"
 #include "cluster/scan.h"
 
@@ -34,22 +35,6 @@ struct frame {
 };
 
 /* ---- reading ---- */
-
-static bool read_array(const msgpack_object *object, uint32_t least, uint32_t most, msgpack_object_array *array)
-{
-    if (object->type != MSGPACK_OBJECT_ARRAY || object->via.array.size < least || object->via.array.size > most)
-        return false;
-    *array = object->via.array;
-    return true;
-}
-
-static bool read_u64(const msgpack_object *object, uint64_t *value)
-{
-    if (object->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
-        return false;
-    *value = object->via.u64;
-    return true;
-}
 
 static bool read_u32(const msgpack_object *object, uint32_t most, uint32_t *value)
 {
@@ -116,18 +101,6 @@ static bool read_version(const msgpack_object *object, struct rule_record *recor
 }
 
 /* ---- writing ---- */
-
-static int write_to_arena(void *context, const char *data, size_t size)
-{
-    effects_append(context, data, size);
-    return 0;
-}
-
-static void pack_text(msgpack_packer *packer, struct bytes text)
-{
-    msgpack_pack_str(packer, text.size);
-    msgpack_pack_str_body(packer, text.data, text.size);
-}
 
 static void pack_cursor(msgpack_packer *packer, const struct plane_cursor *cursor)
 {

@@ -27,7 +27,7 @@ my %may_include = (
 # What reaches the world outside the process. The composition root starts the loop and reads arguments.
 my $world = qr{^(?:uv|time|unistd|fcntl|poll|netdb|termios|signal)\.h$|^(?:nng|sys|netinet|arpa)/};
 my $worldly = qr{^(?:src/edge/|src/main\.c$|src/operator/|tests/|docs/examples/)};
-my $codec = qr{^(?:src/wire/|cluster/(?:message|scan)|tests/)};
+my $codec = qr{^(?:src/wire/|cluster/(?:message|scan|pack)|tests/)};
 
 # The room of a quoted header, as written after -Isrc -Iinclude -I. or next to the includer.
 sub room_of_header {
