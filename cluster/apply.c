@@ -121,7 +121,8 @@ static bool depends_are_met(const struct node *node, const struct batch *batch)
 /*
  * A merged batch may reach back to what is applied here already. If the log still tells what that was, only the
  * rest is charged. If not (it came with a snapshot), another snapshot is exact where charging all of it would count
- * it twice; when none is to be had for long, counting twice is the safe side.
+ * it twice; when none is to be had for long, counting twice is the safe side. One that has been asked for is awaited:
+ * asking ends by itself.
  */
 static bool is_next(struct node *node, const struct origin *origin, const struct batch *batch)
 {
@@ -136,7 +137,8 @@ static bool is_next(struct node *node, const struct origin *origin, const struct
     if (covered > origin->applied)
         return true;
     node->snapshot_wanted = true;
-    return node->now_ns - batch->arrived_ns > INBOX_PATIENCE_INTERVALS * node->options.interval_ns;
+    return !node->snapshot.running &&
+           node->now_ns - batch->arrived_ns > INBOX_PATIENCE_INTERVALS * node->options.interval_ns;
 }
 
 /* What stands before it was lost with the crash of its maker: nobody has it, nobody can make it again. */

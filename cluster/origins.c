@@ -284,14 +284,27 @@ static bool somebody_stands_at(const struct node *node, uint32_t slot, uint64_t 
     return false;
 }
 
-static void compact_log(struct node *node, uint32_t slot)
+enum merging { MERGE_WHAT_WAS_SENT, MERGE_ALL };
+
+/*
+ * Whoever hears us but is not heard may have applied all that was sent, and forgotten it. A batch that was never sent
+ * reaches him as new while it stands alone; merged with those, it could not be told from them there.
+ */
+static bool may_merge(const struct node *node, uint32_t slot, const struct batch *left, const struct batch *right,
+                      enum merging merging)
+{
+    bool sent_up_to_here = slot == node->my_slot && left->sends_count > 0 && right->sends_count == 0;
+    return !(sent_up_to_here && merging == MERGE_WHAT_WAS_SENT) && !somebody_stands_at(node, slot, left->last);
+}
+
+static void compact_log(struct node *node, uint32_t slot, enum merging merging)
 {
     struct origin *origin = &node->origin[slot];
     struct list *first = origin->log.next;
     while (first != &origin->log) {
         struct list *end = first->next;
-        while (end != &origin->log &&
-               !somebody_stands_at(node, slot, LIST_OWNER(end->previous, struct batch, link)->last))
+        while (end != &origin->log && may_merge(node, slot, LIST_OWNER(end->previous, struct batch, link),
+                                                LIST_OWNER(end, struct batch, link), merging))
             end = end->next;
         if (first->next != end)
             (void)merge_run(node, origin, first, end);
@@ -333,18 +346,25 @@ static bool has_grown(uint64_t now, uint64_t then)
 }
 
 /* The largest logs first, until a quarter of the limit is free. */
-static void merge_largest(struct node *node)
+static void merge_largest(struct node *node, enum merging merging)
 {
     node->compacted_ns = node->now_ns;
     for (int rounds = 0; rounds < ORIGINS_MAX && node->log_keys > node->options.log_keys_max * 3 / 4; rounds++) {
         int slot = largest_log(node);
         uint64_t before = node->log_keys;
         if (slot >= 0)
-            compact_log(node, (uint32_t)slot);
+            compact_log(node, (uint32_t)slot, merging);
         if (node->log_keys == before)
             break;
     }
     node->compacted_keys = node->log_keys;
+}
+
+static void merge_to_limit(struct node *node)
+{
+    merge_largest(node, MERGE_WHAT_WAS_SENT);
+    if (node->log_keys > node->options.log_keys_max)
+        merge_largest(node, MERGE_ALL);
 }
 
 void origins_compact(struct node *node)
@@ -362,14 +382,14 @@ void origins_compact(struct node *node)
         if (origin->log_count <= LOG_BATCHES_MAX || !has_grown(origin->log_count, origin->merged_count))
             continue;
         node->compacted_ns = node->now_ns;
-        compact_log(node, slot);
+        compact_log(node, slot, MERGE_WHAT_WAS_SENT);
         origin->merged_count = origin->log_count;
     }
     if (node->log_keys <= node->options.log_keys_max)
         return;
     uint64_t patience_ns = MERGE_PATIENCE_INTERVALS * node->options.interval_ns;
     if (has_grown(node->log_keys, node->compacted_keys) || node->now_ns - node->compacted_ns > patience_ns)
-        merge_largest(node);
+        merge_to_limit(node);
     drop_what_others_made(node);
     node->log_full = node->log_keys > node->options.log_keys_max;
 }

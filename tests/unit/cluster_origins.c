@@ -28,19 +28,49 @@ static void compacted(void)
     world_run(1000);
     world_show("alice");
     show_log(ANN);
-    tell("bob applied %" PRIu64 " tokens in %" PRIu64 " batch", world_stats(BOB).applied_tokens,
+    tell("bob applied %" PRIu64 " tokens in %" PRIu64 " batches", world_stats(BOB).applied_tokens,
          world_stats(BOB).batches_applied);
-    EXPECT("a log at its limit is merged, and who was away gets one batch for many",
+    EXPECT("a log at its limit is merged, and who was away gets few batches for many",
            "bob: ann is silent: its share stays reserved\n"
            "ann: bob is silent: its share stays reserved\n"
            "ann has spent 20 of alice and 20 of others, two at a time:\n"
-           "ann keeps 1 batches, 3 keys; merged so far: some; dropped: 0\n"
+           "ann keeps 3 batches, 7 keys; merged so far: some; dropped: 0\n"
            "bob: ann is heard again\n"
            "ann: bob is heard again\n"
            "ann: alice 140.0 - 0.0, may take 52, keeps 0\n"
            "bob: alice 140.0 - 0.0, may take 52, keeps 0\n"
            "ann keeps 0 batches, 0 keys; merged so far: some; dropped: 0\n"
-           "bob applied 40 tokens in 1 batch\n");
+           "bob applied 40 tokens in 3 batches\n");
+    world_close();
+}
+
+static void compacted_while_heard(void)
+{
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.log_keys_max = 8;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    world_link(BOB, ANN, LINK_CUT);
+    for (int i = 0; i < 40; i++) {
+        (void)world_ask(ANN, "alice", 0, 1);
+        (void)world_ask(ANN, i % 2 ? "even" : "odd", 0, 1);
+        world_run(100);
+    }
+    show_log(ANN);
+    world_show("alice");
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(1000);
+    world_show("alice");
+    EXPECT("who hears but is not heard charges nothing twice when what it has is merged",
+           "ann: bob is silent: its share stays reserved\n"
+           "ann keeps 3 batches, 7 keys; merged so far: some; dropped: 0\n"
+           "ann: alice 160.0 - 40.0, may take 20, keeps 3\n"
+           "bob: alice 120.0 - 0.0, may take 45, keeps 0\n"
+           "ann: bob is heard again\n"
+           "ann: alice 120.0 - 0.0, may take 45, keeps 0\n"
+           "bob: alice 120.0 - 0.0, may take 45, keeps 0\n");
     world_close();
 }
 
@@ -75,6 +105,7 @@ static void log_full(void)
 int main(void)
 {
     compacted();
+    compacted_while_heard();
     log_full();
     return tap_done();
 }
