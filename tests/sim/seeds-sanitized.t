@@ -1,0 +1,3 @@
+#!/bin/sh
+# The same under ASan and UBSan: seeds that once broke a law, and some fresh ones.
+exec build/asan/tests/sim --tap --known tests/sim/seeds.txt --seeds 100 --jobs 2
