@@ -1,5 +1,7 @@
 #include "edge/settings_outline.h"
 
+#include "base/yaml_fault.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,44 +139,6 @@ static bool take(struct outline_reader *reader, const yaml_event_t *event)
     return true;
 }
 
-static size_t line_at(struct bytes text, size_t offset)
-{
-    size_t line = 1;
-    for (size_t i = 0; i < offset && i < text.size; i++)
-        line += text.data[i] == '\n';
-    return line;
-}
-
-/* The indentation of that line (from 1) holds a tab. */
-static bool has_tab(struct bytes text, size_t line)
-{
-    size_t at = 1;
-    for (size_t i = 0; i < text.size; i++) {
-        if (at == line && text.data[i] == '\t')
-            return true;
-        if (at == line && text.data[i] != ' ' && text.data[i] != '-')
-            return false;
-        at += text.data[i] == '\n';
-    }
-    return false;
-}
-
-static bool parser_failed(struct outline_reader *reader, const yaml_parser_t *parser, struct bytes text)
-{
-    const char *problem = parser->problem ? parser->problem : "it cannot be read";
-    if (parser->error == YAML_READER_ERROR)
-        return error_set(reader->error, EX_CONFIG,
-                         "%s:%zu: this is not text (%s at byte %zu): expected YAML in UTF-8", reader->file,
-                         line_at(text, parser->problem_offset), problem, parser->problem_offset);
-    size_t line = parser->problem_mark.line + 1;
-    for (size_t near = line; near >= 1 && near + 1 >= line; near--)
-        if (has_tab(text, near))
-            return error_set(reader->error, EX_CONFIG, "%s:%zu: a tab is used for indentation: expected spaces",
-                             reader->file, near);
-    return error_set(reader->error, EX_CONFIG, "%s:%zu: this is not YAML (%s, column %zu): expected `key: value`",
-                     reader->file, line, problem, parser->problem_mark.column + 1);
-}
-
 bool outline_read(struct outline *outline, struct bytes text, const char *file, struct error *error)
 {
     struct outline_reader reader = {.outline = outline, .file = file, .error = error};
@@ -188,7 +152,7 @@ bool outline_read(struct outline *outline, struct bytes text, const char *file, 
     while (good && !ended) {
         yaml_event_t event;
         if (!yaml_parser_parse(&parser, &event)) {
-            good = parser_failed(&reader, &parser, text);
+            good = yaml_fault(&parser, text, file, EX_CONFIG, error);
             break;
         }
         good = take(&reader, &event);

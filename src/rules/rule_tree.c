@@ -1,5 +1,7 @@
 #include "rules/rule_tree.h"
 
+#include "base/yaml_fault.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -181,54 +183,13 @@ static bool take(struct tree_reader *reader, const yaml_event_t *event)
     return true;
 }
 
-/* ---- what is not YAML ---- */
-
-static unsigned line_at(struct bytes text, size_t offset)
-{
-    unsigned line = 1;
-    for (size_t i = 0; i < offset && i < text.size; i++)
-        line += text.data[i] == '\n';
-    return line;
-}
-
-/* The indentation of that line (from 1) holds a tab. */
-static bool has_tab(struct bytes text, unsigned line)
-{
-    unsigned at = 1;
-    for (size_t i = 0; i < text.size; i++) {
-        if (at == line && text.data[i] == '\t')
-            return true;
-        if (at == line && text.data[i] != ' ' && text.data[i] != '-')
-            return false;
-        at += text.data[i] == '\n';
-    }
-    return false;
-}
-
-static bool parser_failed(struct tree_reader *reader, const yaml_parser_t *parser, struct bytes text)
-{
-    const char *problem = parser->problem ? parser->problem : "it cannot be read";
-    if (parser->error == YAML_MEMORY_ERROR)
-        return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->file);
-    if (parser->error == YAML_READER_ERROR)
-        return error_set(reader->error, EX_DATAERR,
-                         "%s:%u: this is not text (%s at byte %zu): expected YAML in UTF-8", reader->file,
-                         line_at(text, parser->problem_offset), problem, parser->problem_offset);
-    unsigned line = (unsigned)parser->problem_mark.line + 1;
-    for (unsigned near = line; near >= 1 && near + 1 >= line; near--)
-        if (has_tab(text, near))
-            return fail(reader, near, "a tab is used for indentation: expected spaces");
-    return error_set(reader->error, EX_DATAERR, "%s:%u: this is not YAML (%s, column %zu): expected `key: value`",
-                     reader->file, line, problem, parser->problem_mark.column + 1);
-}
-
 static bool read_events(struct tree_reader *reader, yaml_parser_t *parser, struct bytes text)
 {
     bool good = true, ended = false;
     while (good && !ended) {
         yaml_event_t event;
         if (!yaml_parser_parse(parser, &event))
-            return parser_failed(reader, parser, text);
+            return yaml_fault(parser, text, reader->file, EX_DATAERR, reader->error);
         good = take(reader, &event);
         ended = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
