@@ -110,28 +110,6 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
 
 /* ---- one bucket: the fast path ---- */
 
-/* NULL with a reason when nothing can be admitted whatever the key. */
-static struct entry *entry_for(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns,
-                               enum verdict_reason *reason)
-{
-    assert(limit_set_has(&node->limits, limit));
-    if (!may_decide(node)) {
-        *reason = VERDICT_JOINING;
-        return NULL;
-    }
-    if (cost > node->limits.limit[limit].capacity) {
-        *reason = VERDICT_TOO_LARGE;
-        return NULL;
-    }
-    struct entry *entry = table_obtain(node->table, id, limit, 0, now_ns);
-    if (!can_record(node, entry)) {
-        *reason = VERDICT_OVERLOAD;
-        node->push_wanted = true;
-        return NULL;
-    }
-    return entry;
-}
-
 static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t floor_tokens, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
@@ -148,18 +126,6 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
     node->stats.admitted_requests++;
     node->stats.admitted_tokens += cost;
     return true;
-}
-
-bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
-{
-    enum verdict_reason reason;
-    now_ns = request_time(node, now_ns);
-    struct entry *entry = entry_for(node, id, limit, cost, now_ns, &reason);
-    if (!entry) {
-        node->stats.refused_requests++;
-        return false;
-    }
-    return take(node, entry, cost, 0, now_ns);
 }
 
 /* A bucket's key that is known under this limit, and nothing else to be seen to. */
@@ -179,6 +145,12 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
     if (is_plain(node, entry, charge))
         return take(node, entry, charge->cost, charge->floor_tokens, request_time(node, now_ns));
     return node_check(node, charge, 1, true, now_ns, &verdict);
+}
+
+bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
+{
+    const struct charge charge = {.id = id, .limit = limit, .cost = cost};
+    return node_takes(node, &charge, now_ns);
 }
 
 uint64_t settling_ns(const struct node *node)
