@@ -40,8 +40,28 @@ static bool parse_number(const char *text, size_t size, int64_t *number)
     return true;
 }
 
-/* The number between a type byte, which `at` stands on, and its CR LF. `bad` is the error for anything else. */
-static enum resp_status parse_header(struct cursor *cursor, int64_t *number, const char *bad)
+/* A header of one or two digits, as nearly all are, is read where it stands; whatever else there is takes the long way. */
+static inline bool parse_short_header(struct cursor *cursor, int64_t *number)
+{
+    const char *at = cursor->at;
+    if (cursor->end - at < 5)
+        return false;
+    unsigned first = (unsigned)(unsigned char)at[1] - '0', second = (unsigned)(unsigned char)at[2] - '0';
+    if (first - 1 > 8) /* 0 as well: it may be a leading one */
+        return false;
+    if (at[2] == '\r' && at[3] == '\n') {
+        *number = first;
+        cursor->at = at + 4;
+        return true;
+    }
+    if (second > 9 || at[3] != '\r' || at[4] != '\n')
+        return false;
+    *number = first * 10 + second;
+    cursor->at = at + 5;
+    return true;
+}
+
+static enum resp_status parse_long_header(struct cursor *cursor, int64_t *number, const char *bad)
 {
     size_t available = (size_t)(cursor->end - cursor->at);
     size_t searched = available < HEADER_MAX_BYTES ? available : HEADER_MAX_BYTES;
@@ -56,7 +76,13 @@ static enum resp_status parse_header(struct cursor *cursor, int64_t *number, con
     return RESP_COMMAND;
 }
 
-static enum resp_status parse_bulk(struct cursor *cursor, struct bytes *argument)
+/* The number between a type byte, which `at` stands on, and its CR LF. `bad` is the error for anything else. */
+static inline enum resp_status parse_header(struct cursor *cursor, int64_t *number, const char *bad)
+{
+    return parse_short_header(cursor, number) ? RESP_COMMAND : parse_long_header(cursor, number, bad);
+}
+
+static inline enum resp_status parse_bulk(struct cursor *cursor, struct bytes *argument)
 {
     if (cursor->at == cursor->end)
         return RESP_MORE;
