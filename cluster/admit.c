@@ -128,22 +128,26 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
     return true;
 }
 
-/* A bucket's key that is known under this limit, and nothing else to be seen to. */
-static bool is_plain(const struct node *node, const struct entry *entry, const struct charge *charge)
+/* A bucket's, with nothing else to be seen to: by far the most are. */
+static bool is_plain(const struct node *node, const struct charge *charge)
 {
     const struct limit *limit = &node->limits.limit[charge->limit];
-    return entry && entry->limit == charge->limit && entry->tenant == charge->tenant &&
-           limit->kind == LIMIT_BUCKET && charge->cost <= limit->capacity && !charge->shadow && !charge->lease &&
-           charge->on_isolation == ISOLATION_BUDGET && may_decide(node) && can_record(node, entry);
+    return limit->kind == LIMIT_BUCKET && charge->cost <= limit->capacity && !charge->shadow && !charge->lease &&
+           charge->on_isolation == ISOLATION_BUDGET && may_decide(node);
 }
 
 bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
-    struct entry *entry = table_find(node->table, charge->id);
     struct verdict verdict;
     assert(limit_set_has(&node->limits, charge->limit));
-    if (is_plain(node, entry, charge))
-        return take(node, entry, charge->cost, charge->floor_tokens, request_time(node, now_ns));
+    if (is_plain(node, charge)) {
+        /* A tenant may have as many keys as it may: a new one of his is not for here. */
+        uint64_t at_ns = request_time(node, now_ns);
+        struct entry *entry = charge->tenant == 0 ? table_obtain(node->table, charge->id, charge->limit, 0, at_ns)
+                                                  : table_find(node->table, charge->id);
+        if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant && can_record(node, entry))
+            return take(node, entry, charge->cost, charge->floor_tokens, at_ns);
+    }
     return node_check(node, charge, 1, true, now_ns, &verdict);
 }
 
@@ -193,6 +197,11 @@ struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, u
     table_start(node->table, id, limit, UINT64_MAX, now_ns, &bucket);
     bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
     return bucket;
+}
+
+void node_prefetch_tags(const struct node *node, struct key_id id)
+{
+    table_prefetch_tags(node->table, id);
 }
 
 void node_prefetch(const struct node *node, struct key_id id)

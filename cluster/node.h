@@ -275,7 +275,8 @@ uint32_t node_reservations(const struct node *node);
 /* A new key of a tenant that has so many is refused with VERDICT_OVERLOAD; tenant 0 has no limit. 0: nobody has. */
 void node_set_tenant_keys_max(struct node *node, uint64_t keys);
 
-/* See table_prefetch. */
+/* See table_prefetch_tags and table_prefetch. */
+void node_prefetch_tags(const struct node *node, struct key_id id);
 void node_prefetch(const struct node *node, struct key_id id);
 /* True when spends since the last step call for an early push: step with EVENT_WAKE soon. */
 bool node_wants_step(const struct node *node);

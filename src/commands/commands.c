@@ -17,6 +17,9 @@ void commands_init(struct commands *commands)
     assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
     commands->stats = (struct commands_stats){0};
     commands->staged = (struct staged){0};
+    commands->group_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
+                                               .id_count = 1,
+                                               .id[0].dimension = bytes_of(RULE_DEFAULT_DIMENSION)};
 }
 
 void commands_close(struct commands *commands)

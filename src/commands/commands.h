@@ -90,6 +90,7 @@ struct commands {
     /* The commands' own: */
     struct commands_stats stats;
     struct staged staged;
+    struct request group_request; /* of the CAN_ACCESS at hand */
     struct match group[COMMANDS_GROUP_MAX];
 };
 

@@ -8,19 +8,17 @@
 bool group_join(struct group *group, struct commands *commands, const struct session *session,
                 const struct resp_command *words, struct turn turn)
 {
-    struct request request = {.priority = RULE_PRIORITY_NORMAL, .id_count = 1};
+    struct request *request = &commands->group_request;
     char error[COMMAND_ERROR_BYTES];
     if (words->count < 2 || !session->authenticated || command_find(words->args[0]) != COMMAND_CAN_ACCESS)
         return false;
-    if (!command_parse_can_access(words, &request.id[0].value, &request.cost, error))
+    if (!command_parse_can_access(words, &request->id[0].value, &request->cost, error))
         return false;
     assert(group->count < COMMANDS_GROUP_MAX);
-    request.id[0].dimension = bytes_of(RULE_DEFAULT_DIMENSION);
-    struct match *match = &commands->group[group->count];
-    if (ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match))
+    struct match *match = &commands->group[group->count++];
+    if (ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match))
         for (uint32_t i = 0; i < match->count; i++)
-            node_prefetch(commands->node, match->charge[i].id);
-    group->count++;
+            node_prefetch_tags(commands->node, match->charge[i].id);
     return true;
 }
 
@@ -40,6 +38,10 @@ static bool decide(struct commands *commands, const struct match *match, uint64_
 
 void group_decide(struct group *group, struct commands *commands, struct output *output, struct turn turn)
 {
+    /* By now the first tags have come; they tell where the entries are, which arrive side by side as well. */
+    for (uint32_t i = 0; i < group->count; i++)
+        for (uint32_t k = 0; k < commands->group[i].count; k++)
+            node_prefetch(commands->node, commands->group[i].charge[k].id);
     for (uint32_t i = 0; i < group->count; i++) {
         bool allowed = decide(commands, &commands->group[i], turn.now_ns);
         output_append(output, allowed ? ":1\r\n" : ":0\r\n", 4);

@@ -224,14 +224,21 @@ static bool follow(struct matcher *matcher, const struct plan *plan)
     return enforced;
 }
 
-static bool count_by_config(struct matcher *matcher, const struct slot *named)
+/* Limits of the config have neither windows nor floors. */
+static bool count_by_config(const struct ruleset *ruleset, const struct request *request, const struct slot *named,
+                            struct match *match)
 {
     const struct variant *variant = named->variant[0];
-    const struct request_id *first = &matcher->request->id[0];
-    struct charge *charge = &matcher->match->charge[matcher->match->count];
-    fill_charge(matcher, variant, &variant->base, charge);
-    charge->id = key_id_of(&matcher->ruleset->hash_key, named->named_id, first->dimension, first->value);
-    matcher->match->rule[matcher->match->count++] = (struct matched){
+    const struct request_id *first = &request->id[0];
+    match->charge[match->count] = (struct charge){
+        .id = key_id_of(&ruleset->hash_key, named->named_id, first->dimension, first->value),
+        .cost = request->cost,
+        .limit = variant->base.limit,
+        .tenant = match->tenant,
+        .inherit = variant->inherit,
+        .on_isolation = variant->on_isolation,
+    };
+    match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
         .version = &variant->version,
         .limit_tokens = variant->base.capacity,
@@ -254,7 +261,7 @@ static bool match_one(struct matcher *matcher, bool by_default)
     const struct slot *slot = service ? service_slot(service, request->only_rule) : NULL;
     for (uint32_t i = 0; by_default && !slot && i < ruleset->named_count; i++)
         if (bytes_equal(ruleset->named[i].ruled.id, request->only_rule))
-            return count_by_config(matcher, &ruleset->named[i]);
+            return count_by_config(ruleset, request, &ruleset->named[i], matcher->match);
     if (!slot)
         return refuse(matcher->match, MATCH_UNKNOWN_RULE);
     bool concerned = !slot->variant[0] && !slot->variant[1]; /* it is off: that is no mistake */
@@ -275,6 +282,11 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
                    struct match *match)
 {
     bool by_default = request->service.size == 0 || bytes_equal(request->service, bytes_of(RULE_DEFAULT_SERVICE));
+    match->status = MATCH_CHARGES;
+    match->count = match->passed_count = match->denied_by = 0;
+    match->tenant = 0;
+    if (by_default && !ruleset->by_default && ruleset->named_count > 0 && request->only_rule.size == 0)
+        return count_by_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
     struct matcher
         matcher; /* the arrays in it are filled as far as they are needed: clearing them would cost more */
     matcher.ruleset = ruleset;
@@ -286,9 +298,6 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     matcher.given = matcher.hashed = matcher.joined_of = 0;
     matcher.joined = (struct key_id){0, 0};
     matcher.tier = 0;
-    match->status = MATCH_CHARGES;
-    match->count = match->passed_count = match->denied_by = 0;
-    match->tenant = 0;
     bool enforced = false;
     if (matcher.service) {
         match->tenant = matcher.service->tenant;
@@ -301,7 +310,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
         enforced = plan && follow(&matcher, plan);
     }
     if (!enforced && by_default && ruleset->named_count > 0 && match->count < CHARGES_MAX)
-        return count_by_config(&matcher, &ruleset->named[ruleset->named_by_default]);
+        return count_by_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
     return match->status == MATCH_CHARGES;
 }
 

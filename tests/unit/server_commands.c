@@ -31,6 +31,12 @@ struct node {
     uint32_t events;
 };
 
+void node_prefetch_tags(const struct node *node, struct key_id id)
+{
+    (void)node;
+    (void)id;
+}
+
 void node_prefetch(const struct node *node, struct key_id id)
 {
     (void)id;
