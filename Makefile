@@ -252,6 +252,7 @@ bench:
 	@mkdir -p build/bench
 	@tests/bench/throughput $(if $(filter full,$(MODE)),,--quick) --json build/bench/throughput.json
 	@tests/bench/plot build/bench/throughput.json >build/bench/throughput.svg
+	@$(B)/tests/bench/serving
 	@$(B)/tests/bench/matching
 
 # With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
