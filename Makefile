@@ -202,6 +202,12 @@ $(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
+# What it measures is what programs get.
+$(B)/tests/bench/library: $(O)/tests/bench/library.o $(B)/libheadgate.a $(call archive,base)
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
 .PHONY: test-programs
 test-programs: $(UNIT) $(SIM) $(FUZZ)
 
@@ -254,6 +260,7 @@ bench:
 	@tests/bench/plot build/bench/throughput.json >build/bench/throughput.svg
 	@$(B)/tests/bench/serving
 	@$(B)/tests/bench/matching
+	@$(B)/tests/bench/library
 
 # With libFuzzer, FUZZ_SECONDS for each target; what it finds to be new stays in build/fuzz.
 FUZZ_SECONDS ?= 60

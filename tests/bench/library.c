@@ -1,0 +1,313 @@
+/*
+ * library: what a decision costs inside a program, next to what one would write by hand: a mutex and a hash map with
+ * a bucket for each key.
+ *
+ * Nanoseconds a decision, keys of 20 bytes hashed and the time passed in: of 1,000 keys that the caches hold, and of
+ * 10 M keys, drawn at random, one by one and in batches. All buckets owe something all the time, so that nothing may be
+ * forgotten. All kinds alternate in rounds, and of each small part of a round the fastest counts: whatever else the
+ * machine does slows parts down, never speeds them up. Then memory: resident bytes for a key at 10 M keys, how long a
+ * table of that size takes to be there, and what more keys than it was made for add to it.
+ *
+ * It is linked with libheadgate as programs are. Exit status 1 if a goal is missed.
+ */
+#include "headgate/limiter.h"
+
+#include "base/random.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    KEY_BYTES = 20,
+    WARM_KEYS = 1000,
+    KEYS = 10000000,
+    MORE_KEYS = 3000000,
+    WARM_REQUESTS = 1 << 16,
+    REQUESTS = 1 << 20, /* so many that before one is repeated the caches have forgotten it */
+    PARTS = 32,         /* a part takes less time than a processor is lent for */
+    ROUNDS = 8,
+};
+#define CAPACITY 1000000u
+#define DAY_NS 86400000000000ull
+#define STEP_NS 50 /* from one request to the next, on the clock that is passed in */
+
+static void give_up(const char *what)
+{
+    (void)fprintf(stderr, "library: %s\n", what);
+    exit(1);
+}
+
+static void *room_for(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (!memory)
+        give_up("not enough memory");
+    return memory;
+}
+
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%*u %llu", &pages) != 1)
+        give_up("/proc/self/statm cannot be read");
+    (void)fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+struct key {
+    char text[KEY_BYTES + 1];
+};
+
+static void write_key(struct key *key, uint64_t number)
+{
+    memcpy(key->text, "user-000000000000000", KEY_BYTES + 1);
+    for (char *digit = key->text + KEY_BYTES - 1; number > 0; number /= 10)
+        *digit-- = (char)('0' + number % 10);
+}
+
+/* ---- by hand: open addressing, linear probing, doubled at a load of 3/4; a lock around each request ---- */
+
+struct slot {
+    struct key key; /* empty: a free slot */
+    double tokens;
+    uint64_t last_ns;
+};
+
+struct map {
+    pthread_mutex_t lock;
+    struct slot *slot;
+    uint64_t count, mask;
+};
+
+static uint64_t hash_of(const char *key) /* FNV-1a, and a last mix for its low bits */
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *key != 0; key++)
+        hash = (hash ^ (uint8_t)*key) * 0x100000001b3u;
+    return hash ^ hash >> 32;
+}
+
+static struct slot *slot_of(const struct map *map, const char *key)
+{
+    uint64_t at = hash_of(key) & map->mask;
+    while (map->slot[at].key.text[0] != 0 && strcmp(map->slot[at].key.text, key) != 0)
+        at = (at + 1) & map->mask;
+    return &map->slot[at];
+}
+
+static void map_grow(struct map *map)
+{
+    struct slot *old = map->slot;
+    uint64_t old_slots = map->slot ? map->mask + 1 : 0;
+    map->mask = map->slot ? 2 * map->mask + 1 : 1023;
+    map->slot = room_for(map->mask + 1, sizeof *map->slot);
+    for (uint64_t i = 0; i < old_slots; i++)
+        if (old[i].key.text[0] != 0)
+            *slot_of(map, old[i].key.text) = old[i];
+    free(old);
+}
+
+static bool map_can_access(struct map *map, const char *key, uint64_t now_ns)
+{
+    (void)pthread_mutex_lock(&map->lock);
+    if (4 * (map->count + 1) > 3 * (map->mask + 1) || !map->slot)
+        map_grow(map);
+    struct slot *slot = slot_of(map, key);
+    if (slot->key.text[0] == 0) {
+        (void)snprintf(slot->key.text, sizeof slot->key.text, "%s", key);
+        slot->tokens = CAPACITY;
+        slot->last_ns = now_ns;
+        map->count++;
+    }
+    slot->tokens += (double)(now_ns - slot->last_ns) * (1.0 / (double)DAY_NS);
+    slot->tokens = slot->tokens < CAPACITY ? slot->tokens : CAPACITY;
+    slot->last_ns = now_ns;
+    bool allowed = slot->tokens >= 1;
+    slot->tokens -= allowed;
+    (void)pthread_mutex_unlock(&map->lock);
+    return allowed;
+}
+
+/* ---- what is measured ---- */
+
+struct side {
+    struct headgate_limiter *limiter;
+    struct map map;
+    struct key *requests;
+    int count;
+};
+
+enum kind { WARM_ONE, WARM_MAP, BIG_ONE, BIG_MAP, KINDS };
+static const char *const kind_names[KINDS] = {
+    "1,000 keys, one by one",
+    "1,000 keys, mutex and map",
+    "10 M keys, one by one",
+    "10 M keys, mutex and map",
+};
+
+struct cost {
+    uint64_t part_ns[PARTS]; /* the fastest of each part */
+};
+
+static int ask_limiter(const struct side *side, int first, int count, uint64_t *now_ns)
+{
+    int allowed = 0;
+    for (int i = first; i < first + count; i++)
+        allowed += headgate_can_access(side->limiter, side->requests[i].text, *now_ns += STEP_NS);
+    return allowed;
+}
+
+static int ask_map(struct side *side, int first, int count, uint64_t *now_ns)
+{
+    int allowed = 0;
+    for (int i = first; i < first + count; i++)
+        allowed += map_can_access(&side->map, side->requests[i].text, *now_ns += STEP_NS);
+    return allowed;
+}
+
+static void run(struct side *side, enum kind kind, struct cost *cost, uint64_t *now_ns)
+{
+    int count = side->count / PARTS, allowed = 0;
+    for (int part = 0; part < PARTS; part++) {
+        uint64_t began_ns = clock_ns();
+        if (kind == WARM_MAP || kind == BIG_MAP)
+            allowed += ask_map(side, part * count, count, now_ns);
+        else
+            allowed += ask_limiter(side, part * count, count, now_ns);
+        uint64_t took_ns = clock_ns() - began_ns, *fastest_ns = &cost->part_ns[part];
+        if (*fastest_ns == 0 || took_ns < *fastest_ns)
+            *fastest_ns = took_ns;
+    }
+    if (allowed != count * PARTS)
+        give_up("something was refused");
+}
+
+static double per_decision(const struct cost *cost, const struct side *side)
+{
+    uint64_t sum_ns = 0;
+    for (int i = 0; i < PARTS; i++)
+        sum_ns += cost->part_ns[i];
+    return (double)sum_ns / side->count;
+}
+
+/* ---- a limiter and a map with the same keys ---- */
+
+static struct headgate_limiter *create(uint64_t keys)
+{
+    static const struct headgate_limit limit = {"bench", CAPACITY, 1, DAY_NS};
+    const struct headgate_options options = {.limits = &limit,
+                                             .limit_count = 1,
+                                             .table_keys = keys,
+                                             .secret = "bench",
+                                             .secret_size = 5};
+    char error[200];
+    struct headgate_limiter *limiter = headgate_limiter_create(&options, error, sizeof error);
+    if (!limiter)
+        give_up(error);
+    return limiter;
+}
+
+static void fill_limiter(struct headgate_limiter *limiter, uint64_t first, uint64_t count)
+{
+    struct key key;
+    for (uint64_t i = first; i < first + count; i++) {
+        write_key(&key, i);
+        if (!headgate_can_access(limiter, key.text, DAY_NS) && first == 0)
+            give_up("something was refused");
+    }
+}
+
+static void draw_requests(struct side *side, int count, uint64_t keys)
+{
+    struct random random;
+    random_seed(&random, keys);
+    side->count = count;
+    side->requests = room_for((size_t)count, sizeof *side->requests);
+    for (int i = 0; i < count; i++)
+        write_key(&side->requests[i], random_below(&random, keys));
+}
+
+static void fill_map(struct map *map, uint64_t keys)
+{
+    struct key key;
+    (void)pthread_mutex_init(&map->lock, NULL);
+    for (uint64_t i = 0; i < keys; i++) {
+        write_key(&key, i);
+        (void)map_can_access(map, key.text, DAY_NS);
+    }
+}
+
+static void close_side(struct side *side)
+{
+    headgate_limiter_destroy(&side->limiter);
+    free(side->map.slot);
+    free(side->requests);
+}
+
+/* ---- goals ---- */
+
+static bool goal(const char *what, double is, double most, const char *unit)
+{
+    printf("%s: %s: %.2f %s, at most %.0f\n", is <= most ? "kept" : "BROKEN", what, is, unit, most);
+    return is <= most;
+}
+
+int main(void)
+{
+    static struct side warm, big;
+    static struct cost cost[KINDS];
+    draw_requests(&warm, WARM_REQUESTS, WARM_KEYS);
+    draw_requests(&big, REQUESTS, KEYS);
+    warm.limiter = create(WARM_KEYS);
+    uint64_t resident = resident_bytes(), began_ns = clock_ns();
+    big.limiter = create(KEYS);
+    double start_s = (double)(clock_ns() - began_ns) / 1e9;
+    fill_limiter(big.limiter, 0, KEYS);
+    uint64_t filled = resident_bytes() - resident;
+    fill_limiter(warm.limiter, 0, WARM_KEYS);
+    fill_map(&warm.map, WARM_KEYS);
+    fill_map(&big.map, KEYS);
+
+    uint64_t now_ns = DAY_NS;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int kind = 0; kind < KINDS; kind++)
+            run(kind < BIG_ONE ? &warm : &big, (enum kind)kind, &cost[kind], &now_ns);
+
+    uint64_t before = resident_bytes();
+    fill_limiter(big.limiter, KEYS, MORE_KEYS);
+    uint64_t after = resident_bytes();
+    struct headgate_limiter_stats stats;
+    headgate_limiter_stats(big.limiter, &stats);
+
+    double ns[KINDS];
+    printf("ns a decision, keys of %d bytes hashed\n", KEY_BYTES);
+    for (int kind = 0; kind < KINDS; kind++) {
+        ns[kind] = per_decision(&cost[kind], kind < BIG_ONE ? &warm : &big);
+        printf("  %-38s %8.1f\n", kind_names[kind], ns[kind]);
+    }
+    printf("  a mutex and a map take %.2f times as long with 1,000 keys, %.2f times with 10 M one by one\n",
+           ns[WARM_MAP] / ns[WARM_ONE], ns[BIG_MAP] / ns[BIG_ONE]);
+    printf("%d keys: %.1f MB resident; %d more: %+.1f MB, %llu of them at the expense of others\n", KEYS,
+           (double)filled / 1e6, MORE_KEYS, (double)(after - before) / 1e6,
+           (unsigned long long)stats.evicted_harmful_keys);
+    bool kept = goal("a decision, 1,000 keys", ns[WARM_ONE], 35, "ns");
+    kept &= goal("memory, 10 M keys", (double)filled / KEYS, 64, "bytes a key");
+    kept &= goal("start with a table for 10 M keys", start_s, 1, "s");
+    kept &= goal("memory, all that it ever takes", (double)(filled + after - before) / (double)stats.bytes, 1.01,
+                 "of its size");
+    close_side(&warm);
+    close_side(&big);
+    return !kept;
+}
