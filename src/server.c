@@ -35,6 +35,7 @@ struct server {
     struct commands commands;
     struct keep keep;
     uv_async_t store_wakes;
+    uv_check_t polled;
     uv_timer_t wake;
     uv_signal_t signals[2];
     uint64_t next_wake_ns, last_step_ns;
@@ -101,6 +102,8 @@ static void step(struct server *server, struct event *event)
     if (server->ending)
         return;
     assert(!server->stepping);
+    if (server->has_listener)
+        listener_answer(&server->listener); /* decided under the rules and limits that there were */
     server->stepping = true;
     event->now_ns = loop_clock_now(&server->clock);
     event->wall_ms = loop_clock_wall(&server->clock) / MILLISECOND_NS;
@@ -201,21 +204,48 @@ static void on_open(void *context, void *session, uint64_t id, const char *addre
     session_open(session, &server->commands, id, address);
 }
 
+static void step_if_wanted(struct server *server, uint64_t now_ns)
+{
+    uint64_t due_ns = server->last_step_ns + PUSH_GAP_NS;
+    if (!node_wants_step(server->node))
+        return;
+    if (now_ns >= due_ns)
+        step(server, &(struct event){.kind = EVENT_WAKE});
+    else if (due_ns < server->next_wake_ns)
+        set_timer(server, due_ns, now_ns);
+}
+
+static struct turn turn_of(struct server *server)
+{
+    uint64_t now_ns = loop_clock_now(&server->clock);
+    return (struct turn){.now_ns = now_ns, .wall_ns = loop_clock_wall(&server->clock)};
+}
+
 static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
                                   size_t *consumed)
 {
     struct server *server = context;
-    uint64_t now_ns = loop_clock_now(&server->clock);
-    struct turn turn = {.now_ns = now_ns, .wall_ns = loop_clock_wall(&server->clock)};
+    struct turn turn = turn_of(server);
     enum serve_status status = commands_serve(&server->commands, session, input, output, turn, consumed);
-    if (node_wants_step(server->node)) {
-        uint64_t due_ns = server->last_step_ns + PUSH_GAP_NS;
-        if (now_ns >= due_ns)
-            step(server, &(struct event){.kind = EVENT_WAKE});
-        else if (due_ns < server->next_wake_ns)
-            set_timer(server, due_ns, now_ns);
-    }
+    if (status != SERVE_LATER)
+        step_if_wanted(server, turn.now_ns);
     return status;
+}
+
+static void on_answer(void *context, void *session, struct output *output)
+{
+    struct server *server = context;
+    commands_answer(&server->commands, session, output, turn_of(server));
+}
+
+/* The loop has polled, and whoever sent something was heard. */
+static void on_polled(uv_check_t *handle)
+{
+    struct server *server = handle->data;
+    if (!server->has_listener || list_empty(&server->listener.late))
+        return;
+    listener_answer(&server->listener);
+    step_if_wanted(server, loop_clock_now(&server->clock));
 }
 
 static void on_submit(void *context, const struct event *event, struct rules_result *result)
@@ -252,6 +282,7 @@ static void on_lingered(uv_timer_t *timer)
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
                   server->keep.directory);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
+    uv_close((uv_handle_t *)&server->polled, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
     for (size_t i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
@@ -289,6 +320,7 @@ static bool open_listener(struct server *server, struct error *error)
         .session_bytes = sizeof(struct session),
         .open = on_open,
         .serve = on_serve,
+        .answer = on_answer,
     };
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
     options.connections_max = server->settings->max_connections;
@@ -327,6 +359,7 @@ static void set_commands(struct server *server, const char *config_path)
         .config_path = config_path,
         .password = settings->password[0] ? settings->password : NULL,
         .debug = settings->debug,
+        .puts_off = true,
         .started_ns = loop_clock_now(&server->clock),
         .port = listener_port(&server->listener, 0),
         .listener = &server->listener.stats,
@@ -389,6 +422,10 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     server->wake.data = server;
     (void)uv_async_init(&server->loop, &server->store_wakes, on_store_wakes);
     server->store_wakes.data = server;
+    (void)uv_check_init(&server->loop, &server->polled);
+    server->polled.data = server;
+    (void)uv_check_start(&server->polled, on_polled);
+    uv_unref((uv_handle_t *)&server->polled);
     for (size_t i = 0; i < 2; i++) {
         (void)uv_signal_init(&server->loop, &server->signals[i]);
         server->signals[i].data = server;

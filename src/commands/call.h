@@ -35,8 +35,11 @@ int64_t call_ms(uint64_t ns);
 
 /* ---- commands_group.c ---- */
 
+enum { DECISION_BYTES = 4 }; /* ":1\r\n" */
+
+/* Of commands->group: those from `first` on; what others put off stands before them. */
 struct group {
-    uint32_t count;
+    uint32_t first, count;
 };
 
 /* True when `words` are a CAN_ACCESS that joined; false: they are to be executed (or refused) alone. */
@@ -44,6 +47,8 @@ bool group_join(struct group *group, struct commands *commands, const struct ses
                 const struct resp_command *words, struct turn turn);
 /* Decides all that joined, in order, and answers each. */
 void group_decide(struct group *group, struct commands *commands, struct output *output, struct turn turn);
+/* Leaves few that joined to commands_answer; false: they are to be decided now. */
+bool group_put_off(struct group *group, struct commands *commands, struct session *session);
 
 /* ---- commands_match.c ---- */
 

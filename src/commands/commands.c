@@ -10,8 +10,6 @@ _Static_assert((int)COMMAND_VALUE_MAX_BYTES == (int)KEY_VALUE_MAX_BYTES, "what c
 _Static_assert((int)COMMAND_DIMENSION_MAX_BYTES == (int)KEY_DIMENSION_MAX_BYTES, "what clients may name is a key");
 _Static_assert(COMMAND_COST_MAX == LIMIT_CAPACITY_MAX, "a cost is absurd above the largest capacity");
 
-enum { DECISION_BYTES = 4 }; /* ":1\r\n" */
-
 void commands_init(struct commands *commands)
 {
     assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
@@ -175,6 +173,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     struct group group;
     enum serve_status status = SERVE_MORE;
     bool going = true;
+    group.first = commands->late_count;
     group.count = 0;
     *consumed = 0;
     while (going) {
@@ -204,6 +203,8 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
             going = execute(commands, session, &words, output, turn);
         }
     }
+    if (going && output->size == 0 && *consumed == input.size && group_put_off(&group, commands, session))
+        return SERVE_LATER;
     group_decide(&group, commands, output, turn);
     return going ? status : SERVE_CLOSE;
 }

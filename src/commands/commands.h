@@ -2,7 +2,7 @@
  * commands: executes what clients ask: bytes in, decisions of the node, bytes out.
  *
  * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS
- * are decided in groups whose keys are fetched from memory together (commands_group.c). It does no I/O: what only
+ * are decided in groups whose keys are fetched from memory together (group.c). It does no I/O: what only
  * the server can do (an event for the node) goes through a hook. Not thread-safe, as the node is not.
  */
 #ifndef HEADGATE_COMMANDS_COMMANDS_H
@@ -24,6 +24,7 @@
 enum {
     SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
     COMMANDS_GROUP_MAX = 16, /* decisions whose keys are fetched together */
+    COMMANDS_LATE_MAX = 64,  /* that are put off */
 };
 
 /* X(name, what it counts) */
@@ -45,6 +46,7 @@ struct session {
     uint64_t id;
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
+    uint32_t late_count; /* answers that are put off */
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];
     char library[SESSION_NAME_BYTES];
@@ -75,6 +77,7 @@ struct commands {
     const char *config_path;               /* for INFO; may be NULL */
     const char *password;                  /* NULL: none is asked for */
     bool debug;                            /* DEBUG DROP and HEAL are allowed */
+    bool puts_off;                         /* commands_answer will be called: see SERVE_LATER */
     uint64_t started_ns;                   /* monotonic, for the uptime */
     uint16_t port;                         /* where clients connect, for INFO and CLIENT */
     const struct listener_stats *listener; /* for INFO; may be NULL */
@@ -90,8 +93,9 @@ struct commands {
     /* The commands' own: */
     struct commands_stats stats;
     struct staged staged;
-    struct request group_request; /* of the CAN_ACCESS at hand */
-    struct match group[COMMANDS_GROUP_MAX];
+    struct request group_request;       /* of the CAN_ACCESS at hand */
+    uint32_t late_count, late_answered; /* what was put off stands at the front of the group */
+    struct match group[COMMANDS_LATE_MAX + COMMANDS_GROUP_MAX];
 };
 
 /* `commands` is filled as above. */
@@ -100,8 +104,9 @@ void commands_close(struct commands *commands);
 
 void session_open(struct session *session, const struct commands *commands, uint64_t id, const char *address);
 
-/* As struct service asks of `serve`, with the time of this turn. Afterwards see node_wants_step. */
+/* As struct service asks of `serve` and `answer`, with the time of this turn. Afterwards see node_wants_step. */
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed);
+void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
 
 #endif

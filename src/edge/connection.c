@@ -242,6 +242,12 @@ static void serve(struct connection *connection, size_t size)
         }
     } while (status == SERVE_AGAIN && connection->state == CONNECTION_OPEN);
 
+    if (status == SERVE_LATER) {
+        assert(offset == size && connection->state == CONNECTION_OPEN);
+        list_insert_before(&listener->late, &connection->late);
+        (void)hold_input(connection, NULL, 0);
+        return;
+    }
     bool blocked = connection->state == CONNECTION_BLOCKED;
     if (status == SERVE_CLOSE) {
         listener->stats.closed_by_error++;
@@ -261,6 +267,22 @@ static void serve(struct connection *connection, size_t size)
     }
 }
 
+void connection_answer(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    char answers[LISTENER_LATE_BYTES]; /* the shared output may be in use */
+    struct output output = output_over(answers, sizeof answers);
+    list_remove(&connection->late);
+    listener->service.answer(listener->service.context, connection->session, &output);
+    assert(!output.overflowed);
+    if (connection->state != CONNECTION_OPEN)
+        return;
+    if (!write_output(connection, &output))
+        close_now(connection);
+    else if (connection->state == CONNECTION_BLOCKED)
+        (void)uv_read_stop(stream_of(connection));
+}
+
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 {
     struct connection *connection = stream->data;
@@ -274,6 +296,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     }
     listener->stats.total_reads++;
     listener->stats.total_net_input_bytes += (uint64_t)size;
+    if (!list_empty(&connection->late)) /* what it puts off it asks for once a turn */
+        listener_answer(listener);
     if (connection->state == CONNECTION_OPEN)
         serve(connection, connection->input_size + (size_t)size);
     else
@@ -288,6 +312,7 @@ static void serve_held(struct connection *connection)
     if (connection->input_size > 0) {
         memcpy(connection->listener->input, connection->input->data, connection->input_size);
         serve(connection, connection->input_size);
+        listener_answer(connection->listener); /* the loop may be about to wait */
     }
     if (connection->state == CONNECTION_OPEN && uv_read_start(stream_of(connection), on_alloc, on_read) != 0)
         close_now(connection);
@@ -300,6 +325,7 @@ static void start(struct connection *connection, struct listener *listener)
     *connection = (struct connection){.listener = listener, .state = CONNECTION_OPEN};
     list_insert_before(&listener->connections, &connection->link);
     list_init(&connection->timed);
+    list_init(&connection->late);
     memset(connection->session, 0, listener->service.session_bytes);
     (void)uv_tcp_init(listener->loop, &connection->tcp);
     connection->tcp.data = connection;

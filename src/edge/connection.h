@@ -29,6 +29,7 @@ struct connection {
     struct listener *listener;
     struct list link;     /* of all connections, or of the free ones */
     struct list timed;    /* in the listener's list while it has a deadline */
+    struct list late;     /* in the listener's list while its answers are put off */
     uint64_t deadline_ms; /* on the loop's clock */
     size_t queued_bytes;  /* not yet taken by the reader when the deadline was set */
     struct pool_buffer *input, *output;
@@ -48,6 +49,8 @@ size_t connection_bytes(size_t session_bytes);
 void connection_accept(struct connection *connection, struct listener *listener, uv_tcp_t *socket, uint64_t id);
 /* Takes over what `socket` has accepted, says why it is not served, and closes. */
 void connection_refuse(struct connection *connection, struct listener *listener, uv_tcp_t *socket);
+/* Asks the service for what it put off, and writes it. */
+void connection_answer(struct connection *connection);
 /* Lets the reader take what was answered, then closes. */
 void connection_finish(struct connection *connection);
 /* Its deadline has come. */

@@ -131,6 +131,12 @@ void listener_watch(struct listener *listener, struct connection *connection, ui
         (void)uv_timer_start(&listener->timer, on_timer, DEADLINE_STEP_MS, DEADLINE_STEP_MS);
 }
 
+void listener_answer(struct listener *listener)
+{
+    while (!list_empty(&listener->late))
+        connection_answer(LIST_OWNER(listener->late.next, struct connection, late));
+}
+
 /* ---- opening ---- */
 
 bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
@@ -140,6 +146,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     list_init(&listener->connections);
     list_init(&listener->free_connections);
     list_init(&listener->timed);
+    list_init(&listener->late);
     pool_init(&listener->pool, options->buffers_max_bytes);
     assert(options->connections_max > 0);
     want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);
@@ -262,6 +269,7 @@ void listener_close(struct listener *listener, void (*closed)(void *context), vo
 {
     if (listener->closing)
         return;
+    listener_answer(listener);
     listener->closing = true;
     listener->closed = closed;
     listener->closed_context = context;

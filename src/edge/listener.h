@@ -23,12 +23,14 @@
 enum {
     LISTENER_SOCKETS_MAX = 8,
     LISTENER_ADDRESS_BYTES = 64, /* "[ip]:port" of a client, with the terminator */
+    LISTENER_LATE_BYTES = 64,    /* answers of one connection that may be put off */
 };
 
 enum serve_status {
     SERVE_MORE,  /* every complete command was served */
     SERVE_AGAIN, /* the output has no room for another reply: write it, then call again */
     SERVE_CLOSE, /* write the output, then close */
+    SERVE_LATER, /* all of the input was taken, and nothing answered yet: `answer` will be asked */
 };
 
 /* What serves the bytes. All calls come from the loop's thread. */
@@ -45,6 +47,11 @@ struct service {
      */
     enum serve_status (*serve)(void *context, void *session, struct bytes input, struct output *output,
                                size_t *consumed);
+    /*
+     * Appends what `serve` put off with SERVE_LATER, at most LISTENER_LATE_BYTES. Sessions are asked in the order in which they put off, all of them
+     * (the connection may be closed meanwhile) before any is served again. NULL if that never happens.
+     */
+    void (*answer)(void *context, void *session, struct output *output);
     void (*close)(void *context, void *session); /* may be NULL */
 };
 
@@ -95,6 +102,7 @@ struct listener {
     char *slots; /* room for all connections, touched as they come */
     struct list connections, free_connections;
     struct list timed; /* connections with a deadline */
+    struct list late;  /* connections whose answers are put off, the first one first */
     uv_timer_t timer;
     struct pool pool;
     char *input, *output; /* shared by all connections */
@@ -115,6 +123,12 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
  * an address that makes no sense, EX_NOHOST (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
  */
 bool listener_bind(struct listener *listener, const char *address, struct error *error);
+
+/*
+ * Has everything answered that was put off. The owner calls it whenever the loop has polled, and before it changes what
+ * answers depend on; during `serve` as well.
+ */
+void listener_answer(struct listener *listener);
 
 /* The port of the socket `index` in the order of binding: for tests that bind port 0. */
 uint16_t listener_port(const struct listener *listener, uint32_t index);

@@ -19,7 +19,7 @@
 
 enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
 
-/* ---- a service: each line is answered; "big N" by N bytes, "quit" ends ---- */
+/* ---- a service: each line is answered; "big N" by N bytes, "late" if it comes alone when asked for; "quit" ends ---- */
 
 struct visit {
     uint64_t id;
@@ -27,7 +27,8 @@ struct visit {
 };
 
 static struct {
-    uint32_t opened, closed, served;
+    uint32_t opened, closed, served, answered;
+    uint64_t order[8]; /* ids of those that were answered late */
     bool session_was_zero;
     char address[LISTENER_ADDRESS_BYTES];
 } seen;
@@ -46,6 +47,15 @@ static void on_close(void *context, void *session)
 {
     (void)context, (void)session;
     seen.closed++;
+}
+
+static void on_answer(void *context, void *session, struct output *output)
+{
+    const struct visit *visit = session;
+    (void)context;
+    assert(seen.answered < sizeof seen.order / sizeof seen.order[0]);
+    seen.order[seen.answered++] = visit->id;
+    output_append(output, "at last\n", 8);
 }
 
 static void answer_big(struct output *output, size_t size, uint32_t number)
@@ -71,6 +81,8 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
             return SERVE_AGAIN;
         *consumed += (size_t)(end + 1 - line);
         visit->lines++;
+        if (input.size == 5 && strncmp(line, "late\n", 5) == 0)
+            return SERVE_LATER;
         if (strncmp(line, "big ", 4) == 0) {
             answer_big(output, strtoul(line + 4, NULL, 10), visit->lines);
         } else if (strncmp(line, "quit", 4) == 0) {
@@ -101,6 +113,7 @@ static void open_listener(const struct listener_options *options)
     struct service service = {.session_bytes = sizeof(struct visit),
                               .open = on_open,
                               .serve = on_serve,
+                              .answer = on_answer,
                               .close = on_close};
     struct error error;
     memset(&seen, 0, sizeof seen);
@@ -240,6 +253,45 @@ static void test_serving(void)
     OK(hears(fd, "bye\n") && hears_end(fd), "the last reply arrives although more was sent");
     (void)close(fd);
     close_listener();
+}
+
+static void test_late(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int first = dial(), second = dial(), third = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 3);
+    say(first, "late\n", 5);
+    TURN_UNTIL(seen.served == 1);
+    say(second, "late\n", 5);
+    TURN_UNTIL(seen.served == 2);
+    OK(seen.answered == 0 && listener.stats.total_writes == 0, "what is put off is not answered yet");
+    listener_answer(&listener);
+    OK(hears(first, "at last\n") && hears(second, "at last\n"), "then it is");
+    OK(seen.answered == 2 && seen.order[0] == 1 && seen.order[1] == 2, "in the order in which it came");
+    listener_answer(&listener);
+    OK_U64(seen.answered, 2, "and once");
+
+    say(first, "late\n", 5);
+    TURN_UNTIL(seen.served == 3);
+    say(first, "more\n", 5);
+    OK(hears(first, "at last\nmore\n"), "whoever asks for more is answered first");
+    say(third, "late\n", 5);
+    TURN_UNTIL(seen.served == 5);
+    (void)close(third);
+    say(second, "late\n", 5);
+    TURN_UNTIL(seen.served == 6);
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    listener_answer(&listener);
+    OK(hears(second, "at last\n") && seen.answered == 5, "one that has gone is no harm to those behind it");
+    say(second, "late\n", 5);
+    TURN_UNTIL(seen.served == 7);
+    listener_close(&listener, on_all_closed, NULL);
+    OK(hears(second, "at last\n") && hears_end(second), "before the end everybody is answered");
+    (void)close(first);
+    (void)close(second);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&loop) == 0, "everything closes");
 }
 
 static void test_connections_max(void)
@@ -400,6 +452,7 @@ int main(void)
     received = malloc(RECEIVED_MAX + 1);
     assert(received != NULL);
     test_serving();
+    test_late();
     test_connections_max();
     test_slow_reader();
     test_close();

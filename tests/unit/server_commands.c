@@ -357,6 +357,52 @@ static void test_group(void)
     OK_STRING(ask("CAN_ACCESS a 100\r\nCAN_ACCESS a\r\n"), ":1\r\n:0\r\n", "a cost is taken whole");
 }
 
+static const char *answer_late(struct session *whose)
+{
+    output = output_over(reply, OUTPUT_ROOM);
+    commands_answer(&commands, whose, &output, now);
+    reply[output.size] = '\0';
+    return reply;
+}
+
+static void test_put_off(void)
+{
+    set_scene(NULL, false);
+    OK(serve(bytes_of("CAN_ACCESS a\n")) == SERVE_MORE && output.size == 4,
+       "where nobody asks again, everything is answered at once");
+    commands.puts_off = true;
+    node.decided = node.prefetched = 0;
+    node.tokens = 4;
+    struct session first = session, second = session;
+    session = first;
+    OK(serve(bytes_of("CAN_ACCESS a\nCAN_ACCESS b\n")) == SERVE_LATER && output.size == 0, "two are put off");
+    first = session, session = second;
+    OK(serve(bytes_of("CAN_ACCESS c 3\n")) == SERVE_LATER && node.decided == 0, "so is another client's");
+    second = session;
+    session.late_count = 0;
+    OK(serve(bytes_of("PING\nCAN_ACCESS d 5\n")) == SERVE_MORE && strcmp(reply, "+PONG\r\n:0\r\n") == 0,
+       "who asks for anything else is answered at once");
+    size_t consumed;
+    output = output_over(reply, OUTPUT_ROOM);
+    OK(commands_serve(&commands, &session, bytes_of("CAN_ACCESS d 5\nCAN_ACC"), &output, now, &consumed) ==
+               SERVE_MORE &&
+           output.size == 4 && consumed == 15,
+       "as is who sends half of the next");
+    OK(serve(bytes_of("CAN_ACCESS e 5\nCAN_ACCESS e 5\nCAN_ACCESS e 5\nCAN_ACCESS e 5\nCAN_ACCESS e 5\n")) ==
+               SERVE_MORE &&
+           output.size == 20,
+       "and who sends many");
+    node.decided = node.prefetched = 0;
+    OK_STRING(answer_late(&first), ":1\r\n:1\r\n", "the first client's are decided");
+    OK(node.prefetched == 3 && node.prefetched_before_first == 3, "when all keys have been fetched");
+    OK_STRING(answer_late(&second), ":0\r\n", "then the second's");
+    OK(node.decided == 3 && first.late_count == 0 && second.late_count == 0, "each once");
+    uint32_t clients = 0;
+    for (struct session each = session; serve(bytes_of("CAN_ACCESS f 0\n")) == SERVE_LATER; session = each)
+        clients++;
+    OK_U64(clients, COMMANDS_LATE_MAX, "one more than there is room for is answered at once");
+}
+
 static void test_check(void)
 {
     set_scene(NULL, false);
@@ -573,6 +619,7 @@ static void test_longest(void)
 int main(void)
 {
     test_group();
+    test_put_off();
     test_check();
     test_session();
     test_password();
