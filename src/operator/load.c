@@ -21,6 +21,7 @@
     X(KEY, "key", "name", "ask for this one key; default: a name that no other run uses")                          \
     X(KEYS, "keys", "n", "ask for n keys, drawn at random")                                                        \
     X(PREFIX, "prefix", "text", "how their names begin; default: as no other run's")                               \
+    X(IN_ORDER, "in-order", NULL, "not at random: key 0, 1, 2 and so on, round and round")                         \
     X(ZIPF, "zipf", "s", "draw key number i in proportion to 1/i^s; default: 0, all alike")                        \
     X(RATE, "rate", "r",                                                                                           \
       "r requests a second (200, 1.5/s, 6000/m) to all targets together, on a\n"                                   \
@@ -37,8 +38,8 @@
     X(COST, "cost", "n", "tokens of each request; default: 1")                                                     \
     X(COMMAND, "command", "name", "can_access (default), check, or ping, which measures all but the limit")        \
     X(SEND, "send", "words",                                                                                       \
-      "send these words instead, also to other servers; {key} is where the key\n"                                  \
-      "goes: \"CHECK {key} COST 2\". Counts as admitted what is answered by 1")                                    \
+      "send these words instead, also to other servers; each {key} becomes the key:\n"                             \
+      "\"CHECK user={key} ip=10.{key} COST 2\". Counts as admitted what is answered by 1")                         \
     X(RULE, "rule", "name", "with check: the limit to ask; default: the daemon's default limit")                   \
     X(CAPACITY, "capacity", "n", "judge by this capacity, ...")                                                    \
     X(LIMIT_RATE, "limit-rate", "r", "... this rate (100/s) ...")                                                  \
@@ -169,9 +170,25 @@ static bool take_limit_rate(struct load_options *options, const char *value)
     return options->rate_given || wrong(OPTION_LIMIT_RATE, value, "a rate like 100/s");
 }
 
+/* What an option without an argument switches on, or NULL. */
+static bool *flag_of(struct load_options *options, enum option_id option)
+{
+    bool *const flag[OPTION_COUNT] = {[OPTION_IN_ORDER] = &options->in_order,
+                                      [OPTION_POISSON] = &options->poisson,
+                                      [OPTION_EXPECT_BOUND] = &options->expect_bound,
+                                      [OPTION_NO_ACCURACY] = &options->no_accuracy,
+                                      [OPTION_JSON] = &options->json,
+                                      [OPTION_QUIET] = &options->quiet,
+                                      [OPTION_PROGRESS] = &options->progress};
+    return flag[option];
+}
+
 /* False, told on stderr, when the value makes no sense. */
 static bool take_option(struct load_options *options, enum option_id option, const char *value)
 {
+    bool *flag = flag_of(options, option);
+    if (flag)
+        *flag = true;
     switch (option) {
     case OPTION_TO:
     case OPTION_AT:
@@ -218,24 +235,13 @@ static bool take_option(struct load_options *options, enum option_id option, con
         return take_declared(options, value);
     case OPTION_SEED:
         return take_count(option, value, 0, UINT64_MAX, &options->seed);
+    case OPTION_IN_ORDER:
     case OPTION_POISSON:
-        options->poisson = true;
-        return true;
     case OPTION_EXPECT_BOUND:
-        options->expect_bound = true;
-        return true;
     case OPTION_NO_ACCURACY:
-        options->no_accuracy = true;
-        return true;
     case OPTION_JSON:
-        options->json = true;
-        return true;
     case OPTION_QUIET:
-        options->quiet = true;
-        return true;
     case OPTION_PROGRESS:
-        options->progress = true;
-        return true;
     case OPTION_HELP:
     case OPTION_COUNT:
         break;
@@ -254,6 +260,8 @@ static bool complete(struct load_options *options)
 {
     if (options->key && options->keys > 1)
         return contradiction("--key and --keys exclude each other");
+    if (options->in_order && (options->key || options->zipf > 0))
+        return contradiction("--in-order needs --keys, and excludes --zipf");
     if (options->rule && options->command != LOAD_CHECK)
         return contradiction("--rule needs --command check: can_access asks the default limit");
     if (options->burst && options->rate > 0)

@@ -33,6 +33,7 @@ enum {
     LOAD_KEY_BYTES = 200,
     LOAD_REQUEST_BYTES = 1024,
     LOAD_INPUT_BYTES = 16 << 10,
+    LOAD_HOLES_MAX = 8,
 };
 
 enum load_command { LOAD_CAN_ACCESS, LOAD_CHECK, LOAD_PING, LOAD_SEND };
@@ -44,6 +45,7 @@ struct load_options {
     const char *key;    /* one key of that name; NULL: keys named prefix and number */
     const char *prefix; /* NULL: one that no other run uses */
     uint32_t keys;
+    bool in_order; /* key 0, 1, 2 ... and round again, rather than drawn */
     double zipf;
     double rate; /* requests a second to all targets together; 0: as fast as possible */
     bool poisson;
@@ -107,8 +109,10 @@ struct load {
     uint64_t origin_ns; /* of the monotonic clock: the run's time 0 */
     bool sending;       /* new requests may be sent */
     char request[LOAD_REQUEST_BYTES];
-    size_t request_size, digits_at;
+    size_t request_size, digits_at[LOAD_HOLES_MAX];
+    uint32_t hole_count;
     uint32_t digit_count; /* 0: one key, nothing to fill in */
+    uint32_t next_key;    /* of those that are asked for in order */
     char key_prefix[LOAD_KEY_BYTES];
     struct random random;
     struct zipf *zipf; /* NULL: all keys alike */

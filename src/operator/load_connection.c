@@ -107,8 +107,14 @@ static void put_digits(char *digits, uint32_t count, uint32_t number)
         *--at = (char)('0' + number % 10);
 }
 
-static uint32_t draw_key(struct load *load)
+static uint32_t choose_key(struct load *load)
 {
+    if (load->options.in_order) {
+        uint32_t key = load->next_key++;
+        if (load->next_key == load->options.keys)
+            load->next_key = 0;
+        return key;
+    }
     if (load->zipf)
         return zipf_draw(load->zipf, &load->random);
     return (uint32_t)(((random_u64(&load->random) >> 32) * load->options.keys) >> 32);
@@ -125,11 +131,11 @@ void load_connection_request(struct load *load, struct load_connection *connecti
         connection->output_end -= connection->output_start;
         connection->output_start = 0;
     }
-    uint32_t key = load->digit_count ? draw_key(load) : 0;
+    uint32_t key = load->digit_count ? choose_key(load) : 0;
     char *out = connection->output + connection->output_end;
     memcpy(out, load->request, load->request_size);
-    if (load->digit_count)
-        put_digits(out + load->digits_at, load->digit_count, key);
+    for (uint32_t i = 0; load->digit_count > 0 && i < load->hole_count; i++)
+        put_digits(out + load->digits_at[i], load->digit_count, key);
     connection->output_end += load->request_size;
     uint32_t tail = connection->head + connection->count;
     if (tail >= load->options.pipeline)

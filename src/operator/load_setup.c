@@ -15,6 +15,8 @@
 
 enum { ASK_TIMEOUT_MS = 3000 };
 
+#define KEY_HOLE "{key}"
+
 /* ---- limits ---- */
 
 /* The text after `label` on the line of `info` that begins with it, or an empty view. */
@@ -143,8 +145,36 @@ static struct bytes next_word(const char **at)
     return word;
 }
 
-/* The operator's own words; their first {key} becomes the key. Everything fits: both are bounded by the options. */
-static void prepare_words(struct load *load, const char *key)
+/* A word of the operator's, each {key} in it filled in, and where its digits stand noted. False: it is too long. */
+static bool append_filled(struct load *load, struct bytes word, const char *key)
+{
+    char filled[LOAD_REQUEST_BYTES];
+    size_t size = 0, key_size = strlen(key), first_hole = load->hole_count;
+    while (word.size > 0) {
+        const char *hole = memmem(word.data, word.size, KEY_HOLE, sizeof KEY_HOLE - 1);
+        size_t before = hole ? (size_t)(hole - word.data) : word.size;
+        if (size + before + key_size + sizeof "$1024\r\n\r\n" > sizeof load->request - load->request_size)
+            return false;
+        memcpy(filled + size, word.data, before);
+        size += before;
+        word = (struct bytes){word.data + before, word.size - before};
+        if (!hole)
+            break;
+        if (load->hole_count == LOAD_HOLES_MAX)
+            return false;
+        memcpy(filled + size, key, key_size);
+        size += key_size;
+        load->digits_at[load->hole_count++] = size - load->digit_count;
+        word = (struct bytes){word.data + sizeof KEY_HOLE - 1, word.size - (sizeof KEY_HOLE - 1)};
+    }
+    append(load, filled, size);
+    for (size_t i = first_hole; i < load->hole_count; i++)
+        load->digits_at[i] += load->request_size - 2 - size;
+    return true;
+}
+
+/* The operator's own words. */
+static int prepare_words(struct load *load, const char *key)
 {
     const char *at = load->options.send;
     int words = 0;
@@ -152,45 +182,37 @@ static void prepare_words(struct load *load, const char *key)
         words++;
     load->request_size = (size_t)snprintf(load->request, sizeof load->request, "*%d\r\n", words);
     at = load->options.send;
-    bool has_key = false;
     for (struct bytes word = next_word(&at); word.size > 0; word = next_word(&at)) {
-        const char *hole = memmem(word.data, word.size, "{key}", 5);
-        if (!hole || has_key) {
-            append(load, word.data, word.size);
+        if (append_filled(load, word, key))
             continue;
-        }
-        char filled[LOAD_REQUEST_BYTES];
-        int before = (int)(hole - word.data), after = (int)word.size - before - 5;
-        int size = snprintf(filled, sizeof filled, "%.*s%s%.*s", before, word.data, key, after, hole + 5);
-        append(load, filled, (size_t)size);
-        load->digits_at = load->request_size - 2 - (size_t)after - load->digit_count;
-        has_key = true;
+        fprintf(stderr, "headgate load: --send: at most %d %s, and %d bytes with the keys filled in\n",
+                LOAD_HOLES_MAX, KEY_HOLE, LOAD_REQUEST_BYTES);
+        return EX_USAGE;
     }
-    if (!has_key)
+    if (load->hole_count == 0)
         load->digit_count = 0;
+    return EX_OK;
 }
 
 /* Everything fits: key and rule are bounded by the options. */
-static void prepare_request(struct load *load)
+static int prepare_request(struct load *load)
 {
     const struct load_options *options = &load->options;
     static const char *const names[] = {"CAN_ACCESS", "CHECK", "PING"};
     char key[LOAD_KEY_BYTES + 16], digits[24];
     bool has_cost = options->cost != 1;
     load_key_name(load, 0, key, sizeof key);
-    if (options->command == LOAD_SEND) {
-        prepare_words(load, key);
-        return;
-    }
+    if (options->command == LOAD_SEND)
+        return prepare_words(load, key);
     int words = options->command == LOAD_PING    ? 1
                 : options->command == LOAD_CHECK ? 2 + 2 * has_cost + (options->rule ? 2 : 0)
                                                  : 2 + has_cost;
     load->request_size = (size_t)snprintf(load->request, sizeof load->request, "*%d\r\n", words);
     append(load, names[options->command], strlen(names[options->command]));
     if (options->command == LOAD_PING)
-        return;
+        return EX_OK;
     append(load, key, strlen(key));
-    load->digits_at = load->request_size - 2 - load->digit_count;
+    load->digits_at[load->hole_count++] = load->request_size - 2 - load->digit_count;
     (void)snprintf(digits, sizeof digits, "%" PRIu64, options->cost);
     if (has_cost && options->command == LOAD_CHECK)
         append(load, "COST", 4);
@@ -200,6 +222,7 @@ static void prepare_request(struct load *load)
         append(load, "RULE", 4);
         append(load, options->rule, strlen(options->rule));
     }
+    return EX_OK;
 }
 
 void load_key_name(const struct load *load, uint32_t key, char *out, size_t room)
@@ -276,7 +299,9 @@ int load_open(struct load *load)
     if (status != EX_OK)
         return status;
     name_keys(load);
-    prepare_request(load);
+    status = prepare_request(load);
+    if (status != EX_OK)
+        return status;
     if (!allocate(load)) {
         fprintf(stderr, "headgate load: not enough memory for %u keys and %u connections\n", load->options.keys,
                 load->connection_count);

@@ -79,7 +79,7 @@ static double run(const struct commands_text *commands, int depth)
 int main(int argc, char **argv)
 {
     double fastest_ns[KEY_COUNTS][DEPTHS] = {{0}};
-    int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
+    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
     served_open_with(TABLE_KEYS);
     for (int round = 0; round < rounds; round++)
         for (int k = 0; k < KEY_COUNTS; k++) {

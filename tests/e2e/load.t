@@ -159,4 +159,28 @@ $to = (split /,/, $to)[0];
 is($status, 0, 'one of them alone keeps it');
 cmp_ok($report->{accuracy}{utilisation}, '>=', 0.99, 'and uses all of it');
 cmp_ok($report->{accuracy}{utilisation}, '<=', 1.01, 'but no more');
+
+# ---- each {key} of the words, and keys in order; a lone daemon says exactly what is left ----
+{
+    my $client = ($alone[0]->daemons)[0]->client;
+    my $full = 100;
+    my $rules = join '', map { "  - {id: by-$_, service: holes, by: $_, rate: 1/h, burst: $full, overshoot: $full}\n" }
+        qw(user pair);
+    is($client->command('RULE', 'SET', "rules:\n$rules"), 'OK', 'two rules');
+    my $left = sub { return $client->command('PEEK', @_, 'SERVICE', 'holes')->[2] };
+    my @words = ('--prefix', 'hole-', '--keys', '12', '--in-order', '--connections', '1', '--burst');
+    ($status, $report) = load('--send', 'CHECK user={key} pair=<{key}/{key}> COST 2 SERVICE holes', @words, 24);
+    is(total($report, 'admitted'), 24, 'several keys in one request');
+    for my $key (map { sprintf 'hole-%02d', $_ } 0, 1, 9, 11) {
+        is_deeply([$left->("user=$key"), $left->("pair=<$key/$key>")], [$full - 4, $full - 4],
+                  "$key was asked for, in all its places");
+    }
+    ($status, $report) = load('--send', 'CHECK user=first-{key} SERVICE holes', @words, 7);
+    my @asked = grep { $left->(sprintf 'user=first-hole-%02d', $_) < $full } 0 .. 11;
+    is_deeply(\@asked, [0 .. 6], '--in-order: the first ones first');
+    ($status, undef, my $why) = Headgate::run(10, Headgate::headgate(), 'load', '--to', $to, '--keys', 2, '--send',
+                                              'CHECK ' . join ' ', ('{key}') x 9);
+    is($status, 64, 'more places than there are');
+    like($why, qr/at most 8 \{key\}/, 'and it says so');
+}
 done_testing();
