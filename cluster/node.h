@@ -262,7 +262,8 @@ enum reserve_status {
 
 /*
  * It used `actual` tokens of each key: of charges that hold more the rest is returned, of those that hold less the
- * rest is taken as far as their limits allow. Leases (charge.lease) are over: all that they hold is returned.
+ * rest is taken as far as their limits allow, and of a sliding window only until it is over. Leases (charge.lease) are
+ * over: all that they hold is returned.
  * *charged (may be NULL): the least that was charged to any key that holds no lease; `actual` where all do.
  */
 enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,

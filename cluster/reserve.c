@@ -55,10 +55,15 @@ bool node_reserve(struct node *node, const struct charge *charges, size_t count,
     return false;
 }
 
-/* Takes as much of `tokens` as the limit allows. */
+/*
+ * Takes as much of `tokens` as the limit allows. The weight of a sliding window's spends never rises; a spend in one
+ * that has passed would raise what counts in the next one, which nobody has looked at.
+ */
 static uint64_t take_more(struct node *node, struct charge charge, uint64_t tokens, uint64_t now_ns)
 {
     struct verdict verdict;
+    if (charge.sliding && now_ns >= charge.window_end_ns)
+        return 0;
     charge.cost = 0;
     charge.floor_tokens = 0;
     (void)node_check(node, &charge, 1, false, now_ns, &verdict);

@@ -71,6 +71,34 @@ static void commits(void)
     world_close();
 }
 
+/* The weight of a sliding window's spends never rises: nothing is added to one that is over. */
+static void commits_late(void)
+{
+    reserving_world();
+    struct node *ann = world.host[ANN].node;
+    struct reservation_id id;
+    uint64_t charged = 0;
+    struct charge fixed = charge_at(ANN, "alice", &cell, 20), sliding = charge_at(ANN, "bert", &cell, 20);
+    sliding.sliding = true;
+    sliding.window_ns = 4000 * MS;
+    fixed.window_end_ns = sliding.window_end_ns = world.now_ns + 1000 * MS;
+    sliding.previous = key_of("bert before", 0);
+    (void)reserve(ANN, &sliding, 1, 5000, &id);
+    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30, "30 of 20 were used");
+    (void)reserve(ANN, &fixed, 1, 5000, &id);
+    world_run(1000);
+    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30 &&
+           left(ANN, "alice", &cell) == 130,
+       "of a fixed window when it is over, too");
+    sliding.window_end_ns = world.now_ns + 1000 * MS;
+    (void)reserve(ANN, &sliding, 1, 5000, &id);
+    world_run(1000);
+    OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 20 &&
+           left(ANN, "bert", &cell) == 110,
+       "of a sliding one only what was held");
+    world_close();
+}
+
 static void cancels(void)
 {
     reserving_world();
@@ -128,6 +156,7 @@ static void renewals(void)
 int main(void)
 {
     commits();
+    commits_late();
     cancels();
     renewals();
     return tap_done();
