@@ -338,6 +338,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
+    X(open_keys, "spends that no peer was told of yet (now)")                                                      \
     X(rule_changes, "changes of rules made here, automatic ones included")                                         \
     X(rule_versions_fetched, "versions of rules that came from peers")                                             \
     X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \

@@ -65,6 +65,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     *stats = node->stats;
     stats->batches_waiting = node->inbox_count;
     stats->log_keys = node->log_keys;
+    stats->open_keys = node->open_count;
     stats->log_batches = 0;
     for (int slot = 0; slot < ORIGINS_MAX; slot++)
         stats->log_batches += node->origin[slot].log_count;
