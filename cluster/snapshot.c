@@ -83,6 +83,7 @@ struct staged {
     int64_t settled; /* units at now */
     int64_t later;   /* tokens that others spent and the donor did not know of */
     int64_t own;     /* tokens among them that settling will charge here */
+    int64_t untold;  /* own tokens that the donor did not know of */
 };
 
 static int by_id(const void *a, const void *b)
@@ -135,6 +136,20 @@ static uint32_t stage(struct node *node, struct number_reader reader, struct sta
     return count;
 }
 
+static void correct_key(struct staged *staged, uint32_t count, const struct spend *spend, bool own, bool there)
+{
+    struct staged key = {.id = spend->id};
+    struct staged *found = bsearch(&key, staged, count, sizeof *staged, by_id);
+    if (!found)
+        return;
+    if (own && there) /* what was credited already is not charged again either */
+        found->own = add_units(found->own, (int64_t)spend->tokens - (int64_t)spend->credit);
+    else if (own)
+        found->untold = add_units(found->untold, (int64_t)spend->tokens);
+    else if (spend->tokens > spend->returned)
+        found->later = add_units(found->later, (int64_t)(spend->tokens - spend->returned));
+}
+
 /*
  * Batches of third peers that are applied here and were not there: charged on top. Own batches that were
  * applied there are still unsettled here: given back, since they will be charged when they settle.
@@ -147,22 +162,13 @@ static void correct_stage(struct node *node, const struct page *page, struct sta
             continue;
         for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
             const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-            bool there = batch->last <= page->applied[slot];
-            if (there != (slot == node->my_slot))
-                continue;
-            for (uint32_t i = 0; i < batch->spend_count; i++) {
-                struct staged key = {.id = batch->spend[i].id};
-                struct staged *found = bsearch(&key, staged, count, sizeof *staged, by_id);
-                if (!found)
-                    continue;
-                const struct spend *spend = &batch->spend[i];
-                if (there) /* what was credited already is not charged again either */
-                    found->own = add_units(found->own, (int64_t)spend->tokens - (int64_t)spend->credit);
-                else if (spend->tokens > spend->returned)
-                    found->later = add_units(found->later, (int64_t)(spend->tokens - spend->returned));
-            }
+            bool there = batch->last <= page->applied[slot], own = slot == node->my_slot;
+            for (uint32_t i = 0; i < batch->spend_count && (own || !there); i++)
+                correct_key(staged, count, &batch->spend[i], own, there);
         }
     }
+    for (uint32_t i = 0; i < node->open_count; i++)
+        correct_key(staged, count, &node->open[i], true, false);
 }
 
 struct stage_view {
@@ -187,6 +193,18 @@ static int64_t level_under(const struct limit *from, const struct limit *to, int
     return add_units(to->capacity_units, -units_of_tokens(to, tokens));
 }
 
+/*
+ * What settling will charge here of what the donor has charged. A LOG's spends may have ended, here and there, before
+ * they settle: what is unsettled now may all be spends that the donor does not know of.
+ */
+static int64_t own_part(const struct limit *limit, const struct bucket *bucket, const struct staged *staged)
+{
+    int64_t own = units_of_tokens(limit, staged->own), most = bucket->unsettled;
+    if (limit->kind == LIMIT_LOG)
+        most -= staged->untold < most ? staged->untold : most;
+    return own < most ? own : most;
+}
+
 static void merge_stage(struct node *node, const struct staged *staged, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -197,8 +215,7 @@ static void merge_stage(struct node *node, const struct staged *staged, uint32_t
         bucket_refill(bucket, limit, &node->budget[entry->limit], node->now_ns);
         note_peak(node, entry);
         int64_t level = level_under(&node->limits.limit[staged[i].limit], limit, staged[i].settled);
-        int64_t own = units_of_tokens(limit, staged[i].own);
-        own = own < bucket->unsettled ? own : bucket->unsettled;
+        int64_t own = own_part(limit, bucket, &staged[i]);
         level = add_units(add_units(level, -units_of_tokens(limit, staged[i].later)), own);
         bucket_lower_level(bucket, limit, level, node->now_ns);
         counters_touch(node, entry);
