@@ -367,14 +367,8 @@ static void merge_to_limit(struct node *node)
         merge_largest(node, MERGE_ALL);
 }
 
-void origins_compact(struct node *node)
+static void merge_long_logs(struct node *node)
 {
-    if (node->log_keys <= node->options.log_keys_max) {
-        node->log_full = false;
-        node->compacted_keys = 0;
-    }
-    if (node->compacted_ns && node->now_ns - node->compacted_ns < node->options.interval_ns)
-        return;
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
         struct origin *origin = &node->origin[slot];
         if (origin->log_count <= LOG_BATCHES_MAX)
@@ -385,10 +379,23 @@ void origins_compact(struct node *node)
         compact_log(node, slot, MERGE_WHAT_WAS_SENT);
         origin->merged_count = origin->log_count;
     }
+}
+
+/* Merging takes time, and waits an interval; the limit holds at once. */
+void origins_compact(struct node *node)
+{
+    bool merges = !node->compacted_ns || node->now_ns - node->compacted_ns >= node->options.interval_ns;
+    if (node->log_keys <= node->options.log_keys_max) {
+        node->log_full = false;
+        node->compacted_keys = 0;
+    }
+    if (merges)
+        merge_long_logs(node);
     if (node->log_keys <= node->options.log_keys_max)
         return;
     uint64_t patience_ns = MERGE_PATIENCE_INTERVALS * node->options.interval_ns;
-    if (has_grown(node->log_keys, node->compacted_keys) || node->now_ns - node->compacted_ns > patience_ns)
+    if (merges &&
+        (has_grown(node->log_keys, node->compacted_keys) || node->now_ns - node->compacted_ns > patience_ns))
         merge_to_limit(node);
     drop_what_others_made(node);
     node->log_full = node->log_keys > node->options.log_keys_max;
