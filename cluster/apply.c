@@ -49,7 +49,7 @@ int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens
         return 0;
     struct bucket now = entry->bucket;
     bucket_refill(&now, limit, &node->budget[entry->limit], node->now_ns);
-    uint64_t age_ns = node->now_ns - batch->at_ns + batch->open_ns;
+    uint64_t age_ns = node->now_ns - batch_opened_ns(batch);
     int64_t units = tokens < limit->capacity ? (int64_t)tokens * limit->units_per_token : limit->capacity_units;
     return units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, node->now_ns);
 }
@@ -217,10 +217,39 @@ int limit_of_terms(struct node *node, const struct limit_terms *terms)
     return node_intern_limit(node, terms, &error);
 }
 
-/* The batch of a record, with its spends under known limits and its dependencies under known origins. */
-static struct batch *batch_of_record(struct node *node, const struct message *message,
-                                     const struct batch_record *record, const int *origin_map, uint32_t uid)
+/* A message whose batches are taken in. */
+struct arrival {
+    const struct message *message;
+    const int *origin_map;
+    uint64_t made_ns; /* or later */
+};
+
+/*
+ * When what is said to end in `live_ns` does. A message is older than it looks: cells are kept for too long rather than
+ * forgotten too early, and a LOG's returns, which nobody may heed too late, are taken to be as old as they can be.
+ */
+static uint64_t end_of(const struct node *node, const struct arrival *arrival, const struct number_record *number)
 {
+    if (number->terms.kind == LIMIT_LOG)
+        return arrival->made_ns > 0 ? arrival->made_ns + number->live_ns : 0;
+    return number->terms.kind == LIMIT_CELL ? node->now_ns + number->live_ns : 0;
+}
+
+/* What it had been open for when it was made, and what it was on its way for: nothing in it is older. */
+static uint64_t open_of(const struct node *node, const struct arrival *arrival, const struct batch *batch,
+                        const struct batch_record *record)
+{
+    uint64_t open_ns;
+    if (__builtin_add_overflow(record->open_ns, node->now_ns - arrival->made_ns, &open_ns))
+        return batch->at_ns;
+    return open_ns < batch->at_ns ? open_ns : batch->at_ns;
+}
+
+/* The batch of a record, with its spends under known limits and its dependencies under known origins. */
+static struct batch *batch_of_record(struct node *node, const struct arrival *arrival,
+                                     const struct batch_record *record, uint32_t uid)
+{
+    const struct message *message = arrival->message;
     struct batch *batch = batch_create(message->origin_count, record->spend_count);
     if (!batch)
         return NULL;
@@ -241,21 +270,21 @@ static struct batch *batch_of_record(struct node *node, const struct message *me
             .id = number.id,
             .tokens = number.number < SPEND_TOKENS_MAX ? number.number : SPEND_TOKENS_MAX,
             .returned = number.returned < SPEND_TOKENS_MAX ? number.returned : SPEND_TOKENS_MAX,
-            .expires_ns = number.terms.kind != LIMIT_BUCKET ? node->now_ns + number.live_ns : 0,
+            .expires_ns = end_of(node, arrival, &number),
             .limit = (uint16_t)limit,
         };
     }
     batch_sort(batch);
     batch->depend_count = 0;
     for (uint32_t o = 0; o < message->origin_count; o++)
-        if (record->depends[o] > 0 && origin_map[o] >= 0 && o != record->origin)
+        if (record->depends[o] > 0 && arrival->origin_map[o] >= 0 && o != record->origin)
             batch->depend[batch->depend_count++] =
-                (struct depend){node->origin[origin_map[o]].uid, record->depends[o]};
+                (struct depend){node->origin[arrival->origin_map[o]].uid, record->depends[o]};
     batch->origin_uid = uid;
     batch->first = record->first;
     batch->last = record->last;
     batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
-    batch->open_ns = record->open_ns < batch->at_ns ? record->open_ns : batch->at_ns;
+    batch->open_ns = open_of(node, arrival, batch, record);
     batch->arrived_ns = node->now_ns;
     return batch;
 }
@@ -267,10 +296,10 @@ static bool is_stuck_merge(const struct node *node, const struct batch *batch, u
            (batch->first > node->origin[slot].applied + 1 || !depends_are_met(node, batch));
 }
 
-static void take_record(struct node *node, const struct message *message, const struct batch_record *record,
-                        const int *origin_map, bool *applied)
+static void take_record(struct node *node, const struct arrival *arrival, const struct batch_record *record,
+                        bool *applied)
 {
-    int slot = origin_map[record->origin];
+    int slot = arrival->origin_map[record->origin];
     if (slot < 0 || (uint32_t)slot == node->my_slot || record->last <= node->origin[slot].applied ||
         inbox_has(node, node->origin[slot].uid, record->first, record->last)) {
         node->stats.batches_duplicate++;
@@ -280,7 +309,7 @@ static void take_record(struct node *node, const struct message *message, const 
         node->stats.messages_invalid++;
         return;
     }
-    struct batch *batch = batch_of_record(node, message, record, origin_map, node->origin[slot].uid);
+    struct batch *batch = batch_of_record(node, arrival, record, node->origin[slot].uid);
     if (!batch)
         return;
     if (is_stuck_merge(node, batch, (uint32_t)slot))
@@ -299,9 +328,10 @@ static void take_record(struct node *node, const struct message *message, const 
         *applied |= inbox_drain(node);
 }
 
-bool receive_batches(struct node *node, const struct message *message, const int *member_map)
+bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns)
 {
     int origin_map[ORIGINS_MAX];
+    const struct arrival arrival = {.message = message, .origin_map = origin_map, .made_ns = made_ns};
     struct batch_record record;
     bool applied = false;
     for (uint32_t o = 0; o < message->origin_count; o++) {
@@ -313,7 +343,7 @@ bool receive_batches(struct node *node, const struct message *message, const int
             node->stats.messages_invalid++;
             break;
         }
-        take_record(node, message, &record, origin_map, &applied);
+        take_record(node, &arrival, &record, &applied);
     }
     return inbox_drain(node) || applied;
 }

@@ -38,7 +38,7 @@ struct batch {
     uint32_t origin_uid;
     uint64_t first, last; /* sequence numbers, first <= last */
     uint64_t at_ns;       /* when it was closed, on this node's clock */
-    uint64_t open_ns;     /* how long it had been open by then: nothing in it is older */
+    uint64_t open_ns;     /* how long it had been open by then, and may have been on its way */
     uint64_t arrived_ns;  /* when this node made or received it */
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
@@ -50,6 +50,12 @@ struct batch {
 /* A batch with room for so many dependencies and spends, counts set, contents zero; NULL: no memory. */
 struct batch *batch_create(uint32_t depend_count, uint32_t spend_count);
 void batch_destroy(struct batch **batch);
+
+/* Nothing in it is older. */
+static inline uint64_t batch_opened_ns(const struct batch *batch)
+{
+    return batch->at_ns - batch->open_ns;
+}
 
 /* Sorts spends by limit, then by id. */
 void batch_sort(struct batch *batch);

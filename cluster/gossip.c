@@ -109,6 +109,28 @@ static void take_digests(struct node *node, const struct message *message, const
     take_endings(node, message, member_map, sender);
 }
 
+/*
+ * No message tells when it was made, and it may have lain about for long. But it tells the newest of our own messages
+ * that its sender knew: it was made after that one, by our own clock. 0: nothing is known. (Where rows take turns, what
+ * the sender's earlier messages told holds as well.)
+ */
+static uint64_t made_after_ns(struct node *node, const struct message *message, const int *member_map,
+                              struct member *sender)
+{
+    uint64_t echo = message->number > sender->echo_number ? sender->echo : 0;
+    for (uint32_t r = 0; r < message->row_count; r++) {
+        uint32_t record = message->rows[r].member;
+        if (member_map[record] == (int)node->me && message->members[record].incarnation == node->incarnation)
+            echo = message->rows[r].number;
+    }
+    if (message->number > sender->echo_number) {
+        sender->echo_number = message->number;
+        sender->echo = echo;
+    }
+    bool known = echo > 0 && echo <= node->number && node->number - echo < ECHOES_MAX;
+    return known ? node->made_ns[echo % ECHOES_MAX] : 0;
+}
+
 /* Whether the message is addressed to us at all, by somebody who still is who he says. */
 static int accepted_sender(struct node *node, const struct message *message)
 {
@@ -159,7 +181,8 @@ static void hear(struct node *node, const struct message *message, const int *me
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
     note_config(node, message, member, effects);
     take_digests(node, message, member_map, sender);
-    bool applied = receive_batches(node, message, member_map);
+    uint64_t made_ns = made_after_ns(node, message, member_map, member);
+    bool applied = receive_batches(node, message, member_map, made_ns);
     int slot = origin_find(node, sender, member->incarnation);
     if (slot >= 0 && message->floor > node->origin[slot].applied + 1)
         node->snapshot_wanted = true;

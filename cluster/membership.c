@@ -128,6 +128,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     member->share_freed = false;
     member->knows_me = false;
     member->number = 0;
+    member->echo = member->echo_number = 0;
     member->hears = 0;
     member->acknowledged = 0;
     member->round_trip_ns = 0;

@@ -233,8 +233,10 @@ static bool merge_run(struct node *node, struct origin *origin, struct list *fir
     uint32_t count = 0, batches = 0;
     const struct batch *oldest = LIST_OWNER(first, struct batch, link);
     const struct batch *newest = LIST_OWNER(end->previous, struct batch, link);
-    for (struct list *at = first; at != end; at = at->next)
-        batches++;
+    uint64_t sequence = oldest->first, opened_ns = batch_opened_ns(oldest);
+    for (struct list *at = first; at != end; at = at->next, batches++)
+        if (batch_opened_ns(LIST_OWNER(at, struct batch, link)) < opened_ns)
+            opened_ns = batch_opened_ns(LIST_OWNER(at, struct batch, link));
     struct spend *spends = merged_spends(node, first, end, &count);
     if (!spends)
         return false;
@@ -245,7 +247,6 @@ static bool merge_run(struct node *node, struct origin *origin, struct list *fir
         free(spends);
         return false;
     }
-    uint64_t sequence = oldest->first, opened_ns = oldest->at_ns - oldest->open_ns;
     for (uint32_t i = 0, from = 0, size; i < needed; i++, from += size) {
         size = part_end(node, spends, from, count) - from;
         struct batch *merged = batch_create(newest->depend_count, size);

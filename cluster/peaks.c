@@ -71,10 +71,9 @@ int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct b
 {
     assert(limit->kind == LIMIT_BUCKET);
     /* Whatever happened, no more was lost than refilled since. */
-    uint64_t most_ns = age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS / 2 : UINT64_MAX;
-    int64_t lost = refilled_units(limit, most_ns);
+    int64_t lost = refilled_units(limit, age_ns);
     int64_t credit = lost < units ? units - lost : 0;
-    if (age_ns > PEAKS_SPAN_NS / 2)
+    if (age_ns > PEAKS_SPAN_NS)
         return credit;
     struct peak peak = peak_of(peaks, id, now_ns);
     uint16_t highest = level_of(bucket, limit);

@@ -74,6 +74,7 @@ static void header_of(struct node *node, enum message_kind kind, uint32_t *slots
     header->kind = kind;
     header->config_digest = node->options.config_digest;
     header->number = ++node->number;
+    node->made_ns[node->number % ECHOES_MAX] = node->now_ns;
     header->floor = own_floor(node);
     header->muted = 0;
     for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {

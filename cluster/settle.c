@@ -182,7 +182,7 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere)
         if (batch->last > everywhere)
             break;
         keys += batch->spend_count;
-        converted |= node->converted_ns > 0 && batch->at_ns - batch->open_ns <= node->converted_ns;
+        converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;
     }
     bool many = converted || keys * mine->log_count > LEDGER_PAYS * (mine->log_keys + node->open_count);
     bool has_ledger = many && ledger_init(&ledger, node);

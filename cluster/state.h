@@ -21,7 +21,8 @@ enum {
     SNAPSHOT_PREFIX_BITS_MAX = 32,
     PAGES_MAX = 8192,           /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
-    LOG_RETURN_INTERVALS = 4,   /* for messages to travel: see heeded_until_ns() in check.c */
+    ECHOES_MAX = 4096,          /* own messages of which it is known when they were made */
+    LOG_RETURN_INTERVALS = 4,   /* for messages to travel: see heeded_until_ns() in return.c */
     LOG_RETURN_PARTS = 4,
 };
 
@@ -49,6 +50,7 @@ struct member {
     uint64_t heard_ns;        /* when a newer message became known, at first or second hand; 0: never */
     uint64_t heard_direct_ns; /* at first hand */
     uint64_t left_ns;
+    uint64_t echo, echo_number;             /* its message `echo_number` told that it knew ours up to `echo` */
     uint64_t hears;                         /* bit i: it hears member i directly */
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
     uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
@@ -120,6 +122,7 @@ struct node {
     bool somebody_silent;
     uint64_t now_ns; /* never runs backwards */
     uint64_t incarnation, number;
+    uint64_t made_ns[ECHOES_MAX]; /* when message n was made, at n % ECHOES_MAX */
     uint32_t incarnation_changes; /* since the start of the process */
     uint64_t started_ns, stop_ns, farewell_ns;
     uint64_t joining_next_ns; /* when a joining node asks again */
@@ -274,8 +277,8 @@ void limits_sweep(struct node *node);
 
 /* ---- settle.c: own batches, from closing to settling; apply.c: those of others ---- */
 void close_batch(struct node *node);
-/* Takes the message's batches in; true if anything was applied. */
-bool receive_batches(struct node *node, const struct message *message, const int *member_map);
+/* Takes the message's batches in, which was made at `made_ns` or later; true if anything was applied. */
+bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns);
 bool inbox_drain(struct node *node);
 /* The index of a limit that a peer told us of; -1: it makes no sense, or there are too many. */
 int limit_of_terms(struct node *node, const struct limit_terms *terms);

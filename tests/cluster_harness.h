@@ -66,8 +66,8 @@ __attribute__((unused)) static void world_links(unsigned host, enum link_mood mo
     }
 }
 
-/* Everything that is held on that link arrives now, the last first. */
-__attribute__((unused)) static void world_release_backwards(unsigned from, unsigned to)
+/* Everything that is held on that link arrives now, in order or the last first. */
+__attribute__((unused)) static void world_release(unsigned from, unsigned to, bool backwards)
 {
     for (unsigned p = 0; p < world.packet_count; p++) {
         struct world_packet *packet = &world.packet[p];
@@ -75,7 +75,7 @@ __attribute__((unused)) static void world_release_backwards(unsigned from, unsig
             continue;
         packet->held = false;
         packet->at_ns = world.now_ns;
-        packet->order = UINT64_MAX - packet->order;
+        packet->order = backwards ? UINT64_MAX - packet->order : packet->order;
     }
     world_link(from, to, LINK_FINE);
 }

@@ -154,6 +154,29 @@ static void a_return_on_its_way(void)
     world_close();
 }
 
+/* A return that lay about until the spend that it took off has ended must not take off another. */
+static void a_return_that_comes_late(void)
+{
+    const struct limit_terms calls = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 2000 * MS};
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &calls, 10);
+    OK(ask(ANN, &charge, 1), "ann takes 10, which count for 2 s");
+    world_run(500);
+    charge.cost = 7;
+    OK(ask(ANN, &charge, 1), "and 7 half a second later");
+    world_run(100);
+    OK(left(BOB, "alice", &calls) == 143, "bob knows");
+    world_link(ANN, BOB, LINK_HELD);
+    charge.cost = 10;
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 10, "10 are given back");
+    world_run(1500);
+    world_release(ANN, BOB, false);
+    world_run(20);
+    OK(left(ANN, "alice", &calls) == 153 && left(BOB, "alice", &calls) == 153,
+       "bob hears of it when the first 10 have ended by themselves, and keeps the 7");
+    world_close();
+}
+
 static void resets(void)
 {
     world_of(2);
@@ -258,6 +281,7 @@ int main(void)
     returns(&cell, "a window");
     returns(&leases, "a log");
     a_return_on_its_way();
+    a_return_that_comes_late();
     resets();
     isolation();
     tenants();

@@ -20,7 +20,7 @@ static void overtaking(void)
     world_run(30);
     tell("bob has acknowledged:");
     world_show("alice");
-    world_release_backwards(BOB, ANN);
+    world_release(BOB, ANN, true);
     world_run(0);
     tell("what was held up arrives:");
     world_show("alice");
@@ -162,7 +162,7 @@ static void reordered(void)
         world_push(ANN);
         world_run(2);
     }
-    world_release_backwards(ANN, BOB);
+    world_release(ANN, BOB, true);
     while (world_stats(BOB).batches_waiting == 0)
         world_step_packet();
     tell("the last of three messages is the first to arrive; bob lets %" PRIu64 " batch wait:",

@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #define MS UINT64_C(1000000)
+#define AGE_NS (500 * MS) /* in which more than is returned refills */
 
 static struct limit limit_of(uint64_t capacity, uint64_t rate)
 {
@@ -38,16 +39,16 @@ static void test_levels(void)
     bool made = peaks_init(&peaks, 1000);
     assert(made);
     uint64_t now_ns = 10000 * MS;
-    OK(credited(&peaks, &limit, 0, 0, now_ns) == 10, "an empty bucket takes all");
-    OK(credited(&peaks, &limit, 999, 0, now_ns) == 0, "one that is almost full does not take what is beyond");
+    OK(credited(&peaks, &limit, 0, AGE_NS, now_ns) == 10, "an empty bucket takes all");
+    OK(credited(&peaks, &limit, 999, AGE_NS, now_ns) == 0, "one that is almost full does not take what is beyond");
     note(&peaks, &limit, 1000, now_ns);
-    OK(credited(&peaks, &limit, 0, 0, now_ns) == 0, "nor one that was full a moment ago");
-    OK(credited(&peaks, &limit, 0, 0, now_ns + PEAKS_SPAN_NS) == 0, "it is remembered for a span");
-    OK(credited(&peaks, &limit, 0, 0, now_ns + 2 * PEAKS_SPAN_NS) == 10, "and forgotten after two");
+    OK(credited(&peaks, &limit, 0, AGE_NS, now_ns) == 0, "nor one that was full a moment ago");
+    OK(credited(&peaks, &limit, 0, AGE_NS, now_ns + PEAKS_SPAN_NS) == 0, "it is remembered for a span");
+    OK(credited(&peaks, &limit, 0, AGE_NS, now_ns + 2 * PEAKS_SPAN_NS) == 10, "and forgotten after two");
     note(&peaks, &limit, -5, now_ns + 2 * PEAKS_SPAN_NS);
-    OK(credited(&peaks, &limit, 0, 0, now_ns + 2 * PEAKS_SPAN_NS) == 10, "debt is no peak");
+    OK(credited(&peaks, &limit, 0, AGE_NS, now_ns + 2 * PEAKS_SPAN_NS) == 10, "debt is no peak");
     note(&peaks, &limit, 995, now_ns + 3 * PEAKS_SPAN_NS);
-    OK(credited(&peaks, &limit, 0, 0, now_ns + 3 * PEAKS_SPAN_NS) == 4, "a part of it, rounded down");
+    OK(credited(&peaks, &limit, 0, AGE_NS, now_ns + 3 * PEAKS_SPAN_NS) == 4, "a part of it, rounded down");
     peaks_close(&peaks);
 }
 
@@ -59,9 +60,11 @@ static void test_ages(void)
     assert(made);
     uint64_t now_ns = 10000 * MS;
     note(&peaks, &slow, 1000, now_ns);
-    OK(credited(&peaks, &slow, 0, 0, now_ns) == 9, "what did not refill since was not lost: half a token is");
-    OK(credited(&peaks, &slow, 0, 5000 * MS, now_ns) == 4, "5 seconds ago, 5 and a half are");
-    OK(credited(&peaks, &fast, 0, 600 * MS, now_ns + 100 * PEAKS_SPAN_NS) == 0,
+    OK(credited(&peaks, &slow, 0, 500 * MS, now_ns) == 9,
+       "what did not refill since was not lost: half a token is");
+    OK(credited(&peaks, &slow, 0, 5500 * MS, now_ns) == 4, "5 seconds and a half ago, 5 and a half are");
+    OK(credited(&peaks, &fast, 0, PEAKS_SPAN_NS, now_ns + 100 * PEAKS_SPAN_NS) == 10, "a span is remembered");
+    OK(credited(&peaks, &fast, 0, PEAKS_SPAN_NS + 1, now_ns + 100 * PEAKS_SPAN_NS) == 0,
        "of what is older than peaks are known, all that may have refilled is lost");
     OK(credited(&peaks, &slow, 0, UINT64_MAX, now_ns) == 0, "an age that makes no sense");
     peaks_close(&peaks);

@@ -12,7 +12,7 @@ static void inbox(void)
         world_until_published(CAT);
     }
     skip_text();
-    world_release_backwards(CAT, BOB);
+    world_release(CAT, BOB, true);
     uint64_t waiting_max = 0;
     while (next_packet() >= 0 && world.packet[next_packet()].at_ns <= world.now_ns) {
         world_step_packet();
