@@ -120,6 +120,17 @@ static bool laws_are_off(const struct sim *sim)
     return sim->quiet_laws || sim->plan.corrupt > 0;
 }
 
+/* It may be held against nobody. */
+static void excuse(struct ask_truth *truth, const struct plan_rule *rule, uint64_t window, uint64_t tokens)
+{
+    if (rule->terms.kind == LIMIT_BUCKET)
+        truth_bucket_lose(&truth->bucket, &rule->limit, (int64_t)tokens * rule->limit.units_per_token);
+    else if (rule->terms.kind == LIMIT_CELL)
+        truth_cell_give_back(&truth->cells, window, 0, tokens);
+    else
+        truth_log_lose(&truth->log, tokens);
+}
+
 void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
                uint64_t tokens)
 {
@@ -135,6 +146,8 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
     else if (tokens > 0)
         truth_log_spend(&truth->log, tokens, clock_read(&sim->fast, sim->now_ns),
                         clock_read(&sim->slow, sim->now_ns));
+    if (sim->node[i].unawaited)
+        excuse(truth, rule, part->window, tokens);
     if (sim->trace)
         story_tell(sim, sim->node[i].name, "takes %" PRIu64 " of rule %u, key %u, window %" PRIu64, tokens,
                    part->rule, part->subject, part->window);
@@ -303,7 +316,7 @@ static void check_reach(struct sim *sim, unsigned r, unsigned s)
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         struct ask_part part = {.rule = r, .subject = s};
         struct verdict verdict;
-        if (!world_is_up(sim, i))
+        if (!world_is_up(sim, i) || sim->node[i].unawaited)
             continue;
         struct charge charge = ask_charge(sim, i, &part, 1);
         charge.shadow = false;

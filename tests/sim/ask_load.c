@@ -372,8 +372,9 @@ static bool views_may_jump(const struct sim *sim)
     return sim->plan.table_keys <= SIM_KEYS_MAX;
 }
 
-/* What a node's view of a charge gained is what was given back, or (if it lost) spent. */
-static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsigned c, int64_t before)
+/* What a node's view of a charge gained is what was given back, or (if it lost, and may have) spent. */
+static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsigned c, int64_t before,
+                        bool may_spend)
 {
     struct ask_part *part = &held->part[c];
     const struct limit *limit = &sim->plan.asks.rule[part->rule].limit;
@@ -384,7 +385,7 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
             tokens = (int64_t)part->taken;
         ask_given_back(sim, i, part, held, views_may_jump(sim) ? 0 : gained, tokens * per_token);
         part->taken = (uint64_t)tokens < part->taken ? part->taken - (uint64_t)tokens : 0;
-    } else if (gained < 0) {
+    } else if (gained < 0 && may_spend) {
         if (gained % per_token != 0 && !views_may_jump(sim))
             sim_fail(sim, "reservation: %s took %" PRId64 " units of rule %u, %" PRId64 " to a token",
                      sim->node[i].name, -gained, part->rule, per_token);
@@ -432,7 +433,7 @@ static void refund(struct sim *sim, struct ask_held *held)
                        " a token, cost %" PRIu64,
                        tokens, held->part[c].rule, held->part[c].subject, gained, limit->units_per_token,
                        held->charge[c].cost);
-        note_change(sim, i, held, c, before[c]);
+        note_change(sim, i, held, c, before[c], !views_may_jump(sim));
     }
     if (count > 0 && given != most && !views_may_jump(sim))
         sim_fail(sim, "refund: %s says that %" PRIu64 " tokens came back, it was %" PRIu64, sim->node[i].name,
@@ -489,6 +490,25 @@ static void renew(struct sim *sim, struct ask_held *held)
     post_follow_up(sim, held, 1 + random_below(&sim->asks.random, sim->plan.asks.hold_max_ns));
 }
 
+static uint64_t admitted_tokens(const struct sim *sim, unsigned i)
+{
+    struct node_stats stats;
+    node_stats(sim->node[i].node, &stats);
+    return stats.admitted_tokens;
+}
+
+/* How many tokens lower the node's views of the charges are. */
+static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_held *held, const int64_t *before)
+{
+    uint64_t lost = 0;
+    for (unsigned c = 0; c < held->count; c++) {
+        int64_t per_token = sim->plan.asks.rule[held->part[c].rule].limit.units_per_token;
+        int64_t units = before[c] - left_of(sim, i, &held->charge[c]);
+        lost += units > 0 ? (uint64_t)(units / per_token) : 0;
+    }
+    return lost;
+}
+
 static void end_reservation(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
@@ -496,6 +516,7 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
     int64_t before[ASK_CHARGES_MAX];
     for (unsigned c = 0; c < held->count; c++)
         before[c] = left_of(sim, i, &held->charge[c]);
+    uint64_t admitted = admitted_tokens(sim, i);
     bool commits = draw_one_in(&sim->asks.random, 2);
     enum reserve_status status =
         commits ? commit(sim, held, &charged, &actual) : node_cancel(sim->node[i].node, held->id, now_ns);
@@ -503,10 +524,12 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
         sim_fail(sim, "reservation: %s does not know one that should be there", sim->node[i].name);
         return;
     }
+    admitted = admitted_tokens(sim, i) - admitted;
+    bool spends = !views_may_jump(sim) || lost_tokens(sim, i, held, before) == admitted;
     for (unsigned c = 0; c < held->count; c++) {
         if (!commits)
             check_cancelled(sim, held, c, before[c]);
-        note_change(sim, i, held, c, before[c]);
+        note_change(sim, i, held, c, before[c], spends);
     }
     if (commits)
         check_committed(sim, held, actual, charged);

@@ -6,6 +6,7 @@
  *                unsettled spends, which somebody may never hear of, and what its own share of the refill has
  *                paid off of them since its last acknowledged batch. A node that goes on alone without a
  *                snapshot has forgotten what others spent: then the truth starts full again.
+ *                A node that is not even waited for: see unawaited.c.
  *   reach        the same for what all nodes would admit if everyone asked now: a law that would break with
  *                the next burst is broken.
  *   shares       the sum of all shares is at most the whole, whatever the views.
@@ -94,7 +95,7 @@ static void check_reach(struct sim *sim, unsigned key)
     const struct limit *limit = limit_of(sim, key);
     int64_t reach = 0;
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
-        if (!world_is_up(sim, i))
+        if (!world_is_up(sim, i) || sim->node[i].unawaited)
             continue;
         struct verdict verdict =
             node_peek(sim->node[i].node, plan_key->id, plan_key->limit, 1, world_local_ns(sim, i));
@@ -193,11 +194,13 @@ static void watch_joining(struct sim *sim, unsigned i)
         return;
     sim->alone = true;
     laws_knowledge_lost(sim);
+    unawaited_begin(sim, i);
 }
 
 void laws_after_step(struct sim *sim, unsigned i)
 {
     watch_joining(sim, i);
+    unawaited_after_step(sim);
     if (sim->steps % 4 == 0)
         check_shares(sim);
     if (sim->steps % 16 == 0)
@@ -280,10 +283,11 @@ static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room
         (void)snprintf(text, room, "%s is %s", n->name, peer_state_name(status.state));
         return false;
     }
-    if (stats.log_batches != 0 || stats.log_keys != 0 || stats.batches_waiting != 0) {
+    if (stats.log_batches != 0 || stats.log_keys != 0 || stats.batches_waiting != 0 || stats.open_keys != 0) {
         (void)snprintf(text, room,
-                       "%s keeps %" PRIu64 " batches with %" PRIu64 " spends in its log, %" PRIu64 " wait", n->name,
-                       stats.log_batches, stats.log_keys, stats.batches_waiting);
+                       "%s keeps %" PRIu64 " batches with %" PRIu64 " spends in its log, %" PRIu64 " wait, %" PRIu64
+                       " spends are not told",
+                       n->name, stats.log_batches, stats.log_keys, stats.batches_waiting, stats.open_keys);
         return false;
     }
     /* What an evicted key had unsettled is remembered for its group of keys, and only refill pays it off. */

@@ -99,6 +99,7 @@ static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *ke
 bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
 {
     const struct plan_key *key = &sim->plan.key[k];
+    const struct limit *limit = &sim->plan.limits.limit[key->limit];
     struct sim_node *n = &sim->node[i];
     uint64_t now_ns = world_local_ns(sim, i);
     bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
@@ -113,7 +114,9 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     n->life_tokens[k] += cost;
     n->admitted_requests++;
     truth_now(sim, k);
-    truth_spend(&sim->truth[k], &sim->plan.limits.limit[key->limit], cost);
+    truth_spend(&sim->truth[k], limit, cost);
+    if (n->unawaited)
+        truth_refund(&sim->truth[k], limit, (int64_t)cost * limit->units_per_token);
     if (sim->trace)
         story_admission(sim, i, k, cost);
     laws_after_admit(sim, i, k);

@@ -47,6 +47,7 @@ struct sim_node {
     bool stays_away;           /* once it has left, it never returns */
     bool was_joining;          /* not active yet in this life */
     bool cold;                 /* of the first start: nothing was spent before */
+    bool unawaited;            /* it went on alone, and somebody does not wait for its word */
     bool hears[SIM_NODES_MAX]; /* listens to what that node publishes */
     uint64_t stepped_ns, steps_at_once;
     uint64_t admitted_tokens, admitted_requests, arrived_requests;
@@ -120,6 +121,10 @@ void world_wake(struct sim *sim, const struct happening *happening);
 void world_rearm(struct sim *sim, unsigned i);
 uint64_t world_local_ns(const struct sim *sim, unsigned i);
 bool world_is_up(const struct sim *sim, unsigned i); /* has a node, leaving ones included */
+
+/* ---- unawaited.c ---- */
+void unawaited_begin(struct sim *sim, unsigned i); /* the node goes on without having asked anybody */
+void unawaited_after_step(struct sim *sim);
 
 /* ---- network.c ---- */
 void network_publish(struct sim *sim, unsigned from, struct bytes bytes);

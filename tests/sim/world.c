@@ -175,7 +175,10 @@ static int64_t paid_off_units(const struct sim *sim, unsigned i, unsigned k, uin
 static void refund_unsettled(struct sim *sim, unsigned i)
 {
     struct node_status status;
+    struct table_stats table;
     node_status(sim->node[i].node, &status);
+    node_table_stats(sim->node[i].node, &table);
+    sim->evicted |= table.evicted_harmful_keys > 0;
     if (status.peers == 1 && status.state != PEER_JOINING)
         laws_knowledge_lost(sim);
     ask_lost_with(sim, i, status.share);
@@ -202,7 +205,7 @@ static void end_life(struct sim *sim, unsigned i)
     node_destroy(&n->node);
     n->life = n->stays_away ? LIFE_FORGOTTEN : LIFE_DOWN;
     n->lives++;
-    n->cold = false;
+    n->cold = n->unawaited = false;
     n->paused_until_ns = 0;
     n->incarnation += 1 + random_below(&sim->fault_random, 1000);
     for (unsigned j = 0; j < sim->plan.nodes; j++)
