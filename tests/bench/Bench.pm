@@ -1,0 +1,192 @@
+# Bench.pm: what measuring programs share: servers on a core of their own, the load generator on another, rounds that
+# take turns, ratios within a round, goals that are kept or not.
+#
+# A measuring program prints what it measured, writes it as JSON if asked to, and says of each goal one line that
+# begins with "kept: " or "BROKEN: "; its exit status is 1 if any is broken. tests/bench/run collects those lines.
+package Bench;
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../e2e";
+use Getopt::Long;
+use Headgate;
+use JSON::PP;
+use Time::HiRes qw(time);
+
+our %option = (rounds => 5);
+our %result;
+my @broken;
+
+# The options that all have, and those that one has besides. Everything that is quick is less exact, too.
+sub options {
+    my (@more) = @_;
+    GetOptions(\%option, 'quick', 'rounds=i', 'seconds=f', 'json=s', @more) or exit 64;
+    die "at least one round\n" if $option{rounds} < 1;
+    $| = 1;
+    %result = (machine => machine(), commit => commit(), rounds => $option{rounds},
+               mode => $option{quick} ? 'quick' : 'full');
+    return;
+}
+
+# ---- the machine ----
+
+sub cores { return scalar grep { /^processor/ } split /\n/, Headgate::read_file('/proc/cpuinfo') }
+
+sub machine {
+    my ($name) = Headgate::read_file('/proc/cpuinfo') =~ /^model name\s*:\s*(.*)/m;
+    return ($name // 'unknown processor') . ', ' . cores() . ' cores';
+}
+
+sub commit {
+    my $text = `git -C '$Headgate::root' describe --always --dirty --exclude '*' 2>/dev/null`;
+    chomp $text;
+    return $text || 'unknown';
+}
+
+# Measured servers have core 0; the load generator, and peers that only listen, core 1.
+sub pinned { my ($core, @command) = @_; return ('taskset', '-c', $core % cores(), @command) }
+sub pin { my ($core, $pid) = @_; return capture('taskset', '-acp', $core % cores(), $pid) }
+
+# Runs only when nobody else wants the core: peers that stand for other machines do not slow the load generator down.
+sub stand_aside { my ($pid) = @_; return capture('chrt', '-a', '-i', '-p', 0, $pid) }
+
+sub capture {
+    my (@command) = @_;
+    open my $pipe, '-|', @command or die "cannot run $command[0]: $!\n";
+    local $/;
+    my $text = <$pipe>;
+    close $pipe or die "@command failed\n";
+    return $text;
+}
+
+# ---- servers ----
+
+# Waits until something answers at a port of this machine.
+sub wait_port {
+    my ($port, $what) = @_;
+    Headgate::wait_until(20, sub { return eval { Headgate::Client::connect("127.0.0.1:$port") } })
+        or die "$what does not answer\n";
+    return $port;
+}
+
+sub start_pinned {
+    my ($what, $port, @command) = @_;
+    my $log = Headgate::scratch() . "/$what.log";
+    my $pid = Headgate::spawn($log, $log, pinned(0, @command));
+    wait_port($port, $what);
+    return {port => $port, pid => $pid};
+}
+
+# {port, pid, digest}: the digest of bucket.lua.
+sub start_redis {
+    my ($port) = Headgate::free_ports(1);
+    my $redis = start_pinned('redis-server', $port, 'redis-server', '--port', $port, '--save', '', '--appendonly',
+                             'no', '--bind', '127.0.0.1');
+    my $script = Headgate::read_file("$FindBin::Bin/bucket.lua");
+    $redis->{digest} = Headgate::Client::connect("127.0.0.1:$port")->command('SCRIPT', 'LOAD', $script);
+    return $redis;
+}
+
+sub start_echo {
+    my ($port) = Headgate::free_ports(1);
+    return start_pinned('echo', $port, "$Headgate::build/tests/bench/echo", $port);
+}
+
+# Daemons that have met, the first on core 0, the others on core 1. Options as Headgate::cluster's.
+sub start_cluster {
+    my (%options) = @_;
+    my $cluster = Headgate::cluster(state_dir => 'none', debug => 'false', %options);
+    $cluster->start(30)->wait_met(30) or die "the cluster does not come together\n";
+    my ($first, @others) = $cluster->daemons;
+    pin(0, $first->{pid});
+    pin(1, $_->{pid}) for @others;
+    return $cluster;
+}
+
+sub port_of { my ($daemon) = @_; return $daemon->{ports}{clients} }
+
+# Puts rules in force as an operator would.
+sub apply_rules {
+    my ($daemon, $yaml) = @_;
+    my $file = Headgate::write_file(Headgate::scratch() . '/rules.yaml', $yaml);
+    capture(Headgate::headgate(), '--at', '127.0.0.1:' . port_of($daemon), 'rules', 'apply', $file);
+    return;
+}
+
+# Processor time that a program has taken, all its threads together.
+sub cpu_ns {
+    my ($pid) = @_;
+    my $sum = 0;
+    $sum += (split ' ', Headgate::read_file($_))[0] // 0 for glob "/proc/$pid/task/*/schedstat";
+    return $sum;
+}
+
+# "VmRSS" and the like of /proc/PID/status, in bytes.
+sub memory_bytes {
+    my ($pid, $field) = @_;
+    return Headgate::read_file("/proc/$pid/status") =~ /^$field:\s*(\d+) kB/m ? 1024 * $1 : 0;
+}
+
+# ---- load ----
+
+# What `headgate load` reports of one run; `words` to one port. Anything but an answer to each request is fatal.
+sub load_at {
+    my ($port, $words, @options) = @_;
+    my $report = decode_json(capture(pinned(1, Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words,
+                                            @options, '--json')));
+    my $failed = 0;
+    $failed += $_->{errors} + $_->{lost} for @{$report->{targets}};
+    die "port $port, $words: $failed requests failed: ", $report->{first_error} // '', "\n" if $failed;
+    return $report;
+}
+
+# Asks for each of so many keys once.
+sub fill {
+    my ($port, $words, $keys, @options) = @_;
+    return load_at($port, $words, '--keys', $keys, '--in-order', '--burst', $keys, '--connections', 4, '--pipeline', 64,
+                   @options);
+}
+
+# ---- figures ----
+
+sub spread {
+    my @sorted = sort { $a <=> $b } @_;
+    return {min => $sorted[0], median => $sorted[@sorted / 2], max => $sorted[-1]};
+}
+
+# Of two lists that were measured in the same rounds.
+sub ratio {
+    my ($of, $to) = @_;
+    return spread(map { $of->[$_] / $to->[$_] } 0 .. $#$of);
+}
+
+# "2.31  (2.20 .. 2.40)"
+sub shown {
+    my ($spread, $format) = @_;
+    return sprintf "$format  ($format .. $format)", @$spread{qw(median min max)};
+}
+
+# Judges a figure; `how` is '>=' or '<='. A goal that is not kept is said, and the program goes on.
+sub goal {
+    my ($what, $value, $how, $bound, $unit) = @_;
+    my $kept = $how eq '>=' ? $value >= $bound : $value <= $bound;
+    push @{$result{goals}}, {what => $what, value => $value, how => $how, bound => $bound, unit => $unit // '',
+                             kept => $kept ? JSON::PP::true : JSON::PP::false};
+    push @broken, $what if !$kept;
+    return;
+}
+
+# Writes what was measured, says what became of the goals, and gives the exit status.
+sub finish {
+    my @goals = @{$result{goals} // []};
+    Headgate::write_file($option{json}, JSON::PP->new->canonical->pretty->encode(\%result)) if $option{json};
+    print "\n" if @goals;
+    for my $goal (@goals) {
+        printf "%s: %s: %.4g%s, %s %g\n", $goal->{kept} ? 'kept' : 'BROKEN', $goal->{what}, $goal->{value},
+            $goal->{unit} ? " $goal->{unit}" : '', $goal->{how} eq '>=' ? 'at least' : 'at most', $goal->{bound};
+    }
+    return @broken ? 1 : 0;
+}
+
+1;
