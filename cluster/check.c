@@ -278,12 +278,12 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
 }
 
 /* First all tags are asked for, then, as the tags tell where they are, all entries: they arrive side by side. */
-static void prefetch_all(const struct node *node, const struct charge *charges, size_t count)
+static void touch_all(const struct node *node, const struct charge *charges, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        table_prefetch_tags(node->table, charges[i].id);
+        table_touch_likely(node->table, charges[i].id);
     for (size_t i = 0; i < count; i++)
-        table_prefetch(node->table, charges[i].id);
+        table_touch(node->table, charges[i].id);
 }
 
 static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
@@ -291,8 +291,7 @@ static bool decide_all(struct node *node, const struct charge *charges, size_t c
 {
     bool allowed = true;
     assert(count <= CHARGES_MAX);
-    if (count > 1)
-        prefetch_all(node, charges, count);
+    touch_all(node, charges, count);
     for (size_t i = 0; i < count; i++) {
         decide(node, &charges[i], take, now_ns, &decisions[i], &verdicts[i]);
         allowed &= decisions[i].outcome != OUTCOME_DENIED || charges[i].shadow;

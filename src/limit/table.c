@@ -1,5 +1,7 @@
 #include "limit/table_slots.h"
 
+#include "base/touch.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +258,29 @@ void table_prefetch(const struct table *table, struct key_id id)
     const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
     __builtin_prefetch(entry, 1);
     __builtin_prefetch((const char *)(entry + 1) - 1, 1);
+}
+
+/* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */
+void table_touch_likely(const struct table *table, struct key_id id)
+{
+    uint64_t slot = home_of(table, id) * GROUP;
+    touch(table->tags + slot);
+    touch(&table->entries[slot + id.low % GROUP]);
+}
+
+void table_touch(const struct table *table, struct key_id id)
+{
+    uint64_t slot = home_of(table, id) * GROUP, end = slot + WINDOW * GROUP;
+    uint8_t tag = tag_of(id);
+    for (; slot < end; slot += GROUP) {
+        uint32_t mask = group_match(table->tags + slot, tag);
+        if (mask == 0)
+            continue;
+        const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
+        touch(entry);
+        touch((const char *)(entry + 1) - 1);
+        return;
+    }
 }
 
 struct entry *table_find(struct table *table, struct key_id id)

@@ -56,6 +56,13 @@ void table_prefetch_tags(const struct table *table, struct key_id id);
 /* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
 void table_prefetch(const struct table *table, struct key_id id);
 
+/*
+ * The same for the few keys of one request, which are looked up at once: loads (see touch.h) are faster then, where a
+ * prefetch would have no time. First table_touch_likely of all, then table_touch of all.
+ */
+void table_touch_likely(const struct table *table, struct key_id id);
+void table_touch(const struct table *table, struct key_id id);
+
 /* The entry of `id`, or NULL: then the key is as table_start says. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
 

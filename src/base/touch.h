@@ -1,0 +1,16 @@
+/*
+ * touch: asks for memory that is needed in a moment, several places side by side.
+ *
+ * The one idea: it loads, and nobody waits for what it loaded. A prefetch of a page whose address the processor has
+ * yet to look up is begun only when all before it is done, so that several come one after the other; loads look
+ * up several pages at once. Not for places that are needed much later: what follows waits behind a load.
+ */
+#ifndef HEADGATE_BASE_TOUCH_H
+#define HEADGATE_BASE_TOUCH_H
+
+static inline void touch(const void *place)
+{
+    (void)*(const volatile char *)place;
+}
+
+#endif
