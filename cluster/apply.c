@@ -2,14 +2,27 @@
 
 #include <string.h>
 
-enum { INBOX_PATIENCE_INTERVALS = 10 };
+enum {
+    INBOX_PATIENCE_INTERVALS = 10,
+    TAGS_AHEAD = 24, /* keys whose tags are asked for before they are needed */
+    SLOTS_AHEAD = 12,
+};
+
+void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
+{
+    if (index + TAGS_AHEAD < batch->spend_count)
+        table_prefetch_tags(node->table, batch->spend[index + TAGS_AHEAD].id);
+    if (index + SLOTS_AHEAD < batch->spend_count) {
+        struct key_id id = batch->spend[index + SLOTS_AHEAD].id;
+        table_prefetch(node->table, id);
+        peaks_prefetch(&node->peaks, id);
+    }
+}
 
 /* What of a merged batch's spend was applied before it was merged, as far as the log still tells. */
 static struct spend applied_already(const struct origin *origin, const struct batch *batch, const struct spend *of)
 {
     struct spend applied = {.id = of->id, .limit = of->limit};
-    if (batch->first > origin->applied)
-        return applied;
     for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
         const struct batch *other = LIST_OWNER(at, const struct batch, link);
         if (other->first < batch->first)
@@ -65,20 +78,22 @@ void note_peak(struct node *node, const struct entry *entry)
 }
 
 /* The same key may have got another limit here than where it was spent from: a token is a token. */
-static void apply_spend(struct node *node, struct entry *entry, const struct batch *batch, struct spend fresh)
+static void apply_spend(struct node *node, struct entry *entry, const struct batch *batch,
+                        const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
+    uint64_t returned = spend->returned;
     int64_t lost = 0;
-    if (limit->kind == LIMIT_CELL && fresh.expires_ns > entry->bucket.expires_ns)
-        entry->bucket.expires_ns = fresh.expires_ns; /* somebody's clock is behind: his window is not over */
+    if (limit->kind == LIMIT_CELL && spend->expires_ns > entry->bucket.expires_ns)
+        entry->bucket.expires_ns = spend->expires_ns; /* somebody's clock is behind: his window is not over */
     if (limit->kind == LIMIT_LOG)
-        fresh.returned = fresh.expires_ns > node->now_ns ? fresh.returned : 0;
-    else if (fresh.returned > fresh.tokens)
-        lost = lost_units(node, entry, fresh.returned - fresh.tokens, batch);
+        returned = spend->expires_ns > node->now_ns ? returned : 0;
+    else if (returned > spend->tokens)
+        lost = lost_units(node, entry, returned - spend->tokens, batch);
     else
         note_peak(node, entry);
-    bucket_apply(&entry->bucket, limit, budget, fresh.tokens, fresh.returned, batch->at_ns);
+    bucket_apply(&entry->bucket, limit, budget, spend->tokens, returned, batch->at_ns);
     entry->bucket.settled -= lost;
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
     if (-left > node->worst_debt_units[entry->limit])
@@ -88,16 +103,18 @@ static void apply_spend(struct node *node, struct entry *entry, const struct bat
 static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
 {
     struct origin *origin = &node->origin[slot];
+    bool is_new = batch->first > origin->applied, has_pages = node->snapshot.page_count > 0;
     uint64_t tokens = 0;
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
-        if (snapshot_contains(node, spend->id, slot, batch->last))
+        prefetch_spends(node, batch, i);
+        if (has_pages && snapshot_contains(node, spend->id, slot, batch->last))
             continue;
-        struct spend fresh = fresh_part(origin, batch, spend);
+        struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
-        apply_spend(node, entry, batch, fresh);
+        apply_spend(node, entry, batch, &fresh);
         entry->last_spender = (origin->member + 1) & 0x7f;
         counters_touch(node, entry);
         tokens += fresh.tokens;

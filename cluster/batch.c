@@ -31,14 +31,20 @@ void batch_destroy(struct batch **batch)
     *batch = NULL;
 }
 
+int spend_compare_ids(const void *a, const void *b)
+{
+    const struct spend *x = a, *y = b;
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high ? -1 : 1;
+    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+}
+
 int spend_compare(const void *a, const void *b)
 {
     const struct spend *x = a, *y = b;
     if (x->limit != y->limit)
         return x->limit < y->limit ? -1 : 1;
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high ? -1 : 1;
-    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
+    return spend_compare_ids(a, b);
 }
 
 uint32_t spends_groups(const struct spend *spends, uint32_t count)
@@ -67,6 +73,127 @@ void spend_add(struct spend *sum, const struct spend *more, bool log)
     add_tokens(&sum->credit, more->credit);
 }
 
+/* ---- sorting ---- */
+
+/* What is sorted in a spend's stead. */
+struct place {
+    struct key_id id;
+    uint32_t index, limit;
+};
+
+struct sorting {
+    struct place *place, *sorted; /* `count` each */
+    uint32_t *end;                /* by part */
+    size_t count;
+    unsigned part_bits;
+};
+
+enum { PART_KEYS = 8, PART_BITS_MAX = 20, PART_INSERTS_MAX = 64, BYTE_VALUES = 256 };
+
+static bool sorting_init(struct sorting *sorting, const struct spend *from, size_t count)
+{
+    *sorting = (struct sorting){.count = count, .part_bits = 1};
+    while (sorting->part_bits < PART_BITS_MAX && count >> sorting->part_bits > PART_KEYS)
+        sorting->part_bits++;
+    sorting->place = calloc(count + 1, sizeof *sorting->place);
+    sorting->sorted = calloc(count + 1, sizeof *sorting->sorted);
+    sorting->end = calloc((size_t)1 << sorting->part_bits, sizeof *sorting->end);
+    if (!sorting->place || !sorting->sorted || !sorting->end)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        sorting->place[i] = (struct place){from[i].id, (uint32_t)i, from[i].limit};
+    return true;
+}
+
+static void sorting_close(struct sorting *sorting)
+{
+    free(sorting->place);
+    free(sorting->sorted);
+    free(sorting->end);
+}
+
+static int place_compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high ? -1 : 1;
+    if (x->id.low != y->id.low)
+        return x->id.low < y->id.low ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Ids that are no hashes crowd in few parts. */
+static void sort_part(struct place *place, size_t count)
+{
+    if (count > PART_INSERTS_MAX) {
+        qsort(place, count, sizeof *place, place_compare);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        struct place moved = place[i];
+        size_t to = i;
+        for (; to > 0 && place_compare(&place[to - 1], &moved) > 0; to--)
+            place[to] = place[to - 1];
+        place[to] = moved;
+    }
+}
+
+/* The first bits of an id say where about it belongs among all. */
+static void sort_ids(struct sorting *sorting)
+{
+    unsigned shift = 64 - sorting->part_bits;
+    size_t parts = (size_t)1 << sorting->part_bits;
+    uint32_t *end = sorting->end, sum = 0;
+    for (size_t i = 0; i < sorting->count; i++)
+        end[sorting->place[i].id.high >> shift]++;
+    for (size_t part = 0; part < parts; part++) {
+        uint32_t size = end[part];
+        end[part] = sum;
+        sum += size;
+    }
+    for (size_t i = 0; i < sorting->count; i++)
+        sorting->sorted[end[sorting->place[i].id.high >> shift]++] = sorting->place[i];
+    for (size_t part = 0, start = 0; part < parts; start = end[part++])
+        sort_part(sorting->sorted + start, end[part] - start);
+}
+
+/* By one byte of the limit's index; what has the same stays in order. */
+static void sort_limit_byte(struct sorting *sorting, unsigned shift)
+{
+    uint32_t start[BYTE_VALUES + 1] = {0};
+    struct place *from = sorting->sorted;
+    for (size_t i = 0; i < sorting->count; i++)
+        start[(from[i].limit >> shift) % BYTE_VALUES + 1]++;
+    for (unsigned value = 0; value < BYTE_VALUES; value++) {
+        if (start[value + 1] == sorting->count)
+            return;
+        start[value + 1] += start[value];
+    }
+    for (size_t i = 0; i < sorting->count; i++)
+        sorting->place[start[(from[i].limit >> shift) % BYTE_VALUES]++] = from[i];
+    sorting->sorted = sorting->place;
+    sorting->place = from;
+}
+
+void spends_sort(struct spend *to, const struct spend *from, size_t count, enum spend_order order)
+{
+    struct sorting sorting;
+    assert(count <= UINT32_MAX);
+    if (!sorting_init(&sorting, from, count)) {
+        memcpy(to, from, count * sizeof *to);
+        qsort(to, count, sizeof *to, order == SPENDS_BY_LIMIT ? spend_compare : spend_compare_ids);
+    } else {
+        sort_ids(&sorting);
+        if (order == SPENDS_BY_LIMIT) {
+            sort_limit_byte(&sorting, 0);
+            sort_limit_byte(&sorting, 8);
+        }
+        for (size_t i = 0; i < count; i++)
+            to[i] = from[sorting.sorted[i].index];
+    }
+    sorting_close(&sorting);
+}
+
 /* Batches of others come sorted, unless their limits stand in another order. */
 static bool is_sorted(const struct batch *batch)
 {
@@ -80,7 +207,14 @@ void batch_sort(struct batch *batch)
 {
     if (is_sorted(batch))
         return;
-    qsort(batch->spend, batch->spend_count, sizeof *batch->spend, spend_compare);
+    struct spend *copy = malloc(batch->spend_count * sizeof *copy);
+    if (!copy) {
+        qsort(batch->spend, batch->spend_count, sizeof *batch->spend, spend_compare);
+        return;
+    }
+    memcpy(copy, batch->spend, batch->spend_count * sizeof *copy);
+    spends_sort(batch->spend, copy, batch->spend_count, SPENDS_BY_LIMIT);
+    free(copy);
 }
 
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id)

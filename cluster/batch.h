@@ -57,12 +57,18 @@ static inline uint64_t batch_opened_ns(const struct batch *batch)
     return batch->at_ns - batch->open_ns;
 }
 
+/* By limit, then by id; or by id alone. Equal ones stay as they stood. */
+enum spend_order { SPENDS_BY_LIMIT, SPENDS_BY_ID };
+/* Copies so many spends to where no others stand, sorted; ids are hashes, so that it takes little more than copying. */
+void spends_sort(struct spend *to, const struct spend *from, size_t count, enum spend_order order);
 /* Sorts spends by limit, then by id. */
 void batch_sort(struct batch *batch);
 /* The spend of that key in a sorted batch, or NULL. */
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
-/* By limit, then by id: for sorting spends. */
+/* By limit, then by id. */
 int spend_compare(const void *a, const void *b);
+/* By id alone. */
+int spend_compare_ids(const void *a, const void *b);
 /* How many different limits there are, where spends of one stand together. */
 uint32_t spends_groups(const struct spend *spends, uint32_t count);
 /* Adds another spend of the same key, under a LOG if `log`. */

@@ -3,6 +3,7 @@
 #include "cluster/pack.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum {
     BATCH_HEAD_ENCODED_MAX_BYTES = 64,
@@ -97,10 +98,49 @@ static uint64_t live_steps(const struct spend *spend, const struct limit *limit,
     return steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX;
 }
 
+/* Small things on their way to the arena: a call for each would take longer than they do. */
+struct chunk {
+    struct effects *effects;
+    size_t size;
+    uint8_t bytes[1024];
+};
+
+static void chunk_flush(struct chunk *chunk)
+{
+    effects_append(chunk->effects, chunk->bytes, chunk->size);
+    chunk->size = 0;
+}
+
+static void chunk_id(struct chunk *chunk, struct key_id id)
+{
+    if (sizeof chunk->bytes - chunk->size < sizeof id)
+        chunk_flush(chunk);
+    memcpy(chunk->bytes + chunk->size, &id, sizeof id);
+    chunk->size += sizeof id;
+}
+
+/* As msgpack has it, in as few bytes as can be. */
+static void chunk_number(struct chunk *chunk, uint64_t number)
+{
+    if (sizeof chunk->bytes - chunk->size < 1 + sizeof number)
+        chunk_flush(chunk);
+    if (number < 0x80) {
+        chunk->bytes[chunk->size++] = (uint8_t)number;
+        return;
+    }
+    unsigned width_bits = number <= UINT8_MAX ? 0 : number <= UINT16_MAX ? 1 : number <= UINT32_MAX ? 2 : 3;
+    chunk->bytes[chunk->size++] = (uint8_t)(0xcc + width_bits);
+    for (unsigned shift = 8u << width_bits; shift > 0;) {
+        shift -= 8;
+        chunk->bytes[chunk->size++] = (uint8_t)(number >> shift);
+    }
+}
+
 /* A group: [terms, ids as one string of bytes, [number ...], [returned ...], [steps to live ...]]. */
 static void pack_group(msgpack_packer *packer, const struct spend *spends, uint32_t count,
                        const struct limit *limit, uint64_t now_ns)
 {
+    struct chunk chunk = {.effects = packer->data, .size = 0};
     bool returned = false;
     for (uint32_t i = 0; i < count; i++)
         returned |= spends[i].returned > 0;
@@ -109,16 +149,20 @@ static void pack_group(msgpack_packer *packer, const struct spend *spends, uint3
     pack_terms(packer, limit);
     msgpack_pack_bin(packer, (size_t)count * sizeof(struct key_id));
     for (uint32_t i = 0; i < count; i++)
-        msgpack_pack_bin_body(packer, &spends[i].id, sizeof(struct key_id));
+        chunk_id(&chunk, spends[i].id);
+    chunk_flush(&chunk);
     msgpack_pack_array(packer, count);
     for (uint32_t i = 0; i < count; i++)
-        msgpack_pack_uint64(packer, spends[i].tokens);
+        chunk_number(&chunk, spends[i].tokens);
+    chunk_flush(&chunk);
     msgpack_pack_array(packer, returned ? count : 0);
     for (uint32_t i = 0; i < count && returned; i++)
-        msgpack_pack_uint64(packer, spends[i].returned);
+        chunk_number(&chunk, spends[i].returned);
+    chunk_flush(&chunk);
     msgpack_pack_array(packer, lives ? count : 0);
     for (uint32_t i = 0; i < count && lives; i++)
-        msgpack_pack_uint64(packer, live_steps(&spends[i], limit, now_ns));
+        chunk_number(&chunk, live_steps(&spends[i], limit, now_ns));
+    chunk_flush(&chunk);
 }
 
 static void pack_groups(msgpack_packer *packer, const struct spend *spends, uint32_t count,

@@ -193,16 +193,20 @@ static struct spend *merged_spends(struct node *node, struct list *first, struct
     size_t total = 0;
     for (struct list *at = first; at != end; at = at->next)
         total += LIST_OWNER(at, struct batch, link)->spend_count;
-    struct spend *spends = malloc((total + 1) * sizeof *spends);
-    if (!spends)
+    struct spend *spends = malloc((total + 1) * sizeof *spends), *unsorted = malloc((total + 1) * sizeof *spends);
+    if (!spends || !unsorted) {
+        free(spends);
+        free(unsorted);
         return NULL;
+    }
     size_t filled = 0;
     for (struct list *at = first; at != end; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, struct batch, link);
-        memcpy(spends + filled, batch->spend, batch->spend_count * sizeof *spends);
+        memcpy(unsorted + filled, batch->spend, batch->spend_count * sizeof *spends);
         filled += batch->spend_count;
     }
-    qsort(spends, filled, sizeof *spends, spend_compare);
+    spends_sort(spends, unsorted, filled, SPENDS_BY_LIMIT);
+    free(unsorted);
     uint32_t kept = 0;
     for (size_t i = 0, next; i < filled; i = next) {
         struct spend sum = spends[i];

@@ -3,9 +3,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { KEYS_PER_PEAK = 4, PEAK_BITS = 16 };
+enum { KEYS_PER_PEAK = 4, LEVEL_BITS = 15 };
 
-/* Levels in 1/2^16 of the capacity, rounded up. */
+/*
+ * Levels, rounded up, in steps of a power of two of which the capacity has 2^14 at least: a note costs no division.
+ * Keys of other limits that share the slot have other steps, which is nothing worse than sharing it.
+ */
 struct peak {
     uint32_t span; /* the number of the span that `now` is of */
     uint16_t now, before;
@@ -13,11 +16,11 @@ struct peak {
 
 bool peaks_init(struct peaks *peaks, uint64_t keys)
 {
-    uint64_t count = 64;
-    while (count < keys / KEYS_PER_PEAK)
-        count *= 2;
-    peaks->slot = calloc(count, sizeof *peaks->slot);
-    peaks->mask = count - 1;
+    unsigned bits = 6;
+    while ((uint64_t)1 << bits < keys / KEYS_PER_PEAK)
+        bits++;
+    peaks->slot = calloc((size_t)1 << bits, sizeof *peaks->slot);
+    peaks->shift = 64 - bits;
     return peaks->slot != NULL;
 }
 
@@ -27,9 +30,15 @@ void peaks_close(struct peaks *peaks)
     peaks->slot = NULL;
 }
 
+/* In the order of ids: whoever notes many keys in that order goes through memory from its start to its end. */
+static struct peak *slot_of(const struct peaks *peaks, struct key_id id)
+{
+    return &peaks->slot[id.high >> peaks->shift];
+}
+
 static struct peak peak_of(const struct peaks *peaks, struct key_id id, uint64_t now_ns)
 {
-    struct peak peak = peaks->slot[id.low & peaks->mask];
+    struct peak peak = *slot_of(peaks, id);
     uint32_t span = (uint32_t)(now_ns / PEAKS_SPAN_NS), passed = span - peak.span;
     peak.before = passed == 0 ? peak.before : passed == 1 ? peak.now : 0;
     peak.now = passed == 0 ? peak.now : 0;
@@ -37,14 +46,24 @@ static struct peak peak_of(const struct peaks *peaks, struct key_id id, uint64_t
     return peak;
 }
 
+/* A level's step: 2 to the power of this, in units. */
+static unsigned step_bits(const struct limit *limit)
+{
+    unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)limit->capacity_units);
+    return bits > LEVEL_BITS ? bits - LEVEL_BITS : 0;
+}
+
 static uint16_t level_of(const struct bucket *bucket, const struct limit *limit)
 {
-    __extension__ typedef unsigned __int128 wide;
+    unsigned bits = step_bits(limit);
     if (bucket->settled <= 0)
         return 0;
-    wide level = (((wide)(uint64_t)bucket->settled << PEAK_BITS) + (uint64_t)limit->capacity_units - 1) /
-                 (uint64_t)limit->capacity_units;
-    return level > UINT16_MAX ? UINT16_MAX : (uint16_t)level;
+    return (uint16_t)(((uint64_t)bucket->settled + ((uint64_t)1 << bits) - 1) >> bits);
+}
+
+void peaks_prefetch(const struct peaks *peaks, struct key_id id)
+{
+    __builtin_prefetch(slot_of(peaks, id), 1);
 }
 
 void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
@@ -53,7 +72,7 @@ void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *buck
     struct peak peak = peak_of(peaks, id, now_ns);
     uint16_t level = level_of(bucket, limit);
     peak.now = level > peak.now ? level : peak.now;
-    peaks->slot[id.low & peaks->mask] = peak;
+    *slot_of(peaks, id) = peak;
 }
 
 /* Units that refill in so many ns, rounded up. */
@@ -79,7 +98,7 @@ int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct b
     uint16_t highest = level_of(bucket, limit);
     highest = peak.now > highest ? peak.now : highest;
     highest = peak.before > highest ? peak.before : highest;
-    int64_t room = units_times(limit->capacity_units, (uint64_t)(UINT16_MAX - highest) << PEAK_BITS);
-    room = room < units ? room : units;
+    int64_t room = limit->capacity_units - ((int64_t)highest << step_bits(limit));
+    room = room < 0 ? 0 : room < units ? room : units;
     return room > credit ? room : credit;
 }

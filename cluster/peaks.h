@@ -3,7 +3,7 @@
  *
  * The one idea: a return reaches a peer late. Had it come at once, the bucket would have stood higher since, and
  * what rises above its capacity is lost; a peer that credits the return later must leave that out. It is known from
- * the highest level that the bucket had meanwhile, and that is seen whenever it is charged. Slots are found by hash
+ * the highest level that the bucket had meanwhile, and that is seen whenever it is charged. Slots are found by id
  * and shared: sharing only makes a peak higher, which is the safe side. Two spans of time, the present one and the
  * one before, so that what is older than a span is forgotten and what is younger never.
  */
@@ -22,13 +22,15 @@ struct peak;
 
 struct peaks {
     struct peak *slot;
-    uint64_t mask;
+    unsigned shift;
 };
 
 /* About one slot for four keys. False without memory. */
 bool peaks_init(struct peaks *peaks, uint64_t keys);
 void peaks_close(struct peaks *peaks);
 
+/* peaks_note will follow for that key. */
+void peaks_prefetch(const struct peaks *peaks, struct key_id id);
 /* The bucket, refilled up to now_ns, is about to be charged. */
 void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
                 uint64_t now_ns);

@@ -29,8 +29,7 @@ void close_batch(struct node *node)
     struct batch *batch = batch_create(depend_count, node->open_count);
     assert(batch && "out of memory");
     memcpy(batch->depend, depends, depend_count * sizeof *depends);
-    memcpy(batch->spend, node->open, node->open_count * sizeof *node->open);
-    batch_sort(batch);
+    spends_sort(batch->spend, node->open, node->open_count, SPENDS_BY_LIMIT);
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
@@ -94,27 +93,25 @@ static size_t own_spends(const struct node *node, struct spend *to)
     return count + node->open_count;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct spend *x = a, *y = b;
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high ? -1 : 1;
-    return x->id.low < y->id.low ? -1 : x->id.low > y->id.low;
-}
-
 /* False without memory. */
 static bool ledger_init(struct ledger *ledger, const struct node *node)
 {
     size_t all = own_spends(node, NULL);
+    struct spend *unsorted = malloc((all + 1) * sizeof *unsorted);
     ledger->count = 0;
     ledger->spend = malloc((all + 1) * sizeof *ledger->spend);
-    if (!ledger->spend)
+    if (!ledger->spend || !unsorted) {
+        free(unsorted);
+        free(ledger->spend);
+        ledger->spend = NULL;
         return false;
-    (void)own_spends(node, ledger->spend);
-    qsort(ledger->spend, all, sizeof *ledger->spend, by_id);
+    }
+    (void)own_spends(node, unsorted);
+    spends_sort(ledger->spend, unsorted, all, SPENDS_BY_ID);
+    free(unsorted);
     for (size_t i = 0; i < all; i++) {
         struct spend *last = ledger->count > 0 ? &ledger->spend[ledger->count - 1] : NULL;
-        if (last && by_id(last, &ledger->spend[i]) == 0)
+        if (last && spend_compare_ids(last, &ledger->spend[i]) == 0)
             spend_add(last, &ledger->spend[i], false); /* its expiry does not matter */
         else
             ledger->spend[ledger->count++] = ledger->spend[i];
@@ -131,7 +128,7 @@ static void ledger_close(struct ledger *ledger)
 /* Strikes a spend off; what is left of its key. */
 static uint64_t ledger_strike(const struct ledger *ledger, const struct spend *spend)
 {
-    struct spend *found = bsearch(spend, ledger->spend, ledger->count, sizeof *spend, by_id);
+    struct spend *found = bsearch(spend, ledger->spend, ledger->count, sizeof *spend, spend_compare_ids);
     assert(found && found->tokens >= spend->tokens);
     found->tokens -= spend->tokens;
     return found->tokens;
@@ -162,6 +159,7 @@ static void settle_spends(struct node *node, const struct origin *origin, const 
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
         uint64_t later = ledger ? ledger_strike(ledger, spend) : 0;
+        prefetch_spends(node, batch, i);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)
             continue;

@@ -282,6 +282,8 @@ bool receive_batches(struct node *node, const struct message *message, const int
 bool inbox_drain(struct node *node);
 /* The index of a limit that a peer told us of; -1: it makes no sense, or there are too many. */
 int limit_of_terms(struct node *node, const struct limit_terms *terms);
+/* Whoever goes through a batch's spends is at that one: memory that those a little further on need is asked for. */
+void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index);
 /* The entry that a spend of a batch concerns; NULL: a cell that has expired. It may have another limit. */
 struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns);
 /*

@@ -1,6 +1,9 @@
+#include "base/random.h"
 #include "cluster/batch.h"
 
 #include "tests/tap.h"
+
+#include <stdlib.h>
 
 static void check_shape(uint32_t depends, uint32_t spends)
 {
@@ -66,6 +69,44 @@ static void check_sorting(void)
     batch_destroy(&batch);
 }
 
+/* Random ids, crowded ones and equal ones, under one limit, a few, or many. */
+static void check_sort(uint32_t count, uint64_t ids, uint64_t shift, uint32_t limits, enum spend_order order)
+{
+    struct spend *from = calloc(count + 1, sizeof *from), *to = calloc(count + 1, sizeof *to);
+    int (*compare)(const void *, const void *) = order == SPENDS_BY_ID ? spend_compare_ids : spend_compare;
+    struct random random;
+    bool sorted = true, stable = true;
+    uint64_t sum = 0;
+    random_seed(&random, count);
+    for (uint32_t i = 0; i < count; i++)
+        from[i] = (struct spend){.id = {random_below(&random, ids) << shift, random_below(&random, 2)},
+                                 .tokens = i,
+                                 .limit = (uint16_t)random_below(&random, limits)};
+    spends_sort(to, from, count, order);
+    for (uint32_t i = 0; i < count; i++) {
+        sum += to[i].tokens;
+        sorted &= memcmp(&to[i], &from[to[i].tokens], sizeof *to) == 0;
+        sorted &= i == 0 || compare(&to[i - 1], &to[i]) <= 0;
+        stable &= i == 0 || compare(&to[i - 1], &to[i]) < 0 || to[i - 1].tokens < to[i].tokens;
+    }
+    OK(sorted && stable && sum == (uint64_t)count * (count - (count > 0)) / 2,
+       "%u spends under %u limits are sorted", count, limits);
+    free(from);
+    free(to);
+}
+
+static void check_sorts(void)
+{
+    static const uint32_t counts[] = {0, 1, 2, 3, 17, 1000, 20000};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        check_sort(counts[i], UINT64_MAX, 0, 1, SPENDS_BY_LIMIT);
+        check_sort(counts[i], UINT64_MAX, 0, 700, SPENDS_BY_LIMIT);
+        check_sort(counts[i], UINT64_MAX, 0, 700, SPENDS_BY_ID);
+        check_sort(counts[i], 1 + counts[i] / 2, 0, 3, SPENDS_BY_LIMIT);
+        check_sort(counts[i], 1 + counts[i] / 2, 44, UINT16_MAX, SPENDS_BY_ID);
+    }
+}
+
 static void check_order(void)
 {
     static const struct spend spends[] = {
@@ -97,6 +138,7 @@ int main(void)
     check_shape(128, 16384);
     check_lists();
     check_sorting();
+    check_sorts();
     check_order();
     return tap_done();
 }

@@ -1,0 +1,281 @@
+/*
+ * gossip: what it costs to tell two peers of a changed key, per key and not per spend.
+ *
+ * Three nodes in this process, and a fourth that is alone. Each round spends from as many different keys as a batch
+ * is to have, drawn among a million; then time passes and messages are handed over until everybody has the batch and
+ * its maker has settled it. Processor time of every step counts to what the step was for:
+ *
+ *   recording   what a spend costs more than at the node that is alone
+ *   telling     closing the batch, encoding, sealing
+ *   settling    understanding the acknowledgements, and settling
+ *   applying    at each of the peers: opening the message, applying, acknowledging, and forgetting in the end
+ *
+ * Of each cost the least of all rounds counts: whatever else the machine does only adds to it. Exit status 1 unless
+ * telling 100,000 keys a second, all that the sender does for it, takes at most 15% of a core, a peer applies 5
+ * million keys a second, and a key takes at most 24 bytes, in batches of 10,000.
+ */
+#include "base/random.h"
+#include "cluster/node.h"
+#include "limit/named_limit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    KEYS = 1000000,
+    TABLE_KEYS = 1 << 20,
+    ROUNDS = 20,
+    BATCH_MAX = 16000,
+    PACKETS_MAX = 256,
+    AHEAD = 16, /* keys asked for before they are needed, as a daemon does */
+};
+
+#define MS UINT64_C(1000000)
+
+enum { SENDER, PEER, OTHER, ALONE, HOSTS };
+enum cost { RECORDING, RECORDING_ALONE, TELLING, SETTLING, APPLYING, COSTS };
+
+struct packet {
+    unsigned to;
+    bool from_sender;
+    size_t size;
+    char *data;
+};
+
+static struct {
+    struct node *node[HOSTS];
+    struct effects effects;
+    struct packet packet[PACKETS_MAX];
+    size_t packet_count;
+    struct key_id *id;
+    uint64_t now_ns, bytes;
+    uint64_t spent_ns[COSTS]; /* of this round */
+    struct random random;
+} world;
+
+static void give_up(const char *what)
+{
+    (void)fprintf(stderr, "gossip: %s\n", what);
+    exit(1);
+}
+
+static uint64_t processor_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static const char *const names[HOSTS] = {"sender", "peer", "other", "alone"};
+
+static struct node *make_node(unsigned host)
+{
+    static struct named_limits limits;
+    static struct node_options options;
+    const struct limit_terms terms = {.capacity = 100000, .rate = 100, .period_ns = 3600000 * MS};
+    struct error error;
+    memset(&options, 0, sizeof options);
+    limits.count = 1;
+    if (!named_limit_init(&limits.limit[0], bytes_of("bench"), &terms, &error))
+        give_up(error.text);
+    (void)snprintf(options.name, sizeof options.name, "%s", names[host]);
+    (void)snprintf(options.region, sizeof options.region, "r");
+    (void)snprintf(options.gossip_address, sizeof options.gossip_address, "%s:1", names[host]);
+    options.region_count = 1;
+    (void)snprintf(options.regions[0].region, NODE_NAME_BYTES, "r");
+    options.regions[0].weight = SHARE_ONE;
+    for (unsigned other = 0; other < ALONE && host != ALONE; other++)
+        if (other != host) {
+            struct node_peer_options *peer = &options.peers[options.peer_count++];
+            (void)snprintf(peer->name, sizeof peer->name, "%s", names[other]);
+            (void)snprintf(peer->region, sizeof peer->region, "r");
+            (void)snprintf(peer->gossip_address, sizeof peer->gossip_address, "%s:1", names[other]);
+        }
+    options.interval_ns = 100 * MS;
+    options.silent_after_ns = 1000 * MS;
+    options.join_timeout_ns = 100 * MS;
+    options.leave_timeout_ns = 1000 * MS;
+    options.table_keys = TABLE_KEYS;
+    options.log_keys_max = 1 << 20;
+    options.message_max_bytes = 4 << 20;
+    options.incarnation = 1;
+    options.seed = host + 1;
+    options.limits = &limits;
+    struct node *node = node_create(&options, &error);
+    if (!node)
+        give_up(error.text);
+    return node;
+}
+
+static void post(unsigned from)
+{
+    for (size_t e = 0; e < world.effects.effect_count; e++) {
+        const struct effect *effect = &world.effects.effect[e];
+        if (effect->kind != EFFECT_PUBLISH || from == ALONE)
+            continue;
+        if (from == SENDER)
+            world.bytes += effect->size;
+        for (unsigned to = 0; to < ALONE; to++) {
+            if (to == from)
+                continue;
+            char *data = malloc(effect->size);
+            if (!data || world.packet_count == PACKETS_MAX)
+                give_up("too many messages");
+            memcpy(data, effect_bytes(&world.effects, effect).data, effect->size);
+            world.packet[world.packet_count++] = (struct packet){to, from == SENDER, effect->size, data};
+        }
+    }
+}
+
+static void step(unsigned host, struct event event, enum cost cost)
+{
+    event.now_ns = world.now_ns;
+    uint64_t began_ns = processor_ns();
+    node_step(world.node[host], &event, &world.effects);
+    world.spent_ns[cost] += processor_ns() - began_ns;
+    post(host);
+}
+
+/* Everything that is on its way arrives, and whatever is said then, until nobody has anything to say. */
+static void settle_down(void)
+{
+    do {
+        struct packet arriving[PACKETS_MAX];
+        size_t count = world.packet_count;
+        memcpy(arriving, world.packet, count * sizeof *arriving);
+        world.packet_count = 0;
+        world.now_ns += 4 * MS;
+        for (size_t i = 0; i < count; i++) {
+            const struct packet *packet = &arriving[i];
+            step(packet->to, (struct event){.kind = EVENT_MESSAGE, .bytes = {packet->data, packet->size}},
+                 packet->to == SENDER ? SETTLING : APPLYING);
+            free(packet->data);
+        }
+    } while (world.packet_count > 0);
+}
+
+static void interval(void)
+{
+    world.now_ns += 100 * MS;
+    for (unsigned host = 0; host < HOSTS; host++)
+        step(host, (struct event){.kind = EVENT_WAKE}, host == SENDER ? TELLING : APPLYING);
+    settle_down();
+}
+
+static void spend(unsigned host, const struct key_id *ids, size_t count, enum cost cost)
+{
+    struct node *node = world.node[host];
+    uint64_t began_ns = processor_ns();
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            node_prefetch(node, ids[i + AHEAD]);
+        if (!node_can_access(node, ids[i], 0, 1, world.now_ns))
+            give_up("a spend was refused");
+    }
+    world.spent_ns[cost] += processor_ns() - began_ns;
+}
+
+/* Different keys, in no order, come to the front. */
+static void draw(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t other = i + random_below(&world.random, KEYS - i);
+        struct key_id id = world.id[i];
+        world.id[i] = world.id[other];
+        world.id[other] = id;
+    }
+}
+
+static void open_world(void)
+{
+    world.now_ns = 1000 * MS;
+    random_seed(&world.random, 1);
+    effects_init(&world.effects);
+    world.id = calloc(KEYS, sizeof *world.id);
+    if (!world.id)
+        give_up("not enough memory");
+    for (size_t i = 0; i < KEYS; i++) {
+        world.id[i].high = random_u64(&world.random);
+        world.id[i].low = random_u64(&world.random);
+    }
+    for (unsigned host = 0; host < HOSTS; host++) {
+        world.node[host] = make_node(host);
+        step(host, (struct event){.kind = EVENT_START}, APPLYING);
+    }
+    for (int i = 0; i < 20; i++)
+        interval();
+    for (size_t first = 0; first < KEYS; first += 8000) {
+        spend(SENDER, world.id + first, 8000, RECORDING);
+        spend(ALONE, world.id + first, 8000, RECORDING);
+        interval();
+    }
+}
+
+struct result {
+    double key_ns[COSTS], key_bytes;
+};
+
+static struct result measure(size_t count)
+{
+    struct result result = {{0}, 0};
+    for (int round = 0; round < ROUNDS; round++) {
+        draw(count);
+        memset(world.spent_ns, 0, sizeof world.spent_ns);
+        world.bytes = 0;
+        spend(ALONE, world.id, count, RECORDING_ALONE);
+        spend(SENDER, world.id, count, RECORDING);
+        interval();
+        struct node_stats stats;
+        node_stats(world.node[SENDER], &stats);
+        if (stats.log_keys > 0)
+            give_up("a batch has not settled");
+        for (int cost = 0; cost < COSTS; cost++) {
+            double ns = (double)world.spent_ns[cost] / (double)count;
+            if (round == 0 || ns < result.key_ns[cost])
+                result.key_ns[cost] = ns;
+        }
+        double bytes = (double)world.bytes / (double)count;
+        if (round == 0 || bytes < result.key_bytes)
+            result.key_bytes = bytes;
+    }
+    result.key_ns[RECORDING] -= result.key_ns[RECORDING_ALONE];
+    result.key_ns[APPLYING] /= 2;
+    return result;
+}
+
+static bool keeps(bool kept, const char *what, double figure, const char *goal)
+{
+    printf("%s: %s %.1f, at %s\n", kept ? "kept" : "BROKEN", what, figure, goal);
+    return kept;
+}
+
+int main(void)
+{
+    static const size_t sizes[] = {1000, 10000, BATCH_MAX};
+    struct result result = {{0}, 0}, goal = {{0}, 0};
+    open_world();
+    printf(
+        "keys in a batch   recording   telling   settling   sender    applying   bytes   (ns a key; two peers)\n");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        result = measure(sizes[i]);
+        const double *ns = result.key_ns;
+        printf("%15zu   %9.0f   %7.0f   %8.0f   %6.0f    %8.0f   %5.1f\n", sizes[i], ns[RECORDING], ns[TELLING],
+               ns[SETTLING], ns[RECORDING] + ns[TELLING] + ns[SETTLING], ns[APPLYING], result.key_bytes);
+        if (sizes[i] == 10000)
+            goal = result;
+    }
+    const double *ns = goal.key_ns;
+    double percent = (ns[RECORDING] + ns[TELLING] + ns[SETTLING]) * 1e5 / 1e9 * 100;
+    bool kept = keeps(percent <= 15, "100,000 keys a second take the sender, in % of a core,", percent, "most 15");
+    kept &=
+        keeps(ns[APPLYING] <= 200, "a peer applies, in millions of keys a second,", 1e3 / ns[APPLYING], "least 5");
+    kept &= keeps(goal.key_bytes <= 24, "bytes a key", goal.key_bytes, "most 24");
+    for (unsigned host = 0; host < HOSTS; host++)
+        node_destroy(&world.node[host]);
+    effects_close(&world.effects);
+    free(world.id);
+    return !kept;
+}
