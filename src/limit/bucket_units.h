@@ -1,5 +1,5 @@
 /*
- * bucket_units: the arithmetic that the files of bucket.h share; nobody else includes it.
+ * bucket_units: the arithmetic that the files of bucket.h share, and the limiter, whose buckets need no more than that.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_UNITS_H
 #define HEADGATE_LIMIT_BUCKET_UNITS_H

@@ -2,8 +2,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/hash.h"
-#include "limit/bucket.h"
+#include "base/hash_private.h"
+#include "limit/bucket_units.h"
 #include "limit/key.h"
 #include "limit/named_limit.h"
 #include "limit/table.h"
@@ -32,7 +32,8 @@ enum {
     SHARD_KEYS_MIN = 1024, /* below that, shards would fill up unevenly */
     LINE_BYTES = 64,
     DEFAULT_KEYS = 65536,
-    SPINS = 128, /* then the holder has lost its processor: give it ours */
+    SPINS = 128,   /* then the holder has lost its processor: give it ours */
+    TOGETHER = 16, /* requests whose memory is asked for before the first of them is decided */
 };
 _Static_assert(HEADGATE_NAME_MAX_BYTES == LIMIT_NAME_BYTES - 1, "public and inner limits agree");
 _Static_assert(HEADGATE_DIMENSION_MAX_BYTES == (int)KEY_DIMENSION_MAX_BYTES, "public and inner limits agree");
@@ -48,28 +49,51 @@ struct shard {
 struct headgate_limiter {
     struct shard shards[1 << SHARD_BITS_MAX];
     unsigned shard_bits;
-    struct hash_key hash_key;
+    struct hash_private hash;
     struct named_limits names;
     struct limit_set limits;
-    uint16_t index[NAMED_LIMITS_MAX]; /* of each name in `limits` */
+    uint16_t index[NAMED_LIMITS_MAX];          /* of each name in `limits` */
+    struct key_id user_salt[NAMED_LIMITS_MAX]; /* of each name and the dimension "user" */
     struct budget budgets[NAMED_LIMITS_MAX];
 };
 
-static void shard_lock(struct shard *shard)
+__attribute__((noinline)) static void shard_wait(struct shard *shard)
 {
-    while (atomic_exchange_explicit(&shard->locked, true, memory_order_acquire)) {
+    do {
         for (int spins = 0; atomic_load_explicit(&shard->locked, memory_order_relaxed); spins++) {
             if (spins < SPINS)
                 RELAX();
             else
                 thrd_yield();
         }
-    }
+    } while (atomic_exchange_explicit(&shard->locked, true, memory_order_acquire));
 }
 
-static void shard_unlock(struct shard *shard)
+static inline void shard_lock(struct shard *shard)
+{
+    if (atomic_exchange_explicit(&shard->locked, true, memory_order_acquire))
+        shard_wait(shard);
+}
+
+static inline void shard_unlock(struct shard *shard)
 {
     atomic_store_explicit(&shard->locked, false, memory_order_release);
+}
+
+static const struct bytes user_dimension = {"user", 4};
+
+/*
+ * Ids never leave this process, so that their hash may be one that hides less: see hash_private.h. What a value belongs
+ * to comes in as a salt, which is hashed once where it can be.
+ */
+static struct key_id salt_of(const struct headgate_limiter *limiter, int name, struct bytes dimension)
+{
+    return key_id_of(&limiter->hash.key, limiter->names.limit[name].id, dimension, (struct bytes){NULL, 0});
+}
+
+static struct key_id id_of(const struct headgate_limiter *limiter, struct key_id salt, struct bytes value)
+{
+    return key_join(salt, hash_private(&limiter->hash, value.data, value.size));
 }
 
 /* The shard of `id`, whose first bits are then moved out of the way: a table spreads keys by the bits in front. */
@@ -99,6 +123,7 @@ static bool add_limit(struct headgate_limiter *limiter, const struct headgate_li
                          limit->name, names->limit[same].name);
     int index = limit_set_intern(&limiter->limits, &terms, &inner);
     assert(index >= 0);
+    limiter->user_salt[names->count] = salt_of(limiter, names->count, user_dimension);
     limiter->index[names->count++] = (uint16_t)index;
     budget_init(&limiter->budgets[index], &limiter->limits.limit[index], SHARE_ONE, true);
     return true;
@@ -149,7 +174,7 @@ struct headgate_limiter *headgate_limiter_create(const struct headgate_options *
     struct headgate_limiter *limiter = aligned_alloc(LINE_BYTES, sizeof *limiter);
     if (limiter) {
         memset(limiter, 0, sizeof *limiter);
-        hash_key_from_secret(&limiter->hash_key, options->secret, options->secret_size);
+        hash_private_init(&limiter->hash, options->secret, options->secret_size);
         if (!add_limits(limiter, options, &error) ||
             !add_shards(limiter, options->table_keys > 0 ? options->table_keys : DEFAULT_KEYS, &error))
             headgate_limiter_destroy(&limiter);
@@ -170,54 +195,99 @@ void headgate_limiter_destroy(struct headgate_limiter **limiter)
     *limiter = NULL;
 }
 
-static const struct bytes user_dimension = {"user", 4};
+/* ---- one request at a time ---- */
 
-bool headgate_can_access(struct headgate_limiter *limiter, const char *key, uint64_t now_ns)
+/* What a request comes down to. */
+struct question {
+    struct key_id id; /* in its shard: see shard_of */
+    struct shard *shard;
+    uint64_t cost;
+    uint16_t index; /* of the limit */
+    bool peek;
+};
+
+/* What bucket_take comes down to here: a BUCKET that no peer shares. */
+static inline bool take(struct bucket *bucket, const struct limit *limit, uint64_t cost, uint64_t now_ns)
 {
-    struct bytes value = bytes_of(key);
-    if (value.size > KEY_VALUE_MAX_BYTES)
+    (void)bucket_refill_settled(bucket, limit, now_ns);
+    if (cost > limit->capacity || bucket->settled < (int64_t)cost * limit->units_per_token)
         return false;
-    const struct named_limits *names = &limiter->names;
-    uint16_t index = limiter->index[names->by_default];
-    const struct limit *limit = &limiter->limits.limit[index];
-    struct key_id id = key_id_of(&limiter->hash_key, names->limit[names->by_default].id, user_dimension, value);
-    struct shard *shard = shard_of(limiter, &id);
+    bucket->settled -= (int64_t)cost * limit->units_per_token;
+    return true;
+}
+
+/* Both decide under the shard's lock; the bucket as it is afterwards goes to `after`, unless that is NULL. */
+static inline bool decide(struct headgate_limiter *limiter, const struct question *question, uint64_t now_ns,
+                          struct bucket *after)
+{
+    const struct limit *limit = &limiter->limits.limit[question->index];
+    struct shard *shard = question->shard;
     shard_lock(shard);
-    struct entry *entry = table_obtain(shard->table, id, index, 0, now_ns);
-    bool allowed = bucket_take(&entry->bucket, limit, &limiter->budgets[index], 1, 0, now_ns);
+    struct entry *entry = table_obtain(shard->table, question->id, question->index, 0, now_ns);
+    bool allowed = take(&entry->bucket, limit, question->cost, now_ns);
+    if (after)
+        *after = entry->bucket;
     shard->allowed += allowed;
     shard->refused += !allowed;
     shard_unlock(shard);
     return allowed;
 }
 
-/* Decides under the shard's lock; the bucket as it is afterwards goes to `after`. */
-static bool decide(struct headgate_limiter *limiter, struct key_id id, uint16_t index, uint64_t cost, bool peek,
-                   uint64_t now_ns, struct bucket *after)
+static bool decide_peek(struct headgate_limiter *limiter, const struct question *question, uint64_t now_ns,
+                        struct bucket *after)
 {
-    const struct limit *limit = &limiter->limits.limit[index];
-    const struct budget *budget = &limiter->budgets[index];
-    struct shard *shard = shard_of(limiter, &id);
-    bool allowed;
+    const struct limit *limit = &limiter->limits.limit[question->index];
+    struct shard *shard = question->shard;
+    struct bucket tried;
     shard_lock(shard);
-    if (peek) {
-        const struct entry *entry = table_find(shard->table, id);
-        if (entry)
-            *after = entry->bucket;
-        else
-            table_start(shard->table, id, index, 0, now_ns, after);
-        struct bucket tried = *after;
-        allowed = bucket_take(&tried, limit, budget, cost, 0, now_ns);
-        bucket_refill(after, limit, budget, now_ns);
-    } else {
-        struct entry *entry = table_obtain(shard->table, id, index, 0, now_ns);
-        allowed = bucket_take(&entry->bucket, limit, budget, cost, 0, now_ns);
-        *after = entry->bucket;
-        shard->allowed += allowed;
-        shard->refused += !allowed;
-    }
+    const struct entry *entry = table_find(shard->table, question->id);
+    if (entry)
+        tried = entry->bucket;
+    else
+        table_start(shard->table, question->id, question->index, 0, now_ns, &tried);
     shard_unlock(shard);
-    return allowed;
+    (void)bucket_refill_settled(&tried, limit, now_ns);
+    if (after)
+        *after = tried;
+    return take(&tried, limit, question->cost, now_ns);
+}
+
+static bool is_too_long(struct bytes dimension, struct bytes value)
+{
+    return dimension.size > KEY_DIMENSION_MAX_BYTES || value.size > KEY_VALUE_MAX_BYTES;
+}
+
+bool headgate_can_access(struct headgate_limiter *limiter, const char *key, uint64_t now_ns)
+{
+    struct bytes value = bytes_of(key);
+    if (value.size > KEY_VALUE_MAX_BYTES)
+        return false;
+    uint16_t name = limiter->names.by_default;
+    struct question question = {.index = limiter->index[name], .cost = 1};
+    question.id = id_of(limiter, limiter->user_salt[name], value);
+    question.shard = shard_of(limiter, &question.id);
+    return decide(limiter, &question, now_ns, NULL);
+}
+
+/* False: the request is wrong, for that reason. */
+static bool understand(struct headgate_limiter *limiter, const struct headgate_request *request,
+                       struct question *question, enum headgate_reason *reason)
+{
+    const struct named_limits *names = &limiter->names;
+    struct bytes dimension = request->dimension ? bytes_of(request->dimension) : user_dimension;
+    struct bytes value = {.data = request->value, .size = request->value_size};
+    int name = request->limit ? named_limit_find(names, bytes_of(request->limit)) : names->by_default;
+    if (name < 0 || is_too_long(dimension, value)) {
+        *reason = name < 0 ? HEADGATE_UNKNOWN_LIMIT : HEADGATE_INVALID_KEY;
+        return false;
+    }
+    question->index = limiter->index[name];
+    question->cost = request->cost > 0 ? request->cost : 1;
+    question->peek = request->peek;
+    struct key_id salt = request->dimension ? salt_of(limiter, name, dimension) : limiter->user_salt[name];
+    question->id = id_of(limiter, salt, value);
+    question->shard = shard_of(limiter, &question->id);
+    return true;
 }
 
 static uint64_t later(uint64_t wait_ns, uint64_t by_ns)
@@ -228,22 +298,16 @@ static uint64_t later(uint64_t wait_ns, uint64_t by_ns)
 bool headgate_check(struct headgate_limiter *limiter, const struct headgate_request *request, uint64_t now_ns,
                     struct headgate_verdict *verdict)
 {
-    const struct named_limits *names = &limiter->names;
-    struct bytes dimension = request->dimension ? bytes_of(request->dimension) : user_dimension;
-    struct bytes value = {.data = request->value, .size = request->value_size};
-    uint64_t cost = request->cost > 0 ? request->cost : 1;
-    int found = request->limit ? named_limit_find(names, bytes_of(request->limit)) : names->by_default;
-    memset(verdict, 0, sizeof *verdict);
-    if (found < 0 || dimension.size > KEY_DIMENSION_MAX_BYTES || value.size > KEY_VALUE_MAX_BYTES) {
-        verdict->reason = found < 0 ? HEADGATE_UNKNOWN_LIMIT : HEADGATE_INVALID_KEY;
-        return false;
-    }
-    uint16_t index = limiter->index[found];
-    const struct limit *limit = &limiter->limits.limit[index];
-    const struct budget *budget = &limiter->budgets[index];
-    struct key_id id = key_id_of(&limiter->hash_key, names->limit[found].id, dimension, value);
+    struct question question;
     struct bucket bucket;
-    verdict->allowed = decide(limiter, id, index, cost, request->peek, now_ns, &bucket);
+    memset(verdict, 0, sizeof *verdict);
+    if (!understand(limiter, request, &question, &verdict->reason))
+        return false;
+    const struct limit *limit = &limiter->limits.limit[question.index];
+    const struct budget *budget = &limiter->budgets[question.index];
+    uint64_t cost = question.cost;
+    verdict->allowed = question.peek ? decide_peek(limiter, &question, now_ns, &bucket)
+                                     : decide(limiter, &question, now_ns, &bucket);
     verdict->limit = limit->capacity;
     verdict->remaining = bucket_remaining(&bucket, limit, budget, 0);
     /* Threads' clocks may disagree: what refills, refills from the latest time that was given. */
@@ -255,6 +319,44 @@ bool headgate_check(struct headgate_limiter *limiter, const struct headgate_requ
         verdict->retry_after_ns = later(bucket_retry_after_ns(&bucket, limit, budget, &wait), ahead_ns);
     }
     return verdict->allowed;
+}
+
+/* ---- many at a time ---- */
+
+/* Decides at most TOGETHER requests. What one of them changes in the table may make what was fetched useless. */
+static size_t check_together(struct headgate_limiter *limiter, const struct headgate_request *requests,
+                             size_t count, uint64_t now_ns, bool *allowed)
+{
+    struct question questions[TOGETHER];
+    enum headgate_reason reason;
+    size_t allowed_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        allowed[i] = understand(limiter, &requests[i], &questions[i], &reason);
+        if (allowed[i])
+            table_prefetch_tags(questions[i].shard->table, questions[i].id);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (allowed[i])
+            table_prefetch(questions[i].shard->table, questions[i].id);
+    for (size_t i = 0; i < count; i++) {
+        if (allowed[i])
+            allowed[i] = questions[i].peek ? decide_peek(limiter, &questions[i], now_ns, NULL)
+                                           : decide(limiter, &questions[i], now_ns, NULL);
+        allowed_count += allowed[i];
+    }
+    return allowed_count;
+}
+
+size_t headgate_check_many(struct headgate_limiter *limiter, const struct headgate_request *requests, size_t count,
+                           uint64_t now_ns, bool *allowed)
+{
+    size_t allowed_count = 0;
+    for (size_t done = 0; done < count; done += TOGETHER) {
+        size_t left = count - done;
+        allowed_count +=
+            check_together(limiter, requests + done, left < TOGETHER ? left : TOGETHER, now_ns, allowed + done);
+    }
+    return allowed_count;
 }
 
 void headgate_limiter_stats(struct headgate_limiter *limiter, struct headgate_limiter_stats *stats)

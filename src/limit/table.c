@@ -26,6 +26,27 @@ static inline uint32_t group_match(const uint8_t *tags, uint8_t tag)
 #endif
 }
 
+/* The same of tags that another thread may be writing: for hints. */
+static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
+{
+    typedef uint64_t __attribute__((may_alias)) half;
+    const half *halves = (const half *)(const void *)tags;
+    uint64_t both[2] = {__atomic_load_n(halves, __ATOMIC_RELAXED), __atomic_load_n(halves + 1, __ATOMIC_RELAXED)};
+#ifdef __SSE2__
+    __m128i group = _mm_set_epi64x((long long)both[1], (long long)both[0]);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(group, _mm_set1_epi8((char)tag)));
+#else
+    uint8_t copy[GROUP];
+    memcpy(copy, both, sizeof copy);
+    return group_match(copy, tag);
+#endif
+}
+
+static inline void set_tag(struct table *table, uint64_t slot, uint8_t tag)
+{
+    __atomic_store_n(&table->tags[slot], tag, __ATOMIC_RELAXED);
+}
+
 static inline uint8_t tag_of(struct key_id id)
 {
     uint8_t tag = (uint8_t)(id.low >> 56);
@@ -52,7 +73,7 @@ static void empty_slot(struct table *table, uint64_t slot)
     uint64_t *tenant_keys = &table->tenant_keys[entry->tenant];
     bucket_close(&entry->bucket, &table->limits->limit[entry->limit]);
     assert(table->tags[slot] != 0 && table->used_keys > 0 && *tenant_keys > 0);
-    table->tags[slot] = 0;
+    set_tag(table, slot, 0);
     table->changes++;
     table->used_keys--;
     --*tenant_keys;
@@ -155,8 +176,8 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
         if (home_of(table, table->entries[slot].id) + WINDOW <= group)
             continue;
         table->entries[hole] = table->entries[slot];
-        table->tags[hole] = table->tags[slot];
-        table->tags[slot] = 0;
+        set_tag(table, hole, table->tags[slot]);
+        set_tag(table, slot, 0);
         table->changes++;
         return slot;
     }
@@ -181,8 +202,9 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
     return slot != NO_SLOT ? slot : make_room(table, home * GROUP, now_ns);
 }
 
-static struct entry *insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
-                            uint64_t now_ns)
+/* Kept apart, as pass_by is: what they need of registers and stack, a hit should not pay for. */
+__attribute__((noinline)) static struct entry *insert(struct table *table, struct key_id id, uint16_t limit,
+                                                      uint64_t expires_ns, uint64_t now_ns)
 {
     uint64_t near = home_of(table, id) * GROUP + id.low % GROUP / QUAD * QUAD;
     for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
@@ -193,11 +215,17 @@ static struct entry *insert(struct table *table, struct key_id id, uint16_t limi
     entry->id = id;
     entry->limit = limit;
     table_begin(table, entry, expires_ns, now_ns);
-    table->tags[slot] = tag_of(id);
+    set_tag(table, slot, tag_of(id));
     table->changes++;
     table->used_keys++;
     table->tenant_keys[0]++;
     return entry;
+}
+
+__attribute__((noinline)) static void pass_by(struct table *table, const struct entry *entry, uint64_t drawn,
+                                              uint64_t now_ns)
+{
+    expire(table, (uint64_t)(entry - table->entries) ^ (1 + (drawn >> 32) % (QUAD - 1)), now_ns);
 }
 
 /* ---- the contract ---- */
@@ -254,7 +282,7 @@ void table_prefetch_tags(const struct table *table, struct key_id id)
 void table_prefetch(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
-    uint32_t mask = group_match(table->tags + slot, tag_of(id)) | 1u << (GROUP - 1);
+    uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id)) | 1u << (GROUP - 1);
     const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
     __builtin_prefetch(entry, 1);
     __builtin_prefetch((const char *)(entry + 1) - 1, 1);
@@ -297,7 +325,7 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
         return insert(table, id, limit, expires_ns, now_ns);
     uint64_t drawn = ++table->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
     if (drawn >> (64 - EXPIRE_BITS) == 0)
-        expire(table, (uint64_t)(entry - table->entries) ^ (1 + (drawn >> 32) % (QUAD - 1)), now_ns);
+        pass_by(table, entry, drawn, now_ns);
     return entry;
 }
 

@@ -51,7 +51,10 @@ struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_s
                            const struct budget *budgets);
 void table_destroy(struct table **table);
 
-/* Asks for no more than what table_prefetch reads itself: for several keys, first this of all, then that of all. */
+/*
+ * Asks for no more than what table_prefetch reads itself: for several keys, first this of all, then that of all. Both
+ * may be called while another thread changes the table.
+ */
 void table_prefetch_tags(const struct table *table, struct key_id id);
 /* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
 void table_prefetch(const struct table *table, struct key_id id);

@@ -101,13 +101,18 @@ int main()
     headgate_verdict verdict;
     headgate_check(limiter, &request, 1000, &verdict);
     std::cout << allowed << " " << verdict.retry_after_ns << " " << table_create() + error_set() << "\n";
+    headgate_request three[3] = {request, request, request};
+    three[0].value = three[1].value = "bobby";
+    three[1].cost = 3;
+    bool each[3];
+    std::cout << headgate_check_many(limiter, three, 3, 1000, each) << each[0] << each[1] << each[2] << "\n";
     headgate_limiter_destroy(&limiter);
     options.default_limit = "no such";
     if (!headgate_limiter_create(&options, &error[0], error.size()))
         std::cout << error.c_str() << "\n";
 }
 END
-my $cxx_expected = "3 1000000000 15\ndefault_limit is \"no such\": expected the name of one of the limits\n";
+my $cxx_expected = "3 1000000000 15\n1100\ndefault_limit is \"no such\": expected the name of one of the limits\n";
 
 my $strict = '-O1 -Wall -Wextra -Wpedantic -Werror';
 for my $kind (['shared', $shared], ['static', $static]) {

@@ -1,5 +1,6 @@
 #include "headgate/limiter.h"
 
+#include "base/random.h"
 #include "tests/tap.h"
 
 #include <assert.h>
@@ -160,6 +161,80 @@ static void secrets(void)
     headgate_limiter_destroy(&limiter);
 }
 
+/* Requests of every kind, right and wrong, in batches of every size: as one by one. */
+enum { DRAWN_MAX = 50 };
+
+static void draw_request(struct random *random, struct headgate_request *request,
+                         char text[HEADGATE_VALUE_MAX_BYTES])
+{
+    static const char *const limits[] = {NULL, NULL, "requests", "exports", "imports"};
+    static const char *const dimensions[] = {NULL, NULL, "user", "ip", "a dimension of more than 32 bytes"};
+    int size = snprintf(text, HEADGATE_VALUE_MAX_BYTES, "key-%u", (unsigned)random_below(random, 40));
+    *request = (struct headgate_request){
+        .limit = limits[random_below(random, 5)],
+        .dimension = dimensions[random_below(random, 5)],
+        .value = text,
+        .value_size = random_below(random, 20) == 0 ? HEADGATE_VALUE_MAX_BYTES + 1 : (size_t)size,
+        .cost = random_below(random, 4),
+        .peek = random_below(random, 5) == 0,
+    };
+}
+
+static void many_at_a_time(void)
+{
+    struct headgate_limiter *one = create(example_limits, 2, 10), *many = create(example_limits, 2, 10);
+    struct random random;
+    uint64_t now_ns = SECOND_NS, wrong = 0, sum = 0;
+    random_seed(&random, 7);
+    for (int i = 0; i < 20000 / SLOW; i++) {
+        struct headgate_request requests[DRAWN_MAX];
+        char texts[DRAWN_MAX][HEADGATE_VALUE_MAX_BYTES];
+        bool allowed[DRAWN_MAX + 1] = {false};
+        size_t count = (size_t)random_below(&random, DRAWN_MAX + 1), expected = 0;
+        for (size_t k = 0; k < count; k++)
+            draw_request(&random, &requests[k], texts[k]);
+        now_ns += random_below(&random, 100 * MS_NS);
+        allowed[count] = true; /* nobody's */
+        size_t got = headgate_check_many(many, requests, count, now_ns, allowed);
+        for (size_t k = 0; k < count; k++) {
+            struct headgate_verdict verdict;
+            bool is = headgate_check(one, &requests[k], now_ns, &verdict);
+            wrong += is != allowed[k];
+            expected += is;
+        }
+        wrong += got != expected || !allowed[count];
+        sum += got;
+    }
+    struct headgate_limiter_stats a, b;
+    headgate_limiter_stats(one, &a);
+    headgate_limiter_stats(many, &b);
+    OK(wrong == 0 && sum > 0, "%" PRIu64 " requests are allowed in batches, and the same ones one by one", sum);
+    OK(memcmp(&a, &b, sizeof a) == 0 && a.refused > 0 && a.evicted_harmful_keys > 0,
+       "... and counted so, in a table that is too small");
+    headgate_limiter_destroy(&one);
+    headgate_limiter_destroy(&many);
+}
+
+/* Keys of every size that is hashed in another way. */
+static void sizes(void)
+{
+    struct headgate_limiter *limiter = create(example_limits, 2, 0);
+    char text[HEADGATE_VALUE_MAX_BYTES];
+    uint64_t wrong = 0;
+    memset(text, 'x', sizeof text);
+    for (size_t size = 0; size <= sizeof text; size++) {
+        struct headgate_request requests[3] = {
+            {.value = text, .value_size = size, .cost = 10},
+            {.value = text, .value_size = size},
+            {.value = text, .value_size = size, .dimension = "ip"},
+        };
+        bool allowed[3];
+        wrong += headgate_check_many(limiter, requests, 3, 0, allowed) != 2 || allowed[1];
+    }
+    OK_U64(wrong, 0, "keys of 0 to %d bytes have buckets of their own", HEADGATE_VALUE_MAX_BYTES);
+    headgate_limiter_destroy(&limiter);
+}
+
 /* ---- many threads ---- */
 
 struct job {
@@ -185,6 +260,12 @@ static void *work(void *context)
             struct headgate_request request = {.value = key, .value_size = strlen(key)};
             struct headgate_verdict verdict;
             allowed = headgate_check(job->limiter, &request, now_ns, &verdict);
+        } else if (i % 4 == 1) {
+            struct headgate_request requests[2] = {{.value = key, .value_size = strlen(key)},
+                                                   {.value = key, .value_size = strlen(key), .peek = true}};
+            bool both[2];
+            (void)headgate_check_many(job->limiter, requests, 2, now_ns, both);
+            allowed = both[0];
         } else {
             allowed = headgate_can_access(job->limiter, key, now_ns);
         }
@@ -268,6 +349,8 @@ int main(void)
     verdicts();
     keys();
     secrets();
+    many_at_a_time();
+    sizes();
     one_hot_key();
     random_keys(16, 2000);
     random_keys(50000, 20);
