@@ -146,7 +146,12 @@ int64_t bucket_level_of(const struct limit *limit, uint64_t number);
  * takes as one spend of now.
  */
 void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns);
-/* Both: merges such a number, read at now_ns, into a refilled bucket: what is left is at most as the number says. */
+/*
+ * LOG: all that is listed but the `kept` newest tokens counts as spent now. When what another's number stands for ends
+ * is not known, nor which of the spends here are among it: those must not end before all of it does.
+ */
+void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns);
+/* bucket_lower_level with such a number: merges it, read at now_ns, into a refilled bucket: what is left is at most as the number says. */
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns);
 
 /* ---- another limit for a key that has a state ---- */

@@ -51,6 +51,15 @@ void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_
     bucket->settled -= missing;
 }
 
+void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns)
+{
+    if (limit->kind != LIMIT_LOG)
+        return;
+    uint64_t listed = (uint64_t)(limit->capacity_units - bucket->settled + bucket->unsettled);
+    uint64_t renewed = events_remove_oldest(limit->events, &bucket->events, listed > kept ? listed - kept : 0);
+    bucket->settled += (int64_t)(renewed - events_insert(limit->events, &bucket->events, renewed, now_ns));
+}
+
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns)
 {
     bucket_lower_level(bucket, limit, bucket_level_of(limit, number), now_ns);

@@ -255,6 +255,33 @@ static void settling(void)
     OK(bucket_is_full(&bucket, &limit), "... acknowledged or not");
 }
 
+/* ---- merging ---- */
+
+/* Another's number says how many count, not which, nor until when. */
+static void renewing(void)
+{
+    const struct limit limit = log_limit(16, SECOND_NS, 0, events);
+    struct budget budget;
+    struct bucket bucket;
+    uint64_t count;
+    budget_init(&budget, &limit, SHARE_ONE / 2, false);
+    bucket_fill(&bucket, &limit, 0, 0);
+    bucket_apply(&bucket, &limit, &budget, 3, 0, 100 * MS_NS);
+    (void)bucket_take(&bucket, &limit, &budget, 2, 0, 200 * MS_NS);
+    bucket_renew(&bucket, &limit, 2, 500 * MS_NS);
+    OK(bucket.settled == 13 && bucket.unsettled == 2, "3 of others and 2 own ones stay as many");
+    bucket_lower_level(&bucket, &limit, 16 - 4, 500 * MS_NS);
+    OK(bucket.settled == 12 && bucket.unsettled == 2, "4 of others are used, it is said: which ones is not");
+    OK_U64(events_check(events, &bucket.events, &count), 6, "all are listed");
+    bucket_refill(&bucket, &limit, &budget, 1499 * MS_NS);
+    OK_U64(bucket_number(&bucket, &limit), 4,
+           "own ones end in time, and none of the others' before the last one may");
+    bucket_refill(&bucket, &limit, &budget, 1500 * MS_NS);
+    OK(bucket_is_full(&bucket, &limit), "... a period from then");
+    bucket_renew(&bucket, &limit, 0, 1500 * MS_NS);
+    OK(bucket_is_full(&bucket, &limit), "nothing is nothing");
+}
+
 /* ---- the pool ---- */
 
 static void pool(void)
@@ -311,6 +338,7 @@ int main(void)
     random_spends(100, 30 * SECOND_NS, 7, 47);
     late_spends();
     settling();
+    renewing();
     pool();
     struct events_stats stats;
     events_stats(events, &stats);
