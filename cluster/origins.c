@@ -127,6 +127,7 @@ static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t 
         struct batch *batch = LIST_OWNER(origin->log.next, struct batch, link);
         if (batch->last > stable)
             return;
+        origin->forgotten = batch->last;
         origin_log_remove(node, origin, batch);
     }
 }
@@ -140,8 +141,11 @@ static void retire(struct node *node, struct origin *origin)
     memset(origin, 0, sizeof *origin);
 }
 
+/* A part of a snapshot that is on its way may be older than that, and is corrected by what is kept. */
 void origins_forget_stable(struct node *node)
 {
+    if (node->snapshot.running)
+        return;
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)

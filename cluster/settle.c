@@ -189,6 +189,7 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere)
         if (batch->last > everywhere)
             break;
         settle_spends(node, mine, batch, has_ledger ? &ledger : NULL);
+        mine->forgotten = batch->last;
         origin_log_remove(node, mine, batch);
     }
     ledger_close(&ledger);

@@ -217,6 +217,7 @@ static void merge_stage(struct node *node, const struct staged *staged, uint32_t
         int64_t level = level_under(&node->limits.limit[staged[i].limit], limit, staged[i].settled);
         int64_t own = own_part(limit, bucket, &staged[i]);
         level = add_units(add_units(level, -units_of_tokens(limit, staged[i].later)), own);
+        bucket_renew(bucket, limit, (uint64_t)(staged[i].untold + staged[i].later), node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
         counters_touch(node, entry);
     }
@@ -248,12 +249,19 @@ static void note_retired(struct node *node, const struct message *reply, const i
             node->snapshot.retired[member_map[i]] = reply->members[i].retired_incarnation;
 }
 
-/* Batches that are applied here but were dropped from the log cannot be charged on top of what the donor says. */
+/*
+ * Batches that are applied or settled here, but kept no longer, cannot be charged on top of what the donor says. Where
+ * it has them by now, it is asked again.
+ */
 static bool page_can_be_merged(const struct node *node, const struct page *page)
 {
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
-        if (node->origin[slot].uid && node->origin[slot].dropped > page->applied[slot])
+    const struct member *donor = &node->member[node->snapshot.donor];
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        bool late = origin->forgotten > page->applied[slot] && donor->known[slot] >= origin->forgotten;
+        if (origin->uid && (late || origin->dropped > page->applied[slot]))
             return false;
+    }
     return true;
 }
 

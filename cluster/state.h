@@ -67,8 +67,9 @@ struct origin {
     uint64_t incarnation;
     uint64_t applied; /* highest contiguous sequence number */
     uint64_t behind_since_ns,
-        behind_at;    /* somebody has more, and `behind_at` is all we have had since; 0: not so */
-    uint64_t dropped; /* applied here, but kept no longer although somebody lacks it: up to this number */
+        behind_at;      /* somebody has more, and `behind_at` is all we have had since; 0: not so */
+    uint64_t forgotten; /* kept no longer, since everybody has it: up to this number */
+    uint64_t dropped;   /* applied here, but kept no longer although somebody lacks it: up to this number */
     uint32_t log_count, merged_count; /* batches now, and what merging left of them last time */
     uint64_t log_keys;
     struct list log; /* struct batch in order: those that somebody may lack */
