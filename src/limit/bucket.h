@@ -151,7 +151,10 @@ void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_
  * is not known, nor which of the spends here are among it: those must not end before all of it does.
  */
 void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns);
-/* bucket_lower_level with such a number: merges it, read at now_ns, into a refilled bucket: what is left is at most as the number says. */
+/*
+ * bucket_lower_level with such a number: merges it, read at now_ns, into a refilled bucket: what is left is at most as
+ * the number says.
+ */
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns);
 
 /* ---- another limit for a key that has a state ---- */
