@@ -48,11 +48,14 @@ static struct spend fresh_part(const struct origin *origin, const struct batch *
     return fresh;
 }
 
+/* A bucket that is not there has been full until then. A LOG begins with what an evicted one had used, as of now. */
 struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns)
 {
-    bool gone = node->limits.limit[spend->limit].kind == LIMIT_CELL && spend->expires_ns <= node->now_ns;
-    return gone ? table_find(node->table, spend->id)
-                : table_obtain(node->table, spend->id, spend->limit, spend->expires_ns, at_ns);
+    enum limit_kind kind = node->limits.limit[spend->limit].kind;
+    if (kind == LIMIT_CELL && spend->expires_ns <= node->now_ns)
+        return table_find(node->table, spend->id);
+    return table_obtain(node->table, spend->id, spend->limit, spend->expires_ns,
+                        kind == LIMIT_LOG ? node->now_ns : at_ns);
 }
 
 int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
