@@ -136,19 +136,46 @@ static bool is_plain(const struct node *node, const struct charge *charge)
            charge->on_isolation == ISOLATION_BUDGET && may_decide(node);
 }
 
+static bool take_plain(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
+{
+    struct verdict verdict;
+    /* A tenant may have as many keys as it may: a new one of his is not for here. */
+    struct entry *entry =
+        charge->tenant == 0 ? table_obtain(node->table, id, charge->limit, 0, at_ns) : table_find(node->table, id);
+    if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant && can_record(node, entry))
+        return take(node, entry, charge->cost, charge->floor_tokens, at_ns);
+    struct charge of_id = *charge;
+    of_id.id = id;
+    return node_check(node, &of_id, 1, true, at_ns, &verdict);
+}
+
 bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
     struct verdict verdict;
     assert(limit_set_has(&node->limits, charge->limit));
-    if (is_plain(node, charge)) {
-        /* A tenant may have as many keys as it may: a new one of his is not for here. */
+    return is_plain(node, charge) ? take_plain(node, charge, charge->id, request_time(node, now_ns))
+                                  : node_check(node, charge, 1, true, now_ns, &verdict);
+}
+
+uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
+                         uint64_t now_ns)
+{
+    uint64_t allowed = 0;
+    assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
+    for (uint32_t i = 0; i < count; i++)
+        table_prefetch(node->table, ids[i]);
+    if (is_plain(node, like)) {
         uint64_t at_ns = request_time(node, now_ns);
-        struct entry *entry = charge->tenant == 0 ? table_obtain(node->table, charge->id, charge->limit, 0, at_ns)
-                                                  : table_find(node->table, charge->id);
-        if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant && can_record(node, entry))
-            return take(node, entry, charge->cost, charge->floor_tokens, at_ns);
+        for (uint32_t i = 0; i < count; i++)
+            allowed |= (uint64_t)take_plain(node, like, ids[i], at_ns) << i;
+        return allowed;
     }
-    return node_check(node, charge, 1, true, now_ns, &verdict);
+    struct charge charge = *like;
+    for (uint32_t i = 0; i < count; i++) {
+        charge.id = ids[i];
+        allowed |= (uint64_t)node_takes(node, &charge, now_ns) << i;
+    }
+    return allowed;
 }
 
 bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)

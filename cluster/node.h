@@ -276,6 +276,14 @@ uint32_t node_reservations(const struct node *node);
 /* A new key of a tenant that has so many is refused with VERDICT_OVERLOAD; tenant 0 has no limit. 0: nobody has. */
 void node_set_tenant_keys_max(struct node *node, uint64_t keys);
 
+/*
+ * node_takes for up to NODE_EACH_MAX keys under charges that are alike: like->id does not matter. Bit i of what it
+ * returns: ids[i] was allowed. Worth it where node_prefetch_tags was called for all of them before.
+ */
+enum { NODE_EACH_MAX = 64 };
+uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
+                         uint64_t now_ns);
+
 /* See table_prefetch_tags and table_prefetch. */
 void node_prefetch_tags(const struct node *node, struct key_id id);
 void node_prefetch(const struct node *node, struct key_id id);

@@ -33,13 +33,26 @@ static inline int call_shown(struct bytes word)
 /* Nanoseconds as milliseconds, rounded up; -1 for never. */
 int64_t call_ms(uint64_t ns);
 
-/* ---- commands_group.c ---- */
-
 enum { DECISION_BYTES = 4 }; /* ":1\r\n" */
 
-/* Of commands->group: those from `first` on; what others put off stands before them. */
+/* Bit i: answer number i is yes. */
+void answer_decisions(struct output *output, uint64_t allowed, uint32_t count);
+
+/* ---- usual.c: CAN_ACCESS key, where a limit of the config alone counts ---- */
+
+/* Whether there can be usual requests at all: asked before the first of an input, and after every other command. */
+bool usual_possible(struct commands *commands, const struct session *session);
+/* The size of the usual request at the front of `input`, whose key is noted as number `count` of this input's; or 0. */
+size_t usual_join(struct commands *commands, struct bytes input, uint32_t count);
+/* Decides those that joined, in order, and answers each. */
+void usual_decide(struct commands *commands, uint32_t count, struct output *output, struct turn turn);
+/* Leaves few that joined to commands_answer; false: they are to be decided now. */
+bool usual_put_off(struct commands *commands, struct session *session, uint32_t count);
+
+/* ---- group.c: every other CAN_ACCESS ---- */
+
 struct group {
-    uint32_t first, count;
+    uint32_t count;
 };
 
 /* True when `words` are a CAN_ACCESS that joined; false: they are to be executed (or refused) alone. */
@@ -47,8 +60,6 @@ bool group_join(struct group *group, struct commands *commands, const struct ses
                 const struct resp_command *words, struct turn turn);
 /* Decides all that joined, in order, and answers each. */
 void group_decide(struct group *group, struct commands *commands, struct output *output, struct turn turn);
-/* Leaves few that joined to commands_answer; false: they are to be decided now. */
-bool group_put_off(struct group *group, struct commands *commands, struct session *session);
 
 /* ---- commands_match.c ---- */
 

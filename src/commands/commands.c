@@ -166,45 +166,105 @@ static bool execute(struct commands *commands, struct session *session, const st
     return !call.close;
 }
 
+/* What is served of one input; usual requests and others that are grouped wait for more of their kind. */
+struct serving {
+    struct commands *commands;
+    struct session *session;
+    struct output *output;
+    struct turn turn;
+    struct group group;
+    uint32_t usual_count;
+    bool usual; /* there may be some */
+};
+
+static void decide_all(struct serving *serving)
+{
+    usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
+    serving->usual_count = 0;
+    group_decide(&serving->group, serving->commands, serving->output, serving->turn);
+}
+
+/* The sizes of usual requests at the front of `input`, together. */
+static size_t serve_usual(struct serving *serving, struct bytes input)
+{
+    size_t size = 0, one;
+    while (serving->usual_count < COMMANDS_USUAL_MAX &&
+           (one = usual_join(serving->commands, (struct bytes){input.data + size, input.size - size},
+                             serving->usual_count)) > 0) {
+        serving->usual_count++;
+        size += one;
+    }
+    return size;
+}
+
+/* One command of any kind, or what is none. False: the connection is to be closed. */
+static bool serve_words(struct serving *serving, enum resp_status parsed, const struct resp_command *words,
+                        const char *error)
+{
+    struct commands *commands = serving->commands;
+    if (parsed == RESP_COMMAND && words->count == 0)
+        return true;
+    usual_decide(commands, serving->usual_count, serving->output, serving->turn);
+    serving->usual_count = 0;
+    if (parsed == RESP_COMMAND && group_join(&serving->group, commands, serving->session, words, serving->turn)) {
+        if (serving->group.count == COMMANDS_GROUP_MAX)
+            group_decide(&serving->group, commands, serving->output, serving->turn);
+        return true;
+    }
+    group_decide(&serving->group, commands, serving->output, serving->turn);
+    if (parsed == RESP_COMMAND) {
+        bool going = execute(commands, serving->session, words, serving->output, serving->turn);
+        serving->usual = usual_possible(commands, serving->session);
+        return going;
+    }
+    struct answer answer = {.output = serving->output, .protocol = serving->session->protocol};
+    answer_error(&answer, "ERR %s", error);
+    commands->stats.protocol_errors++;
+    return false;
+}
+
+static bool has_room(const struct serving *serving)
+{
+    const struct output *output = serving->output;
+    return output->room - output->size >=
+           OUTPUT_REPLY_MAX_BYTES +
+               DECISION_BYTES * ((size_t)serving->group.count + serving->usual_count + COMMANDS_USUAL_MAX);
+}
+
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed)
 {
-    struct resp_command words;
-    struct group group;
+    struct serving serving = {.commands = commands, .session = session, .output = output, .turn = turn};
     enum serve_status status = SERVE_MORE;
     bool going = true;
-    group.first = commands->late_count;
-    group.count = 0;
+    serving.usual = usual_possible(commands, session);
     *consumed = 0;
-    while (going) {
+    while (going && *consumed < input.size) {
+        struct resp_command words;
         const char *error;
-        size_t frame;
-        if (output->room - output->size < OUTPUT_REPLY_MAX_BYTES + DECISION_BYTES * (size_t)group.count) {
+        size_t frame = 0;
+        struct bytes rest = {input.data + *consumed, input.size - *consumed};
+        if (!has_room(&serving)) {
             status = SERVE_AGAIN;
             break;
         }
-        struct bytes rest = {input.data + *consumed, input.size - *consumed};
+        if (serving.usual && serving.group.count == 0)
+            frame = serve_usual(&serving, rest);
+        if (serving.usual_count == COMMANDS_USUAL_MAX)
+            decide_all(&serving);
+        if (frame > 0) {
+            *consumed += frame;
+            continue;
+        }
         enum resp_status parsed = resp_parse(rest, &words, &frame, &error);
         if (parsed == RESP_MORE)
             break;
         *consumed += frame;
-        if (parsed == RESP_COMMAND && (words.count == 0 || group_join(&group, commands, session, &words, turn))) {
-            if (group.count == COMMANDS_GROUP_MAX)
-                group_decide(&group, commands, output, turn);
-            continue;
-        }
-        group_decide(&group, commands, output, turn);
-        if (parsed == RESP_ERROR) {
-            struct answer answer = {.output = output, .protocol = session->protocol};
-            answer_error(&answer, "ERR %s", error);
-            commands->stats.protocol_errors++;
-            going = false;
-        } else {
-            going = execute(commands, session, &words, output, turn);
-        }
+        going = serve_words(&serving, parsed, &words, error);
     }
-    if (going && output->size == 0 && *consumed == input.size && group_put_off(&group, commands, session))
+    if (going && output->size == 0 && *consumed == input.size && serving.group.count == 0 &&
+        usual_put_off(commands, session, serving.usual_count))
         return SERVE_LATER;
-    group_decide(&group, commands, output, turn);
+    decide_all(&serving);
     return going ? status : SERVE_CLOSE;
 }

@@ -24,7 +24,7 @@
 enum {
     SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
     COMMANDS_GROUP_MAX = 16, /* decisions whose keys are fetched together */
-    COMMANDS_LATE_MAX = 64,  /* that are put off */
+    COMMANDS_USUAL_MAX = 64, /* the same of usual ones; also, what may be put off */
 };
 
 /* X(name, what it counts) */
@@ -67,6 +67,15 @@ struct staged {
     size_t size, room;
 };
 
+/* Keys of usual requests: see usual.c. */
+struct usual {
+    struct direct direct;
+    uint32_t late_count;    /* of the keys, those in front: they were put off */
+    uint32_t late_answered; /* of those */
+    uint64_t late_allowed;  /* bits, once they are decided */
+    struct key_id id[2 * COMMANDS_USUAL_MAX];
+};
+
 struct commands {
     /* Set by the composition before the first call; all pointers are its own and outlive this. */
     struct node *node;
@@ -93,9 +102,9 @@ struct commands {
     /* The commands' own: */
     struct commands_stats stats;
     struct staged staged;
-    struct request group_request;       /* of the CAN_ACCESS at hand */
-    uint32_t late_count, late_answered; /* what was put off stands at the front of the group */
-    struct match group[COMMANDS_LATE_MAX + COMMANDS_GROUP_MAX];
+    struct request group_request; /* of the CAN_ACCESS at hand */
+    struct match group[COMMANDS_GROUP_MAX];
+    struct usual usual;
 };
 
 /* `commands` is filled as above. */

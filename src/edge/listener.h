@@ -48,8 +48,9 @@ struct service {
     enum serve_status (*serve)(void *context, void *session, struct bytes input, struct output *output,
                                size_t *consumed);
     /*
-     * Appends what `serve` put off with SERVE_LATER, at most LISTENER_LATE_BYTES. Sessions are asked in the order in which they put off, all of them
-     * (the connection may be closed meanwhile) before any is served again. NULL if that never happens.
+     * Appends what `serve` put off with SERVE_LATER, at most LISTENER_LATE_BYTES. Sessions are asked in the order in
+     * which they put off, all of them (the connection may be closed meanwhile) before any is served again. NULL if
+     * that never happens.
      */
     void (*answer)(void *context, void *session, struct output *output);
     void (*close)(void *context, void *session); /* may be NULL */

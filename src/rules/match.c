@@ -225,25 +225,49 @@ static bool follow(struct matcher *matcher, const struct plan *plan)
 }
 
 /* Limits of the config have neither windows nor floors. */
+static struct charge charge_by_config(const struct variant *variant)
+{
+    return (struct charge){
+        .limit = variant->base.limit,
+        .inherit = variant->inherit,
+        .on_isolation = variant->on_isolation,
+    };
+}
+
 static bool count_by_config(const struct ruleset *ruleset, const struct request *request, const struct slot *named,
                             struct match *match)
 {
     const struct variant *variant = named->variant[0];
     const struct request_id *first = &request->id[0];
-    match->charge[match->count] = (struct charge){
-        .id = key_id_of(&ruleset->hash_key, named->named_id, first->dimension, first->value),
-        .cost = request->cost,
-        .limit = variant->base.limit,
-        .tenant = match->tenant,
-        .inherit = variant->inherit,
-        .on_isolation = variant->on_isolation,
-    };
+    struct charge *charge = &match->charge[match->count];
+    *charge = charge_by_config(variant);
+    charge->id = key_id_of(&ruleset->hash_key, named->named_id, first->dimension, first->value);
+    charge->cost = request->cost;
+    charge->tenant = match->tenant;
     match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
         .version = &variant->version,
         .limit_tokens = variant->base.capacity,
         .why = WHY_CONFIG,
     };
+    return true;
+}
+
+static bool is_direct(const struct ruleset *ruleset)
+{
+    return !ruleset->by_default && ruleset->named_count > 0;
+}
+
+bool ruleset_direct(const struct ruleset *ruleset, struct bytes dimension, struct direct *direct)
+{
+    if (!is_direct(ruleset))
+        return false;
+    struct slot *named = &ruleset->named[ruleset->named_by_default];
+    direct->like = charge_by_config(named->variant[0]);
+    direct->hash_key = ruleset->hash_key;
+    direct->named_id = named->named_id;
+    direct->dimension = dimension;
+    direct->counts = &named->ruled.counts;
     return true;
 }
 
@@ -285,7 +309,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     match->status = MATCH_CHARGES;
     match->count = match->passed_count = match->denied_by = 0;
     match->tenant = 0;
-    if (by_default && !ruleset->by_default && ruleset->named_count > 0 && request->only_rule.size == 0)
+    if (by_default && is_direct(ruleset) && request->only_rule.size == 0)
         return count_by_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
     struct matcher
         matcher; /* the arrays in it are filled as far as they are needed: clearing them would cost more */

@@ -89,6 +89,20 @@ struct match {
 bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint64_t now_ns, uint64_t wall_ns,
                    struct match *match);
 
+/*
+ * What every request of the service "default" for one identifier of one dimension comes to, as long as no rule is about
+ * that service: a limit of the config. Good until the next commit.
+ */
+struct direct {
+    struct charge like; /* the charge of all but for its id and its cost */
+    struct hash_key hash_key;
+    uint32_t named_id;
+    struct bytes dimension;
+    struct rule_counts *counts; /* of decisions: the caller's to count */
+};
+/* False: there is no such limit, or there are rules. */
+bool ruleset_direct(const struct ruleset *ruleset, struct bytes dimension, struct direct *direct);
+
 /* Counts what was decided: verdicts[match->count], which may be NULL if the count is 0. */
 void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts);
 

@@ -168,6 +168,12 @@ bool word_is(struct bytes word, const char *lower);
 /* A decimal number without sign, up to `max`. */
 bool word_number(struct bytes word, uint64_t max, uint64_t *number);
 
+/*
+ * The size of the frame that `input` begins with if it is CAN_ACCESS with a key of 1..99 bytes and no cost, written as
+ * client libraries do; 0 for anything else, which may be the same in other words.
+ */
+size_t command_usual(struct bytes input, struct bytes *key);
+
 /* CAN_ACCESS, arity checked. False, with a sentence for the client in `error` (COMMAND_ERROR_BYTES). */
 bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error);
 

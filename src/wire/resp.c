@@ -40,7 +40,7 @@ static bool parse_number(const char *text, size_t size, int64_t *number)
     return true;
 }
 
-/* A header of one or two digits, as nearly all are, is read where it stands; whatever else there is takes the long way. */
+/* A header of one or two digits, as nearly all are, is read where it stands; the rest takes the long way. */
 static inline bool parse_short_header(struct cursor *cursor, int64_t *number)
 {
     const char *at = cursor->at;

@@ -7,6 +7,7 @@
 #ifndef HEADGATE_TESTS_FUZZ_RESP_STORY_H
 #define HEADGATE_TESTS_FUZZ_RESP_STORY_H
 
+#include "wire/command.h"
 #include "wire/resp.h"
 
 #include <assert.h>
@@ -48,13 +49,15 @@ static inline void resp_story_tell(struct resp_story *story, const struct resp_c
 
 /*
  * What `data` says when it arrives in pieces of `piece` bytes, the first being `first` bytes. Asserts what
- * holds for any input: consumed within the input, arguments within the input or the command, no endless frame.
+ * holds for any input: consumed within the input, arguments within the input or the command, no endless frame; and what
+ * is taken for a usual request means the same to the parser.
  */
 static inline void resp_story_of(struct resp_story *story, const char *data, size_t size, size_t first,
                                  size_t piece)
 {
     size_t arrived = first < size ? first : size, consumed = 0;
     struct resp_command *command = malloc(sizeof *command);
+    struct bytes key;
     *story = (struct resp_story){.text = story->text, .room = story->room, .hash = 0xcbf29ce484222325u};
     assert(command != NULL && piece > 0);
     for (bool going = true; going;) {
@@ -70,6 +73,9 @@ static inline void resp_story_of(struct resp_story *story, const char *data, siz
             size_t frame;
             status = resp_parse((struct bytes){exact + at, held - at}, command, &frame, &error);
             assert(frame <= held - at && (status == RESP_COMMAND) == (frame > 0));
+            size_t usual = command_usual((struct bytes){exact + at, held - at}, &key);
+            assert(usual == 0 || (status == RESP_COMMAND && usual == frame && command->count == 2 &&
+                                  bytes_equal(command->args[1], key)));
             at += frame;
             if (status == RESP_COMMAND && command->count > 0) {
                 resp_story_tell(story, command);

@@ -19,7 +19,7 @@
 
 enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
 
-/* ---- a service: each line is answered; "big N" by N bytes, "late" if it comes alone when asked for; "quit" ends ---- */
+/* ---- a service: each line is answered; "big N" by N bytes, "late" alone when asked for; "quit" ends ---- */
 
 struct visit {
     uint64_t id;

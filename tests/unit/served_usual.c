@@ -1,0 +1,103 @@
+/*
+ * Usual requests of several clients: put off, decided together, each answered.
+ */
+#include "tests/served.h"
+
+#define USUAL(key) "*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\n" key "\r\n"
+
+static struct output output;
+
+static enum serve_status serve(struct session *session, const char *text, size_t *consumed)
+{
+    const struct turn turn = {served.now_ns, served.wall_ns};
+    output = output_over(served.reply, sizeof served.reply);
+    enum serve_status status = commands_serve(&served.commands, session, bytes_of(text), &output, turn, consumed);
+    served.reply[output.size] = '\0';
+    return status;
+}
+
+static bool puts_off(struct session *session, const char *text)
+{
+    size_t consumed;
+    return serve(session, text, &consumed) == SERVE_LATER && consumed == strlen(text) && output.size == 0;
+}
+
+static const char *answers(struct session *session, const char *text)
+{
+    size_t consumed;
+    OK(serve(session, text, &consumed) == SERVE_MORE, "some are answered at once");
+    return served.reply;
+}
+
+static const char *later(struct session *session)
+{
+    output = output_over(served.reply, sizeof served.reply);
+    commands_answer(&served.commands, session, &output, (struct turn){served.now_ns, served.wall_ns});
+    served.reply[output.size] = '\0';
+    return served.reply;
+}
+
+static void test_put_off(void)
+{
+    struct session *first = &served.session, second, third;
+    size_t consumed;
+    session_open(&second, &served.commands, 8, "127.0.0.1:50001");
+    session_open(&third, &served.commands, 9, "127.0.0.1:50002");
+    second.late_count = third.late_count = 0;
+    OK_STRING(answers(first, USUAL("a")), ":1\r\n", "where nobody asks again");
+    served.commands.puts_off = true;
+    (void)ask("CAN_ACCESS c 100");
+    OK(puts_off(first, USUAL("a") USUAL("b")), "two are put off");
+    OK(puts_off(&second, USUAL("c")), "so is another client's");
+    OK_STRING(answers(&third, "PING\r\n" USUAL("c")), "+PONG\r\n:0\r\n", "of who asks for anything else");
+    OK_STRING(answers(&third, USUAL("e") USUAL("e") USUAL("e") USUAL("e") USUAL("e")),
+              ":1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "of who sends many");
+    OK_STRING(answers(&third, "CAN_ACCESS a\r\n"), ":1\r\n", "of who says it in other words");
+    OK(serve(&third, USUAL("d") "*2\r\n$10\r", &consumed) == SERVE_MORE && consumed == strlen(USUAL("d")) &&
+           strcmp(served.reply, ":1\r\n") == 0,
+       "and of who sends half of the next");
+    OK_STRING(later(first), ":1\r\n:1\r\n", "the first client's are decided");
+    OK_STRING(later(&second), ":0\r\n", "and the second's");
+    OK(first->late_count == 0 && second.late_count == 0 && served.commands.usual.late_count == 0,
+       "nothing waits any more");
+    OK_STRING(ask("PEEK a"), "[1 100 97 0 30 'default']", "each was charged once");
+}
+
+static void test_room(void)
+{
+    struct session clients[COMMANDS_USUAL_MAX + 1];
+    uint32_t late = 0, right = 0;
+    for (uint32_t i = 0; i <= COMMANDS_USUAL_MAX; i++) {
+        session_open(&clients[i], &served.commands, 10 + i, "127.0.0.1:50003");
+        clients[i].late_count = 0;
+        late += puts_off(&clients[i], USUAL("f"));
+    }
+    OK_U64(late, COMMANDS_USUAL_MAX, "one more than there is room for is answered at once");
+    OK_STRING(served.reply, ":1\r\n", "and rightly");
+    for (uint32_t i = 0; i < late; i++)
+        right += strcmp(later(&clients[i]), ":1\r\n") == 0;
+    OK_U64(right, late, "the others when all were heard");
+    OK(puts_off(&clients[0], USUAL("f")), "then there is room again");
+    OK_STRING(later(&clients[0]), ":1\r\n", "and an answer");
+}
+
+static void test_rules(void)
+{
+    served.commands.puts_off = false;
+    OK(set_rules("- {id: few, by: user, rate: 2/h, burst: 2}"), "a rule about the service");
+    served.commands.puts_off = true;
+    OK_STRING(answers(&served.session, USUAL("g") USUAL("g") USUAL("g")), ":1\r\n:1\r\n:0\r\n", "by the rule");
+    OK_STRING(ask_words("RULE", "DEL", "default", "few", NULL), "1", "it goes");
+    OK(puts_off(&served.session, USUAL("g")), "then they are usual again");
+    OK_STRING(later(&served.session), ":1\r\n", "and count under the limit of the config");
+}
+
+int main(void)
+{
+    served_open();
+    test_put_off();
+    test_room();
+    test_rules();
+    served_close();
+    return tap_done();
+}
