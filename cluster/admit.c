@@ -41,6 +41,14 @@ bool can_record(const struct node *node, const struct entry *entry)
             (node->open_count < node->open_max && batch_fits(node, node->open_count + 1, node->open_groups + 1)));
 }
 
+bool can_record_any(const struct node *node, uint32_t count)
+{
+    if (node->changed.count + count > node->changed.room)
+        return false;
+    return node->alone || (!node->log_full && node->open_count + count <= node->open_max &&
+                           batch_fits(node, node->open_count + count, node->open_groups + count));
+}
+
 void note_open(struct node *node, uint64_t now_ns)
 {
     if (node->open_count == 0)
@@ -183,6 +191,67 @@ bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64
     const struct charge charge = {.id = id, .limit = limit, .cost = cost};
     return node_takes(node, &charge, now_ns);
 }
+
+/* ---- several keys, all in the table, and all rules allow it: the fast path of node_check ---- */
+
+/* Nothing but the key's tokens has to be seen to. */
+static bool is_plain_entry(const struct node *node, const struct charge *charge, const struct entry *entry)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    return entry && entry->limit == charge->limit && entry->tenant == charge->tenant && !charge->sliding &&
+           (limit->kind == LIMIT_BUCKET ||
+            (limit->kind == LIMIT_CELL && entry->bucket.expires_ns >= charge->expires_ns)) &&
+           !(charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent);
+}
+
+/* Spends that are allowed, and told if they are to be told: there is room. */
+static void spend_plain(struct node *node, const struct charge *charge, struct entry *entry, uint64_t now_ns,
+                        struct verdict *verdict)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    const struct budget *budget = &node->budget[charge->limit];
+    struct bucket *bucket = &entry->bucket;
+    (void)bucket_spend(bucket, limit, budget, charge->cost, now_ns);
+    record_spend(node, entry, charge->cost);
+    if (!budget->alone && charge->cost > 0)
+        node->hurry_wanted |= bucket->unsettled > bucket_allowance(bucket, budget) / 2;
+    node->stats.admitted_tokens += charge->cost;
+    *verdict = (struct verdict){
+        .allowed = true,
+        .reason = VERDICT_ALLOWED,
+        .limit_tokens = limit->capacity,
+        .remaining_tokens = bucket_remaining(bucket, limit, budget, charge->floor_tokens),
+        .reset_after_ns = bucket_reset_after_ns(bucket, limit, now_ns, charge->window_end_ns),
+    };
+}
+
+bool take_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                struct verdict *verdicts)
+{
+    struct entry *entries[CHARGES_MAX];
+    if (!may_decide(node) || !can_record_any(node, (uint32_t)count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct charge *charge = &charges[i];
+        const struct limit *limit = &node->limits.limit[charge->limit];
+        const struct budget *budget = &node->budget[charge->limit];
+        assert(limit_set_has(&node->limits, charge->limit));
+        entries[i] = table_find(node->table, charge->id);
+        if (!is_plain_entry(node, charge, entries[i]))
+            return false;
+        bucket_refill(&entries[i]->bucket, limit, budget, now_ns);
+        if (!bucket_allows(&entries[i]->bucket, limit, budget, charge->cost, charge->floor_tokens))
+            return false;
+    }
+    note_open(node, now_ns);
+    for (size_t i = 0; i < count; i++)
+        spend_plain(node, &charges[i], entries[i], now_ns, &verdicts[i]);
+    for (size_t i = 0; i < count; i++)
+        table_pass_by(node->table, entries[i], now_ns);
+    return true;
+}
+
+/* ---- the rest ---- */
 
 uint64_t settling_ns(const struct node *node)
 {

@@ -109,10 +109,11 @@ static void look(struct node *node, const struct charge *charge, bool take, uint
 static bool allows(const struct view *view, const struct charge *charge, const struct budget *budget,
                    uint64_t now_ns)
 {
+    if (!charge->sliding)
+        return bucket_allows(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
     struct sliding sliding = view->sliding;
     sliding.budget = budget;
-    return charge->sliding ? sliding_allows(&sliding, charge->cost, charge->floor_tokens, now_ns)
-                           : bucket_allows(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
+    return sliding_allows(&sliding, charge->cost, charge->floor_tokens, now_ns);
 }
 
 static uint64_t retry_after_ns(const struct node *node, const struct view *view, const struct charge *charge,
@@ -290,8 +291,6 @@ static bool decide_all(struct node *node, const struct charge *charges, size_t c
                        struct verdict *verdicts, struct decision *decisions)
 {
     bool allowed = true;
-    assert(count <= CHARGES_MAX);
-    touch_all(node, charges, count);
     for (size_t i = 0; i < count; i++) {
         decide(node, &charges[i], take, now_ns, &decisions[i], &verdicts[i]);
         allowed &= decisions[i].outcome != OUTCOME_DENIED || charges[i].shadow;
@@ -314,6 +313,14 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                    struct verdict *verdicts, bool *taken)
 {
+    assert(count <= CHARGES_MAX);
+    touch_all(node, charges, count);
+    if (take_plain(node, charges, count, now_ns, verdicts)) {
+        for (size_t i = 0; i < count; i++)
+            taken[i] = true;
+        node->stats.admitted_requests++;
+        return true;
+    }
     struct decision decisions[CHARGES_MAX];
     bool allowed = decide_all(node, charges, count, true, now_ns, verdicts, decisions) &&
                    charge_all(node, charges, count, decisions, now_ns, verdicts);
@@ -333,5 +340,7 @@ bool node_check(struct node *node, const struct charge *charges, size_t count, b
     if (take)
         return check_charges(node, charges, count, now_ns, verdicts, taken);
     struct decision decisions[CHARGES_MAX];
+    assert(count <= CHARGES_MAX);
+    touch_all(node, charges, count);
     return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
 }

@@ -236,10 +236,15 @@ uint64_t request_time(const struct node *node, uint64_t now_ns);
 void note_open(struct node *node, uint64_t now_ns);
 /* What is spent from the key now can be told, to peers and to the store. */
 bool can_record(const struct node *node, const struct entry *entry);
+/* The same of so many keys, whichever they are; false: of some perhaps. */
+bool can_record_any(const struct node *node, uint32_t count);
 /* Notes what was spent from the key, or given back, for the next batch and the store; there is room. */
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
 /* `until_ns`: of a LOG: when others stop to take notice of it. */
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
+/* Charges all of a request that is as most are; false, with nothing changed: it is not, or is not allowed. */
+bool take_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                struct verdict *verdicts);
 /* How long until own spends are expected to be known everywhere. */
 uint64_t settling_ns(const struct node *node);
 struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);

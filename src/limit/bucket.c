@@ -110,7 +110,9 @@ uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit
                           uint64_t floor_tokens)
 {
     int64_t free_units = bucket_allowance_above(bucket, limit, budget, floor_tokens) - bucket->unsettled;
-    return free_units <= 0 ? 0 : (uint64_t)(free_units / limit->units_per_token);
+    if (free_units <= 0)
+        return 0;
+    return limit_quotient((uint64_t)free_units, (uint64_t)limit->units_per_token, limit->token_reciprocal);
 }
 
 static inline bool allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,

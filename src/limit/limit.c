@@ -113,6 +113,8 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
                          "capacity %llu at this rate needs more than 60 bits to count exactly: expected a smaller "
                          "capacity or a rate with a shorter or rounder period",
                          (unsigned long long)terms->capacity);
+    limit->token_reciprocal = UINT64_MAX / (uint64_t)limit->units_per_token;
+    limit->tick_reciprocal = limit->units_per_tick > 0 ? UINT64_MAX / (uint64_t)limit->units_per_tick : 0;
     return true;
 }
 
@@ -137,7 +139,7 @@ uint64_t limit_refill_ns(const struct limit *limit, int64_t units)
     assert(limit->kind == LIMIT_BUCKET);
     if (units <= 0)
         return 0;
-    uint64_t ticks = ((uint64_t)units + (uint64_t)limit->units_per_tick - 1) / (uint64_t)limit->units_per_tick;
-    uint64_t ns;
+    uint64_t per_tick = (uint64_t)limit->units_per_tick, ns;
+    uint64_t ticks = limit_quotient((uint64_t)units + per_tick - 1, per_tick, limit->tick_reciprocal);
     return __builtin_mul_overflow(ticks, limit->tick_ns, &ns) ? UINT64_MAX : ns;
 }

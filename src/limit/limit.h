@@ -49,7 +49,8 @@ struct limit {
     uint64_t tick_ns;        /* the clock's step for this limit: 1, or coarser where 64 bits would not do */
     int64_t capacity_units;  /* capacity * units_per_token, <= 2^60 */
     int64_t overshoot_units; /* <= 2^60 */
-    struct events *events;   /* LOG: where spends are listed; the limit set's */
+    uint64_t token_reciprocal, tick_reciprocal; /* of units_per_token and units_per_tick: see limit_quotient */
+    struct events *events;                      /* LOG: where spends are listed; the limit set's */
 };
 
 /* Fills `limit`, derived fields included. False, with a sentence naming the field, when a value is out of range. */
@@ -58,6 +59,14 @@ bool limit_init(struct limit *limit, const struct limit_terms *terms, struct err
 struct limit_terms limit_terms_of(const struct limit *limit);
 bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b);
 uint32_t limit_terms_hash(const struct limit_terms *terms);
+
+/* dividend / divisor, where reciprocal is UINT64_MAX / divisor: far cheaper than to divide. */
+static inline uint64_t limit_quotient(uint64_t dividend, uint64_t divisor, uint64_t reciprocal)
+{
+    __extension__ typedef unsigned __int128 wide;
+    uint64_t quotient = (uint64_t)(((wide)dividend * reciprocal) >> 64); /* right, or one too low */
+    return quotient + (dividend - quotient * divisor >= divisor);
+}
 
 /* BUCKET: how long `units` take to refill, rounded up; saturates at UINT64_MAX. 0 for units <= 0. */
 uint64_t limit_refill_ns(const struct limit *limit, int64_t units);

@@ -316,6 +316,13 @@ struct entry *table_find(struct table *table, struct key_id id)
     return lookup(table, id);
 }
 
+void table_pass_by(struct table *table, const struct entry *entry, uint64_t now_ns)
+{
+    uint64_t drawn = ++table->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
+    if (drawn >> (64 - EXPIRE_BITS) == 0)
+        pass_by(table, entry, drawn, now_ns);
+}
+
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns)
 {
@@ -323,9 +330,7 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     struct entry *entry = lookup(table, id);
     if (!entry)
         return insert(table, id, limit, expires_ns, now_ns);
-    uint64_t drawn = ++table->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
-    if (drawn >> (64 - EXPIRE_BITS) == 0)
-        pass_by(table, entry, drawn, now_ns);
+    table_pass_by(table, entry, now_ns);
     return entry;
 }
 

@@ -79,6 +79,8 @@ uint64_t table_changes(const struct table *table);
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
+/* What table_obtain does besides, for an entry that table_find found: now and then a neighbour that is full goes. */
+void table_pass_by(struct table *table, const struct entry *entry, uint64_t now_ns);
 
 /*
  * Keys per tenant. A new entry belongs to tenant 0, which is counted as well; table_claim gives it to another. Both

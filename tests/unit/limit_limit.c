@@ -188,9 +188,28 @@ static void sets(void)
     limit_set_close(&set);
 }
 
+static void quotients(void)
+{
+    struct random random;
+    uint64_t wrong = 0;
+    random_seed(&random, 3);
+    for (int i = 0; i < 1000000; i++) {
+        uint64_t divisor = (random_u64(&random) >> random_below(&random, 64)) | 1;
+        uint64_t dividend = random_u64(&random) >> random_below(&random, 64);
+        if (i % 2 == 0) /* next to a multiple, where a quotient changes */
+            dividend = dividend / divisor * divisor - random_below(&random, 2);
+        wrong += limit_quotient(dividend, divisor, UINT64_MAX / divisor) != dividend / divisor;
+    }
+    OK_U64(wrong, 0, "a quotient is that of a division");
+    OK_U64(limit_quotient(UINT64_MAX, 1, UINT64_MAX), UINT64_MAX, "... by one");
+    OK_U64(limit_quotient(0, UINT64_MAX, 1), 0, "... of nothing");
+    OK_U64(limit_quotient(UINT64_MAX, UINT64_MAX, 1), 1, "... of the largest by itself");
+}
+
 int main(void)
 {
     units();
+    quotients();
     any_limit_is_exact();
     mistakes();
     refill_times();
