@@ -81,6 +81,20 @@ static void test_room(void)
     OK_STRING(later(&clients[0]), ":1\r\n", "and an answer");
 }
 
+/* With a cost they are grouped in another way. */
+static void test_others(void)
+{
+    char text[64 * 40];
+    size_t consumed, size = 0;
+    for (int i = 0; i < 40; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size,
+                                 "*3\r\n$10\r\nCAN_ACCESS\r\n$3\r\nh%02d\r\n$3\r\n%d\r\n", i, i == 39 ? 101 : 100);
+    OK(serve(&served.session, text, &consumed) == SERVE_MORE && consumed == size && output.size == 160,
+       "forty of another cost are answered at once");
+    OK_STRING(served.reply + 152, ":1\r\n:0\r\n", "the last one, which costs too much, is refused");
+    OK_STRING(ask("PEEK h20"), "[0 100 0 10 1000 'default']", "and the others were charged");
+}
+
 static void test_rules(void)
 {
     served.commands.puts_off = false;
@@ -97,6 +111,7 @@ int main(void)
     served_open();
     test_put_off();
     test_room();
+    test_others();
     test_rules();
     served_close();
     return tap_done();

@@ -357,18 +357,7 @@ static void test_group(void)
        "the replies are in order: the last one is refused");
     OK_U64(node.limit, 1, "under the default limit");
     OK_U64(commands.stats.total_commands_processed, 40, "and counted");
-    size = 0;
-    for (int i = 0; i < 40; i++)
-        size += (size_t)snprintf(stream + size, sizeof stream - size,
-                                 "*3\r\n$10\r\nCAN_ACCESS\r\n$3\r\nk%02d\r\n$1\r\n2\r\n", i);
-    node.tokens = 79;
-    node.decided = node.prefetched = 0;
-    (void)serve((struct bytes){stream, size});
-    OK(node.decided == 40 && node.prefetched_before_first == 16,
-       "of those that are not the usual ones, sixteen keys");
-    OK(output.size == 160 && memcmp(reply + 152, ":1\r\n:0\r\n", 8) == 0, "the last one is refused as well");
 
-    node.tokens = 0;
     OK_STRING(ask("CAN_ACCESS a\nPING\nCAN_ACCESS b 0\nCAN_ACCESS\nCAN_ACCESS c x\nECHO z\n"),
               ":0\r\n+PONG\r\n:1\r\n"
               "-ERR wrong number of arguments for 'can_access' command: expected can_access key [cost]\r\n"
@@ -378,14 +367,6 @@ static void test_group(void)
     OK_U64(commands.stats.total_error_replies, 2, "two mistakes are counted");
     node.tokens = 100;
     OK_STRING(ask("CAN_ACCESS a 100\r\nCAN_ACCESS a\r\n"), ":1\r\n:0\r\n", "a cost is taken whole");
-}
-
-static const char *answer_late(struct session *whose)
-{
-    output = output_over(reply, OUTPUT_ROOM);
-    commands_answer(&commands, whose, &output, now);
-    reply[output.size] = '\0';
-    return reply;
 }
 
 static void test_check(void)
