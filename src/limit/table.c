@@ -157,13 +157,26 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
     return victim;
 }
 
-/* The next empty slot from the `preferred` one on in the first of the groups [group, end) that has any, or NO_SLOT. */
+/* Where a key likes best to be in a group. */
+static inline unsigned preferred_slot(struct key_id id)
+{
+    return (unsigned)(id.low % GROUP);
+}
+
+/* Of some slots of a group, at least one: the first from the preferred one on. */
+static inline uint64_t nearest_of(uint32_t slots, unsigned preferred)
+{
+    uint32_t behind = slots >> preferred << preferred;
+    return (uint64_t)__builtin_ctz(behind != 0 ? behind : slots);
+}
+
+/* The nearest empty slot in the first of the groups [group, end) that has any, or NO_SLOT. */
 static uint64_t empty_in(const struct table *table, uint64_t group, uint64_t end, unsigned preferred)
 {
     for (; group < end; group++) {
-        uint32_t empty = group_match(table->tags + group * GROUP, 0), behind = empty >> preferred << preferred;
+        uint32_t empty = group_match(table->tags + group * GROUP, 0);
         if (empty != 0)
-            return group * GROUP + (uint64_t)__builtin_ctz(behind != 0 ? behind : empty);
+            return group * GROUP + nearest_of(empty, preferred);
     }
     return NO_SLOT;
 }
@@ -190,7 +203,7 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
  */
 static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns)
 {
-    unsigned preferred = (unsigned)(id.low % GROUP);
+    unsigned preferred = preferred_slot(id);
     uint64_t home = home_of(table, id);
     uint64_t end = home + WINDOW, reach = end + REACH < table->groups ? end + REACH : table->groups;
     uint64_t slot = empty_in(table, home, end, preferred);
@@ -202,13 +215,24 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
     return slot != NO_SLOT ? slot : make_room(table, home * GROUP, now_ns);
 }
 
+/*
+ * Most entries are far from the processor, and a look at one costs more than all else here: while half of a group is
+ * empty, nobody is in the way. Then all neighbours are looked at, not only until one may go: groups would fill up.
+ */
+static void forget_neighbours(struct table *table, struct key_id id, uint64_t now_ns)
+{
+    uint64_t home = home_of(table, id) * GROUP, near = home + preferred_slot(id) / QUAD * QUAD;
+    if (__builtin_popcount(group_match(table->tags + home, 0)) >= ROOMY)
+        return;
+    for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
+        expire(table, neighbour, now_ns);
+}
+
 /* Kept apart, as pass_by is: what they need of registers and stack, a hit should not pay for. */
 __attribute__((noinline)) static struct entry *insert(struct table *table, struct key_id id, uint16_t limit,
                                                       uint64_t expires_ns, uint64_t now_ns)
 {
-    uint64_t near = home_of(table, id) * GROUP + id.low % GROUP / QUAD * QUAD;
-    for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
-        expire(table, neighbour, now_ns);
+    forget_neighbours(table, id, now_ns);
     uint64_t slot = free_slot(table, id, now_ns);
     struct entry *entry = &table->entries[slot];
     memset(entry, 0, sizeof *entry);
@@ -278,12 +302,17 @@ void table_prefetch_tags(const struct table *table, struct key_id id)
     __builtin_prefetch(table->tags + home_of(table, id) * GROUP);
 }
 
-/* Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at. */
+/*
+ * Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at, or else
+ * the slot that the key will take.
+ */
 void table_prefetch(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
-    uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id)) | 1u << (GROUP - 1);
-    const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
+    uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
+    if (mask == 0)
+        mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
+    const struct entry *entry = &table->entries[slot + nearest_of(mask, preferred_slot(id))];
     __builtin_prefetch(entry, 1);
     __builtin_prefetch((const char *)(entry + 1) - 1, 1);
 }
@@ -293,7 +322,7 @@ void table_touch_likely(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
     touch(table->tags + slot);
-    touch(&table->entries[slot + id.low % GROUP]);
+    touch(&table->entries[slot + preferred_slot(id)]);
 }
 
 void table_touch(const struct table *table, struct key_id id)

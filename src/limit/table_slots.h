@@ -24,8 +24,9 @@ enum {
     GROUP = 16,
     WINDOW = 4,
     REACH = 32,      /* how many groups behind a full window are searched for an empty slot */
-    QUAD = 4,        /* entries in three cache lines: every insertion looks at those where it would like to be */
-    EXPIRE_BITS = 3, /* every 8th hit looks at one neighbour */
+    QUAD = 4,        /* entries in three cache lines: an insertion looks at those where it would like to be */
+    ROOMY = 8,       /* unless so many slots of the group are empty */
+    EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour */
     LINE_BYTES = 64,
     TENANTS_MAX = 65536,
 };
