@@ -156,8 +156,11 @@ sub load_at {
 # Asks for each of so many keys once.
 sub fill {
     my ($port, $words, $keys, @options) = @_;
-    return load_at($port, $words, '--keys', $keys, '--in-order', '--burst', $keys, '--connections', 4, '--pipeline', 64,
-                   @options);
+    my $report = load_at($port, $words, '--keys', $keys, '--in-order', '--burst', $keys, '--connections', 4, '--pipeline',
+                         64, '--seconds', 3600, @options);
+    my $answered = $report->{targets}[0]{answered};
+    die "only $answered of $keys keys were asked for\n" if $answered != $keys;
+    return $report;
 }
 
 # ---- figures ----
