@@ -145,8 +145,8 @@ sub memory_bytes {
 # What `headgate load` reports of one run; `words` to one port. Anything but an answer to each request is fatal.
 sub load_at {
     my ($port, $words, @options) = @_;
-    my $report = decode_json(capture(pinned(1, Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words,
-                                            @options, '--json')));
+    my @load = (Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words, @options, '--json');
+    my $report = decode_json(capture(pinned(1, @load)));
     my $failed = 0;
     $failed += $_->{errors} + $_->{lost} for @{$report->{targets}};
     die "port $port, $words: $failed requests failed: ", $report->{first_error} // '', "\n" if $failed;
@@ -156,8 +156,8 @@ sub load_at {
 # Asks for each of so many keys once.
 sub fill {
     my ($port, $words, $keys, @options) = @_;
-    my $report = load_at($port, $words, '--keys', $keys, '--in-order', '--burst', $keys, '--connections', 4, '--pipeline',
-                         64, '--seconds', 3600, @options);
+    my $report = load_at($port, $words, '--keys', $keys, '--in-order', '--burst', $keys, '--connections', 4,
+                         '--pipeline', 64, '--seconds', 3600, @options);
     my $answered = $report->{targets}[0]{answered};
     die "only $answered of $keys keys were asked for\n" if $answered != $keys;
     return $report;
