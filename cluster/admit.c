@@ -144,7 +144,7 @@ static bool is_plain(const struct node *node, const struct charge *charge)
            charge->on_isolation == ISOLATION_BUDGET && may_decide(node);
 }
 
-static bool take_plain(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
+static bool take_like(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
 {
     struct verdict verdict;
     /* A tenant may have as many keys as it may: a new one of his is not for here. */
@@ -161,7 +161,7 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
     struct verdict verdict;
     assert(limit_set_has(&node->limits, charge->limit));
-    return is_plain(node, charge) ? take_plain(node, charge, charge->id, request_time(node, now_ns))
+    return is_plain(node, charge) ? take_like(node, charge, charge->id, request_time(node, now_ns))
                                   : node_check(node, charge, 1, true, now_ns, &verdict);
 }
 
@@ -175,7 +175,7 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     if (is_plain(node, like)) {
         uint64_t at_ns = request_time(node, now_ns);
         for (uint32_t i = 0; i < count; i++)
-            allowed |= (uint64_t)take_plain(node, like, ids[i], at_ns) << i;
+            allowed |= (uint64_t)take_like(node, like, ids[i], at_ns) << i;
         return allowed;
     }
     struct charge charge = *like;

@@ -1,10 +1,10 @@
 /*
- * The usual request is CAN_ACCESS with a key and nothing else, written as client libraries write it, where a limit of
- * the config alone counts. By far the most may be such. It is recognised as a whole, becomes a key id, and then all that
- * came together are decided together, so that memory is waited for once and not for each.
+ * The usual request is CAN_ACCESS with a key and nothing else, written as client libraries write it, where a limit
+ * of the config alone counts. By far the most may be such. It is recognised as a whole, becomes a key id, and then
+ * all that came together are decided together, so that memory is waited for once and not for each.
  *
- * Clients that send one at a time bring no such runs: what several of them sent at about the same time is put off, and
- * decided together when the loop has heard them all.
+ * Clients that send one at a time bring no such runs: what several of them sent at about the same time is put off,
+ * and decided together when the loop has heard them all.
  */
 #include "commands/call.h"
 #include "limit/key.h"
