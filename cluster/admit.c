@@ -225,8 +225,8 @@ static void spend_plain(struct node *node, const struct charge *charge, struct e
     };
 }
 
-bool take_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                struct verdict *verdicts)
+bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                    struct verdict *verdicts)
 {
     struct entry *entries[CHARGES_MAX];
     if (!may_decide(node) || !can_record_any(node, (uint32_t)count))

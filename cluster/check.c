@@ -315,7 +315,7 @@ bool check_charges(struct node *node, const struct charge *charges, size_t count
 {
     assert(count <= CHARGES_MAX);
     touch_all(node, charges, count);
-    if (take_plain(node, charges, count, now_ns, verdicts)) {
+    if (take_all_plain(node, charges, count, now_ns, verdicts)) {
         for (size_t i = 0; i < count; i++)
             taken[i] = true;
         node->stats.admitted_requests++;

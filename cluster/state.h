@@ -243,8 +243,8 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
 /* `until_ns`: of a LOG: when others stop to take notice of it. */
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
 /* Charges all of a request that is as most are; false, with nothing changed: it is not, or is not allowed. */
-bool take_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                struct verdict *verdicts);
+bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                    struct verdict *verdicts);
 /* How long until own spends are expected to be known everywhere. */
 uint64_t settling_ns(const struct node *node);
 struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
