@@ -43,6 +43,7 @@ struct plan_asks {
     uint64_t hold_max_ns; /* until something is given back */
     unsigned holds_in_8;  /* of 8 requests, so many have something given back */
     bool greedy;
+    bool tides; /* see ask_tide.c */
     int64_t skew_ns[ASK_NODES_MAX];
 };
 
@@ -80,8 +81,9 @@ struct asks {
     uint16_t limit[ASK_NODES_MAX][ASK_RULES_MAX]; /* each node's index of it */
     uint64_t wall_offset_ns[ASK_NODES_MAX];
     uint64_t life_tokens[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX]; /* of this life */
-    uint64_t skew_max_ns; /* the most that two wall clocks ever differed */
-    uint64_t asked, allowed, given_back, reservations, late_explains;
+    uint64_t ebb_batches[ASK_NODES_MAX]; /* that each node had closed, or open, when the ebb was over */
+    uint64_t skew_max_ns;                /* the most that two wall clocks ever differed */
+    uint64_t asked, allowed, given_back, reservations, late_explains, ebbs_known;
 };
 
 struct sim;
@@ -93,7 +95,14 @@ void ask_draw(struct plan *plan);
 /* Takes out the rules of kinds that are not named: letters of "bfslc". */
 void ask_keep_only(struct plan *plan, const char *letters);
 
+/* ---- ask_tide.c ---- */
+void ask_draw_tides(struct plan *plan, struct random *random);
+void tide_begin(struct sim *sim);
+void tide_turn(struct sim *sim, const struct happening *happening);
+
 /* ---- ask_load.c ---- */
+/* Asks for so many tokens of the first rule's first key, or for all that may be had; given back in `in_ns` unless 0. */
+void ask_exactly(struct sim *sim, unsigned i, uint64_t cost, uint64_t in_ns);
 void ask_begin(struct sim *sim);
 void ask_arrive(struct sim *sim, const struct happening *happening);
 void ask_follow_up(struct sim *sim, const struct happening *happening);
@@ -118,6 +127,8 @@ void ask_lost_with(struct sim *sim, unsigned i, uint64_t share);
 void ask_knowledge_lost(struct sim *sim);
 void ask_laws_after_step(struct sim *sim, unsigned i);
 void ask_laws_agree(struct sim *sim);
+void ask_ebb_ends(struct sim *sim);
+void ask_laws_after_ebb(struct sim *sim); /* some time later */
 bool ask_is_settled(struct sim *sim, unsigned i, char *text, size_t room);
 uint64_t ask_drain_ns(const struct sim *sim); /* how long until nothing of short rules is taken any more */
 void ask_laws_drained(struct sim *sim);

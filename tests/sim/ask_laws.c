@@ -439,6 +439,53 @@ void ask_laws_agree(struct sim *sim)
         }
 }
 
+/* ---- when an ebb is over, and its spends are known everywhere ---- */
+
+void ask_ebb_ends(struct sim *sim)
+{
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        struct node_stats stats = {.batches_closed = UINT64_MAX};
+        if (sim->node[i].life == LIFE_UP)
+            node_stats(sim->node[i].node, &stats);
+        sim->asks.ebb_batches[i] = stats.batches_closed + (stats.open_keys > 0);
+    }
+}
+
+static bool ebb_is_known(struct sim *sim, unsigned i)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    struct node_stats stats;
+    if (sim->node[i].life != LIFE_UP || sim->node[i].was_joining)
+        return false;
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    node_stats(sim->node[i].node, &stats);
+    for (size_t r = 0; r < count; r++)
+        if (!reports[r].self && reports[r].lag_batches + sim->asks.ebb_batches[i] > stats.batches_closed)
+            return false;
+    return stats.batches_closed >= sim->asks.ebb_batches[i];
+}
+
+/* No view is above the truth, whatever was given back to a full bucket. */
+void ask_laws_after_ebb(struct sim *sim)
+{
+    const struct limit *limit = &rule_of(sim, 0)->limit;
+    bool known = !laws_are_off(sim);
+    bucket_now(sim, 0, 0);
+    int64_t left = truth_bucket_high(&sim->asks.truth[0][0].bucket, true);
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        known = known && ebb_is_known(sim, i);
+    sim->asks.ebbs_known += known;
+    for (unsigned i = 0; i < sim->plan.nodes && known; i++) {
+        struct ask_part part = {0};
+        struct charge charge = ask_charge_of(sim, i, &part);
+        int64_t seen = ask_view(sim, i, &charge).settled;
+        if (seen > left + rounding(limit) && seen > -limit->overshoot_units)
+            sim_fail(sim, "credited: %s sees %.3f tokens, all that was spent at ebb is known, and %.3f are left",
+                     sim->node[i].name, (double)seen / (double)limit->units_per_token,
+                     (double)left / (double)limit->units_per_token);
+    }
+}
+
 /* ---- when its time has passed ---- */
 
 /* How long a spend of that rule counts at most; 0: for longer than anyone waits. */

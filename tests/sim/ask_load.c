@@ -336,6 +336,25 @@ static void one_request(struct sim *sim, unsigned i)
         post_follow_up(sim, request, 1 + random_below(random, sim->plan.asks.hold_max_ns));
 }
 
+void ask_exactly(struct sim *sim, unsigned i, uint64_t cost, uint64_t in_ns)
+{
+    struct ask_held *slot = free_slot(sim), here;
+    struct ask_held *request = in_ns > 0 && slot != NULL ? slot : &here;
+    struct verdict verdict;
+    memset(request, 0, sizeof *request);
+    request->node = (uint8_t)i;
+    request->life = sim->node[i].lives;
+    request->count = 1;
+    request->charge[0] = ask_charge(sim, i, &request->part[0], 1);
+    (void)node_check(sim->node[i].node, request->charge, 1, false, world_local_ns(sim, i), &verdict);
+    request->cost = cost < UINT64_MAX ? cost : verdict.remaining_tokens;
+    request->charge[0].cost = request->cost;
+    if (request->cost == 0 || !decide(sim, i, request, 0) || request != slot)
+        return;
+    request->used = true;
+    post_follow_up(sim, request, in_ns);
+}
+
 static void post_arrival(struct sim *sim, unsigned i)
 {
     uint64_t in_ns = sim->phase == PHASE_SAFETY ? 1 + random_below(&sim->asks.random, 2 * sim->plan.asks.gap_ns)
@@ -349,7 +368,9 @@ void ask_begin(struct sim *sim)
 {
     random_seed(&sim->asks.random, sim->plan.seed * 8 + 6);
     ask_truths_begin(sim);
-    for (unsigned i = 0; i < sim->plan.nodes && sim->plan.asks.rules > 0; i++)
+    if (sim->plan.asks.tides && sim->plan.asks.rules > 0)
+        tide_begin(sim);
+    for (unsigned i = 0; i < sim->plan.nodes && sim->plan.asks.rules > 0 && !sim->plan.asks.tides; i++)
         post_arrival(sim, i);
 }
 

@@ -86,8 +86,11 @@ void ask_draw(struct plan *plan)
 {
     struct random random;
     random_seed(&random, plan->seed * 8 + 5);
-    if (draw_one_in(&random, 3))
+    if (draw_one_in(&random, 3)) {
+        if (draw_one_in(&random, 2))
+            ask_draw_tides(plan, &random);
         return;
+    }
     struct plan_asks *asks = &plan->asks;
     asks->rules = (unsigned)draw_between(&random, 1, ASK_RULES_MAX);
     for (unsigned r = 0; r < asks->rules; r++)

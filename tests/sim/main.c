@@ -258,10 +258,10 @@ static int run_one(const struct arguments *arguments)
         printf("seed %" PRIu64 ": every law held; %.3f s, %" PRIu64 " steps, %" PRIu64 " messages, %" PRIu64
                " admitted, %" PRIu64 " refused, hash %016" PRIx64 "\n# of several limits: %" PRIu64
                " asked, %" PRIu64 " allowed, %" PRIu64 " reserved; %" PRIu64 " tokens given back, %" PRIu64
-               " times late\n",
+               " times late; %" PRIu64 " looks at an ebb\n",
                arguments->from, (double)sim->now_ns / 1e9, sim->steps, sim->messages, sim->admissions,
                sim->refusals, sim->hash, sim->asks.asked, sim->asks.allowed, sim->asks.reservations,
-               sim->asks.given_back, sim->asks.late_explains);
+               sim->asks.given_back, sim->asks.late_explains, sim->asks.ebbs_known);
     return EXIT_SUCCESS;
 }
 

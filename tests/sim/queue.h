@@ -23,6 +23,7 @@ enum happening_kind {
     HAPPENS_BURST,      /* many clients at every node at once */
     HAPPENS_ASK,        /* a client at a node asks several rules at once */
     HAPPENS_FOLLOW_UP,  /* and comes back to return, commit, cancel or renew: `key` is what it holds */
+    HAPPENS_TIDE,       /* the next turn of a tide: `node` keeps still, `key` is its step */
     HAPPENS_EDIT,       /* an operator's next change of rules */
     HAPPENS_FAULT,      /* the fault generator's next move */
     HAPPENS_START,      /* a node (re)starts */

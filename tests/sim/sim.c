@@ -215,6 +215,9 @@ static void happen(struct sim *sim, struct happening *happening)
     case HAPPENS_FOLLOW_UP:
         ask_follow_up(sim, happening);
         break;
+    case HAPPENS_TIDE:
+        tide_turn(sim, happening);
+        break;
     case HAPPENS_EDIT:
         edit_arrive(sim);
         break;
