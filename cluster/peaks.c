@@ -89,8 +89,8 @@ int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct b
                      const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns)
 {
     assert(limit->kind == LIMIT_BUCKET);
-    /* Whatever happened, no more was lost than refilled since. */
-    int64_t lost = refilled_units(limit, age_ns);
+    /* What was lost had refilled since it was spent: while that settles, whoever spent it sees less refilled. */
+    int64_t lost = refilled_units(limit, age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS : UINT64_MAX);
     int64_t credit = lost < units ? units - lost : 0;
     if (age_ns > PEAKS_SPAN_NS)
         return credit;

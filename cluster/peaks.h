@@ -37,6 +37,7 @@ void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *buck
 
 /*
  * How many of `units` that were returned at most `age_ns` ago may be credited to the bucket, refilled up to now_ns.
+ * Of what was spent at most a span before, no more is lost than has refilled since.
  */
 int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
                      const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns);

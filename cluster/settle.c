@@ -16,6 +16,14 @@ static uint64_t smooth(uint64_t average, uint64_t sample)
 
 /* ---- one's own batches ---- */
 
+static bool has_credit(const struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->spend_count; i++)
+        if (batch->spend[i].credit > 0)
+            return true;
+    return false;
+}
+
 void close_batch(struct node *node)
 {
     if (node->open_count == 0)
@@ -34,6 +42,9 @@ void close_batch(struct node *node)
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
     batch->open_ns = node->now_ns > node->open_since_ns ? node->now_ns - node->open_since_ns : 0;
+    if (!list_empty(&mine->log) &&
+        has_credit(batch)) /* what it returns is as old as the oldest that is unsettled */
+        batch->open_ns = node->now_ns - batch_opened_ns(LIST_OWNER(mine->log.next, struct batch, link));
     origin_log_append(node, mine, batch);
     node->open_count = 0;
     node->push_wanted = false;

@@ -60,9 +60,9 @@ static void test_ages(void)
     assert(made);
     uint64_t now_ns = 10000 * MS;
     note(&peaks, &slow, 1000, now_ns);
-    OK(credited(&peaks, &slow, 0, 500 * MS, now_ns) == 9,
-       "what did not refill since was not lost: half a token is");
-    OK(credited(&peaks, &slow, 0, 5500 * MS, now_ns) == 4, "5 seconds and a half ago, 5 and a half are");
+    OK(credited(&peaks, &slow, 0, 500 * MS, now_ns) == 8,
+       "what did not refill since it was spent was not lost: a token and a half is");
+    OK(credited(&peaks, &slow, 0, 5500 * MS, now_ns) == 3, "5 seconds and a half ago, 6 and a half are");
     OK(credited(&peaks, &fast, 0, PEAKS_SPAN_NS, now_ns + 100 * PEAKS_SPAN_NS) == 10, "a span is remembered");
     OK(credited(&peaks, &fast, 0, PEAKS_SPAN_NS + 1, now_ns + 100 * PEAKS_SPAN_NS) == 0,
        "of what is older than peaks are known, all that may have refilled is lost");
