@@ -26,13 +26,13 @@ static bool ask(unsigned i, const struct charge *charges, size_t count)
     return node_check(world.host[i].node, charges, count, true, world.now_ns, verdicts);
 }
 
-/* What that host thinks is left of a key under these terms. */
+/* What that host thinks is left of a key under these terms, but for a part of a token that refills in seconds. */
 static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
 {
     struct charge charge = charge_at(i, key, terms, 0);
     struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
     const struct limit *limit = node_limit(world.host[i].node, charge.limit);
-    return (bucket.settled - bucket.unsettled) / limit->units_per_token;
+    return (bucket.settled - bucket.unsettled + limit->units_per_token / 100) / limit->units_per_token;
 }
 
 static int64_t unsettled(unsigned i, const char *key, const struct limit_terms *terms)
