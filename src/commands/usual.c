@@ -25,9 +25,8 @@ void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
 bool usual_possible(struct commands *commands, const struct session *session)
 {
     struct usual *usual = &commands->usual;
-    return session->authenticated &&
-           (usual->late_count > 0 || /* then it is as it was */
-            ruleset_direct(node_rules(commands->node), bytes_of(RULE_DEFAULT_DIMENSION), &usual->direct));
+    return session->authenticated && (usual->late_count > 0 || /* then it is as it was */
+                                      ruleset_direct(node_rules(commands->node), &usual->direct));
 }
 
 size_t usual_join(struct commands *commands, struct bytes input, uint32_t count)
@@ -39,7 +38,7 @@ size_t usual_join(struct commands *commands, struct bytes input, uint32_t count)
         return 0;
     assert(count < COMMANDS_USUAL_MAX);
     struct key_id *id = &usual->id[usual->late_count + count];
-    *id = key_id_of(&usual->direct.hash_key, usual->direct.named_id, usual->direct.dimension, key);
+    *id = key_join(usual->direct.salt, key_part(&usual->direct.dimension_key, key));
     node_prefetch_tags(commands->node, *id);
     return size;
 }

@@ -240,8 +240,11 @@ static bool count_by_config(const struct ruleset *ruleset, const struct request 
     const struct variant *variant = named->variant[0];
     const struct request_id *first = &request->id[0];
     struct charge *charge = &match->charge[match->count];
+    struct hash_key dimension_key = ruleset->default_key;
+    if (!bytes_equal(first->dimension, bytes_of(RULE_DEFAULT_DIMENSION)))
+        key_of_dimension(&dimension_key, &ruleset->hash_key, first->dimension);
     *charge = charge_by_config(variant);
-    charge->id = key_id_of(&ruleset->hash_key, named->named_id, first->dimension, first->value);
+    charge->id = key_join(variant->salt, key_part(&dimension_key, first->value));
     charge->cost = request->cost;
     charge->tenant = match->tenant;
     match->rule[match->count++] = (struct matched){
@@ -258,15 +261,14 @@ static bool is_direct(const struct ruleset *ruleset)
     return !ruleset->by_default && ruleset->named_count > 0;
 }
 
-bool ruleset_direct(const struct ruleset *ruleset, struct bytes dimension, struct direct *direct)
+bool ruleset_direct(const struct ruleset *ruleset, struct direct *direct)
 {
     if (!is_direct(ruleset))
         return false;
     struct slot *named = &ruleset->named[ruleset->named_by_default];
     direct->like = charge_by_config(named->variant[0]);
-    direct->hash_key = ruleset->hash_key;
-    direct->named_id = named->named_id;
-    direct->dimension = dimension;
+    direct->salt = named->variant[0]->salt;
+    direct->dimension_key = ruleset->default_key;
     direct->counts = &named->ruled.counts;
     return true;
 }

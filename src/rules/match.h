@@ -90,18 +90,17 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
                    struct match *match);
 
 /*
- * What every request of the service "default" for one identifier of one dimension comes to, as long as no rule is about
- * that service: a limit of the config. Good until the next commit.
+ * What every request of the service "default" that names nothing but a value of RULE_DEFAULT_DIMENSION comes to, as long
+ * as no rule is about that service: a limit of the config. Good until the next commit.
  */
 struct direct {
     struct charge like; /* the charge of all but for its id and its cost */
-    struct hash_key hash_key;
-    uint32_t named_id;
-    struct bytes dimension;
+    struct key_id salt; /* the id is this and the value's part, joined */
+    struct hash_key dimension_key;
     struct rule_counts *counts; /* of decisions: the caller's to count */
 };
 /* False: there is no such limit, or there are rules. */
-bool ruleset_direct(const struct ruleset *ruleset, struct bytes dimension, struct direct *direct);
+bool ruleset_direct(const struct ruleset *ruleset, struct direct *direct);
 
 /* Counts what was decided: verdicts[match->count], which may be NULL if the count is 0. */
 void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts);

@@ -64,12 +64,13 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
         slot->ruled.stable = &variant->version;
         slot->variant[0] = variant;
         variant->slot = slot;
-        slot->named_id = named->id;
+        variant->salt = key_id_of(&ruleset->hash_key, named->id, (struct bytes){"", 0}, (struct bytes){"", 0});
         variant->base = (struct amount){.capacity = named->capacity, .limit = named->limit};
         variant->select_below = MILLION;
         variant->inherit = INHERIT_KEEP;
         variant->version = (struct ruled_version){.endpoint = everything, .by = {"", 0}};
     }
+    key_of_dimension(&ruleset->default_key, &ruleset->hash_key, bytes_of(RULE_DEFAULT_DIMENSION));
     ruleset->named_count = options->named_count;
     ruleset->named_by_default = options->named_by_default;
     return true;

@@ -40,7 +40,7 @@ enum {
 /* A limit of the config, which counts where the service `default` has no rule for a request. */
 struct ruleset_named {
     struct bytes name;
-    uint32_t id;    /* of the name: its keys are key_id_of(id, dimension, value) */
+    uint32_t id;    /* of the name: its keys have a salt made of it */
     uint16_t limit; /* index, interned by the caller */
     uint64_t capacity;
 };

@@ -176,7 +176,6 @@ struct variant {
 struct slot {
     _Alignas(LINE_BYTES) struct ruled ruled;
     uint64_t canary;
-    uint32_t named_id;          /* limits of the config */
     struct variant *variant[2]; /* stable, candidate; NULL: none, or off */
 };
 
@@ -254,8 +253,9 @@ struct ruleset {
     uint32_t tenant_last;
     struct service *staged;
     uint32_t named_count, named_by_default;
-    struct slot *named; /* the config's limits, each with a variant */
-    struct arena arena; /* of `named` */
+    struct slot *named;          /* the config's limits, each with a variant */
+    struct hash_key default_key; /* of values of RULE_DEFAULT_DIMENSION */
+    struct arena arena;          /* of `named` */
 };
 
 /* NULL, with a sentence: it could not be compiled. Uses are one or more. */
