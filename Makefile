@@ -130,7 +130,7 @@ $(B)/library/$(1).o: $(2) $(3)
 	@mkdir -p $$(@D)
 	$(Q)$$(CC_PART) -o $$@.all $$^ && objcopy --wildcard --keep-global-symbol='headgate_*' $$@.all $$@ && rm $$@.all
 endef
-$(eval $(call part_rule,limiter,$(O)/src/limit/limiter.o,$(foreach r,limit base,$(call archive,$(r)))))
+$(eval $(call part_rule,limiter,$(O)/src/edge/limiter.o $(O)/src/edge/memory.o,$(foreach r,limit base,$(call archive,$(r)))))
 client_objects := $(patsubst %.c,$(O)/%.o,$(wildcard src/edge/client*.c))
 $(eval $(call part_rule,client,$(client_objects),$(foreach r,edge wire base,$(call archive,$(r)))))
 PARTS := $(B)/library/limiter.o $(B)/library/client.o
@@ -272,7 +272,7 @@ fuzz:
 	done
 
 # What runs in several threads.
-TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/limit_limiter.c tests/unit/edge_store*.c))
+TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/edge_limiter.c tests/unit/edge_store*.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))

@@ -364,6 +364,8 @@ struct node_stats {
 
 void node_stats(const struct node *node, struct node_stats *stats);
 void node_table_stats(const struct node *node, struct table_stats *stats);
+/* See table_memory. */
+void *node_table_memory(struct node *node, size_t *bytes);
 
 struct node_status {
     enum peer_state state;           /* of this node itself */

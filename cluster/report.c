@@ -81,6 +81,11 @@ void node_stats(const struct node *node, struct node_stats *stats)
     }
 }
 
+void *node_table_memory(struct node *node, size_t *bytes)
+{
+    return table_memory(node->table, bytes);
+}
+
 void node_table_stats(const struct node *node, struct table_stats *stats)
 {
     table_stats(node->table, stats);

@@ -7,6 +7,7 @@
 #include "edge/clock.h"
 #include "edge/listener.h"
 #include "edge/log.h"
+#include "edge/memory.h"
 #include "edge/settings.h"
 #include "edge/transport.h"
 #include "keep.h"
@@ -395,6 +396,9 @@ static bool start(struct server *server, const char *config_path, struct error *
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
         return false;
+    size_t table_bytes;
+    void *table_memory = node_table_memory(server->node, &table_bytes);
+    memory_prefer_huge_pages(table_memory, table_bytes);
     node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
     set_commands(server, config_path);
     introduce(server);

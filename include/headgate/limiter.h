@@ -39,7 +39,11 @@ struct headgate_options {
     const struct headgate_limit *limits;
     size_t limit_count;        /* 1 to HEADGATE_LIMITS_MAX */
     const char *default_limit; /* its name; NULL: the first one */
-    uint64_t table_keys;       /* keys that owe something at the same time; about 64 bytes each. 0: 65,536 */
+    /*
+     * Keys that owe something at the same time; 64 bytes each, and never more, in huge pages where the system gives
+     * them to those who ask. 0: 65,536.
+     */
+    uint64_t table_keys;
     /*
      * Keys are hashed with this secret (XXH3-128; those over 128 bytes with SipHash). Where strangers choose the
      * keys, give random bytes: whoever knows the secret can make up keys that share one bucket. NULL and 0: none.

@@ -1,4 +1,4 @@
-#include "headgate/limiter.h"
+#include "limit/limiter.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -49,6 +49,7 @@ struct shard {
 struct headgate_limiter {
     struct shard shards[1 << SHARD_BITS_MAX];
     unsigned shard_bits;
+    void *tables; /* of all shards: one piece, so that huge pages fit in well */
     struct hash_private hash;
     struct named_limits names;
     struct limit_set limits;
@@ -150,23 +151,28 @@ static bool add_limits(struct headgate_limiter *limiter, const struct headgate_o
     return true;
 }
 
-static bool add_shards(struct headgate_limiter *limiter, uint64_t keys, struct error *error)
+static bool add_shards(struct headgate_limiter *limiter, uint64_t keys, void (*prepare)(void *memory, size_t bytes),
+                       struct error *error)
 {
     while (limiter->shard_bits < SHARD_BITS_MAX && keys >> limiter->shard_bits >= 2 * SHARD_KEYS_MIN)
         limiter->shard_bits++;
-    uint64_t shards = (uint64_t)1 << limiter->shard_bits;
+    uint64_t shards = (uint64_t)1 << limiter->shard_bits, keys_each = (keys - 1) / shards + 1, bytes;
+    uint64_t bytes_each = table_bytes(keys_each, 1, &limiter->limits);
+    if (bytes_each == 0 || __builtin_mul_overflow(bytes_each, shards, &bytes) ||
+        !(limiter->tables = calloc(1, bytes)))
+        return error_set(error, 1, "table_keys is %llu: not enough memory", (unsigned long long)keys);
+    prepare(limiter->tables, bytes);
     for (uint64_t i = 0; i < shards; i++) {
-        struct shard *shard = &limiter->shards[i];
-        atomic_init(&shard->locked, false);
-        shard->table = table_create((keys - 1) / shards + 1, 1, &limiter->limits, limiter->budgets);
-        if (!shard->table)
-            return error_set(error, 1, "table_keys is %llu: not enough memory", (unsigned long long)keys);
+        atomic_init(&limiter->shards[i].locked, false);
+        limiter->shards[i].table =
+            table_init((char *)limiter->tables + i * bytes_each, keys_each, 1, &limiter->limits, limiter->budgets);
     }
     return true;
 }
 
-struct headgate_limiter *headgate_limiter_create(const struct headgate_options *options, char *error_text,
-                                                 size_t error_room)
+struct headgate_limiter *limiter_create(const struct headgate_options *options,
+                                        void (*prepare)(void *memory, size_t bytes), char *error_text,
+                                        size_t error_room)
 {
     assert(options && (options->limits || options->limit_count == 0));
     assert(options->secret || options->secret_size == 0);
@@ -176,7 +182,7 @@ struct headgate_limiter *headgate_limiter_create(const struct headgate_options *
         memset(limiter, 0, sizeof *limiter);
         hash_private_init(&limiter->hash, options->secret, options->secret_size);
         if (!add_limits(limiter, options, &error) ||
-            !add_shards(limiter, options->table_keys > 0 ? options->table_keys : DEFAULT_KEYS, &error))
+            !add_shards(limiter, options->table_keys > 0 ? options->table_keys : DEFAULT_KEYS, prepare, &error))
             headgate_limiter_destroy(&limiter);
     }
     if (!limiter && error_room > 0)
@@ -188,8 +194,7 @@ void headgate_limiter_destroy(struct headgate_limiter **limiter)
 {
     if (!*limiter)
         return;
-    for (size_t i = 0; i < (size_t)1 << SHARD_BITS_MAX; i++)
-        table_destroy(&(*limiter)->shards[i].table);
+    free((*limiter)->tables);
     limit_set_close(&(*limiter)->limits);
     free(*limiter);
     *limiter = NULL;

@@ -254,32 +254,49 @@ __attribute__((noinline)) static void pass_by(struct table *table, const struct 
 
 /* ---- the contract ---- */
 
+/* Groups, so that `keys` keys make a load of 0.8; 0: more than can be. */
+static uint64_t homes_for(uint64_t keys)
+{
+    uint64_t slots = keys / 4 + (keys % 4 != 0);
+    if (__builtin_add_overflow(slots, keys, &slots) || slots > UINT64_MAX / 2 / sizeof(struct entry) / 2)
+        return 0;
+    return (slots + GROUP - 1) / GROUP;
+}
+
+uint64_t table_bytes(uint64_t keys, uint32_t tenants, const struct limit_set *limits)
+{
+    const uint64_t group_bytes =
+        GROUP * sizeof(struct entry) + GROUP + sizeof(struct floor) + sizeof(struct window_floor);
+    uint64_t lists = ((uint64_t)limits->room + tenants) * sizeof(uint64_t), homes = homes_for(keys);
+    uint64_t bytes = sizeof(struct table) + lists + LINE_BYTES + (homes + WINDOW - 1) * group_bytes;
+    return homes == 0 ? 0 : (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
 struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_set *limits,
                            const struct budget *budgets)
 {
+    uint64_t bytes = table_bytes(keys, tenants, limits);
+    void *memory = bytes > 0 ? calloc(1, bytes) : NULL;
+    return memory ? table_init(memory, keys, tenants, limits, budgets) : NULL;
+}
+
+struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const struct limit_set *limits,
+                         const struct budget *budgets)
+{
     assert(keys >= 1 && tenants >= 1 && tenants <= TENANTS_MAX && limits && budgets);
-    const uint64_t group_bytes =
-        GROUP * sizeof(struct entry) + GROUP + sizeof(struct floor) + sizeof(struct window_floor);
-    uint64_t slots = keys / 4 + (keys % 4 != 0); /* so that `keys` keys make a load of 0.8 */
-    if (__builtin_add_overflow(slots, keys, &slots) || slots > UINT64_MAX / 2 / group_bytes)
-        return NULL;
-    uint64_t homes = (slots + GROUP - 1) / GROUP, groups = homes + WINDOW - 1;
-    uint64_t lists = ((uint64_t)limits->room + tenants) * sizeof(uint64_t);
-    uint64_t bytes = sizeof(struct table) + lists + LINE_BYTES + groups * group_bytes;
-    struct table *table = calloc(1, bytes);
-    if (!table)
-        return NULL;
+    uint64_t homes = homes_for(keys), groups = homes + WINDOW - 1;
+    struct table *table = memory;
     table->limits = limits;
     table->budgets = budgets;
     table->tenants = tenants;
     table->homes = homes;
     table->groups = groups;
-    table->bytes = bytes;
+    table->bytes = table_bytes(keys, tenants, limits);
     table->forgotten_ns = (uint64_t *)(table + 1);
     table->tenant_keys = table->forgotten_ns + limits->room;
-    char *memory = (char *)(table->tenant_keys + tenants);
-    memory += (0 - (uintptr_t)memory) % LINE_BYTES;
-    table->entries = (struct entry *)(void *)memory;
+    char *entries = (char *)(table->tenant_keys + tenants);
+    entries += (0 - (uintptr_t)entries) % LINE_BYTES;
+    table->entries = (struct entry *)(void *)entries;
     table->tags = (uint8_t *)(table->entries + groups * GROUP);
     table->floors = (struct floor *)(void *)(table->tags + groups * GROUP);
     table->window_floors = (struct window_floor *)(void *)(table->floors + groups);
@@ -290,6 +307,12 @@ void table_destroy(struct table **table)
 {
     free(*table);
     *table = NULL;
+}
+
+void *table_memory(struct table *table, size_t *bytes)
+{
+    *bytes = table->bytes;
+    return table;
 }
 
 uint64_t table_changes(const struct table *table)

@@ -52,6 +52,17 @@ struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_s
 void table_destroy(struct table **table);
 
 /*
+ * The same in memory of the caller's, who frees it instead of destroying the table: zeros, aligned as calloc does, of
+ * so many bytes (a multiple of a cache line; 0: more than there can be).
+ */
+uint64_t table_bytes(uint64_t keys, uint32_t tenants, const struct limit_set *limits);
+struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const struct limit_set *limits,
+                         const struct budget *budgets);
+
+/* All of its memory, for those who know how it is best backed. */
+void *table_memory(struct table *table, size_t *bytes);
+
+/*
  * Asks for no more than what table_prefetch reads itself: for several keys, first this of all, then that of all. Both
  * may be called while another thread changes the table.
  */
@@ -74,9 +85,9 @@ uint64_t table_changes(const struct table *table);
 
 /*
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until
- * the next table_obtain. An insertion where half of the slots are taken looks at a few neighbours and forgets those that
- * are full, one hit in some at one: so full keys may take up half of the table, but keep nobody out. now_ns may lie in
- * the past, where a spend is to be charged. `expires_ns`: of a new CELL. An entry that is found may have another limit.
+ * the next table_obtain. An insertion where half of the slots are taken looks at a few neighbours and forgets those
+ * that are full, one hit in some at one: so full keys may take up half of the table, but keep nobody out. now_ns may
+ * lie in the past, where a spend is to be charged. `expires_ns`: of a new CELL. An entry that is found may have another limit.
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -275,6 +276,58 @@ static void close_side(struct side *side)
     free(side->requests);
 }
 
+/* ---- what memory costs at that moment: random cache lines of as much memory, in huge pages ---- */
+
+enum { LINE_BYTES = 64, LINES = 1 << 13, HUGE_PAGE_BYTES = 2 << 20, HUGE_PAGES = 320 };
+
+struct memory {
+    char *line;
+    uint64_t many_ns[PARTS],
+        one_ns[PARTS]; /* for LINES of them, side by side and one after the other: the fastest */
+};
+
+static void open_memory(struct memory *memory)
+{
+    const size_t bytes = (size_t)HUGE_PAGES * HUGE_PAGE_BYTES;
+    memory->line = aligned_alloc(HUGE_PAGE_BYTES, bytes);
+    if (!memory->line)
+        give_up("not enough memory");
+    (void)madvise(memory->line, bytes, MADV_HUGEPAGE);
+    memset(memory->line, 0, bytes);
+}
+
+/* Zeros all of them; that `after` goes into the place makes it wait for what was read before. */
+static uint64_t read_line(const struct memory *memory, struct random *random, uint64_t after)
+{
+    const uint64_t lines = (uint64_t)HUGE_PAGES * HUGE_PAGE_BYTES / LINE_BYTES;
+    return (uint64_t) * (const volatile char *)(memory->line + (random_u64(random) + after) % lines * LINE_BYTES);
+}
+
+static void read_memory(struct memory *memory, struct random *random)
+{
+    for (int part = 0; part < PARTS; part++) {
+        uint64_t read = 0, began_ns = clock_ns();
+        for (int i = 0; i < LINES; i++)
+            (void)read_line(memory, random, 0);
+        uint64_t then_ns = clock_ns(), many_ns = then_ns - began_ns;
+        for (int i = 0; i < LINES; i++)
+            read = read_line(memory, random, read);
+        uint64_t one_ns = clock_ns() - then_ns;
+        if (memory->many_ns[part] == 0 || many_ns < memory->many_ns[part])
+            memory->many_ns[part] = many_ns;
+        if (memory->one_ns[part] == 0 || one_ns < memory->one_ns[part])
+            memory->one_ns[part] = one_ns;
+    }
+}
+
+static double per_line(const uint64_t *part_ns)
+{
+    uint64_t sum_ns = 0;
+    for (int i = 0; i < PARTS; i++)
+        sum_ns += part_ns[i];
+    return (double)sum_ns / PARTS / LINES;
+}
+
 /* ---- goals ---- */
 
 static bool goal(const char *what, double is, double most, const char *unit)
@@ -287,6 +340,8 @@ int main(void)
 {
     static struct side warm, big;
     static struct cost cost[KINDS];
+    static struct memory memory;
+    struct random random;
     draw_requests(&warm, WARM_REQUESTS, WARM_KEYS);
     draw_requests(&big, REQUESTS, KEYS);
     warm.limiter = create(WARM_KEYS);
@@ -300,9 +355,13 @@ int main(void)
     fill_map(&big.map, KEYS);
 
     uint64_t now_ns = START_NS;
-    for (int round = 0; round < ROUNDS; round++)
+    open_memory(&memory);
+    random_seed(&random, 1);
+    for (int round = 0; round < ROUNDS; round++) {
         for (int kind = 0; kind < KINDS; kind++)
             run(kind < BIG_ONE ? &warm : &big, (enum kind)kind, &cost[kind], &now_ns);
+        read_memory(&memory, &random);
+    }
 
     uint64_t before = resident_bytes();
     fill_limiter(big.limiter, KEYS, MORE_KEYS);
@@ -319,6 +378,8 @@ int main(void)
     printf(
         "  a mutex and a map take %.2f times as long with 1,000 keys; with 10 M %.2f times, %.2f next to batches\n",
         ns[WARM_MAP] / ns[WARM_ONE], ns[BIG_MAP] / ns[BIG_ONE], ns[BIG_MAP] / ns[BIG_MANY]);
+    printf("  a cache line from memory: %.1f ns, many at once %.1f ns each; a decision among 10 M keys needs 2.5\n",
+           per_line(memory.one_ns), per_line(memory.many_ns));
     printf("%d keys: %.1f MB resident; %d more: %+.1f MB, %llu of them at the expense of others\n", KEYS,
            (double)filled / 1e6, MORE_KEYS, (double)(after - before) / 1e6,
            (unsigned long long)stats.evicted_harmful_keys);
@@ -328,6 +389,7 @@ int main(void)
     kept &= goal("start with a table for 10 M keys", start_s, 1, "s");
     kept &= goal("memory, all that it ever takes", (double)(filled + after - before) / (double)stats.bytes, 1.01,
                  "of its size");
+    free(memory.line);
     close_side(&warm);
     close_side(&big);
     return !kept;
