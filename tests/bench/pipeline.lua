@@ -5,7 +5,7 @@ local ready, next_one = {}, 0
 function init(args)
     local depth, keys = tonumber(args[1]), tonumber(args[2])
     math.randomseed(os.time())
-    for i = 1, math.floor(1048576 / depth) do
+    for i = 1, math.floor(262144 / depth) do
         local some = {}
         for j = 1, depth do
             some[j] = wrk.format("GET", "/?key=key:" .. math.random(0, keys - 1))
