@@ -40,8 +40,8 @@ struct headgate_options {
     size_t limit_count;        /* 1 to HEADGATE_LIMITS_MAX */
     const char *default_limit; /* its name; NULL: the first one */
     /*
-     * Keys that owe something at the same time; 64 bytes each, and never more, in huge pages where the system gives
-     * them to those who ask. 0: 65,536.
+     * Keys that owe something at the same time; about 64 bytes each, reserved at once and never more, in huge
+     * pages where the system gives them to those who ask. 0: 65,536.
      */
     uint64_t table_keys;
     /*

@@ -87,7 +87,8 @@ uint64_t table_changes(const struct table *table);
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until
  * the next table_obtain. An insertion where half of the slots are taken looks at a few neighbours and forgets those
  * that are full, one hit in some at one: so full keys may take up half of the table, but keep nobody out. now_ns may
- * lie in the past, where a spend is to be charged. `expires_ns`: of a new CELL. An entry that is found may have another limit.
+ * lie in the past, where a spend is to be charged. `expires_ns`: of a new CELL. An entry that is found may have
+ * another limit.
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
