@@ -351,13 +351,13 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
 bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns)
 {
     int origin_map[ORIGINS_MAX];
-    const struct arrival arrival = {.message = message, .origin_map = origin_map, .made_ns = made_ns};
     struct batch_record record;
     bool applied = false;
     for (uint32_t o = 0; o < message->origin_count; o++) {
         int member = member_map[message->origins[o].member];
         origin_map[o] = member < 0 ? -1 : origin_find(node, (uint32_t)member, message->origins[o].incarnation);
     }
+    const struct arrival arrival = {.message = message, .origin_map = origin_map, .made_ns = made_ns};
     for (uint32_t i = 0; i < message->batch_count; i++) {
         if (!message_batch(message, i, &record)) {
             node->stats.messages_invalid++;

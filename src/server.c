@@ -396,9 +396,9 @@ static bool start(struct server *server, const char *config_path, struct error *
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
         return false;
-    size_t table_bytes;
-    void *table_memory = node_table_memory(server->node, &table_bytes);
-    memory_prefer_huge_pages(table_memory, table_bytes);
+    size_t size;
+    void *memory = node_table_memory(server->node, &size);
+    memory_prefer_huge_pages(memory, size);
     node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
     set_commands(server, config_path);
     introduce(server);

@@ -173,14 +173,20 @@ static bool take_limit_rate(struct load_options *options, const char *value)
 /* What an option without an argument switches on, or NULL. */
 static bool *flag_of(struct load_options *options, enum option_id option)
 {
-    bool *const flag[OPTION_COUNT] = {[OPTION_IN_ORDER] = &options->in_order,
-                                      [OPTION_POISSON] = &options->poisson,
-                                      [OPTION_EXPECT_BOUND] = &options->expect_bound,
-                                      [OPTION_NO_ACCURACY] = &options->no_accuracy,
-                                      [OPTION_JSON] = &options->json,
-                                      [OPTION_QUIET] = &options->quiet,
-                                      [OPTION_PROGRESS] = &options->progress};
-    return flag[option];
+    const struct {
+        enum option_id option;
+        bool *flag;
+    } flags[] = {{OPTION_IN_ORDER, &options->in_order},
+                 {OPTION_POISSON, &options->poisson},
+                 {OPTION_EXPECT_BOUND, &options->expect_bound},
+                 {OPTION_NO_ACCURACY, &options->no_accuracy},
+                 {OPTION_JSON, &options->json},
+                 {OPTION_QUIET, &options->quiet},
+                 {OPTION_PROGRESS, &options->progress}};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (flags[i].option == option)
+            return flags[i].flag;
+    return NULL;
 }
 
 /* False, told on stderr, when the value makes no sense. */

@@ -90,8 +90,8 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
                    struct match *match);
 
 /*
- * What every request of the service "default" that names nothing but a value of RULE_DEFAULT_DIMENSION comes to, as long
- * as no rule is about that service: a limit of the config. Good until the next commit.
+ * What every request of the service "default" that names nothing but a value of RULE_DEFAULT_DIMENSION comes to, as
+ * long as no rule is about that service: a limit of the config. Good until the next commit.
  */
 struct direct {
     struct charge like; /* the charge of all but for its id and its cost */
