@@ -2,12 +2,6 @@
 
 #include <assert.h>
 
-bool is_in_open(const struct node *node, const struct entry *entry)
-{
-    return entry->open_index < node->open_count && key_id_equal(node->open[entry->open_index].id, entry->id) &&
-           node->open[entry->open_index].limit == entry->limit;
-}
-
 bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count)
 {
     return (uint64_t)spend_count * NUMBER_ENCODED_MAX_BYTES + (uint64_t)group_count * GROUP_ENCODED_MAX_BYTES <=
@@ -36,55 +30,19 @@ bool can_record(const struct node *node, const struct entry *entry)
         return false;
     if (!is_told(node, entry))
         return true;
-    return !node->log_full &&
-           (is_in_open(node, entry) ||
-            (node->open_count < node->open_max && batch_fits(node, node->open_count + 1, node->open_groups + 1)));
+    return !node->log_full && (untold_has_room(node, 1) || is_in_open(node, entry));
 }
 
 bool can_record_any(const struct node *node, uint32_t count)
 {
     if (node->changed.count + count > node->changed.room)
         return false;
-    return node->alone || (!node->log_full && node->open_count + count <= node->open_max &&
-                           batch_fits(node, node->open_count + count, node->open_groups + count));
-}
-
-void note_open(struct node *node, uint64_t now_ns)
-{
-    if (node->open_count == 0)
-        node->open_since_ns = now_ns;
-}
-
-/* The key's spend in the open batch; there is room for one more. */
-static struct spend *open_spend(struct node *node, struct entry *entry)
-{
-    if (is_in_open(node, entry))
-        return &node->open[entry->open_index];
-    if (node->open_count == 0) {
-        node->opened_count++;
-        node->open_groups = 0;
-    }
-    if (node->group_opened[entry->limit] != node->opened_count)
-        node->open_groups++;
-    node->group_opened[entry->limit] = node->opened_count;
-    entry->open_index = (uint16_t)node->open_count;
-    entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
-    struct spend *spend = &node->open[node->open_count++];
-    bool cell = node->limits.limit[entry->limit].kind == LIMIT_CELL;
-    *spend =
-        (struct spend){.id = entry->id, .limit = entry->limit, .expires_ns = cell ? entry->bucket.expires_ns : 0};
-    return spend;
+    return node->alone || (!node->log_full && untold_has_room(node, count));
 }
 
 static uint64_t add_up(uint64_t sum, uint64_t more)
 {
     return more < SPEND_TOKENS_MAX - sum ? sum + more : SPEND_TOKENS_MAX;
-}
-
-/* Half of the room is taken: the batch is to be closed before the rest is. */
-static bool is_half_full(const struct node *node)
-{
-    return node->open_count > node->open_max / 2 || !batch_fits(node, 2 * node->open_count, 2 * node->open_groups);
 }
 
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
@@ -97,7 +55,11 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
     spend->tokens = add_up(spend->tokens, tokens);
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||
-        units >= node->early_units[entry->limit] || is_half_full(node))
+        units >= node->early_units[entry->limit]) {
+        untold_urge(node, entry);
+        node->push_wanted = true;
+    }
+    if (untold_wants_push(node))
         node->push_wanted = true;
 }
 
@@ -112,8 +74,25 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
     spend->credit = add_up(spend->credit, credit);
-    if (is_half_full(node))
+    untold_urge(node, entry); /* others may wait for it */
+    if (untold_wants_push(node))
         node->push_wanted = true;
+}
+
+void hurry_if_untold(struct node *node, const struct entry *entry)
+{
+    if (!is_in_open(node, entry))
+        return;
+    untold_urge(node, entry);
+    node->hurry_wanted = true;
+}
+
+void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget)
+{
+    if (entry->bucket.unsettled <= bucket_allowance(&entry->bucket, budget) / 2)
+        return;
+    untold_urge(node, entry);
+    node->hurry_wanted = true;
 }
 
 /* ---- one bucket: the fast path ---- */
@@ -124,13 +103,13 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
     const struct budget *budget = &node->budget[entry->limit];
     if (!bucket_take(&entry->bucket, limit, budget, cost, floor_tokens, now_ns)) {
         node->stats.refused_requests++;
-        node->hurry_wanted |= is_in_open(node, entry);
+        hurry_if_untold(node, entry);
         return false;
     }
     note_open(node, now_ns);
     record_spend(node, entry, cost);
     if (!budget->alone && cost > 0)
-        node->hurry_wanted |= entry->bucket.unsettled > bucket_allowance(&entry->bucket, budget) / 2;
+        hurry_if_low(node, entry, budget);
     node->stats.admitted_requests++;
     node->stats.admitted_tokens += cost;
     return true;
@@ -214,7 +193,7 @@ static void spend_plain(struct node *node, const struct charge *charge, struct e
     (void)bucket_spend(bucket, limit, budget, charge->cost, now_ns);
     record_spend(node, entry, charge->cost);
     if (!budget->alone && charge->cost > 0)
-        node->hurry_wanted |= bucket->unsettled > bucket_allowance(bucket, budget) / 2;
+        hurry_if_low(node, entry, budget);
     node->stats.admitted_tokens += charge->cost;
     *verdict = (struct verdict){
         .allowed = true,

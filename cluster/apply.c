@@ -111,11 +111,13 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
-        if (has_pages && snapshot_contains(node, spend->id, slot, batch->last))
-            continue;
+        bool contained = has_pages && snapshot_contains(node, spend->id, slot, batch->last);
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend);
-        struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
-        if (!entry || (fresh.tokens == 0 && fresh.returned == 0))
+        struct entry *entry =
+            contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
+        if (entry) /* own spends of the key that are older than our knowing of this one */
+            untold_urge(node, entry);
+        if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
         apply_spend(node, entry, batch, &fresh);
         entry->last_spender = (origin->member + 1) & 0x7f;

@@ -222,3 +222,17 @@ const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct
     struct spend wanted = {.id = id, .limit = limit};
     return bsearch(&wanted, batch->spend, batch->spend_count, sizeof *batch->spend, spend_compare);
 }
+
+uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
+{
+    uint16_t limit = batch->spend[index].limit;
+    uint32_t low = index + 1, high = batch->spend_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (batch->spend[middle].limit == limit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -22,7 +22,9 @@ struct spend {
     uint64_t credit;   /* own: of what was returned, what only paid off unsettled spends (see bucket_return) */
     uint64_t
         expires_ns; /* on this node's clock; cells; of returns to a log: when they are not heeded any more; else 0 */
-    uint16_t limit; /* index into the limit set */
+    uint16_t limit;      /* index into the limit set */
+    bool untold, urgent; /* own, in the ring of what is untold: see untold.c */
+    uint32_t since;      /* own: when the first of it was made, in its steps */
 };
 
 #define SPEND_TOKENS_MAX ((uint64_t)1 << 60) /* of each figure: more does not add up */
@@ -42,6 +44,7 @@ struct batch {
     uint64_t arrived_ns;  /* when this node made or received it */
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
+    bool complete; /* own: nothing was left untold when it was closed */
     uint32_t depend_count, spend_count;
     struct depend *depend; /* inside the same allocation */
     struct spend *spend;   /* inside the same allocation; spends of one limit stand together */
@@ -65,6 +68,8 @@ void spends_sort(struct spend *to, const struct spend *from, size_t count, enum 
 void batch_sort(struct batch *batch);
 /* The spend of that key in a sorted batch, or NULL. */
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
+/* The first spend under another limit after number `index` of a sorted batch. */
+uint32_t batch_next_limit(const struct batch *batch, uint32_t index);
 /* By limit, then by id. */
 int spend_compare(const void *a, const void *b);
 /* By id alone. */

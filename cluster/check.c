@@ -37,7 +37,6 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     entry->limit = charge->limit;
     if (open) {
         node->open[entry->open_index].limit = charge->limit;
-        node->open_groups++; /* at most */
     }
     node->converted_ns = now_ns;
 }
@@ -219,8 +218,8 @@ static void decide(struct node *node, const struct charge *charge, bool take, ui
         return;
     }
     decision->outcome = decision->budget ? OUTCOME_TAKEN : is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
-    if (!decision->budget && view->entry)
-        node->hurry_wanted |= take && is_in_open(node, view->entry);
+    if (!decision->budget && view->entry && take)
+        hurry_if_untold(node, view->entry);
     if (decision->outcome == OUTCOME_TAKEN && take)
         *verdict = (struct verdict){.allowed = true, .reason = VERDICT_ALLOWED};
     else
@@ -245,7 +244,7 @@ static bool charge_one(struct node *node, const struct charge *charge, struct de
     note_open(node, now_ns);
     record_spend(node, view->entry, charge->cost);
     if (!budget->alone && charge->cost > 0)
-        node->hurry_wanted |= view->bucket->unsettled > bucket_allowance(view->bucket, budget) / 2;
+        hurry_if_low(node, view->entry, budget);
     node->stats.admitted_tokens += charge->cost;
     *verdict = figures(node, view, charge, true, now_ns);
     return true;

@@ -126,7 +126,7 @@ void leave_step(struct node *node, struct effects *effects)
     if (node->state != PEER_LEFT && !told && !late && node->state == PEER_ACTIVE)
         return;
     if (node->state != PEER_LEFT) {
-        close_batch(node);
+        tell_all(node);
         node->state = PEER_LEFT;
         node->farewell_ns = node->now_ns;
         gossip_publish(node, effects);

@@ -22,8 +22,7 @@ bool limits_create(struct node *node, struct error *error)
     node->budget = calloc(room, sizeof *node->budget);
     node->early_units = calloc(room, sizeof *node->early_units);
     node->worst_debt_units = calloc(room, sizeof *node->worst_debt_units);
-    node->group_opened = calloc(room, sizeof *node->group_opened);
-    if (!made || !node->budget || !node->early_units || !node->worst_debt_units || !node->group_opened)
+    if (!made || !node->budget || !node->early_units || !node->worst_debt_units)
         return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
     for (uint32_t i = 0; i < options->limits->count; i++) {
         int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
@@ -41,7 +40,6 @@ void limits_destroy(struct node *node)
     free(node->budget);
     free(node->early_units);
     free(node->worst_debt_units);
-    free(node->group_opened);
 }
 
 int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
@@ -124,8 +122,9 @@ void limits_sweep(struct node *node)
     node->limits_added = 0;
     for (uint32_t i = 0; i < node->config_limits; i++)
         use(usage, (uint16_t)i);
-    for (uint32_t i = 0; i < node->open_count; i++)
-        use(usage, node->open[i].limit);
+    for (uint32_t i = 0; i < node->open_span; i++)
+        if (untold_at(node, i)->untold)
+            use(usage, untold_at(node, i)->limit);
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
         if (node->origin[slot].uid)
             use_batches(usage, &node->origin[slot].log);

@@ -195,7 +195,7 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
     int slot = origin_obtain(node, node->me, incarnation);
     if (incarnation == 0 || slot < 0)
         return;
-    close_batch(node);
+    tell_all(node);
     node->incarnation = incarnation;
     node->incarnation_changes++;
     node->member[node->me].incarnation = incarnation;

@@ -39,17 +39,31 @@ static bool options_are_valid(const struct node_options *options, struct error *
     return true;
 }
 
+/* The table does not forget a key whose spends nobody was told of. */
+static bool keeps_untold(void *node, const struct entry *entry)
+{
+    return is_in_open(node, entry);
+}
+
+/* Batches of others can no longer tell that the key is among those that they concern. */
+static void urges_evicted(void *node, const struct entry *entry)
+{
+    untold_urge(node, entry);
+}
+
 /* All memory besides that of the limits. */
 static bool allocate(struct node *node)
 {
     const struct node_options *options = &node->options;
-    node->open = calloc(node->open_max, sizeof *node->open);
     node->table = table_create(options->table_keys, NODE_TENANTS_MAX, &node->limits, node->budget);
     if (options->reservations_max > 0)
         node->reservations =
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     bool has_peaks = peaks_init(&node->peaks, options->table_keys), has_counters = counters_create(node);
-    return node->open && node->table && (options->reservations_max == 0 || node->reservations) && has_peaks &&
+    bool has_untold = untold_create(node);
+    if (node->table)
+        table_set_owner(node->table, &(struct table_owner){keeps_untold, urges_evicted, node});
+    return has_untold && node->table && (options->reservations_max == 0 || node->reservations) && has_peaks &&
            has_counters;
 }
 
@@ -65,9 +79,9 @@ struct node *node_create(const struct node_options *options, struct error *error
     node->options = *options;
     node->incarnation = options->incarnation;
     node->state = PEER_JOINING;
-    node->open_max = (uint32_t)(options->message_max_bytes / 2 / NUMBER_ENCODED_MAX_BYTES);
-    if (node->open_max > OPEN_KEYS_MAX)
-        node->open_max = OPEN_KEYS_MAX;
+    node->batch_max = (uint32_t)(options->message_max_bytes / 2 / NUMBER_ENCODED_MAX_BYTES);
+    if (node->batch_max > OPEN_KEYS_MAX)
+        node->batch_max = OPEN_KEYS_MAX;
     node->settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox);
     random_seed(&node->random, options->seed);
@@ -99,7 +113,7 @@ void node_destroy(struct node **node)
     limits_destroy(dying);
     peaks_close(&dying->peaks);
     free(dying->changed.id);
-    free(dying->open);
+    untold_destroy(dying);
     free(dying->snapshot.page);
     free(dying);
     *node = NULL;
@@ -260,7 +274,7 @@ static bool publishing_is_due(const struct node *node)
 {
     return node->now_ns >= node->tick_ns ||
            ((node->answer_wanted || node->hurry_wanted) && node->now_ns >= answer_ns(node)) ||
-           (node->push_wanted && node->now_ns >= node->published_ns + PUSH_GAP_NS);
+           (node->push_wanted && node->now_ns >= node->published_ns + PUSH_GAP_NS) || node->now_ns >= node->tell_ns;
 }
 
 static void average_demand(struct node *node)
@@ -307,6 +321,7 @@ static uint64_t next_wake_ns(const struct node *node)
         set_if_earlier(&wake_ns, answer_ns(node));
     if (node->push_wanted)
         set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
+    set_if_earlier(&wake_ns, node->tell_ns);
     if (node->state == PEER_JOINING)
         set_if_earlier(&wake_ns, node->joining_next_ns);
     if (node->reservations)

@@ -71,7 +71,10 @@ struct node_options {
     uint64_t forget_after_ns;  /* a silent peer is forgotten after this long; 0: never */
     uint64_t leave_timeout_ns; /* how long a leaving node waits for acknowledgements */
     uint64_t table_keys;
-    uint64_t log_keys_max;      /* spends (key, tokens) kept for peers that lack them */
+    uint64_t log_keys_max; /* spends (key, tokens) kept for peers that lack them */
+    uint64_t tell_pace;    /* keys a second that peers are told of, but for urgent ones; 0: 250,000 */
+    uint32_t
+        untold_max; /* keys whose spends wait to be told; at most 2^20; 0: as many as the table has, at most that */
     uint64_t message_max_bytes; /* of one message either way */
     uint32_t reservations_max;  /* at the same time; 0: none can be made */
     uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
@@ -347,6 +350,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
     X(open_keys, "spends that no peer was told of yet (now)")                                                      \
+    X(open_oldest_ms, "for how many milliseconds the oldest of them has waited (now)")                             \
     X(rule_changes, "changes of rules made here, automatic ones included")                                         \
     X(rule_versions_fetched, "versions of rules that came from peers")                                             \
     X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \

@@ -223,8 +223,7 @@ static struct spend *merged_spends(struct node *node, struct list *first, struct
     return spends;
 }
 
-/* Where the batch ends that begins with spend `from`: it has to fit half a message. */
-static uint32_t part_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count)
+uint32_t batch_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count)
 {
     uint32_t groups = 0, end = from;
     for (; end < count && end - from < OPEN_KEYS_MAX; end++) {
@@ -249,14 +248,14 @@ static bool merge_run(struct node *node, struct origin *origin, struct list *fir
     if (!spends)
         return false;
     uint32_t needed = 1;
-    for (uint32_t at = part_end(node, spends, 0, count); at < count; at = part_end(node, spends, at, count))
+    for (uint32_t at = batch_end(node, spends, 0, count); at < count; at = batch_end(node, spends, at, count))
         needed++;
     if (needed >= batches) {
         free(spends);
         return false;
     }
     for (uint32_t i = 0, from = 0, size; i < needed; i++, from += size) {
-        size = part_end(node, spends, from, count) - from;
+        size = batch_end(node, spends, from, count) - from;
         struct batch *merged = batch_create(newest->depend_count, size);
         assert(merged && "out of memory");
         memcpy(merged->spend, spends + from, size * sizeof *spends);

@@ -70,6 +70,7 @@ static void header_of(struct node *node, enum message_kind kind, uint32_t *slots
 {
     struct message *header = &node->header;
     int record_of[NODE_PEERS_MAX];
+    tell_urgent(node); /* so that no digest overtakes what its reader has to know first */
     memset(header, 0, offsetof(struct message, members));
     header->kind = kind;
     header->config_digest = node->options.config_digest;
@@ -244,7 +245,7 @@ void emit_message(struct node *node, const struct message_writer *writer, enum e
 void gossip_publish(struct node *node, struct effects *effects)
 {
     uint32_t slots[ORIGINS_MAX];
-    close_batch(node);
+    tell_at_pace(node);
     struct due *due = node->due;
     uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX), done = 0;
     do {

@@ -66,6 +66,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     stats->batches_waiting = node->inbox_count;
     stats->log_keys = node->log_keys;
     stats->open_keys = node->open_count;
+    stats->open_oldest_ms = untold_age_ns(node) / 1000000;
     stats->log_batches = 0;
     for (int slot = 0; slot < ORIGINS_MAX; slot++)
         stats->log_batches += node->origin[slot].log_count;
@@ -180,7 +181,8 @@ void node_validate(const struct node *node)
     for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next)
         waiting++;
     assert(waiting == node->inbox_count && waiting <= INBOX_BATCHES_MAX);
-    assert(node->open_count <= node->open_max && node->open_max <= OPEN_KEYS_MAX);
+    assert(node->batch_max <= OPEN_KEYS_MAX);
+    untold_check(node);
     for (int i = 0; i < NODE_PEERS_MAX; i++)
         selves += node->member[i].used && node->member[i].self;
     assert(selves == (node->now_ns > 0 && node->last_uid > 0 ? 1u : 0u));

@@ -74,8 +74,7 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
 /* What is returned must be told: where it cannot be now, it is returned later. */
 static bool may_record(const struct node *node)
 {
-    return node->alone || (!node->log_full && node->open_count + CHARGES_MAX < node->open_max &&
-                           batch_fits(node, node->open_count + CHARGES_MAX, node->open_groups + CHARGES_MAX));
+    return node->alone || (!node->log_full && untold_has_room(node, CHARGES_MAX));
 }
 
 static void end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)

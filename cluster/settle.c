@@ -14,69 +14,58 @@ static uint64_t smooth(uint64_t average, uint64_t sample)
     return average == 0 ? sample : average - average / SMOOTHING + sample / SMOOTHING;
 }
 
-/* ---- one's own batches ---- */
+/* ---- what else was spent of a key ---- */
 
-static bool has_credit(const struct batch *batch)
+/*
+ * Its last spend was recorded when the batch after `applied - n` ones was the next, by its trace. A batch that is no
+ * older has it, if it has one of that key and left nothing untold: then there is no later one.
+ */
+static bool has_the_last(const struct origin *mine, const struct batch *batch, const struct entry *entry)
 {
-    for (uint32_t i = 0; i < batch->spend_count; i++)
-        if (batch->spend[i].credit > 0)
-            return true;
-    return false;
+    uint64_t next = mine->applied + 1, behind = next - batch->last;
+    uint32_t recorded = ((uint32_t)batch_trace(next) + BATCH_TRACES - entry->own_batch) % BATCH_TRACES;
+    return batch->complete && entry->own_batch != 0 && behind < BATCH_TRACES && recorded >= behind;
 }
 
-void close_batch(struct node *node)
+static uint64_t untold_tokens(const struct node *node, const struct entry *entry)
 {
-    if (node->open_count == 0)
-        return;
-    struct origin *mine = &node->origin[node->my_slot];
-    struct depend depends[ORIGINS_MAX];
-    uint32_t depend_count = 0;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
-        if (slot != node->my_slot && node->origin[slot].uid && node->origin[slot].applied > 0)
-            depends[depend_count++] = (struct depend){node->origin[slot].uid, node->origin[slot].applied};
-    struct batch *batch = batch_create(depend_count, node->open_count);
-    assert(batch && "out of memory");
-    memcpy(batch->depend, depends, depend_count * sizeof *depends);
-    spends_sort(batch->spend, node->open, node->open_count, SPENDS_BY_LIMIT);
-    batch->origin_uid = mine->uid;
-    batch->first = batch->last = ++mine->applied;
-    batch->at_ns = batch->arrived_ns = node->now_ns;
-    batch->open_ns = node->now_ns > node->open_since_ns ? node->now_ns - node->open_since_ns : 0;
-    if (!list_empty(&mine->log) &&
-        has_credit(batch)) /* what it returns is as old as the oldest that is unsettled */
-        batch->open_ns = node->now_ns - batch_opened_ns(LIST_OWNER(mine->log.next, struct batch, link));
-    origin_log_append(node, mine, batch);
-    node->open_count = 0;
-    node->push_wanted = false;
-    node->stats.batches_closed++;
-    origins_compact(node);
+    return is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
 }
 
-/* Own spends of a key in batches other than `batch`, and in the open one; all under the limit it has now. */
+/* What the batch has of the key, under the limit it has now or, if keys were converted, under any. */
+static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, bool any_limit)
+{
+    const struct spend *spend = any_limit ? NULL : batch_find(batch, entry->limit, entry->id);
+    uint64_t tokens = spend ? spend->tokens : 0;
+    for (uint32_t i = 0; i < batch->spend_count && any_limit; i = batch_next_limit(batch, i)) {
+        spend = batch_find(batch, batch->spend[i].limit, entry->id);
+        tokens += spend ? spend->tokens : 0;
+    }
+    return tokens;
+}
+
+/* Own spends of a key in batches other than `batch`, and untold ones. */
 static uint64_t later_tokens(const struct node *node, const struct origin *origin, const struct batch *batch,
-                             const struct entry *entry)
+                             const struct entry *entry, bool any_limit)
 {
-    /* Most keys have no later spend, and their trace says so at once. */
     const struct origin *mine = &node->origin[node->my_slot];
-    if (origin == mine && entry->own_batch == batch_trace(batch->last) && batch->first == batch->last &&
-        mine->applied + 1 - batch->last < BATCH_TRACES)
+    if (origin == mine && has_the_last(mine, batch, entry))
         return 0;
-    uint64_t tokens = is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
-        const struct origin *own = &node->origin[slot];
+    uint64_t tokens = untold_tokens(node, entry);
+    for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? ORIGINS_MAX : 1); i++) {
+        const struct origin *own = &node->origin[(node->my_slot + i) % ORIGINS_MAX];
         if (!own->uid || !own->mine)
             continue;
         for (struct list *at = own->log.next; at != &own->log; at = at->next) {
             const struct batch *other = LIST_OWNER(at, const struct batch, link);
-            const struct spend *spend = other == batch ? NULL : batch_find(other, entry->limit, entry->id);
-            tokens += spend ? spend->tokens : 0;
+            tokens += other == batch ? 0 : tokens_in(other, entry, any_limit);
         }
     }
     return tokens;
 }
 
 /*
- * All own spends that are not settled, one per key, whatever its limit was then. Who settles many batches at once,
+ * All own spends that were told and are not settled, one per key, whatever its limit was then. Who settles many batches at once,
  * after a long silence, would search all of the log for each of their keys; this is made once and knows the sums.
  */
 struct ledger {
@@ -99,9 +88,7 @@ static size_t own_spends(const struct node *node, struct spend *to)
             count += batch->spend_count;
         }
     }
-    if (to)
-        memcpy(to + count, node->open, node->open_count * sizeof *to);
-    return count + node->open_count;
+    return count;
 }
 
 /* False without memory. */
@@ -165,7 +152,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
 
 /* `ledger` may be NULL. */
 static void settle_spends(struct node *node, const struct origin *origin, const struct batch *batch,
-                          const struct ledger *ledger)
+                          const struct ledger *ledger, bool converted)
 {
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
@@ -174,8 +161,10 @@ static void settle_spends(struct node *node, const struct origin *origin, const 
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)
             continue;
-        if (!ledger)
-            later = later_tokens(node, origin, batch, entry);
+        if (ledger)
+            later += untold_tokens(node, entry);
+        else
+            later = later_tokens(node, origin, batch, entry, converted);
         settle_spend(node, entry, batch, spend, later);
     }
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
@@ -193,13 +182,13 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere)
         keys += batch->spend_count;
         converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;
     }
-    bool many = converted || keys * mine->log_count > LEDGER_PAYS * (mine->log_keys + node->open_count);
+    bool many = keys * mine->log_count > LEDGER_PAYS * mine->log_keys;
     bool has_ledger = many && ledger_init(&ledger, node);
     while (!list_empty(&mine->log)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
         if (batch->last > everywhere)
             break;
-        settle_spends(node, mine, batch, has_ledger ? &ledger : NULL);
+        settle_spends(node, mine, batch, has_ledger ? &ledger : NULL, converted);
         mine->forgotten = batch->last;
         origin_log_remove(node, mine, batch);
     }

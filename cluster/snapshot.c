@@ -167,8 +167,9 @@ static void correct_stage(struct node *node, const struct page *page, struct sta
                 correct_key(staged, count, &batch->spend[i], own, there);
         }
     }
-    for (uint32_t i = 0; i < node->open_count; i++)
-        correct_key(staged, count, &node->open[i], true, false);
+    for (uint32_t i = 0; i < node->open_span; i++)
+        if (untold_at(node, i)->untold)
+            correct_key(staged, count, untold_at(node, i), true, false);
 }
 
 struct stage_view {
@@ -297,6 +298,7 @@ static void finish(struct node *node, struct effects *effects)
     for (uint32_t member = 0; member < NODE_PEERS_MAX; member++)
         if (node->member[member].used)
             origins_retire(node, member, snapshot->retired[member]);
+    tell_all(node); /* whatever all the parts contain counts as heard */
     snapshot->running = false;
     snapshot->done = true;
     node->snapshot_wanted = false;

@@ -46,11 +46,25 @@ static size_t page_bytes(const struct spend *numbers, uint32_t count)
            (size_t)spends_groups(numbers, count) * GROUP_ENCODED_MAX_BYTES;
 }
 
-/* Closing the own batch first makes the page and the digest in the header speak of the same spends. */
+static void urge(void *context, const struct entry *entry)
+{
+    untold_urge(context, entry);
+}
+
+/* So that the page and the digest in the header speak of the same spends. What has too many keys is not given. */
+static void urge_part(struct node *node, uint64_t prefix, uint32_t bits)
+{
+    struct table_stats table;
+    table_stats(node->table, &table);
+    bool given = table.used_keys >> bits <= 2 * (node->options.message_max_bytes / NUMBER_ENCODED_MAX_BYTES);
+    if (given && node->open_count > 0)
+        table_visit(node->table, prefix, bits, urge, node);
+}
+
 static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct effects *effects)
 {
     struct message_writer writer;
-    close_batch(node);
+    urge_part(node, prefix, bits);
     gossip_header(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);

@@ -153,15 +153,24 @@ struct node {
     uint64_t tenant_keys_max; /* 0: as many as fit */
     uint64_t converted_ns;    /* when a key last got another limit; 0: never */
 
-    struct spend *open; /* the open batch: open_max spends */
-    uint32_t open_count, open_max;
-    uint32_t open_groups;   /* limits in it */
-    uint32_t opened_count;  /* open batches, this one included */
-    uint32_t *group_opened; /* by limit: the open batch, counted, that last had spends under it */
-    uint64_t open_since_ns; /* when the first of its spends was made */
-    bool push_wanted;       /* spends since the last step call for an early push */
-    bool push_waits;        /* the last step saw it, but it was too early */
-    bool hurry_wanted;      /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
+    /* Own spends that no peer was told of: see untold.c. */
+    struct spend *open;                        /* a ring of open_room; what is not `untold` in it is a gap */
+    uint32_t open_room, open_first, open_span; /* from the oldest one on, gaps included */
+    uint32_t open_count;                       /* untold ones */
+    uint32_t *urgent;                          /* open_room indices of urgent ones */
+    uint32_t urgent_count;
+    uint64_t open_since_ns;           /* since when something is untold */
+    uint64_t spent_ns;                /* when something was last spent or returned */
+    uint32_t batch_max;               /* keys in a batch */
+    struct spend *telling, *sorted;   /* scratch for batch_max of them */
+    uint32_t telling_count;           /* 0 between calls */
+    uint64_t telling_since_ns;        /* nothing of that is older */
+    uint64_t pace, credit, credit_ns; /* see tell_at_pace */
+    uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */
+    uint64_t tell_ns;                 /* when more may be told; UINT64_MAX: nothing waits for the pace */
+    bool push_wanted;                 /* spends since the last step call for an early push */
+    bool push_waits;                  /* the last step saw it, but it was too early */
+    bool hurry_wanted; /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
     bool hurry_waits;
     bool answer_wanted; /* something was applied that others wait to see acknowledged */
     bool log_full;
@@ -213,6 +222,8 @@ int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation);
 bool origin_is_ghost(const struct node *node, const struct origin *origin);
 /* Whether a batch of so many spends under so many limits may be made: it takes at most half of a message. */
 bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count);
+/* Where a batch of these sorted spends that begins with number `from` ends: as many as fit. */
+uint32_t batch_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count);
 void origin_log_append(struct node *node, struct origin *origin, struct batch *batch);
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
 /* Frees what everybody has, and retires ghosts. */
@@ -232,8 +243,6 @@ void emit_message(struct node *node, const struct message_writer *writer, enum e
 bool may_decide(const struct node *node);
 /* The time of a request: never before the last step's. */
 uint64_t request_time(const struct node *node, uint64_t now_ns);
-/* Something is about to be recorded: the open batch may begin with it. */
-void note_open(struct node *node, uint64_t now_ns);
 /* What is spent from the key now can be told, to peers and to the store. */
 bool can_record(const struct node *node, const struct entry *entry);
 /* The same of so many keys, whichever they are; false: of some perhaps. */
@@ -248,8 +257,38 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
 /* How long until own spends are expected to be known everywhere. */
 uint64_t settling_ns(const struct node *node);
 struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
-/* The entry's key has spends in the open batch, at entry->open_index. */
+/* What was spent of the key is told as soon as can be, if it is untold; the latter if little of its allowance is left. */
+void hurry_if_untold(struct node *node, const struct entry *entry);
+void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget);
+
+/* ---- untold.c: own spends from being recorded to being told ---- */
+bool untold_create(struct node *node);
+void untold_destroy(struct node *node);
+/* The entry's key has spends that are untold, at node->open[entry->open_index]. */
 bool is_in_open(const struct node *node, const struct entry *entry);
+/* Number `index` < open_span of the ring, oldest first: untold, or a gap. */
+static inline struct spend *untold_at(const struct node *node, uint32_t index)
+{
+    uint32_t behind = node->open_room - node->open_first;
+    return &node->open[index < behind ? node->open_first + index : index - behind];
+}
+/* So many more keys can be recorded. */
+bool untold_has_room(const struct node *node, uint32_t keys);
+/* Something is about to be recorded. */
+void note_open(struct node *node, uint64_t now_ns);
+/* The key's untold spend, begun if there is none; there is room for one. */
+struct spend *open_spend(struct node *node, struct entry *entry);
+/* So much is untold that it should be told now. */
+bool untold_wants_push(const struct node *node);
+/* If the key has untold spends, they are told with the next batch. */
+void untold_urge(struct node *node, const struct entry *entry);
+/* Batches are closed: of all that is urgent; of that, and of others as fast as the pace allows; of everything. */
+void tell_urgent(struct node *node);
+void tell_at_pace(struct node *node);
+void tell_all(struct node *node);
+/* For how long the oldest one has waited. */
+uint64_t untold_age_ns(const struct node *node);
+void untold_check(const struct node *node);
 
 /* ---- check.c: several keys at once ---- */
 /* Decides over all and charges all; taken[i]: charges[i] was charged. False: none was. */
@@ -281,8 +320,7 @@ void limits_destroy(struct node *node);
 /* Frees those that nobody uses any more, when few are left. */
 void limits_sweep(struct node *node);
 
-/* ---- settle.c: own batches, from closing to settling; apply.c: those of others ---- */
-void close_batch(struct node *node);
+/* ---- settle.c: own batches, until everybody has them; apply.c: those of others ---- */
 /* Takes the message's batches in, which was made at `made_ns` or later; true if anything was applied. */
 bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns);
 bool inbox_drain(struct node *node);

@@ -20,6 +20,7 @@
 enum {
     DEFAULT_CLIENTS_PORT = 7070,
     DEFAULT_TABLE_KEYS = 1048576,
+    DEFAULT_GOSSIP_PACE = 250000,
     DEFAULT_LOG_KEYS = 1048576,
     DEFAULT_MESSAGE_MAX_BYTES = 1 << 20,
     DEFAULT_MAX_CONNECTIONS = 10000,
@@ -44,6 +45,7 @@ static void set_defaults(struct settings *settings)
     node->join_timeout_ns = 2 * SECOND;
     node->leave_timeout_ns = 2 * SECOND;
     node->table_keys = DEFAULT_TABLE_KEYS;
+    node->tell_pace = DEFAULT_GOSSIP_PACE;
     node->log_keys_max = DEFAULT_LOG_KEYS;
     node->message_max_bytes = DEFAULT_MESSAGE_MAX_BYTES;
     node->reservations_max = DEFAULT_RESERVATIONS;
@@ -193,6 +195,7 @@ static bool read_sizes(const struct settings_reader *reader, struct settings *se
     struct node_options *node = &settings->node;
     uint64_t connections = settings->max_connections;
     if (!read_count(reader, "table.keys", text->table.keys, 1, (uint64_t)1 << 36, &node->table_keys) ||
+        !read_count(reader, "gossip_pace", text->gossip_pace, 1000, 50000000, &node->tell_pace) ||
         !read_count(reader, "log_keys", text->log_keys, 1, (uint64_t)1 << 32, &node->log_keys_max) ||
         !read_size(reader, "message_max", text->message_max, MESSAGE_LEAST_BYTES, MESSAGE_MOST_BYTES,
                    &node->message_max_bytes) ||

@@ -92,7 +92,7 @@ static bool forget_if_full(struct table *table, uint64_t slot, uint64_t now_ns, 
     *bucket = entry->bucket;
     if (limit->kind == LIMIT_BUCKET)
         bucket_refill(bucket, limit, &table->budgets[entry->limit], now_ns);
-    if (!bucket_is_full(bucket, limit))
+    if (!bucket_is_full(bucket, limit) || (table->owner.keeps && table->owner.keeps(table->owner.context, entry)))
         return false;
     uint64_t *forgotten_ns = &table->forgotten_ns[entry->limit];
     if (limit->kind == LIMIT_BUCKET && *forgotten_ns < bucket->last_refill_ns)
@@ -152,6 +152,8 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
         }
     }
     table_remember_evicted(table, &table->entries[victim], &victim_bucket, now_ns);
+    if (table->owner.evicts)
+        table->owner.evicts(table->owner.context, &table->entries[victim]);
     empty_slot(table, victim);
     table->evicted_harmful_keys++;
     return victim;
@@ -315,6 +317,11 @@ void *table_memory(struct table *table, size_t *bytes)
     return table;
 }
 
+void table_set_owner(struct table *table, const struct table_owner *owner)
+{
+    table->owner = *owner;
+}
+
 uint64_t table_changes(const struct table *table)
 {
     return table->changes;
@@ -391,7 +398,7 @@ void table_claim(struct table *table, struct entry *entry, uint16_t tenant)
     assert(tenant < table->tenants);
     table->tenant_keys[entry->tenant]--;
     table->tenant_keys[tenant]++;
-    entry->tenant = tenant;
+    entry->tenant = tenant & 0xfffu;
 }
 
 uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)

@@ -24,12 +24,13 @@ struct table;
 struct entry {
     struct key_id id;
     struct bucket bucket;
-    uint16_t open_index;      /* the cluster's: where the key stands in the open batch; a hint, checked by id */
-    uint16_t tenant;          /* whose key it is: see table_claim */
+    uint32_t open_index : 20; /* the cluster's: where its spends stand that are untold; a hint, checked by id */
+    uint32_t tenant : 12;     /* whose key it is: see table_claim */
     uint16_t limit;           /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
-    uint8_t own_batch;        /* the cluster's: a trace of the last own batch that has it; 0 = not known */
+    uint8_t
+        own_batch; /* the cluster's: which own batch was the next when it was last spent; a trace; 0 = not known */
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
@@ -43,13 +44,22 @@ struct table_stats {
 };
 
 /*
- * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1) of 1..65,536 tenants.
+ * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1) of 1..4,096 tenants.
  * `limits` and `budgets` (one per limit, limits->room of them) belong to the caller, outlive the table, and may change
  * between calls; the set's room may not. Memory is reserved but not touched. NULL when there is not enough memory.
  */
 struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_set *limits,
                            const struct budget *budgets);
 void table_destroy(struct table **table);
+
+/* Who else knows of entries, by what they carry for the cluster; belongs to nobody by default. */
+struct table_owner {
+    bool (*keeps)(void *context, const struct entry *entry); /* it is not forgotten yet, however full */
+    void (*evicts)(void *context,
+                   const struct entry *entry); /* it goes at the expense of its key, or is kept no more */
+    void *context;
+};
+void table_set_owner(struct table *table, const struct table_owner *owner);
 
 /*
  * The same in memory of the caller's, who frees it instead of destroying the table: zeros, aligned as calloc does, of

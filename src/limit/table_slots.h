@@ -28,7 +28,7 @@ enum {
     ROOMY = 8,       /* unless so many slots of the group are empty */
     EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour */
     LINE_BYTES = 64,
-    TENANTS_MAX = 65536,
+    TENANTS_MAX = 4096, /* entry.tenant has 12 bits */
 };
 
 #define NO_SLOT UINT64_MAX
@@ -48,6 +48,7 @@ struct table {
     uint64_t changes; /* see table_changes */
     bool has_floors;  /* until the first harmful eviction nobody needs to look */
     uint64_t share_min;
+    struct table_owner owner;
     /*
      * When a full BUCKET of each limit, or of any, was last forgotten. An absent key is known to be full only from
      * then on: a spend that is charged to it late, as of a moment before, must not find it full at that moment.

@@ -260,10 +260,17 @@ void laws_sample(struct sim *sim)
     check_merge(sim, (unsigned)random_below(&sim->load_random, sim->plan.keys));
 }
 
+uint64_t laws_untold_ns(const struct sim *sim)
+{
+    const struct plan *plan = &sim->plan;
+    uint64_t ns = plan->tell_pace == 0 ? 0 : plan->untold_max * UINT64_C(1000000000) / plan->tell_pace;
+    return ns < UINT64_C(4000000000) ? ns : UINT64_C(4000000000);
+}
+
 /* Three intervals and the way there and back at its slowest. */
 uint64_t laws_settle_ns(const struct sim *sim)
 {
-    return 3 * sim->plan.interval_ns +
+    return 3 * sim->plan.interval_ns + laws_untold_ns(sim) +
            2 * (sim->plan.latency_max_ns + sim->plan.latency_max_ns / 65536 * sim->plan.jitter);
 }
 

@@ -5,11 +5,16 @@ static bool load_is_on(const struct sim *sim)
     return sim->phase == PHASE_SAFETY || sim->phase == PHASE_WARM_UP || sim->phase == PHASE_MEASURE;
 }
 
+static unsigned busiest_node(const struct sim *sim)
+{
+    return sim->plan.nodes > 0 ? (unsigned)(sim->plan.seed % sim->plan.nodes) : 0;
+}
+
 /* The mean time between two clients at a node, or 0 for none. */
 static uint64_t gap_ns(const struct sim *sim, unsigned i)
 {
     const struct plan *plan = &sim->plan;
-    unsigned busiest = (unsigned)(plan->seed % plan->nodes);
+    unsigned busiest = busiest_node(sim);
     if (sim->phase != PHASE_SAFETY)
         return plan->interval_ns / 8;
     switch (plan->shape) {
@@ -145,10 +150,21 @@ static void take_all(struct sim *sim, unsigned i, unsigned k)
     }
 }
 
+static void sip(struct sim *sim, unsigned i, unsigned k)
+{
+    const struct plan_key *key = &sim->plan.key[k];
+    uint64_t now_ns = world_local_ns(sim, i);
+    struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, now_ns);
+    uint64_t left = node_peek(sim->node[i].node, key->id, key->limit, 1, now_ns).remaining_tokens;
+    if (bucket.unsettled == 0 && bucket.settled >= sim->plan.limits.limit[key->limit].capacity_units / 4 * 3 &&
+        left >= 3)
+        (void)load_admit(sim, i, k, left / 3);
+}
+
 static void one_client(struct sim *sim, unsigned i, unsigned k)
 {
     const struct plan_key *key = &sim->plan.key[k];
-    if (random_below(&sim->load_random, 65536) < key->skip)
+    if (random_below(&sim->load_random, 65536) < key->skip && !sim->plan.sips)
         return;
     uint64_t cost = draw_between(&sim->load_random, 1, key->cost_max);
     if (draw_one_in(&sim->load_random, 64))
@@ -164,7 +180,11 @@ static void one_client(struct sim *sim, unsigned i, unsigned k)
                                                              .value = cost});
         return;
     }
-    if (sim->plan.greedy && draw_one_in(&sim->load_random, 4))
+    if (sim->plan.sips && i != busiest_node(sim))
+        sip(sim, i, k);
+    else if (sim->plan.sips)
+        take_all(sim, i, k);
+    else if (sim->plan.greedy && draw_one_in(&sim->load_random, 4))
         take_all(sim, i, k);
     else
         (void)load_admit(sim, i, k, cost);
@@ -214,7 +234,7 @@ void load_arrive(struct sim *sim, const struct happening *happening)
     if (happening->value != 0 && load_is_on(sim) && sim->node[i].life == LIFE_UP) {
         if (sim->phase != PHASE_SAFETY)
             measured_clients(sim, i);
-        else if (sim->now_ns >= sim->idle_until_ns)
+        else if (sim->now_ns >= sim->idle_until_ns || (sim->plan.sips && i != busiest_node(sim)))
             one_client(sim, i, draw_key(sim));
     }
     idle_now_and_then(sim);

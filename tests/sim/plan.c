@@ -212,6 +212,40 @@ static void draw_attack(struct plan *plan, struct random *random)
     draw_keys(plan, random);
 }
 
+/* Of which the least part more than the capacity may be admitted. */
+static uint16_t strictest(const struct plan *plan)
+{
+    uint16_t best = 0;
+    for (uint16_t l = 1; l < plan->limits.count; l++) {
+        const struct limit *limit = &plan->limits.limit[l], *than = &plan->limits.limit[best];
+        if (limit->overshoot * than->capacity < than->overshoot * limit->capacity)
+            best = l;
+    }
+    return best;
+}
+
+/* So slow that keys wait, unless they are urgent: all are told in one interval, or in many. */
+static void draw_pace(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 8 + 3);
+    if (!draw_one_in(&random, 3))
+        return;
+    plan->sips = plan->nodes <= 4 || draw_one_in(&random, 4);
+    if (plan->sips) {
+        plan->keys = (unsigned)draw_scale(&random, 1, 20);
+        plan->shape = LOAD_SKEWED;
+        plan->gaps = true;
+        plan->early_push_share = SHARE_ONE;
+        plan->arrival_gap_ns = plan->interval_ns / draw_between(&random, 4, 32);
+        draw_keys(plan, &random);
+        for (unsigned k = 0; k < plan->keys; k++)
+            plan->key[k].limit = strictest(plan);
+    }
+    plan->tell_pace = plan->keys * SECOND / (plan->interval_ns * draw_scale(&random, 1, 200)) + 1;
+    plan->untold_max = (uint32_t)draw_scale(&random, 64, 512);
+}
+
 void plan_draw(struct plan *plan, uint64_t seed)
 {
     struct random random;
@@ -231,5 +265,6 @@ void plan_draw(struct plan *plan, uint64_t seed)
         draw_attack(plan, &random);
     plan->safety_ns = plan->interval_ns * (40 + 480 / (plan->nodes * plan->nodes));
     plan->liveness = plan->corrupt == 0;
+    draw_pace(plan);
     ask_draw(plan);
 }

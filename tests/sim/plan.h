@@ -67,6 +67,12 @@ struct plan {
     /* Node options. */
     uint64_t interval_ns, early_push_share, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;
     uint64_t table_keys, log_keys_max, message_max_bytes;
+    uint64_t
+        tell_pace; /* 0: as fast as keys change; else as many a second are told, and few may wait: untold_max */
+    uint32_t untold_max;
+    bool
+        sips; /* the busiest node takes all it may; others a little, too little to be urgent, of what is nearly full
+                   again while that one rests */
 
     /* The network. */
     uint64_t latency_ns[SIM_NODES_MAX][SIM_NODES_MAX];

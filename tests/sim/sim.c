@@ -105,10 +105,10 @@ static bool wait_on(struct sim *sim)
     return true;
 }
 
-/* A spend reaches everyone within an interval, the way there, and a lost race for the way back. */
+/* A spend reaches everyone once it is told, within an interval, the way there, and a lost race for the way back. */
 static uint64_t calm_lateness_ns(const struct sim *sim)
 {
-    return 2 * sim->plan.interval_ns + 4 * sim->plan.latency_max_ns;
+    return 2 * sim->plan.interval_ns + 4 * sim->plan.latency_max_ns + laws_untold_ns(sim);
 }
 
 static void next_phase(struct sim *sim)

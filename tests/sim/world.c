@@ -107,6 +107,8 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->leave_timeout_ns = plan->leave_timeout_ns;
     options->table_keys = plan->table_keys;
     options->log_keys_max = plan->log_keys_max;
+    options->tell_pace = plan->tell_pace;
+    options->untold_max = plan->untold_max;
     options->message_max_bytes = plan->message_max_bytes;
     options->reservations_max = plan->asks.rules > 0 ? ASK_HELD_MAX : 0;
     options->incarnation = n->incarnation;

@@ -45,7 +45,7 @@ static const struct mistake mistakes[] = {
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, reservations, "
-     "log_keys, message_max, "
+     "gossip_pace, log_keys, message_max, "
      "max_connections, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
@@ -275,7 +275,7 @@ static const char full[] =
     "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0}\n"
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
     "interval: 50ms\nearly_push: 2.5%\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
-    "table:\n  keys: 4096\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
+    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
     "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\n"
     "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";

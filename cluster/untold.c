@@ -1,0 +1,304 @@
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Own spends that no peer was told of yet, one per key: a ring, told oldest first and at a pace. What must not wait is
+ * urgent: it is told before anything else, and before any message leaves that acknowledges what others have spent.
+ * What was told leaves a gap; whatever is in front of the oldest untold spend is free again.
+ */
+enum {
+    SLICE_KEYS = 2048, /* told together: more would keep requests waiting */
+    RING_KEYS_DEFAULT = 1 << 20,
+    RING_KEYS_MAX = 1 << 20, /* entry.open_index has 20 bits */
+    RING_KEYS_MIN = 4 * CHARGES_MAX,
+    PACE_DEFAULT = 250000,
+    CREDIT_INTERVALS = 2,
+    NEARLY_FULL_PART = 16,
+    SINCE_SHIFT = 20, /* spend.since is in steps of about a millisecond */
+};
+
+#define KEY_CREDIT UINT64_C(1000000000) /* what telling one key costs: the pace earns so much in its time */
+#define PACE_MAX UINT64_C(50000000)
+#define TELL_GAP_NS UINT64_C(1000000)
+#define PATIENCE_NS UINT64_C(4000000000)
+
+bool untold_create(struct node *node)
+{
+    const struct node_options *options = &node->options;
+    uint64_t room = options->untold_max;
+    if (room == 0) {
+        room = options->table_keys > 2 * (uint64_t)node->batch_max ? options->table_keys
+                                                                   : 2 * (uint64_t)node->batch_max;
+        room = room < RING_KEYS_DEFAULT ? room : RING_KEYS_DEFAULT;
+    }
+    room = room < RING_KEYS_MIN ? RING_KEYS_MIN : room > RING_KEYS_MAX ? RING_KEYS_MAX : room;
+    node->open_room = (uint32_t)room;
+    node->pace = options->tell_pace == 0         ? PACE_DEFAULT
+                 : options->tell_pace < PACE_MAX ? options->tell_pace
+                                                 : PACE_MAX;
+    node->slice_keys = node->batch_max / 2 < SLICE_KEYS ? node->batch_max / 2 : SLICE_KEYS;
+    node->push_keys = node->slice_keys;
+    node->tell_ns = UINT64_MAX;
+    node->open = calloc(node->open_room, sizeof *node->open);
+    node->urgent = calloc(node->open_room, sizeof *node->urgent);
+    node->telling = calloc(node->batch_max, sizeof *node->telling);
+    node->sorted = calloc(node->batch_max, sizeof *node->sorted);
+    return node->open && node->urgent && node->telling && node->sorted;
+}
+
+void untold_destroy(struct node *node)
+{
+    free(node->open);
+    free(node->urgent);
+    free(node->telling);
+    free(node->sorted);
+}
+
+bool is_in_open(const struct node *node, const struct entry *entry)
+{
+    uint32_t index = entry->open_index;
+    uint32_t number =
+        index >= node->open_first ? index - node->open_first : index + node->open_room - node->open_first;
+    if (index >= node->open_room || number >= node->open_span)
+        return false;
+    const struct spend *spend = &node->open[index];
+    return spend->untold && key_id_equal(spend->id, entry->id) && spend->limit == entry->limit;
+}
+
+bool untold_has_room(const struct node *node, uint32_t keys)
+{
+    return keys <= node->open_room - node->open_span;
+}
+
+void note_open(struct node *node, uint64_t now_ns)
+{
+    if (node->open_count == 0)
+        node->open_since_ns = now_ns;
+    node->spent_ns = now_ns;
+}
+
+struct spend *open_spend(struct node *node, struct entry *entry)
+{
+    if (is_in_open(node, entry))
+        return &node->open[entry->open_index];
+    assert(node->open_span < node->open_room);
+    struct spend *spend = untold_at(node, node->open_span++);
+    node->open_count++;
+    entry->open_index = (uint32_t)(spend - node->open) & (RING_KEYS_MAX - 1);
+    entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
+    *spend = (struct spend){.id = entry->id,
+                            .limit = entry->limit,
+                            .untold = true,
+                            .since = (uint32_t)(node->spent_ns >> SINCE_SHIFT)};
+    if (node->limits.limit[entry->limit].kind == LIMIT_CELL)
+        spend->expires_ns = entry->bucket.expires_ns;
+    return spend;
+}
+
+/* Some requests' keys fit beyond. */
+static uint32_t nearly_full(const struct node *node)
+{
+    uint32_t part = node->open_room / NEARLY_FULL_PART, least = 2 * CHARGES_MAX;
+    return node->open_room - (part > least ? part : least);
+}
+
+bool untold_wants_push(const struct node *node)
+{
+    return node->open_count >= node->push_keys || node->open_span > nearly_full(node);
+}
+
+void untold_urge(struct node *node, const struct entry *entry)
+{
+    struct spend *spend = &node->open[entry->open_index];
+    if (!is_in_open(node, entry) || spend->urgent)
+        return;
+    spend->urgent = true;
+    node->urgent[node->urgent_count++] = entry->open_index;
+}
+
+/* ---- telling ---- */
+
+static uint64_t since_ns(const struct node *node, const struct spend *spend)
+{
+    uint32_t age = (uint32_t)(node->now_ns >> SINCE_SHIFT) - spend->since;
+    uint64_t now = node->now_ns >> SINCE_SHIFT;
+    if (age > UINT32_MAX / 2) /* it was made after the last step */
+        return node->now_ns;
+    return age < now ? (now - age) << SINCE_SHIFT : 0;
+}
+
+/* What it returns is as old as the oldest spend that is unsettled: batches do not stand in that order. */
+static uint64_t returns_since_ns(const struct origin *mine, const struct batch *batch)
+{
+    uint64_t since_ns = batch_opened_ns(batch);
+    bool credited = false;
+    for (uint32_t i = 0; i < batch->spend_count && !credited; i++)
+        credited = batch->spend[i].credit > 0;
+    for (struct list *at = mine->log.next; at != &mine->log && credited; at = at->next) {
+        uint64_t opened_ns = batch_opened_ns(LIST_OWNER(at, const struct batch, link));
+        since_ns = opened_ns < since_ns ? opened_ns : since_ns;
+    }
+    return since_ns;
+}
+
+static void close_part(struct node *node, const struct spend *spends, uint32_t count)
+{
+    struct origin *mine = &node->origin[node->my_slot];
+    struct depend depends[ORIGINS_MAX];
+    uint32_t depend_count = 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        if (slot != node->my_slot && node->origin[slot].uid && node->origin[slot].applied > 0)
+            depends[depend_count++] = (struct depend){node->origin[slot].uid, node->origin[slot].applied};
+    struct batch *batch = batch_create(depend_count, count);
+    assert(batch && "out of memory");
+    memcpy(batch->depend, depends, depend_count * sizeof *depends);
+    memcpy(batch->spend, spends, count * sizeof *spends);
+    batch->origin_uid = mine->uid;
+    batch->first = batch->last = ++mine->applied;
+    batch->at_ns = batch->arrived_ns = node->now_ns;
+    batch->open_ns = node->now_ns > node->telling_since_ns ? node->now_ns - node->telling_since_ns : 0;
+    batch->open_ns = batch->at_ns - returns_since_ns(mine, batch);
+    batch->complete = node->open_count == 0;
+    origin_log_append(node, mine, batch);
+    node->stats.batches_closed++;
+}
+
+/* A key that was evicted and came back may stand there twice: it is told once. */
+static uint32_t add_equal_ones(const struct node *node, struct spend *spends, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept > 0 && spend_compare(&spends[kept - 1], &spends[i]) == 0)
+            spend_add(&spends[kept - 1], &spends[i], node->limits.limit[spends[i].limit].kind == LIMIT_LOG);
+        else
+            spends[kept++] = spends[i];
+    }
+    return kept;
+}
+
+static void flush(struct node *node)
+{
+    if (node->telling_count == 0)
+        return;
+    spends_sort(node->sorted, node->telling, node->telling_count, SPENDS_BY_LIMIT);
+    uint32_t count = add_equal_ones(node, node->sorted, node->telling_count);
+    for (uint32_t from = 0, end; from < count; from = end) {
+        end = batch_end(node, node->sorted, from, count);
+        close_part(node, node->sorted + from, end - from);
+    }
+    node->telling_count = 0;
+    origins_compact(node);
+}
+
+static void gather(struct node *node, struct spend *spend)
+{
+    uint64_t made_ns = since_ns(node, spend);
+    if (node->telling_count == 0 || made_ns < node->telling_since_ns)
+        node->telling_since_ns = made_ns;
+    if (node->telling_since_ns < node->open_since_ns)
+        node->telling_since_ns = node->open_since_ns; /* that is exact */
+    spend->untold = spend->urgent = false;
+    node->telling[node->telling_count++] = *spend;
+    node->open_count--;
+    if (node->telling_count == node->batch_max)
+        flush(node);
+}
+
+/* The oldest untold spend stands at the front, if there is any. */
+static void skip_gaps(struct node *node)
+{
+    while (node->open_span > 0 && !node->open[node->open_first].untold) {
+        node->open_first = node->open_first + 1 == node->open_room ? 0 : node->open_first + 1;
+        node->open_span--;
+    }
+    if (node->open_span == 0)
+        node->open_first = 0; /* so that little memory is touched while little is untold */
+}
+
+static void gather_urgent(struct node *node)
+{
+    for (uint32_t i = 0; i < node->urgent_count; i++)
+        gather(node, &node->open[node->urgent[i]]);
+    node->urgent_count = 0;
+    skip_gaps(node);
+}
+
+void tell_urgent(struct node *node)
+{
+    gather_urgent(node);
+    flush(node);
+}
+
+void tell_all(struct node *node)
+{
+    gather_urgent(node);
+    for (; node->open_span > 0; skip_gaps(node))
+        gather(node, &node->open[node->open_first]);
+    flush(node);
+}
+
+/* Two intervals' worth at most, and a key's at least. */
+static void earn_credit(struct node *node)
+{
+    uint64_t most = CREDIT_INTERVALS * node->options.interval_ns * node->pace;
+    most = most < KEY_CREDIT ? KEY_CREDIT : most;
+    uint64_t elapsed_ns = node->now_ns - node->credit_ns;
+    uint64_t earned = elapsed_ns < most / node->pace ? elapsed_ns * node->pace : most;
+    node->credit = earned < most - node->credit ? node->credit + earned : most;
+    node->credit_ns = node->now_ns;
+}
+
+/* When the credit suffices for what is worth a message. */
+static void plan_next(struct node *node)
+{
+    node->push_wanted = false;
+    node->push_keys = node->slice_keys;
+    node->tell_ns = UINT64_MAX;
+    if (node->open_count == 0)
+        return;
+    node->push_keys = UINT32_MAX;
+    uint64_t keys = node->open_count < node->slice_keys ? node->open_count : node->slice_keys;
+    uint64_t missing = keys * KEY_CREDIT > node->credit ? keys * KEY_CREDIT - node->credit : 0;
+    uint64_t wait_ns = missing / node->pace;
+    node->tell_ns = node->now_ns + (wait_ns > TELL_GAP_NS ? wait_ns : TELL_GAP_NS);
+}
+
+void tell_at_pace(struct node *node)
+{
+    uint32_t before = node->open_count;
+    earn_credit(node);
+    gather_urgent(node);
+    uint64_t most = node->credit / KEY_CREDIT;
+    while (node->open_span > 0 &&
+           (before - node->open_count < most || node->open_span > nearly_full(node) || node->stopping ||
+            node->now_ns - since_ns(node, &node->open[node->open_first]) > PATIENCE_NS)) {
+        gather(node, &node->open[node->open_first]);
+        skip_gaps(node);
+    }
+    flush(node);
+    uint64_t spent = (before - node->open_count) * KEY_CREDIT;
+    node->credit -= spent < node->credit ? spent : node->credit;
+    plan_next(node);
+}
+
+uint64_t untold_age_ns(const struct node *node)
+{
+    return node->open_span > 0 ? node->now_ns - since_ns(node, &node->open[node->open_first]) : 0;
+}
+
+void untold_check(const struct node *node)
+{
+    uint32_t untold = 0, urgent = 0;
+    assert(node->open_span <= node->open_room && node->open_first < node->open_room);
+    for (uint32_t i = 0; i < node->open_span; i++) {
+        const struct spend *spend = untold_at(node, i);
+        assert(spend->untold || !spend->urgent);
+        untold += spend->untold;
+        urgent += spend->urgent;
+    }
+    assert(untold == node->open_count && urgent == node->urgent_count && node->telling_count == 0);
+    assert(node->open_span == 0 || node->open[node->open_first].untold);
+}
