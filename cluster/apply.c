@@ -185,13 +185,10 @@ static bool inbox_pass(struct node *node)
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         int slot = origin_find_uid(node, batch->origin_uid);
         if (slot < 0 || batch->last <= node->origin[slot].applied || is_orphan(node, (uint32_t)slot, batch)) {
-            node->inbox_count--;
-            node->inbox_keys -= batch->spend_count;
+            inbox_take(node, batch);
             batch_destroy(&batch);
         } else if (is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch)) {
-            list_remove(&batch->link);
-            node->inbox_count--;
-            node->inbox_keys -= batch->spend_count;
+            inbox_take(node, batch);
             apply_batch(node, (uint32_t)slot, batch);
             origin_log_append(node, &node->origin[slot], batch);
             applied = true;
@@ -211,24 +208,6 @@ bool inbox_drain(struct node *node)
         snapshot_forget_pages(node);
     }
     return applied;
-}
-
-bool inbox_holds(const struct node *node, uint32_t origin_uid)
-{
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next)
-        if (LIST_OWNER(at, const struct batch, link)->origin_uid == origin_uid)
-            return true;
-    return false;
-}
-
-static bool inbox_has(const struct node *node, uint32_t uid, uint64_t first, uint64_t last)
-{
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-        if (batch->origin_uid == uid && batch->first == first && batch->last == last)
-            return true;
-    }
-    return false;
 }
 
 int limit_of_terms(struct node *node, const struct limit_terms *terms)
@@ -338,14 +317,12 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
         node->snapshot_wanted = true;
     /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
     bool next = is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch);
-    if (!next && (node->inbox_count >= INBOX_BATCHES_MAX || node->inbox_keys > node->options.log_keys_max)) {
+    if (!next && !inbox_make_room(node, batch)) {
         node->stats.limit_drops++;
         batch_destroy(&batch);
         return;
     }
-    list_insert_before(&node->inbox, &batch->link);
-    node->inbox_count++;
-    node->inbox_keys += batch->spend_count;
+    inbox_put(node, batch);
     if (next)
         *applied |= inbox_drain(node);
 }

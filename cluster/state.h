@@ -337,11 +337,20 @@ struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint6
 int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
 /* The key is about to be charged: see peaks.h. */
 void note_peak(struct node *node, const struct entry *entry);
-/* Some batch of that origin waits for what it depends on, or for the snapshot of a joining node. */
-bool inbox_holds(const struct node *node, uint32_t origin_uid);
 void settle_acknowledged(struct node *node);
 /* Settles the batches of an own origin up to that number, which everybody has, and takes them out of its log. */
 void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere);
+
+/* ---- inbox.c: batches that wait for what they depend on, or for the snapshot of a joining node ---- */
+/* Some batch of that origin waits. */
+bool inbox_holds(const struct node *node, uint32_t origin_uid);
+/* Exactly these numbers of it wait. */
+bool inbox_has(const struct node *node, uint32_t uid, uint64_t first, uint64_t last);
+/* At the limit, whatever is further from its turn than `batch` gives way. False: there is no place for it. */
+bool inbox_make_room(struct node *node, const struct batch *batch);
+/* The batch belongs to the inbox until it is taken out. */
+void inbox_put(struct node *node, struct batch *batch);
+void inbox_take(struct node *node, struct batch *batch);
 
 /* ---- publish.c: what is said; gossip.c: how what is heard is understood ---- */
 void gossip_publish(struct node *node, struct effects *effects);

@@ -21,6 +21,8 @@ static void inbox(void)
     }
     OK(waiting_max == 512, "of 700 batches in the wrong order, at most %" PRIu64 " wait", waiting_max);
     OK(world_stats(BOB).limit_drops > 0, "others are dropped");
+    OK(world_stats(BOB).batches_applied > 512, "when the first arrives, all that wait are applied: %" PRIu64,
+       world_stats(BOB).batches_applied);
     world_run(3000);
     OK_U64(world_stats(BOB).batches_waiting, 0, "three seconds later none waits");
     OK_U64(world_count_left(BOB, "key", 700, 159), 700, "and all are known");
