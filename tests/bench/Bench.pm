@@ -119,7 +119,8 @@ sub start_echo {
 sub start_cluster {
     my (%options) = @_;
     my $cluster = Headgate::cluster(state_dir => 'none', debug => 'false', %options);
-    $cluster->start(30)->wait_met(30) or die "the cluster does not come together\n";
+    my $patience = 30 + 10 * (($options{interval} // '') =~ /^(\d+)ms$/ ? $1 / 1000 : 0);
+    $cluster->start(30)->wait_met($patience) or die "the cluster does not come together\n";
     my ($first, @others) = $cluster->daemons;
     put_first(0, $first->{pid});
     pin(1, $_->{pid}) for @others;
@@ -161,6 +162,12 @@ sub load_at {
     $failed += $_->{errors} + $_->{lost} for @{$report->{targets}};
     die "port $port, $words: $failed requests failed: ", $report->{first_error} // '', "\n" if $failed;
     return $report;
+}
+
+# Touches what a server will need, so that its first round is like the others.
+sub warm_up {
+    my ($port, $words, $keys) = @_;
+    return load_at($port, $words, '--keys', $keys, '--prefix', 'key:', '--pipeline', 64, '--seconds', 0.5);
 }
 
 # Asks for each of so many keys once.
