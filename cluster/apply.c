@@ -115,7 +115,7 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend);
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
-        if (entry) /* own spends of the key that are older than our knowing of this one */
+        if (entry && node->open_count > 0) /* own spends of the key that are older than our knowing of this one */
             untold_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
