@@ -65,8 +65,9 @@ static uint64_t later_tokens(const struct node *node, const struct origin *origi
 }
 
 /*
- * All own spends that were told and are not settled, one per key, whatever its limit was then. Who settles many batches at once,
- * after a long silence, would search all of the log for each of their keys; this is made once and knows the sums.
+ * All own spends that were told and are not settled, one per key, whatever its limit was then. Who settles many
+ * batches at once, after a long silence, would search all of the log for each of their keys; this is made once and
+ * knows the sums.
  */
 struct ledger {
     struct spend *spend;

@@ -257,7 +257,7 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
 /* How long until own spends are expected to be known everywhere. */
 uint64_t settling_ns(const struct node *node);
 struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
-/* What was spent of the key is told as soon as can be, if it is untold; the latter if little of its allowance is left. */
+/* What is untold of the key is told as soon as can be; the latter: if little of its allowance is left. */
 void hurry_if_untold(struct node *node, const struct entry *entry);
 void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget);
 
