@@ -121,7 +121,7 @@ void untold_urge(struct node *node, const struct entry *entry)
 
 /* ---- telling ---- */
 
-static uint64_t since_ns(const struct node *node, const struct spend *spend)
+static uint64_t began_ns(const struct node *node, const struct spend *spend)
 {
     uint32_t age = (uint32_t)(node->now_ns >> SINCE_SHIFT) - spend->since;
     uint64_t now = node->now_ns >> SINCE_SHIFT;
@@ -195,7 +195,7 @@ static void flush(struct node *node)
 
 static void gather(struct node *node, struct spend *spend)
 {
-    uint64_t made_ns = since_ns(node, spend);
+    uint64_t made_ns = began_ns(node, spend);
     if (node->telling_count == 0 || made_ns < node->telling_since_ns)
         node->telling_since_ns = made_ns;
     if (node->telling_since_ns < node->open_since_ns)
