@@ -274,7 +274,7 @@ void tell_at_pace(struct node *node)
     uint64_t most = node->credit / KEY_CREDIT;
     while (node->open_span > 0 &&
            (before - node->open_count < most || node->open_span > nearly_full(node) || node->stopping ||
-            node->now_ns - since_ns(node, &node->open[node->open_first]) > PATIENCE_NS)) {
+            node->now_ns - began_ns(node, &node->open[node->open_first]) > PATIENCE_NS)) {
         gather(node, &node->open[node->open_first]);
         skip_gaps(node);
     }
@@ -286,7 +286,7 @@ void tell_at_pace(struct node *node)
 
 uint64_t untold_age_ns(const struct node *node)
 {
-    return node->open_span > 0 ? node->now_ns - since_ns(node, &node->open[node->open_first]) : 0;
+    return node->open_span > 0 ? node->now_ns - began_ns(node, &node->open[node->open_first]) : 0;
 }
 
 void untold_check(const struct node *node)
