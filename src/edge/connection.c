@@ -246,6 +246,8 @@ static void serve(struct connection *connection, size_t size)
         assert(offset == size && connection->state == CONNECTION_OPEN);
         list_insert_before(&listener->late, &connection->late);
         (void)hold_input(connection, NULL, 0);
+        if (++listener->late_count == LISTENER_LATE_MAX)
+            listener_answer(listener);
         return;
     }
     bool blocked = connection->state == CONNECTION_BLOCKED;

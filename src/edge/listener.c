@@ -135,6 +135,7 @@ void listener_answer(struct listener *listener)
 {
     while (!list_empty(&listener->late))
         connection_answer(LIST_OWNER(listener->late.next, struct connection, late));
+    listener->late_count = 0;
 }
 
 /* ---- opening ---- */

@@ -24,6 +24,7 @@ enum {
     LISTENER_SOCKETS_MAX = 8,
     LISTENER_ADDRESS_BYTES = 64, /* "[ip]:port" of a client, with the terminator */
     LISTENER_LATE_BYTES = 64,    /* answers of one connection that may be put off */
+    LISTENER_LATE_MAX = 8,       /* connections whose answers are: more would leave them idle for too long */
 };
 
 enum serve_status {
@@ -104,6 +105,7 @@ struct listener {
     struct list connections, free_connections;
     struct list timed; /* connections with a deadline */
     struct list late;  /* connections whose answers are put off, the first one first */
+    uint32_t late_count;
     uv_timer_t timer;
     struct pool pool;
     char *input, *output; /* shared by all connections */

@@ -284,8 +284,24 @@ static void test_late(void)
     TURN_UNTIL(listener.stats.connected_clients == 2);
     listener_answer(&listener);
     OK(hears(second, "at last\n") && seen.answered == 5, "one that has gone is no harm to those behind it");
+    int many[LISTENER_LATE_MAX];
+    for (size_t i = 0; i < LISTENER_LATE_MAX; i++)
+        many[i] = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 2 + LISTENER_LATE_MAX);
+    seen.answered = 0;
+    for (uint32_t i = 0; i < LISTENER_LATE_MAX; i++) {
+        OK_U64(seen.answered, 0, "fewer than %d wait to be asked for", LISTENER_LATE_MAX);
+        say(many[i], "late\n", 5);
+        TURN_UNTIL(seen.served == 7 + i);
+    }
+    OK_U64(seen.answered, LISTENER_LATE_MAX, "so many do not");
+    for (size_t i = 0; i < LISTENER_LATE_MAX; i++)
+        (void)close(many[i]);
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    seen.answered = 0;
+
     say(second, "late\n", 5);
-    TURN_UNTIL(seen.served == 7);
+    TURN_UNTIL(seen.served == 7 + LISTENER_LATE_MAX);
     listener_close(&listener, on_all_closed, NULL);
     OK(hears(second, "at last\n") && hears_end(second), "before the end everybody is answered");
     (void)close(first);
