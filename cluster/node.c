@@ -9,7 +9,8 @@
 
 enum {
     PUSH_GAP_NS = 1000000,     /* early pushes at most once a millisecond */
-    ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval */
+    ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval, */
+    ANSWERS_PEERS = 5,         /* in clusters of no more than so many: see answer_ns */
     FAREWELL_WAKE_NS = 20000000,
     SNAPSHOT_GAP_INTERVALS = 2,
     BEHIND_INTERVALS = 10,      /* then what is missing will not come as batches */
@@ -265,9 +266,16 @@ static void catch_up(struct node *node, struct effects *effects)
     snapshot_ask(node, effects);
 }
 
+/*
+ * A message has a digest of every member, and goes to all of them: with the square of their number acknowledgements
+ * wait longer for each other, so that what each member has to tell and to hear of them grows no faster than that number.
+ */
 static uint64_t answer_ns(const struct node *node)
 {
-    return node->published_ns + node->options.interval_ns / ANSWERS_PER_INTERVAL;
+    uint64_t gap_ns = node->options.interval_ns / ANSWERS_PER_INTERVAL, longest_ns = node->options.interval_ns / 2;
+    if (node->peer_count > ANSWERS_PEERS)
+        gap_ns = gap_ns * node->peer_count * node->peer_count / (ANSWERS_PEERS * ANSWERS_PEERS);
+    return node->published_ns + (gap_ns < longest_ns ? gap_ns : longest_ns);
 }
 
 static bool publishing_is_due(const struct node *node)
