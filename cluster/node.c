@@ -268,7 +268,7 @@ static void catch_up(struct node *node, struct effects *effects)
 
 /*
  * A message has a digest of every member, and goes to all of them: with the square of their number acknowledgements
- * wait longer for each other, so that what each member has to tell and to hear of them grows no faster than that number.
+ * wait longer for each other, so that what each has to tell and to hear of them grows no faster than that number.
  */
 static uint64_t answer_ns(const struct node *node)
 {
