@@ -87,12 +87,22 @@ void hurry_if_untold(struct node *node, const struct entry *entry)
     node->hurry_wanted = true;
 }
 
-void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget)
+static void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget)
 {
     if (entry->bucket.unsettled <= bucket_allowance(&entry->bucket, budget) / 2)
         return;
     untold_urge(node, entry);
     node->hurry_wanted = true;
+}
+
+void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
+                  uint64_t now_ns)
+{
+    note_open(node, now_ns);
+    record_spend(node, entry, cost);
+    if (!budget->alone && cost > 0)
+        hurry_if_low(node, entry, budget);
+    node->stats.admitted_tokens += cost;
 }
 
 /* ---- one bucket: the fast path ---- */
@@ -106,12 +116,8 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
         hurry_if_untold(node, entry);
         return false;
     }
-    note_open(node, now_ns);
-    record_spend(node, entry, cost);
-    if (!budget->alone && cost > 0)
-        hurry_if_low(node, entry, budget);
+    note_charged(node, entry, budget, cost, now_ns);
     node->stats.admitted_requests++;
-    node->stats.admitted_tokens += cost;
     return true;
 }
 
@@ -191,10 +197,7 @@ static void spend_plain(struct node *node, const struct charge *charge, struct e
     const struct budget *budget = &node->budget[charge->limit];
     struct bucket *bucket = &entry->bucket;
     (void)bucket_spend(bucket, limit, budget, charge->cost, now_ns);
-    record_spend(node, entry, charge->cost);
-    if (!budget->alone && charge->cost > 0)
-        hurry_if_low(node, entry, budget);
-    node->stats.admitted_tokens += charge->cost;
+    note_charged(node, entry, budget, charge->cost, now_ns);
     *verdict = (struct verdict){
         .allowed = true,
         .reason = VERDICT_ALLOWED,
@@ -222,7 +225,6 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
         if (!bucket_allows(&entries[i]->bucket, limit, budget, charge->cost, charge->floor_tokens))
             return false;
     }
-    note_open(node, now_ns);
     for (size_t i = 0; i < count; i++)
         spend_plain(node, &charges[i], entries[i], now_ns, &verdicts[i]);
     for (size_t i = 0; i < count; i++)

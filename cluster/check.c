@@ -35,9 +35,8 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     bucket_refill(&entry->bucket, from, &node->budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit;
-    if (open) {
+    if (open)
         node->open[entry->open_index].limit = charge->limit;
-    }
     node->converted_ns = now_ns;
 }
 
@@ -241,11 +240,7 @@ static bool charge_one(struct node *node, const struct charge *charge, struct de
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
         return false;
     }
-    note_open(node, now_ns);
-    record_spend(node, view->entry, charge->cost);
-    if (!budget->alone && charge->cost > 0)
-        hurry_if_low(node, view->entry, budget);
-    node->stats.admitted_tokens += charge->cost;
+    note_charged(node, view->entry, budget, charge->cost, now_ns);
     *verdict = figures(node, view, charge, true, now_ns);
     return true;
 }

@@ -257,9 +257,11 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
 /* How long until own spends are expected to be known everywhere. */
 uint64_t settling_ns(const struct node *node);
 struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
-/* What is untold of the key is told as soon as can be; the latter: if little of its allowance is left. */
+/* The key was charged under that budget: it is recorded, told soon if little is left, and counted. */
+void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
+                  uint64_t now_ns);
+/* What is untold of the key is told as soon as can be. */
 void hurry_if_untold(struct node *node, const struct entry *entry);
-void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget);
 
 /* ---- untold.c: own spends from being recorded to being told ---- */
 bool untold_create(struct node *node);
