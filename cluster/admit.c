@@ -35,7 +35,8 @@ bool can_record(const struct node *node, const struct entry *entry)
 
 bool can_record_any(const struct node *node, uint32_t count)
 {
-    if (node->changed.count + count > node->changed.room)
+    const struct changed *changed = &own_lane(node)->changed;
+    if (changed->count + count > changed->room)
         return false;
     return node->alone || (!node->log_full && untold_has_room(node, count));
 }
@@ -57,10 +58,10 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
     if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||
         units >= node->early_units[entry->limit]) {
         untold_urge(node, entry);
-        node->push_wanted = true;
+        own_lane(node)->push_wanted = true;
     }
     if (untold_wants_push(node))
-        node->push_wanted = true;
+        own_lane(node)->push_wanted = true;
 }
 
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)
@@ -76,7 +77,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
     spend->credit = add_up(spend->credit, credit);
     untold_urge(node, entry); /* others may wait for it */
     if (untold_wants_push(node))
-        node->push_wanted = true;
+        own_lane(node)->push_wanted = true;
 }
 
 void hurry_if_untold(struct node *node, const struct entry *entry)
@@ -84,7 +85,7 @@ void hurry_if_untold(struct node *node, const struct entry *entry)
     if (!is_in_open(node, entry))
         return;
     untold_urge(node, entry);
-    node->hurry_wanted = true;
+    own_lane(node)->hurry_wanted = true;
 }
 
 static void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget)
@@ -92,7 +93,7 @@ static void hurry_if_low(struct node *node, const struct entry *entry, const str
     if (entry->bucket.unsettled <= bucket_allowance(&entry->bucket, budget) / 2)
         return;
     untold_urge(node, entry);
-    node->hurry_wanted = true;
+    own_lane(node)->hurry_wanted = true;
 }
 
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
@@ -102,7 +103,7 @@ void note_charged(struct node *node, struct entry *entry, const struct budget *b
     record_spend(node, entry, cost);
     if (!budget->alone && cost > 0)
         hurry_if_low(node, entry, budget);
-    node->stats.admitted_tokens += cost;
+    own_lane(node)->admitted_tokens += cost;
 }
 
 /* ---- one bucket: the fast path ---- */
@@ -112,12 +113,12 @@ static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
     if (!bucket_take(&entry->bucket, limit, budget, cost, floor_tokens, now_ns)) {
-        node->stats.refused_requests++;
+        own_lane(node)->refused_requests++;
         hurry_if_untold(node, entry);
         return false;
     }
     note_charged(node, entry, budget, cost, now_ns);
-    node->stats.admitted_requests++;
+    own_lane(node)->admitted_requests++;
     return true;
 }
 
@@ -284,9 +285,4 @@ void node_prefetch_tags(const struct node *node, struct key_id id)
 void node_prefetch(const struct node *node, struct key_id id)
 {
     table_prefetch(node->table, id);
-}
-
-bool node_wants_step(const struct node *node)
-{
-    return (node->push_wanted && !node->push_waits) || (node->hurry_wanted && !node->hurry_waits);
 }

@@ -107,6 +107,7 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
 {
     struct origin *origin = &node->origin[slot];
     bool is_new = batch->first > origin->applied, has_pages = node->snapshot.page_count > 0;
+    bool has_untold = untold_count(node) > 0;
     uint64_t tokens = 0;
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
@@ -115,7 +116,7 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend);
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
-        if (entry && node->open_count > 0) /* own spends of the key that are older than our knowing of this one */
+        if (entry && has_untold) /* own spends of the key that are older than our knowing of this one */
             untold_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;

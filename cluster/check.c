@@ -37,7 +37,7 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     entry->limit = charge->limit;
     if (open)
         node->open[entry->open_index].limit = charge->limit;
-    node->converted_ns = now_ns;
+    __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* read by steps */
 }
 
 /* Whether the key may be in the table: false where its tenant has as many as it may. */
@@ -211,7 +211,7 @@ static void decide(struct node *node, const struct charge *charge, bool take, ui
     decision->changes = table_changes(node->table);
     decision->budget = allowing(node, view, charge, now_ns);
     if (decision->budget && take && !can_record(node, view->entry)) {
-        node->push_wanted = true;
+        own_lane(node)->push_wanted = true;
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
         decision->outcome = OUTCOME_DENIED;
         return;
@@ -254,7 +254,7 @@ static void uncharge(struct node *node, const struct charge *charge)
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], charge->cost);
     if (is_in_open(node, entry))
         node->open[entry->open_index].tokens -= charge->cost;
-    node->stats.admitted_tokens -= charge->cost;
+    own_lane(node)->admitted_tokens -= charge->cost;
 }
 
 static bool charge_all(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
@@ -312,7 +312,7 @@ bool check_charges(struct node *node, const struct charge *charges, size_t count
     if (take_all_plain(node, charges, count, now_ns, verdicts)) {
         for (size_t i = 0; i < count; i++)
             taken[i] = true;
-        node->stats.admitted_requests++;
+        own_lane(node)->admitted_requests++;
         return true;
     }
     struct decision decisions[CHARGES_MAX];
@@ -322,7 +322,8 @@ bool check_charges(struct node *node, const struct charge *charges, size_t count
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
     for (size_t i = 0; i < count; i++)
         taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
-    *(allowed ? &node->stats.admitted_requests : &node->stats.refused_requests) += 1;
+    struct lane *lane = own_lane(node);
+    *(allowed ? &lane->admitted_requests : &lane->refused_requests) += 1;
     return allowed;
 }
 

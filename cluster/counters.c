@@ -16,61 +16,91 @@ enum {
 bool counters_create(struct node *node)
 {
     uint64_t keys = node->options.table_keys < RING_KEYS_MAX ? node->options.table_keys : RING_KEYS_MAX;
-    node->changed.room = (uint32_t)keys;
-    node->changed.id = calloc(keys, sizeof *node->changed.id);
-    return node->changed.id != NULL;
+    bool created = true;
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct changed *changed = &node->lane[i].changed;
+        changed->room = (uint32_t)((keys + node->lane_count - 1) / node->lane_count);
+        changed->id = calloc(changed->room, sizeof *changed->id);
+        created &= changed->id != NULL;
+    }
+    return created;
+}
+
+void counters_destroy(struct node *node)
+{
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        free(node->lane[i].changed.id);
 }
 
 bool counters_have_room(const struct node *node, const struct entry *entry)
 {
+    const struct changed *changed = &own_lane(node)->changed;
     return (node->limits.limit[entry->limit].flags & LIMIT_PERSISTENT) == 0 || entry->dirty ||
-           node->changed.count < node->changed.room;
+           changed->count < changed->room;
 }
 
-void counters_touch(struct node *node, struct entry *entry)
+static void touch_in(struct node *node, struct lane *lane, struct entry *entry)
 {
-    struct changed *changed = &node->changed;
+    struct changed *changed = &lane->changed;
     if ((node->limits.limit[entry->limit].flags & LIMIT_PERSISTENT) == 0 || entry->dirty)
         return;
     if (changed->count == changed->room) {
-        node->stats.limit_drops++;
+        lane->limit_drops++;
         return;
     }
     changed->id[(changed->first + changed->count++) % changed->room] = entry->id;
     entry->dirty = 1;
 }
 
+void counters_touch(struct node *node, struct entry *entry)
+{
+    touch_in(node, own_lane(node), entry);
+}
+
+static void emit_one(struct node *node, struct key_id id, struct effects *effects)
+{
+    struct entry *entry = table_find(node->table, id);
+    if (!entry || !entry->dirty)
+        return;
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    entry->dirty = 0;
+    if ((limit->flags & LIMIT_PERSISTENT) == 0)
+        return;
+    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
+    const struct counter counter = {
+        .terms = limit_terms_of(limit),
+        .id = id,
+        .number = bucket_number(&entry->bucket, limit),
+        .expires_ns = limit->kind == LIMIT_CELL ? entry->bucket.expires_ns : 0,
+    };
+    effects_counter(effects, &counter);
+}
+
 void counters_emit(struct node *node, struct effects *effects)
 {
-    struct changed *changed = &node->changed;
-    for (int i = 0; i < COUNTERS_PER_STEP && changed->count > 0; i++) {
-        struct key_id id = changed->id[changed->first];
-        changed->first = (changed->first + 1) % changed->room;
-        changed->count--;
-        struct entry *entry = table_find(node->table, id);
-        if (!entry || !entry->dirty)
-            continue;
-        const struct limit *limit = &node->limits.limit[entry->limit];
-        entry->dirty = 0;
-        if ((limit->flags & LIMIT_PERSISTENT) == 0)
-            continue;
-        bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
-        const struct counter counter = {
-            .terms = limit_terms_of(limit),
-            .id = id,
-            .number = bucket_number(&entry->bucket, limit),
-            .expires_ns = limit->kind == LIMIT_CELL ? entry->bucket.expires_ns : 0,
-        };
-        effects_counter(effects, &counter);
+    uint32_t most = COUNTERS_PER_STEP / node->lane_count;
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct changed *changed = &node->lane[i].changed;
+        for (uint32_t k = 0; k < most && changed->count > 0; k++) {
+            struct key_id id = changed->id[changed->first];
+            changed->first = (changed->first + 1) % changed->room;
+            changed->count--;
+            emit_one(node, id, effects);
+        }
     }
 }
 
-/* A quarter of the ring stays free: until it has been told, new spends need it. */
+/* A quarter of every ring stays free: until it has been told, new spends need it. */
 static void retell(void *context, const struct entry *visited)
 {
     struct node *node = context;
-    if (node->changed.count < node->changed.room - node->changed.room / 4)
-        counters_touch(node, table_find(node->table, visited->id));
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct lane *lane = &node->lane[i];
+        if (lane->changed.count < lane->changed.room - lane->changed.room / 4) {
+            touch_in(node, lane, table_find(node->table, visited->id));
+            return;
+        }
+    }
 }
 
 void counters_retell(struct node *node)

@@ -122,7 +122,7 @@ static bool everybody_knows_we_left(const struct node *node)
 void leave_step(struct node *node, struct effects *effects)
 {
     bool late = node->now_ns - node->stop_ns >= node->options.leave_timeout_ns;
-    bool told = node->open_count == 0 && node->origin[node->my_slot].log_count == 0;
+    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0;
     if (node->state != PEER_LEFT && !told && !late && node->state == PEER_ACTIVE)
         return;
     if (node->state != PEER_LEFT) {

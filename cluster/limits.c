@@ -87,6 +87,11 @@ static void use_entry(void *context, const struct entry *entry)
     use(context, entry->limit);
 }
 
+static void use_spend(void *context, const struct spend *spend)
+{
+    use(context, spend->limit);
+}
+
 static bool in_use(void *context, uint16_t index)
 {
     const struct usage *usage = context;
@@ -122,9 +127,7 @@ void limits_sweep(struct node *node)
     node->limits_added = 0;
     for (uint32_t i = 0; i < node->config_limits; i++)
         use(usage, (uint16_t)i);
-    for (uint32_t i = 0; i < node->open_span; i++)
-        if (untold_at(node, i)->untold)
-            use(usage, untold_at(node, i)->limit);
+    untold_visit(node, use_spend, usage);
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
         if (node->origin[slot].uid)
             use_batches(usage, &node->origin[slot].log);

@@ -35,6 +35,8 @@ static bool options_are_valid(const struct node_options *options, struct error *
     if (options->reservations_max > RESERVATIONS_MAX)
         return error_set(error, EX_CONFIG, "reservations is %u: expected at most %d", options->reservations_max,
                          RESERVATIONS_MAX);
+    if (options->lanes > NODE_LANES_MAX)
+        return error_set(error, EX_CONFIG, "threads is %u: expected at most %d", options->lanes, NODE_LANES_MAX);
     if (options->log_keys_max == 0)
         return error_set(error, EX_CONFIG, "log_keys must be above 0");
     return true;
@@ -60,6 +62,8 @@ static bool allocate(struct node *node)
     if (options->reservations_max > 0)
         node->reservations =
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
+    if (!lanes_create(node))
+        return false;
     bool has_peaks = peaks_init(&node->peaks, options->table_keys), has_counters = counters_create(node);
     bool has_untold = untold_create(node);
     if (node->table)
@@ -113,8 +117,9 @@ void node_destroy(struct node **node)
     reservations_destroy(&dying->reservations);
     limits_destroy(dying);
     peaks_close(&dying->peaks);
-    free(dying->changed.id);
+    counters_destroy(dying);
     untold_destroy(dying);
+    lanes_destroy(dying);
     free(dying->snapshot.page);
     free(dying);
     *node = NULL;
@@ -301,6 +306,7 @@ static void average_demand(struct node *node)
 
 static void publish_if_due(struct node *node, struct effects *effects)
 {
+    lanes_gather(node);
     if (!publishing_is_due(node)) {
         node->push_waits = node->push_wanted;
         node->hurry_waits = node->hurry_wanted;

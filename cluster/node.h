@@ -4,7 +4,8 @@
  * The one idea: everything that happens to a peer is an event that carries its time; everything that a
  * peer does to the world is an effect that it returns. The same events give the same effects, bit for bit,
  * so that a whole cluster runs in one process on simulated time. The request path is a plain call between
- * steps. A node does no I/O, reads no clock and draws no randomness but from its seed. Not thread-safe.
+ * steps. A node does no I/O, reads no clock and draws no randomness but from its seed. One thread at a time, but for
+ * decisions: see node_use_lane.
  */
 #ifndef HEADGATE_CLUSTER_NODE_H
 #define HEADGATE_CLUSTER_NODE_H
@@ -33,6 +34,7 @@ enum {
     NODE_LIMITS_DEFAULT = 4096,
     NODE_EVENTS_DEFAULT = 1 << 20,
     NODE_TENANTS_MAX = 4096,
+    NODE_LANES_MAX = 64,
 };
 
 struct region_weight {
@@ -76,6 +78,7 @@ struct node_options {
     uint32_t
         untold_max; /* keys whose spends wait to be told; at most 2^20; 0: as many as the table has, at most that */
     uint64_t message_max_bytes; /* of one message either way */
+    uint32_t lanes;             /* threads of requests, see node_use_lane; 0: one */
     uint32_t reservations_max;  /* at the same time; 0: none can be made */
     uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
     uint64_t seed;
@@ -290,7 +293,16 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
 /* See table_prefetch_tags and table_prefetch. */
 void node_prefetch_tags(const struct node *node, struct key_id id);
 void node_prefetch(const struct node *node, struct key_id id);
-/* True when spends since the last step call for an early push: step with EVENT_WAKE soon. */
+/*
+ * Several threads may decide for one node at the same time: node_takes, node_takes_each, node_check, node_admit and
+ * node_peek, each thread under a number of its own, 0 to lanes - 1, that it says once. Everything else, steps above all,
+ * is called by one thread alone, while no other decides (see base/gate.h).
+ */
+void node_use_lane(uint32_t lane);
+
+/*
+ * True when spends of this thread's since the last step call for an early push: step with EVENT_WAKE soon.
+ */
 bool node_wants_step(const struct node *node);
 
 /* ---- rules ---- */

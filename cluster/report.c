@@ -65,7 +65,15 @@ void node_stats(const struct node *node, struct node_stats *stats)
     *stats = node->stats;
     stats->batches_waiting = node->inbox_count;
     stats->log_keys = node->log_keys;
-    stats->open_keys = node->open_count;
+    stats->open_keys = untold_count(node);
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        const struct lane *lane = &node->lane[i];
+        stats->admitted_requests += lane->admitted_requests;
+        stats->refused_requests += lane->refused_requests;
+        stats->admitted_tokens += lane->admitted_tokens;
+        stats->returned_tokens += lane->returned_tokens;
+        stats->limit_drops += lane->limit_drops;
+    }
     stats->open_oldest_ms = untold_age_ns(node) / 1000000;
     stats->log_batches = 0;
     for (int slot = 0; slot < ORIGINS_MAX; slot++)

@@ -32,7 +32,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     if (!entry || tokens == 0)
         return 0;
     if (!can_record(node, entry)) {
-        node->push_wanted = true;
+        own_lane(node)->push_wanted = true;
         return 0;
     }
     const struct limit *limit = &node->limits.limit[entry->limit];
@@ -44,7 +44,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     uint64_t given = bucket_return(&entry->bucket, limit, &node->budget[entry->limit], tokens, now_ns, &credit);
     note_open(node, now_ns);
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
-    node->stats.returned_tokens += given;
+    own_lane(node)->returned_tokens += given;
     return given;
 }
 

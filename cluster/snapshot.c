@@ -150,6 +150,17 @@ static void correct_key(struct staged *staged, uint32_t count, const struct spen
         found->later = add_units(found->later, (int64_t)(spend->tokens - spend->returned));
 }
 
+struct stage {
+    struct staged *staged;
+    uint32_t count;
+};
+
+static void correct_untold(void *context, const struct spend *spend)
+{
+    const struct stage *stage = context;
+    correct_key(stage->staged, stage->count, spend, true, false);
+}
+
 /*
  * Batches of third peers that are applied here and were not there: charged on top. Own batches that were
  * applied there are still unsettled here: given back, since they will be charged when they settle.
@@ -167,9 +178,7 @@ static void correct_stage(struct node *node, const struct page *page, struct sta
                 correct_key(staged, count, &batch->spend[i], own, there);
         }
     }
-    for (uint32_t i = 0; i < node->open_span; i++)
-        if (untold_at(node, i)->untold)
-            correct_key(staged, count, untold_at(node, i), true, false);
+    untold_visit(node, correct_untold, &(struct stage){staged, count});
 }
 
 struct stage_view {

@@ -57,7 +57,7 @@ static void urge_part(struct node *node, uint64_t prefix, uint32_t bits)
     struct table_stats table;
     table_stats(node->table, &table);
     bool given = table.used_keys >> bits <= 2 * (node->options.message_max_bytes / NUMBER_ENCODED_MAX_BYTES);
-    if (given && node->open_count > 0)
+    if (given && untold_count(node) > 0)
         table_visit(node->table, prefix, bits, urge, node);
 }
 

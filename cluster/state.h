@@ -14,6 +14,8 @@
 #include "cluster/node.h"
 #include "cluster/peaks.h"
 
+#include <stdalign.h>
+
 enum {
     OPEN_KEYS_MAX = 16384,   /* keys in one batch */
     INBOX_BATCHES_MAX = 512, /* batches that wait for others */
@@ -112,6 +114,26 @@ struct changed {
     uint32_t first, count, room;
 };
 
+/*
+ * What the requests of one thread write of the node besides the table; steps gather it from all lanes. A ring's spends
+ * belong to their keys: whoever holds a key's stripe of the table may change its spend in any ring. Where a ring begins
+ * and ends is its lane's alone.
+ */
+struct lane {
+    alignas(64) uint32_t open_first,
+        open_span;       /* of open_room, from the oldest one on, gaps included: see untold.c */
+    uint32_t open_count; /* untold ones */
+    struct spend *open;  /* open_room of them, in node->open; what is not `untold` in it is a gap */
+    uint32_t *urgent;    /* indices in node->open of urgent ones, in all rings */
+    uint32_t urgent_count;
+    bool push_wanted, hurry_wanted; /* since the last step: see the node's */
+    uint64_t open_since_ns;         /* since when something is untold in this ring */
+    uint64_t spent_ns;              /* when something was last spent or returned */
+    struct changed changed;
+    uint64_t admitted_requests, refused_requests, admitted_tokens, returned_tokens,
+        limit_drops; /* see node_stats */
+};
+
 struct node {
     struct node_options options;
     struct limit_set limits;
@@ -149,18 +171,14 @@ struct node {
     uint32_t limits_added;  /* that were new, since unused ones were last freed */
     uint64_t swept_ns;      /* when unused limits were last freed; 0: never */
     struct peaks peaks;
-    struct changed changed;
     uint64_t tenant_keys_max; /* 0: as many as fit */
     uint64_t converted_ns;    /* when a key last got another limit; 0: never */
 
     /* Own spends that no peer was told of: see untold.c. */
-    struct spend *open;                        /* a ring of open_room; what is not `untold` in it is a gap */
-    uint32_t open_room, open_first, open_span; /* from the oldest one on, gaps included */
-    uint32_t open_count;                       /* untold ones */
-    uint32_t *urgent;                          /* open_room indices of urgent ones */
-    uint32_t urgent_count;
-    uint64_t open_since_ns;           /* since when something is untold */
-    uint64_t spent_ns;                /* when something was last spent or returned */
+    struct lane *lane;
+    uint32_t lane_count;
+    struct spend *open;               /* the rings of all lanes, one behind the other */
+    uint32_t open_room;               /* of each ring */
     uint32_t batch_max;               /* keys in a batch */
     struct spend *telling, *sorted;   /* scratch for batch_max of them */
     uint32_t telling_count;           /* 0 between calls */
@@ -238,6 +256,14 @@ void origins_compact(struct node *node);
 void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
                   const char *address);
 
+/* ---- lane.c: what threads of requests have of their own ---- */
+bool lanes_create(struct node *node);
+void lanes_destroy(struct node *node);
+/* This thread's. */
+struct lane *own_lane(const struct node *node);
+/* What the lanes want becomes what the node wants. Alone. */
+void lanes_gather(struct node *node);
+
 /* ---- admit.c: the request path, one key ---- */
 /* False: this node decides nothing now. */
 bool may_decide(const struct node *node);
@@ -268,19 +294,19 @@ bool untold_create(struct node *node);
 void untold_destroy(struct node *node);
 /* The entry's key has spends that are untold, at node->open[entry->open_index]. */
 bool is_in_open(const struct node *node, const struct entry *entry);
-/* Number `index` < open_span of the ring, oldest first: untold, or a gap. */
-static inline struct spend *untold_at(const struct node *node, uint32_t index)
-{
-    uint32_t behind = node->open_room - node->open_first;
-    return &node->open[index < behind ? node->open_first + index : index - behind];
-}
-/* So many more keys can be recorded. */
+/* All that is untold, ring by ring. Alone. */
+void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context);
+/* How many there are. Alone. */
+uint32_t untold_count(const struct node *node);
+/* Asks memory for the entry's untold spend, if there is any. */
+void untold_prefetch(const struct node *node, const struct entry *entry);
+/* So many more keys can be recorded by this thread. */
 bool untold_has_room(const struct node *node, uint32_t keys);
 /* Something is about to be recorded. */
 void note_open(struct node *node, uint64_t now_ns);
 /* The key's untold spend, begun if there is none; there is room for one. */
 struct spend *open_spend(struct node *node, struct entry *entry);
-/* So much is untold that it should be told now. */
+/* So much is untold of this thread's that it should be told now. */
 bool untold_wants_push(const struct node *node);
 /* If the key has untold spends, they are told with the next batch. */
 void untold_urge(struct node *node, const struct entry *entry);
@@ -307,6 +333,7 @@ void reserve_step(struct node *node);
 
 /* ---- counters.c: what the store is told ---- */
 bool counters_create(struct node *node);
+void counters_destroy(struct node *node);
 /* The key's state has changed: it is told to the store, if its limit is to be kept. */
 void counters_touch(struct node *node, struct entry *entry);
 /* False: the store could not be told of one more key. */

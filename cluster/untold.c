@@ -5,9 +5,13 @@
 #include <string.h>
 
 /*
- * Own spends that no peer was told of yet, one per key: a ring, told oldest first and at a pace. What must not wait is
- * urgent: it is told before anything else, and before any message leaves that acknowledges what others have spent.
- * What was told leaves a gap; whatever is in front of the oldest untold spend is free again.
+ * Own spends that no peer was told of yet, one per key: a ring for each thread of requests, told oldest first and at a
+ * pace. What must not wait is urgent: it is told before anything else, and before any message leaves that acknowledges
+ * what others have spent. What was told leaves a gap; whatever is in front of the oldest untold spend is free again.
+ *
+ * A spend is begun by a thread in its own ring, and from then on by whoever holds its key: until a step tells it, which
+ * is alone. So a place of a ring goes from a gap to a spend once between two steps, and another thread that an outdated
+ * index leads there looks at `untold` and at half of the id: as atomics, and the half before the whole is called untold.
  */
 enum {
     SLICE_KEYS = 2048, /* told together: more would keep requests waiting */
@@ -34,68 +38,110 @@ bool untold_create(struct node *node)
                                                                    : 2 * (uint64_t)node->batch_max;
         room = room < RING_KEYS_DEFAULT ? room : RING_KEYS_DEFAULT;
     }
-    room = room < RING_KEYS_MIN ? RING_KEYS_MIN : room > RING_KEYS_MAX ? RING_KEYS_MAX : room;
-    node->open_room = (uint32_t)room;
+    uint64_t least = (uint64_t)RING_KEYS_MIN * node->lane_count;
+    room = room < least ? least : room > RING_KEYS_MAX ? RING_KEYS_MAX : room;
+    node->open_room = (uint32_t)(room / node->lane_count);
     node->pace = options->tell_pace == 0         ? PACE_DEFAULT
                  : options->tell_pace < PACE_MAX ? options->tell_pace
                                                  : PACE_MAX;
     node->slice_keys = node->batch_max / 2 < SLICE_KEYS ? node->batch_max / 2 : SLICE_KEYS;
     node->push_keys = node->slice_keys;
     node->tell_ns = UINT64_MAX;
-    node->open = calloc(node->open_room, sizeof *node->open);
-    node->urgent = calloc(node->open_room, sizeof *node->urgent);
+    const size_t all = (size_t)node->open_room * node->lane_count;
+    bool has_urgent = true;
+    node->open = calloc(all, sizeof *node->open);
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        node->lane[i].open = node->open ? node->open + (size_t)i * node->open_room : NULL;
+        node->lane[i].urgent = calloc(all, sizeof *node->lane[i].urgent);
+        has_urgent &= node->lane[i].urgent != NULL;
+    }
     node->telling = calloc(node->batch_max, sizeof *node->telling);
     node->sorted = calloc(node->batch_max, sizeof *node->sorted);
-    return node->open && node->urgent && node->telling && node->sorted;
+    return node->open && has_urgent && node->telling && node->sorted;
 }
 
 void untold_destroy(struct node *node)
 {
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        free(node->lane[i].urgent);
     free(node->open);
-    free(node->urgent);
     free(node->telling);
     free(node->sorted);
 }
 
+/* Number `index` of the lane's ring, from its front: untold, or a gap. */
+static struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index)
+{
+    uint32_t behind = node->open_room - lane->open_first;
+    return &lane->open[index < behind ? lane->open_first + index : index - behind];
+}
+
 bool is_in_open(const struct node *node, const struct entry *entry)
 {
-    uint32_t index = entry->open_index;
-    uint32_t number =
-        index >= node->open_first ? index - node->open_first : index + node->open_room - node->open_first;
-    if (index >= node->open_room || number >= node->open_span)
-        return false;
-    const struct spend *spend = &node->open[index];
-    return spend->untold && key_id_equal(spend->id, entry->id) && spend->limit == entry->limit;
+    const struct spend *spend = &node->open[entry->open_index];
+    return entry->open_index < node->open_room * node->lane_count &&
+           __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
+           __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
+           spend->limit == entry->limit;
+}
+
+void untold_prefetch(const struct node *node, const struct entry *entry)
+{
+    const struct spend *spend = &node->open[entry->open_index];
+    __builtin_prefetch(spend, 1);
+    __builtin_prefetch((const char *)(spend + 1) - 1, 1);
 }
 
 bool untold_has_room(const struct node *node, uint32_t keys)
 {
-    return keys <= node->open_room - node->open_span;
+    return keys <= node->open_room - own_lane(node)->open_span;
 }
 
 void note_open(struct node *node, uint64_t now_ns)
 {
-    if (node->open_count == 0)
-        node->open_since_ns = now_ns;
-    node->spent_ns = now_ns;
+    struct lane *lane = own_lane(node);
+    if (lane->open_count == 0)
+        lane->open_since_ns = now_ns;
+    lane->spent_ns = now_ns;
 }
 
 struct spend *open_spend(struct node *node, struct entry *entry)
 {
     if (is_in_open(node, entry))
         return &node->open[entry->open_index];
-    assert(node->open_span < node->open_room);
-    struct spend *spend = untold_at(node, node->open_span++);
-    node->open_count++;
+    struct lane *lane = own_lane(node);
+    assert(lane->open_span < node->open_room);
+    struct spend *spend = untold_at(node, lane, lane->open_span++);
+    lane->open_count++;
     entry->open_index = (uint32_t)(spend - node->open) & (RING_KEYS_MAX - 1);
     entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
-    *spend = (struct spend){.id = entry->id,
-                            .limit = entry->limit,
-                            .untold = true,
-                            .since = (uint32_t)(node->spent_ns >> SINCE_SHIFT)};
-    if (node->limits.limit[entry->limit].kind == LIMIT_CELL)
-        spend->expires_ns = entry->bucket.expires_ns;
+    __atomic_store_n(&spend->id.low, entry->id.low, __ATOMIC_RELAXED);
+    spend->id.high = entry->id.high;
+    spend->tokens = spend->returned = spend->credit = 0;
+    spend->limit = entry->limit;
+    spend->urgent = false;
+    spend->since = (uint32_t)(lane->spent_ns >> SINCE_SHIFT);
+    spend->expires_ns = node->limits.limit[entry->limit].kind == LIMIT_CELL ? entry->bucket.expires_ns : 0;
+    __atomic_store_n(&spend->untold, true, __ATOMIC_RELEASE);
     return spend;
+}
+
+uint32_t untold_count(const struct node *node)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        count += node->lane[i].open_count;
+    return count;
+}
+
+void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context)
+{
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        for (uint32_t k = 0; k < node->lane[i].open_span; k++) {
+            const struct spend *spend = untold_at(node, &node->lane[i], k);
+            if (spend->untold)
+                visit(context, spend);
+        }
 }
 
 /* Some requests' keys fit beyond. */
@@ -107,16 +153,18 @@ static uint32_t nearly_full(const struct node *node)
 
 bool untold_wants_push(const struct node *node)
 {
-    return node->open_count >= node->push_keys || node->open_span > nearly_full(node);
+    const struct lane *lane = own_lane(node);
+    return lane->open_count >= node->push_keys / node->lane_count || lane->open_span > nearly_full(node);
 }
 
 void untold_urge(struct node *node, const struct entry *entry)
 {
+    struct lane *lane = own_lane(node);
     struct spend *spend = &node->open[entry->open_index];
     if (!is_in_open(node, entry) || spend->urgent)
         return;
     spend->urgent = true;
-    node->urgent[node->urgent_count++] = entry->open_index;
+    lane->urgent[lane->urgent_count++] = entry->open_index;
 }
 
 /* ---- telling ---- */
@@ -161,7 +209,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     batch->at_ns = batch->arrived_ns = node->now_ns;
     batch->open_ns = node->now_ns > node->telling_since_ns ? node->now_ns - node->telling_since_ns : 0;
     batch->open_ns = batch->at_ns - returns_since_ns(mine, batch);
-    batch->complete = node->open_count == 0;
+    batch->complete = untold_count(node) == 0;
     origin_log_append(node, mine, batch);
     node->stats.batches_closed++;
 }
@@ -195,35 +243,45 @@ static void flush(struct node *node)
 
 static void gather(struct node *node, struct spend *spend)
 {
+    struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_room];
     uint64_t made_ns = began_ns(node, spend);
+    made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
     if (node->telling_count == 0 || made_ns < node->telling_since_ns)
         node->telling_since_ns = made_ns;
-    if (node->telling_since_ns < node->open_since_ns)
-        node->telling_since_ns = node->open_since_ns; /* that is exact */
     spend->untold = spend->urgent = false;
     node->telling[node->telling_count++] = *spend;
-    node->open_count--;
+    lane->open_count--;
     if (node->telling_count == node->batch_max)
         flush(node);
 }
 
 /* The oldest untold spend stands at the front, if there is any. */
-static void skip_gaps(struct node *node)
+static void skip_gaps(const struct node *node, struct lane *lane)
 {
-    while (node->open_span > 0 && !node->open[node->open_first].untold) {
-        node->open_first = node->open_first + 1 == node->open_room ? 0 : node->open_first + 1;
-        node->open_span--;
+    while (lane->open_span > 0 && !lane->open[lane->open_first].untold) {
+        lane->open_first = lane->open_first + 1 == node->open_room ? 0 : lane->open_first + 1;
+        lane->open_span--;
     }
-    if (node->open_span == 0)
-        node->open_first = 0; /* so that little memory is touched while little is untold */
+    if (lane->open_span == 0)
+        lane->open_first = 0; /* so that little memory is touched while little is untold */
 }
 
 static void gather_urgent(struct node *node)
 {
-    for (uint32_t i = 0; i < node->urgent_count; i++)
-        gather(node, &node->open[node->urgent[i]]);
-    node->urgent_count = 0;
-    skip_gaps(node);
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct lane *lane = &node->lane[i];
+        for (uint32_t k = 0; k < lane->urgent_count; k++)
+            gather(node, &node->open[lane->urgent[k]]);
+        lane->urgent_count = 0;
+    }
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        skip_gaps(node, &node->lane[i]);
+}
+
+static void gather_front(struct node *node, struct lane *lane)
+{
+    gather(node, &lane->open[lane->open_first]);
+    skip_gaps(node, lane);
 }
 
 void tell_urgent(struct node *node)
@@ -235,8 +293,9 @@ void tell_urgent(struct node *node)
 void tell_all(struct node *node)
 {
     gather_urgent(node);
-    for (; node->open_span > 0; skip_gaps(node))
-        gather(node, &node->open[node->open_first]);
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        while (node->lane[i].open_span > 0)
+            gather_front(node, &node->lane[i]);
     flush(node);
 }
 
@@ -257,48 +316,78 @@ static void plan_next(struct node *node)
     node->push_wanted = false;
     node->push_keys = node->slice_keys;
     node->tell_ns = UINT64_MAX;
-    if (node->open_count == 0)
+    uint32_t count = untold_count(node);
+    if (count == 0)
         return;
     node->push_keys = UINT32_MAX;
-    uint64_t keys = node->open_count < node->slice_keys ? node->open_count : node->slice_keys;
+    uint64_t keys = count < node->slice_keys ? count : node->slice_keys;
     uint64_t missing = keys * KEY_CREDIT > node->credit ? keys * KEY_CREDIT - node->credit : 0;
     uint64_t wait_ns = missing / node->pace;
     node->tell_ns = node->now_ns + (wait_ns > TELL_GAP_NS ? wait_ns : TELL_GAP_NS);
 }
 
+/* The lane whose ring's front has waited longest, or is nearly full; NULL: nothing is untold. */
+static struct lane *next_lane(const struct node *node, uint64_t *since_ns)
+{
+    struct lane *next = NULL;
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct lane *lane = &node->lane[i];
+        if (lane->open_span == 0)
+            continue;
+        uint64_t front_ns = began_ns(node, &lane->open[lane->open_first]);
+        if (next && front_ns >= *since_ns && lane->open_span <= nearly_full(node))
+            continue;
+        next = lane;
+        *since_ns = front_ns;
+        if (lane->open_span > nearly_full(node))
+            break;
+    }
+    return next;
+}
+
 void tell_at_pace(struct node *node)
 {
-    uint32_t before = node->open_count;
+    uint32_t before = untold_count(node), told;
+    uint64_t since_ns;
+    struct lane *lane;
     earn_credit(node);
     gather_urgent(node);
+    told = before - untold_count(node);
     uint64_t most = node->credit / KEY_CREDIT;
-    while (node->open_span > 0 &&
-           (before - node->open_count < most || node->open_span > nearly_full(node) || node->stopping ||
-            node->now_ns - began_ns(node, &node->open[node->open_first]) > PATIENCE_NS)) {
-        gather(node, &node->open[node->open_first]);
-        skip_gaps(node);
+    while ((lane = next_lane(node, &since_ns)) != NULL &&
+           (told < most || lane->open_span > nearly_full(node) || node->stopping ||
+            node->now_ns - since_ns > PATIENCE_NS)) {
+        gather_front(node, lane);
+        told++;
     }
     flush(node);
-    uint64_t spent = (before - node->open_count) * KEY_CREDIT;
+    uint64_t spent = told * KEY_CREDIT;
     node->credit -= spent < node->credit ? spent : node->credit;
     plan_next(node);
 }
 
 uint64_t untold_age_ns(const struct node *node)
 {
-    return node->open_span > 0 ? node->now_ns - began_ns(node, &node->open[node->open_first]) : 0;
+    uint64_t since_ns;
+    return next_lane(node, &since_ns) ? node->now_ns - since_ns : 0;
 }
 
 void untold_check(const struct node *node)
 {
-    uint32_t untold = 0, urgent = 0;
-    assert(node->open_span <= node->open_room && node->open_first < node->open_room);
-    for (uint32_t i = 0; i < node->open_span; i++) {
-        const struct spend *spend = untold_at(node, i);
-        assert(spend->untold || !spend->urgent);
-        untold += spend->untold;
-        urgent += spend->urgent;
+    uint32_t urgent = 0, listed = 0;
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        const struct lane *lane = &node->lane[i];
+        uint32_t untold = 0;
+        assert(lane->open_span <= node->open_room && lane->open_first < node->open_room);
+        for (uint32_t k = 0; k < lane->open_span; k++) {
+            const struct spend *spend = untold_at(node, lane, k);
+            assert(spend->untold || !spend->urgent);
+            untold += spend->untold;
+            urgent += spend->urgent;
+        }
+        assert(untold == lane->open_count);
+        assert(lane->open_span == 0 || lane->open[lane->open_first].untold);
+        listed += lane->urgent_count;
     }
-    assert(untold == node->open_count && urgent == node->urgent_count && node->telling_count == 0);
-    assert(node->open_span == 0 || node->open[node->open_first].untold);
+    assert(urgent == listed && node->telling_count == 0);
 }

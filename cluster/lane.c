@@ -1,0 +1,55 @@
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/*
+ * A thread's number, not a node's: calls of requests need no further argument, and whoever has one thread need not
+ * know of any of this.
+ */
+static _Thread_local uint32_t lane_of_thread;
+
+void node_use_lane(uint32_t lane)
+{
+    lane_of_thread = lane;
+}
+
+struct lane *own_lane(const struct node *node)
+{
+    assert(lane_of_thread < node->lane_count);
+    return &node->lane[lane_of_thread];
+}
+
+bool lanes_create(struct node *node)
+{
+    uint32_t count = node->options.lanes > 0 ? node->options.lanes : 1;
+    node->lane = aligned_alloc(alignof(struct lane), count * sizeof *node->lane);
+    if (!node->lane)
+        return false;
+    node->lane_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        node->lane[i] = (struct lane){0};
+    return true;
+}
+
+void lanes_destroy(struct node *node)
+{
+    free(node->lane);
+}
+
+void lanes_gather(struct node *node)
+{
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct lane *lane = &node->lane[i];
+        node->push_wanted |= lane->push_wanted;
+        node->hurry_wanted |= lane->hurry_wanted;
+        lane->push_wanted = lane->hurry_wanted = false;
+    }
+}
+
+bool node_wants_step(const struct node *node)
+{
+    const struct lane *lane = own_lane(node);
+    return ((lane->push_wanted || node->push_wanted) && !node->push_waits) ||
+           ((lane->hurry_wanted || node->hurry_wanted) && !node->hurry_waits);
+}
