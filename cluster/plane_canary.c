@@ -36,11 +36,12 @@ static uint64_t millionths(uint64_t part, uint64_t whole)
 }
 
 /* Denied more often than the version in force, by more than was agreed; the two rates in millionths. */
-static bool denials_jumped(const struct rule_counts *counts, uint32_t threshold, uint64_t *ours, uint64_t *theirs)
+static bool denials_jumped(const struct ruled *ruled, uint32_t threshold, uint64_t *ours, uint64_t *theirs)
 {
-    uint64_t decisions = counts->canary_allowed + counts->canary_denied;
-    *ours = millionths(counts->canary_denied, decisions);
-    *theirs = millionths(counts->stable_denied, counts->stable_allowed + counts->stable_denied);
+    const struct rule_counts counts = ruled_counts(ruled);
+    uint64_t decisions = counts.canary_allowed + counts.canary_denied;
+    *ours = millionths(counts.canary_denied, decisions);
+    *theirs = millionths(counts.stable_denied, counts.stable_allowed + counts.stable_denied);
     return decisions >= PLANE_CANARY_DECISIONS && *ours > *theirs + threshold;
 }
 
@@ -77,7 +78,7 @@ static bool watch(struct node *node, struct plane_canary *canary, struct effects
     const struct rule_record *record = &candidate->record;
     const struct ruled *ruled = ruleset_find(plane->rules, record->service, record->id);
     uint64_t ours, theirs;
-    if (ruled && ruled->candidate && denials_jumped(&ruled->counts, record->threshold_millionths, &ours, &theirs)) {
+    if (ruled && ruled->candidate && denials_jumped(ruled, record->threshold_millionths, &ours, &theirs)) {
         uint64_t wait_ns = canary->patience_ns > 0 ? JUMP_WAIT_INTERVALS * node->options.interval_ns : 0;
         if (canary->jump_ns == 0)
             canary->jump_ns = node->now_ns;

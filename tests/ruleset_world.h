@@ -13,6 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifndef WORLD_LANES
+#define WORLD_LANES 1
+#endif
+
 struct world {
     struct hash_key hash_key;
     struct ruleset *ruleset;
@@ -53,6 +57,7 @@ __attribute__((unused)) static struct world *world_create(uint32_t services_max,
         .service_rules_max = service_rules_max,
         .named = limits,
         .named_count = named ? 2 : 0,
+        .lanes = WORLD_LANES,
         .intern = world_intern,
         .context = world,
     };

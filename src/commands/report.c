@@ -74,7 +74,7 @@ struct rules_report {
 static void print_rule_counts(void *context, const struct ruled *rule)
 {
     struct rules_report *report = context;
-    const struct rule_counts *counts = &rule->counts;
+    const struct rule_counts counts = ruled_counts(rule);
     if (report->shown == RULES_SHOWN_MAX) {
         report->left_out++;
         return;
@@ -82,8 +82,8 @@ static void print_rule_counts(void *context, const struct ruled *rule)
     report->shown++;
     output_print(report->call->answer.output,
                  "rule_%.*s/%.*s:allowed=%" PRIu64 ",denied=%" PRIu64 ",shadow_denied=%" PRIu64 "\r\n",
-                 (int)rule->service.size, rule->service.data, (int)rule->id.size, rule->id.data, counts->allowed,
-                 counts->denied, counts->shadow_denied);
+                 (int)rule->service.size, rule->service.data, (int)rule->id.size, rule->id.data, counts.allowed,
+                 counts.denied, counts.shadow_denied);
 }
 
 static void print_service_rules(void *context, const struct ruled_service *service)

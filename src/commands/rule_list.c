@@ -72,7 +72,7 @@ static void answer_list_row(struct call *call, const struct rulebook_rule *rule)
     char by[RULE_DIMENSIONS_MAX * (KEY_DIMENSION_MAX_BYTES + 1)] = "";
     struct output joined = output_over(by, sizeof by);
     if (ruled != NULL)
-        counts = ruled->counts;
+        counts = ruled_counts(ruled);
     for (uint8_t i = 0; i < newest->by_count; i++) {
         output_append(&joined, ",", i > 0);
         output_append(&joined, newest->by[i].data, newest->by[i].size);

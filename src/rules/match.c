@@ -17,6 +17,7 @@ struct matcher {
     uint32_t joined_of;   /* `joined` is of these dimensions, if it is of any */
     struct key_id joined; /* parts without salt */
     uint64_t tier;        /* one bit, or none */
+    size_t tally_offset;  /* of this thread's tallies, behind those of the first */
     uint8_t id_of[SERVICE_DIMENSIONS_MAX];
     struct key_id part[SERVICE_DIMENSIONS_MAX];
 };
@@ -133,24 +134,27 @@ static void fill_charge(struct matcher *matcher, const struct variant *variant, 
     struct window *window = amount->window;
     if (!window)
         return;
-    if (!window_is_current(window, matcher->now_ns, matcher->wall_ns))
-        window_renew(&matcher->ruleset->windows, window, matcher->now_ns, matcher->wall_ns);
+    const struct present *present = &window->present[request->lane];
+    if (!present_is_current(present, matcher->now_ns, matcher->wall_ns))
+        window_renew(&matcher->ruleset->windows, window, request->lane, matcher->now_ns, matcher->wall_ns);
     if (variant->sliding)
-        charge->previous = key_join(charge->id, window->previous);
-    charge->id = key_join(charge->id, window->stamp);
-    charge->expires_ns = variant->sliding ? window->next_expires_ns : window->expires_ns;
-    charge->window_end_ns = window->end_ns;
-    charge->window_ns = window->wall_length_ns;
+        charge->previous = key_join(charge->id, present->previous);
+    charge->id = key_join(charge->id, present->stamp);
+    charge->expires_ns = variant->sliding ? present->next_expires_ns : present->expires_ns;
+    charge->window_end_ns = present->end_ns;
+    charge->window_ns = present->wall_length_ns;
 }
 
 /* The variant applies. False: its deny list has the last word. */
 static bool apply(struct matcher *matcher, const struct variant *variant)
 {
     struct match *match = matcher->match;
-    __builtin_prefetch(&variant->slot->ruled.counts, 1); /* ruleset_note will want them */
+    struct rule_tally *tally = variant->tally + matcher->tally_offset;
+    __builtin_prefetch(tally, 1); /* ruleset_note will want it */
     struct finding finding = find_amount(matcher, variant);
     struct matched matched = {
         .rule = &variant->slot->ruled,
+        .tally = tally,
         .version = &variant->version,
         .limit_tokens = finding.amount ? finding.amount->capacity : 0,
         .why = (uint8_t)finding.why,
@@ -249,6 +253,7 @@ static bool count_by_config(const struct ruleset *ruleset, const struct request 
     charge->tenant = match->tenant;
     match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
+        .tally = variant->tally + (size_t)request->lane * ruleset->named_count,
         .version = &variant->version,
         .limit_tokens = variant->base.capacity,
         .why = WHY_CONFIG,
@@ -261,15 +266,16 @@ static bool is_direct(const struct ruleset *ruleset)
     return !ruleset->by_default && ruleset->named_count > 0;
 }
 
-bool ruleset_direct(const struct ruleset *ruleset, struct direct *direct)
+bool ruleset_direct(const struct ruleset *ruleset, uint8_t lane, struct direct *direct)
 {
+    assert(lane < ruleset->options.lanes);
     if (!is_direct(ruleset))
         return false;
     struct slot *named = &ruleset->named[ruleset->named_by_default];
     direct->like = charge_by_config(named->variant[0]);
     direct->salt = named->variant[0]->salt;
     direct->dimension_key = ruleset->default_key;
-    direct->counts = &named->ruled.counts;
+    direct->counts = &named->ruled.tally[(size_t)lane * ruleset->named_count].counts;
     return true;
 }
 
@@ -308,6 +314,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
                    struct match *match)
 {
     bool by_default = request->service.size == 0 || bytes_equal(request->service, bytes_of(RULE_DEFAULT_SERVICE));
+    assert(request->lane < ruleset->options.lanes);
     match->status = MATCH_CHARGES;
     match->count = match->passed_count = match->denied_by = 0;
     match->tenant = 0;
@@ -326,6 +333,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     matcher.tier = 0;
     bool enforced = false;
     if (matcher.service) {
+        matcher.tally_offset = (size_t)request->lane * matcher.service->slot_count;
         match->tenant = matcher.service->tenant;
         read_request(&matcher);
     }
@@ -344,12 +352,12 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
 
 static void note(const struct matched *matched, bool allowed)
 {
-    struct rule_counts *counts = &matched->rule->counts;
+    struct rule_counts *counts = &matched->tally->counts;
     bool shadow = matched->shadow;
     counts->allowed += allowed || shadow;
     counts->denied += !allowed && !shadow;
     counts->shadow_denied += !allowed && shadow;
-    if (!matched->rule->candidate)
+    if (!matched->tally->has_canary)
         return;
     if (matched->candidate) {
         counts->canary_allowed += allowed;

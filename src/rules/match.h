@@ -33,6 +33,7 @@ struct request {
     struct bytes endpoint; /* size 0: none, which "*" alone covers */
     struct bytes tier;     /* size 0: none */
     uint8_t priority;      /* enum rule_priority */
+    uint8_t lane;          /* the number of the thread that asks, less than the ruleset's lanes */
     uint32_t id_count;     /* 1..REQUEST_IDS_MAX */
     uint64_t cost;
     struct request_id id[REQUEST_IDS_MAX];
@@ -61,7 +62,8 @@ enum match_why {
 const char *match_why_name(enum match_why why);
 
 struct matched {
-    struct ruled *rule;                  /* good until the next commit */
+    const struct ruled *rule;            /* good until the next commit, as are the next two */
+    struct rule_tally *tally;            /* this thread's */
     const struct ruled_version *version; /* which of its versions */
     uint64_t limit_tokens;               /* of the amount; 0 if nothing is counted */
     uint8_t why;                         /* enum match_why */
@@ -99,8 +101,8 @@ struct direct {
     struct hash_key dimension_key;
     struct rule_counts *counts; /* of decisions: the caller's to count */
 };
-/* False: there is no such limit, or there are rules. */
-bool ruleset_direct(const struct ruleset *ruleset, struct direct *direct);
+/* For the thread with that number. False: there is no such limit, or there are rules. */
+bool ruleset_direct(const struct ruleset *ruleset, uint8_t lane, struct direct *direct);
 
 /* Counts what was decided: verdicts[match->count], which may be NULL if the count is 0. */
 void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts);

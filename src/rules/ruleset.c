@@ -47,11 +47,23 @@ static uint16_t free_tenant(struct ruleset *ruleset)
 
 /* ---- birth and death ---- */
 
+bool tallies_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count)
+{
+    struct rule_tally *tally = arena_take_lines(arena, (size_t)lanes * count, sizeof *tally);
+    for (uint32_t i = 0; tally && i < count; i++) {
+        slots[i].ruled.tally = &tally[i];
+        slots[i].ruled.lanes = lanes;
+        slots[i].ruled.tally_stride = count;
+    }
+    return tally != NULL;
+}
+
 static bool add_named(struct ruleset *ruleset, const struct ruleset_options *options)
 {
     const struct bytes everything = bytes_of(RULE_ANY_ENDPOINT);
     ruleset->named = arena_take_lines(&ruleset->arena, options->named_count, sizeof *ruleset->named);
-    if (!ruleset->named)
+    if (!ruleset->named ||
+        !tallies_take(&ruleset->arena, ruleset->options.lanes, ruleset->named, options->named_count))
         return false;
     for (uint32_t i = 0; i < options->named_count; i++) {
         const struct ruleset_named *named = &options->named[i];
@@ -64,6 +76,7 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
         slot->ruled.stable = &variant->version;
         slot->variant[0] = variant;
         variant->slot = slot;
+        variant->tally = slot->ruled.tally;
         variant->salt = key_id_of(&ruleset->hash_key, named->id, (struct bytes){"", 0}, (struct bytes){"", 0});
         variant->base = (struct amount){.capacity = named->capacity, .limit = named->limit};
         variant->select_below = MILLION;
@@ -80,7 +93,7 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
 {
     assert(options->services_max >= 1 && options->services_max <= RULESET_SERVICES_MAX);
     assert(options->service_rules_max >= 1 && options->service_rules_max <= SERVICE_RULES_MAX);
-    assert(options->named_count <= RULESET_NAMED_MAX);
+    assert(options->named_count <= RULESET_NAMED_MAX && options->lanes <= RULESET_LANES_MAX);
     assert(options->named_count == 0 || options->named_by_default < options->named_count);
     struct ruleset *ruleset = calloc(1, sizeof *ruleset);
     if (!ruleset)
@@ -92,6 +105,8 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->options = *options;
     ruleset->options.hash_key = NULL;
     ruleset->options.named = NULL;
+    ruleset->options.lanes = options->lanes > 0 ? options->lanes : 1;
+    ruleset->windows.lanes = ruleset->options.lanes;
     ruleset->hash_key = *options->hash_key;
     ruleset->windows.hash_key = *options->hash_key;
     ruleset->place_mask = places - 1;
@@ -200,11 +215,12 @@ static void carry_counts(struct service *to, const struct service *from)
         const struct slot *before = service_slot(from, slot->ruled.id);
         if (!before)
             continue;
-        slot->ruled.counts = before->ruled.counts;
+        struct rule_counts *counts = &slot->ruled.tally->counts; /* of all threads, from now on the first's */
+        *counts = ruled_counts(&before->ruled);
         if (slot->ruled.candidate && before->ruled.candidate && slot->canary == before->canary)
             continue;
-        slot->ruled.counts.canary_allowed = slot->ruled.counts.canary_denied = 0;
-        slot->ruled.counts.stable_allowed = slot->ruled.counts.stable_denied = 0;
+        counts->canary_allowed = counts->canary_denied = 0;
+        counts->stable_allowed = counts->stable_denied = 0;
     }
 }
 

@@ -10,7 +10,9 @@
  * of dimensions (`by`) the ones with the most specific pattern. An exact pattern is more specific than a prefix, a
  * longer prefix than a shorter one. A shadow rule hides no other, an off one is as good as absent.
  *
- * Copies what it needs of the rules. Has no clock and no I/O. Not thread-safe.
+ * Copies what it needs of the rules. Has no clock and no I/O. Several threads may match and note at the same time, each
+ * with a number of its own (request.lane): what they write, each has for itself. Everything else is for one thread that
+ * is alone.
  */
 #ifndef HEADGATE_RULES_RULESET_H
 #define HEADGATE_RULES_RULESET_H
@@ -31,6 +33,7 @@ struct ruleset;
 enum {
     RULESET_SERVICES_MAX = 65534,
     RULESET_NAMED_MAX = 64,
+    RULESET_LANES_MAX = 64,
     SERVICE_RULES_MAX = 10000,
     SERVICE_DIMENSIONS_MAX = 32,      /* different ones in the rules of one service */
     SERVICE_TIERS_MAX = 64,           /* likewise */
@@ -53,6 +56,7 @@ struct ruleset_options {
     const struct ruleset_named *named; /* copied; named_count <= RULESET_NAMED_MAX */
     uint32_t named_count;
     uint32_t named_by_default; /* an index into `named`; not used if there is none */
+    uint32_t lanes;            /* threads that match at the same time, up to RULESET_LANES_MAX; 0: one */
     /* The index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);
     void *context;
@@ -123,15 +127,25 @@ struct rule_counts {
     uint64_t canary_allowed, canary_denied, stable_allowed, stable_denied;
 };
 
-/* A rule in use. Views and pointers are good until the next commit. What is touched to count comes first. */
+/* What one thread has counted of a rule: one line of memory. */
+struct rule_tally {
+    _Alignas(64) struct rule_counts counts;
+    bool has_canary; /* the rule, at present */
+};
+
+/* A rule in use. Views and pointers are good until the next commit. */
 struct ruled {
     const struct ruled_version *candidate; /* NULL: no canary */
-    struct rule_counts counts;
-    const struct ruled_version *stable; /* NULL: there is only a candidate */
-    struct bytes service, id;           /* service "": a limit of the config */
+    const struct ruled_version *stable;    /* NULL: there is only a candidate */
+    struct rule_tally *tally;              /* the first thread's; see ruled_counts */
+    uint32_t lanes, tally_stride;          /* so many threads have one, each so far behind the one before */
+    struct bytes service, id;              /* service "": a limit of the config */
     uint32_t share_millionths;
     uint64_t epoch, candidate_epoch;
 };
+
+/* What all threads have counted. */
+struct rule_counts ruled_counts(const struct ruled *rule);
 
 struct ruled_service {
     struct bytes name;

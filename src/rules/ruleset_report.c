@@ -80,6 +80,22 @@ const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes ser
     return slot ? &slot->ruled : NULL;
 }
 
+struct rule_counts ruled_counts(const struct ruled *rule)
+{
+    struct rule_counts sum = {0};
+    for (uint32_t lane = 0; lane < rule->lanes; lane++) {
+        const struct rule_counts *counts = &rule->tally[lane * rule->tally_stride].counts;
+        sum.allowed += counts->allowed;
+        sum.denied += counts->denied;
+        sum.shadow_denied += counts->shadow_denied;
+        sum.canary_allowed += counts->canary_allowed;
+        sum.canary_denied += counts->canary_denied;
+        sum.stable_allowed += counts->stable_allowed;
+        sum.stable_denied += counts->stable_denied;
+    }
+    return sum;
+}
+
 void ruleset_stats(const struct ruleset *ruleset, struct ruleset_stats *stats)
 {
     *stats = (struct ruleset_stats){.services = ruleset->service_count, .rules = ruleset->rule_count};

@@ -16,6 +16,7 @@
 #include "rules/calendar.h"
 #include "rules/ruleset.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -87,23 +88,29 @@ static inline uint64_t text_hash(struct bytes text, uint64_t seed)
 
 /* ---- windows ---- */
 
-/* Rules with windows of one kind share what is known of the present one. */
+/* The present window, as one thread knows it: good while the wall clock is within and the clocks have not moved apart. */
+struct present {
+    _Alignas(LINE_BYTES) uint64_t wall_start_ns;
+    uint64_t wall_length_ns;
+    uint64_t offset_ns; /* wall minus monotonic clock, modulo 2^64 */
+    uint64_t end_ns, expires_ns, next_expires_ns;
+    struct key_id stamp, previous; /* joined to a key, they make it one of this window, or of the one before */
+};
+
+/* Rules with windows of one kind share what is known of them. */
 struct window {
     uint32_t users;          /* amounts; 0: free */
     uint64_t period_ns;      /* all windows are this long; 0: a calendar's are */
     enum rule_calendar unit; /* of a calendar's */
     char zone[RULE_ZONE_MAX_BYTES + 1];
     struct calendar *calendar; /* NULL if period_ns is given */
-    /* The present window, good while the wall clock is within and the two clocks have not moved apart: */
-    uint64_t wall_start_ns, wall_length_ns;
-    uint64_t offset_ns; /* wall minus monotonic clock, modulo 2^64 */
-    uint64_t end_ns, expires_ns, next_expires_ns;
-    struct key_id stamp, previous; /* joined to a key, they make it one of this window, or of the one before */
+    atomic_bool asked;         /* the calendar is: by one thread at a time */
+    struct present present[];  /* of each lane */
 };
 
 struct windows {
     struct window **window; /* `room` of them; NULL or users 0: free */
-    uint32_t count, room;
+    uint32_t count, room, lanes;
     struct hash_key hash_key;
 };
 
@@ -112,14 +119,16 @@ void windows_close(struct windows *windows);
 struct window *window_obtain(struct windows *windows, uint64_t period_ns, enum rule_calendar unit,
                              struct bytes zone, struct error *error);
 void window_release(struct window *window);
-void window_renew(struct windows *windows, struct window *window, uint64_t now_ns, uint64_t wall_ns);
+/* Works out window->present[lane]. */
+void window_renew(const struct windows *windows, struct window *window, uint8_t lane, uint64_t now_ns,
+                  uint64_t wall_ns);
 
 /* The clocks may move apart by half a tick before their difference is taken anew. */
-static inline bool window_is_current(const struct window *window, uint64_t now_ns, uint64_t wall_ns)
+static inline bool present_is_current(const struct present *present, uint64_t now_ns, uint64_t wall_ns)
 {
     const uint64_t tick_ns = (uint64_t)1 << WINDOW_TICK_BITS;
-    return wall_ns - window->wall_start_ns < window->wall_length_ns &&
-           wall_ns - now_ns - window->offset_ns + tick_ns / 2 <= tick_ns;
+    return wall_ns - present->wall_start_ns < present->wall_length_ns &&
+           wall_ns - now_ns - present->offset_ns + tick_ns / 2 <= tick_ns;
 }
 
 /* ---- one version of a rule ---- */
@@ -155,6 +164,7 @@ struct variant {
     struct amount *tier;         /* in the order of their bits */
     uint64_t tiers;              /* bits: which of the service's tiers it has */
     struct slot *slot;
+    struct rule_tally *tally;           /* the slot's */
     uint64_t selector;                  /* makes the canary's choice of keys another one for each rule */
     uint32_t select_from, select_below; /* which millionths of the keys it is for */
     uint32_t dimensions;                /* bits: `by` */
@@ -241,6 +251,9 @@ struct service_place {
     uint64_t hash;
     struct service *service; /* NULL: free */
 };
+
+/* Gives each slot its tallies: those of one thread lie together, apart from those of another. */
+bool tallies_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count);
 
 struct ruleset {
     struct ruleset_options options; /* pointers in it, but for `context`, are NULL */

@@ -1,3 +1,4 @@
+#include "base/spin.h"
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
@@ -20,6 +21,15 @@ static bool is_of_kind(const struct window *window, uint64_t period_ns, enum rul
     return period_ns != 0 || (window->unit == unit && bytes_equal(bytes_of(window->zone), zone));
 }
 
+static struct window *window_create(uint32_t lanes)
+{
+    size_t bytes = sizeof(struct window) + lanes * sizeof(struct present);
+    struct window *window = aligned_alloc(_Alignof(struct window), bytes);
+    if (window)
+        memset(window, 0, bytes);
+    return window;
+}
+
 /* A place for one more, free or new; NULL, with a sentence. */
 static struct window *vacant(struct windows *windows, struct error *error)
 {
@@ -39,7 +49,7 @@ static struct window *vacant(struct windows *windows, struct error *error)
         windows->window = grown;
         windows->room = room;
     }
-    struct window *window = calloc(1, sizeof *window);
+    struct window *window = window_create(windows->lanes);
     if (window)
         windows->window[windows->count++] = window;
     return window;
@@ -59,7 +69,9 @@ struct window *window_obtain(struct windows *windows, uint64_t period_ns, enum r
     if (!window)
         return NULL;
     calendar_destroy(&window->calendar);
-    *window = (struct window){.period_ns = period_ns, .unit = unit};
+    memset(window, 0, sizeof *window + windows->lanes * sizeof(struct present));
+    window->period_ns = period_ns;
+    window->unit = unit;
     if (period_ns == 0) {
         window->calendar = calendar_create(unit, zone, error);
         if (!window->calendar)
@@ -90,23 +102,35 @@ static uint64_t round_up(uint64_t ns)
     return ns > UINT64_MAX - mask ? UINT64_MAX & ~mask : (ns + mask) & ~mask;
 }
 
-void window_renew(struct windows *windows, struct window *window, uint64_t now_ns, uint64_t wall_ns)
+/* A thread that asks a calendar is done in some microseconds, once in a window. */
+static void ask_calendar(struct window *window, uint64_t wall_ns, uint64_t *start_ns, uint64_t *end_ns)
+{
+    for (unsigned spins = 0; atomic_exchange_explicit(&window->asked, true, memory_order_acquire);)
+        spin_pause(&spins);
+    calendar_period(window->calendar, wall_ns, start_ns, end_ns);
+    atomic_store_explicit(&window->asked, false, memory_order_release);
+}
+
+void window_renew(const struct windows *windows, struct window *window, uint8_t lane, uint64_t now_ns,
+                  uint64_t wall_ns)
 {
     uint64_t start_ns, end_ns;
+    struct present *present = &window->present[lane];
+    assert(lane < windows->lanes);
     if (window->period_ns > 0) {
         uint64_t number = wall_ns / window->period_ns;
         start_ns = number * window->period_ns;
         end_ns = start_ns + window->period_ns;
-        window->stamp = stamp_of(windows, number);
-        window->previous = stamp_of(windows, number - 1);
+        present->stamp = stamp_of(windows, number);
+        present->previous = stamp_of(windows, number - 1);
     } else {
-        calendar_period(window->calendar, wall_ns, &start_ns, &end_ns);
-        window->stamp = stamp_of(windows, start_ns / 1000000000u);
+        ask_calendar(window, wall_ns, &start_ns, &end_ns);
+        present->stamp = stamp_of(windows, start_ns / 1000000000u);
     }
-    window->wall_start_ns = start_ns;
-    window->wall_length_ns = end_ns - start_ns;
-    window->offset_ns = wall_ns - now_ns;
-    window->end_ns = now_ns + (end_ns - wall_ns);
-    window->expires_ns = round_up(window->end_ns);
-    window->next_expires_ns = round_up(window->end_ns + window->period_ns);
+    present->wall_start_ns = start_ns;
+    present->wall_length_ns = end_ns - start_ns;
+    present->offset_ns = wall_ns - now_ns;
+    present->end_ns = now_ns + (end_ns - wall_ns);
+    present->expires_ns = round_up(present->end_ns);
+    present->next_expires_ns = round_up(present->end_ns + window->period_ns);
 }

@@ -124,7 +124,8 @@ static void make_traffic(struct sim *sim, unsigned i)
     for (unsigned rule = 0; rule < EDIT_RULES; rule++) {
         const struct ruled *ruled =
             ruleset_find(node_rules(sim->node[i].node), bytes_of(edit_service(rule)), bytes_of(edit_rule_id(rule)));
-        if (ruled && ruled->candidate && ruled->counts.canary_allowed + ruled->counts.canary_denied < DECISIONS)
+        struct rule_counts counts = ruled ? ruled_counts(ruled) : (struct rule_counts){0};
+        if (ruled && ruled->candidate && counts.canary_allowed + counts.canary_denied < DECISIONS)
             decide(sim, i, rule, mark_in_force(ruled->candidate));
     }
 }

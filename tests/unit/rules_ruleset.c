@@ -188,7 +188,7 @@ static void note_one(struct world *world, const char *text, bool allowed)
 static struct rule_counts counts_of(const struct world *world, const char *id)
 {
     const struct ruled *ruled = ruleset_find(world->ruleset, bytes_of("default"), bytes_of(id));
-    return ruled ? ruled->counts : (struct rule_counts){0};
+    return ruled ? ruled_counts(ruled) : (struct rule_counts){0};
 }
 
 static void counts(void)
