@@ -48,6 +48,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .named = named,
         .named_count = limits->count,
         .named_by_default = limits->by_default,
+        .lanes = node->options.lanes,
         .intern = intern,
         .context = node,
     });
