@@ -107,6 +107,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     const struct limit *limit = &sim->plan.limits.limit[key->limit];
     struct sim_node *n = &sim->node[i];
     uint64_t now_ns = world_local_ns(sim, i);
+    world_change_lane(sim);
     bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
                                              : node_can_access(n->node, key->id, key->limit, cost, now_ns);
     sim_hash_u64(sim, (uint64_t)i << 1 | allowed);

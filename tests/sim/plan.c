@@ -246,6 +246,13 @@ static void draw_pace(struct plan *plan)
     plan->untold_max = (uint32_t)draw_scale(&random, 64, 512);
 }
 
+static void draw_lanes(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 8 + 7);
+    plan->lanes = draw_one_in(&random, 3) ? (uint32_t)draw_between(&random, 2, 4) : 1;
+}
+
 void plan_draw(struct plan *plan, uint64_t seed)
 {
     struct random random;
@@ -266,5 +273,6 @@ void plan_draw(struct plan *plan, uint64_t seed)
     plan->safety_ns = plan->interval_ns * (40 + 480 / (plan->nodes * plan->nodes));
     plan->liveness = plan->corrupt == 0;
     draw_pace(plan);
+    draw_lanes(plan);
     ask_draw(plan);
 }

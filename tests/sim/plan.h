@@ -70,6 +70,7 @@ struct plan {
     uint64_t
         tell_pace; /* 0: as fast as keys change; else as many a second are told, and few may wait: untold_max */
     uint32_t untold_max;
+    uint32_t lanes; /* threads of requests at each node, which take turns here */
     bool
         sips; /* the busiest node takes all it may; others a little, too little to be urgent, of what is nearly full
                    again while that one rests */

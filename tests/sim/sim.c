@@ -187,6 +187,7 @@ static bool put_off(struct sim *sim, struct happening *happening)
 
 static void happen(struct sim *sim, struct happening *happening)
 {
+    node_use_lane(0);
     switch (happening->kind) {
     case HAPPENS_WAKE:
         if (!put_off(sim, happening))
@@ -253,6 +254,7 @@ static void init(struct sim *sim)
     random_seed(&sim->network_random, seed * 4 + 1);
     random_seed(&sim->fault_random, seed * 4 + 2);
     random_seed(&sim->load_random, seed * 4 + 3);
+    random_seed(&sim->lane_random, seed * 8 + 1);
     sim->now_ns = 0;
     sim->hash = UINT64_C(0xcbf29ce484222325);
     queue_init(&sim->queue);

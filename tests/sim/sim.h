@@ -67,7 +67,7 @@ struct arrival {
 
 struct sim {
     struct plan plan;
-    struct random network_random, fault_random, load_random;
+    struct random network_random, fault_random, load_random, lane_random;
     uint64_t now_ns;
     enum phase phase;
     uint64_t phase_ends_ns;            /* at the latest */
@@ -120,6 +120,8 @@ void world_wake(struct sim *sim, const struct happening *happening);
 /* After a clock was bent: its wake-up comes at another time. */
 void world_rearm(struct sim *sim, unsigned i);
 uint64_t world_local_ns(const struct sim *sim, unsigned i);
+/* What is asked next is asked by some thread of the node's. */
+void world_change_lane(struct sim *sim);
 bool world_is_up(const struct sim *sim, unsigned i); /* has a node, leaving ones included */
 
 /* ---- unawaited.c ---- */

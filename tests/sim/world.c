@@ -60,6 +60,11 @@ bool world_is_up(const struct sim *sim, unsigned i)
     return sim->node[i].node != NULL;
 }
 
+void world_change_lane(struct sim *sim)
+{
+    node_use_lane(sim->plan.lanes > 1 ? (uint32_t)random_below(&sim->lane_random, sim->plan.lanes) : 0);
+}
+
 uint64_t world_local_ns(const struct sim *sim, unsigned i)
 {
     return clock_read(&sim->node[i].clock, sim->now_ns);
@@ -109,6 +114,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->log_keys_max = plan->log_keys_max;
     options->tell_pace = plan->tell_pace;
     options->untold_max = plan->untold_max;
+    options->lanes = plan->lanes;
     options->message_max_bytes = plan->message_max_bytes;
     options->reservations_max = plan->asks.rules > 0 ? ASK_HELD_MAX : 0;
     options->incarnation = n->incarnation;
