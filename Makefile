@@ -238,7 +238,7 @@ sim:
 	    $(SUBMAKE) -s FLAVOUR=$$flavour build/$$flavour/tests/sim || exit 1; done
 	prove tests/sim/*.t
 
-# Six planted bugs, each in a copy of the tree: which seed finds it?
+# Planted bugs, each in a copy of the tree: which seed finds it?
 .PHONY: sim-canary
 sim-canary:
 	tests/sim/canary/run
