@@ -273,7 +273,7 @@ fuzz:
 
 # What runs in several threads.
 TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base_gate.c tests/unit/edge_limiter.c tests/unit/edge_store*.c \
-    tests/unit/rules_ruleset_lanes.c))
+    tests/unit/limit_table_threads.c tests/unit/rules_ruleset_lanes.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))

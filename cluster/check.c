@@ -208,7 +208,7 @@ static void decide(struct node *node, const struct charge *charge, bool take, ui
         return;
     }
     look(node, charge, take, now_ns, view);
-    decision->changes = table_changes(node->table);
+    decision->changes = table_changes(node->table, charge->id);
     decision->budget = allowing(node, view, charge, now_ns);
     if (decision->budget && take && !can_record(node, view->entry)) {
         own_lane(node)->push_wanted = true;
@@ -231,7 +231,7 @@ static bool charge_one(struct node *node, const struct charge *charge, struct de
 {
     struct view *view = &decision->view;
     const struct budget *budget = decision->budget;
-    if (decision->changes != table_changes(node->table)) {
+    if (decision->changes != table_changes(node->table, charge->id)) {
         look(node, charge, true, now_ns, view);
         budget = allowing(node, view, charge, now_ns);
     }

@@ -2,12 +2,14 @@
  * spin: waiting for a thread that will be done in a moment.
  *
  * Some pauses first, then the core is given away: the one waited for may need this very core. Waits for nothing long:
- * whoever is waited for must not block.
+ * whoever is waited for must not block. A lock made of it costs one byte, and must be held for moments only.
  */
 #ifndef HEADGATE_BASE_SPIN_H
 #define HEADGATE_BASE_SPIN_H
 
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 enum { SPINS_BEFORE_YIELD = 200 }; /* about a microsecond */
 
@@ -20,6 +22,28 @@ static inline void spin_pause(unsigned *spins)
     else
         __builtin_ia32_pause();
 #endif
+}
+
+/* Out of the way of those who find it free. */
+__attribute__((noinline, unused)) static void spin_wait_and_lock(atomic_bool *taken)
+{
+    unsigned spins = 0;
+    do {
+        while (atomic_load_explicit(taken, memory_order_relaxed))
+            spin_pause(&spins);
+    } while (atomic_exchange_explicit(taken, true, memory_order_acquire));
+}
+
+/* Free while it is false. Not twice by the same thread. */
+static inline void spin_lock(atomic_bool *taken)
+{
+    if (atomic_exchange_explicit(taken, true, memory_order_acquire))
+        spin_wait_and_lock(taken);
+}
+
+static inline void spin_unlock(atomic_bool *taken)
+{
+    atomic_store_explicit(taken, false, memory_order_release);
 }
 
 #endif

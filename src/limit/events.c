@@ -1,5 +1,7 @@
 #include "limit/events.h"
 
+#include "base/spin.h"
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,6 +12,8 @@ enum { KEPT_PART = 16 }; /* this part of the pool is for spends that were made e
 
 struct events {
     uint32_t room, kept;
+    bool shared;
+    atomic_bool locked; /* what follows; if shared */
     uint32_t used;
     uint32_t touched; /* events that were ever used: 1..touched */
     uint32_t free;    /* the first of those that are free again, linked by `newer`; 0: none */
@@ -34,31 +38,72 @@ void events_destroy(struct events **events)
     *events = NULL;
 }
 
+void events_share(struct events *events)
+{
+    events->shared = true;
+}
+
+static inline void lock(struct events *events)
+{
+    if (events->shared)
+        spin_lock(&events->locked);
+}
+
+static inline void unlock(struct events *events)
+{
+    if (events->shared)
+        spin_unlock(&events->locked);
+}
+
 bool events_have_room(const struct events *events, uint32_t count)
 {
     assert(events);
-    return (uint64_t)events->used + count <= events->room - events->kept;
+    return (uint64_t)__atomic_load_n(&events->used, __ATOMIC_RELAXED) + count <= events->room - events->kept;
 }
 
 const struct log_event *events_at(const struct events *events, uint32_t index)
 {
-    assert(index >= 1 && index <= events->touched);
+    assert(index >= 1 && index <= __atomic_load_n(&events->touched, __ATOMIC_RELAXED));
     return &events->event[index];
 }
 
 /* ---- single events ---- */
 
-/* There is a free one. The new event stands between two neighbours, each of which may be 0. */
-static void link_between(struct events *events, struct event_list *list, uint32_t older, uint32_t newer,
-                         const struct log_event *made)
+/* One of the pool, while fewer than `most` are used; 0: none, which is counted there. */
+static uint32_t take_event(struct events *events, uint32_t most, uint64_t *without)
 {
-    uint32_t index = events->free;
-    if (index)
+    uint32_t index = 0;
+    lock(events);
+    if (events->used >= most) {
+        ++*without;
+    } else if (events->free) {
+        index = events->free;
         events->free = events->event[index].newer;
-    else
-        index = ++events->touched;
+    } else {
+        index = events->touched + 1;
+        __atomic_store_n(&events->touched, index, __ATOMIC_RELAXED);
+    }
+    if (index)
+        __atomic_store_n(&events->used, events->used + 1, __ATOMIC_RELAXED);
+    unlock(events);
     assert(index <= events->room);
-    events->used++;
+    return index;
+}
+
+static void give_event(struct events *events, uint32_t index)
+{
+    lock(events);
+    assert(events->used > 0);
+    events->event[index] = (struct log_event){.newer = events->free};
+    events->free = index;
+    __atomic_store_n(&events->used, events->used - 1, __ATOMIC_RELAXED);
+    unlock(events);
+}
+
+/* The new event stands between two neighbours, each of which may be 0. */
+static void link_between(struct events *events, struct event_list *list, uint32_t older, uint32_t newer,
+                         uint32_t index, const struct log_event *made)
+{
     events->event[index] = (struct log_event){made->at_ns, made->tokens, newer, older};
     *(older ? &events->event[older].newer : &list->oldest) = index;
     *(newer ? &events->event[newer].older : &list->newest) = index;
@@ -66,13 +111,10 @@ static void link_between(struct events *events, struct event_list *list, uint32_
 
 static void unlink_event(struct events *events, struct event_list *list, uint32_t index)
 {
-    struct log_event *event = &events->event[index];
+    const struct log_event *event = &events->event[index];
     *(event->older ? &events->event[event->older].newer : &list->oldest) = event->newer;
     *(event->newer ? &events->event[event->newer].older : &list->newest) = event->older;
-    *event = (struct log_event){.newer = events->free};
-    events->free = index;
-    assert(events->used > 0);
-    events->used--;
+    give_event(events, index);
 }
 
 /* How many of the tokens the event could hold more. */
@@ -106,28 +148,22 @@ bool events_append(struct events *events, struct event_list *list, uint32_t toke
         newest->tokens += tokens;
         return true;
     }
-    if (!events_have_room(events, 1)) {
-        events->refused++;
+    uint32_t index = take_event(events, events->room - events->kept, &events->refused);
+    if (!index)
         return false;
-    }
     uint64_t at_ns = newest && newest->at_ns > now_ns ? newest->at_ns : now_ns;
-    link_between(events, list, list->newest, 0, &(struct log_event){.at_ns = at_ns, .tokens = tokens});
+    link_between(events, list, list->newest, 0, index, &(struct log_event){.at_ns = at_ns, .tokens = tokens});
     return true;
 }
 
 /* No event is left: the neighbour that ends later takes the tokens, or the newest becomes newer. */
-static uint64_t merge_into(struct events *events, struct event_list *list, uint32_t older, uint32_t newer,
-                           const struct log_event *made)
+static uint64_t merge_into(struct events *events, uint32_t older, uint32_t newer, const struct log_event *made)
 {
-    if (!older && !newer) {
-        events->lost++;
+    if (!older && !newer)
         return 0;
-    }
     struct log_event *heir = &events->event[newer ? newer : older];
     if (!newer)
         heir->at_ns = made->at_ns;
-    events->merged++;
-    (void)list;
     return add_tokens(heir, made->tokens);
 }
 
@@ -144,9 +180,10 @@ uint64_t events_insert(struct events *events, struct event_list *list, uint64_t 
         return add_tokens(&events->event[older], tokens);
     const struct log_event made = {.at_ns = at_ns,
                                    .tokens = (uint32_t)(tokens < EVENTS_TOKENS_MAX ? tokens : EVENTS_TOKENS_MAX)};
-    if (events->used == events->room)
-        return merge_into(events, list, older, newer, &made);
-    link_between(events, list, older, newer, &made);
+    uint32_t index = take_event(events, events->room, older || newer ? &events->merged : &events->lost);
+    if (!index)
+        return merge_into(events, older, newer, &made);
+    link_between(events, list, older, newer, index, &made);
     return made.tokens;
 }
 

@@ -39,7 +39,13 @@ enum { EVENTS_TOKENS_MAX = 1 << 30 }; /* of one event; what is beyond is not lis
 struct events *events_create(uint32_t room);
 void events_destroy(struct events **events);
 
-/* Own spends at so many different moments can be listed. */
+/*
+ * From now on several threads use the pool, of each list one at a time. A short lock is around taking an event and
+ * giving it back; the rest of a list is its holder's own.
+ */
+void events_share(struct events *events);
+
+/* Own spends at so many different moments can be listed; unless other threads list theirs first. */
 bool events_have_room(const struct events *events, uint32_t count);
 
 /* Lists an own spend of now (later than any other one, or as the newest). False: no room. */

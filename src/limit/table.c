@@ -67,16 +67,24 @@ static inline struct entry *lookup(const struct table *table, struct key_id id)
     return NULL;
 }
 
+static void count_tenant(struct table *table, struct stripe *stripe, uint16_t tenant, int64_t more)
+{
+    if (tenant == 0)
+        stripe->nobody_keys += (uint64_t)more;
+    else
+        count_keys(table, &table->tenant_keys[tenant], more);
+}
+
 static void empty_slot(struct table *table, uint64_t slot)
 {
     struct entry *entry = &table->entries[slot];
-    uint64_t *tenant_keys = &table->tenant_keys[entry->tenant];
+    struct stripe *stripe = stripe_of(table, slot / GROUP);
     bucket_close(&entry->bucket, &table->limits->limit[entry->limit]);
-    assert(table->tags[slot] != 0 && table->used_keys > 0 && *tenant_keys > 0);
+    assert(table->tags[slot] != 0 && stripe->used_keys > 0);
     set_tag(table, slot, 0);
-    table->changes++;
-    table->used_keys--;
-    --*tenant_keys;
+    stripe->changes++;
+    stripe->used_keys--;
+    count_tenant(table, stripe, entry->tenant, -1);
 }
 
 /*
@@ -94,9 +102,8 @@ static bool forget_if_full(struct table *table, uint64_t slot, uint64_t now_ns, 
         bucket_refill(bucket, limit, &table->budgets[entry->limit], now_ns);
     if (!bucket_is_full(bucket, limit) || (table->owner.keeps && table->owner.keeps(table->owner.context, entry)))
         return false;
-    uint64_t *forgotten_ns = &table->forgotten_ns[entry->limit];
-    if (limit->kind == LIMIT_BUCKET && *forgotten_ns < bucket->last_refill_ns)
-        *forgotten_ns = bucket->last_refill_ns;
+    if (limit->kind == LIMIT_BUCKET)
+        raise_time(&table->forgotten_ns[entry->limit], bucket->last_refill_ns);
     empty_slot(table, slot);
     return true;
 }
@@ -105,7 +112,7 @@ static void expire(struct table *table, uint64_t slot, uint64_t now_ns)
 {
     struct bucket bucket;
     if (table->tags[slot] != 0 && forget_if_full(table, slot, now_ns, &bucket))
-        table->expired_keys++;
+        stripe_of(table, slot / GROUP)->expired_keys++;
 }
 
 /* ---- making room ---- */
@@ -141,7 +148,7 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
     struct bucket bucket, victim_bucket = {0};
     for (uint64_t slot = first; slot < first + WINDOW * GROUP; slot++) {
         if (forget_if_full(table, slot, now_ns, &bucket)) {
-            table->evicted_harmless_keys++;
+            stripe_of(table, slot / GROUP)->evicted_harmless_keys++;
             return slot;
         }
         uint64_t owes_ns = time_owed_ns(table, &table->entries[slot], &bucket, now_ns);
@@ -155,7 +162,7 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
     if (table->owner.evicts)
         table->owner.evicts(table->owner.context, &table->entries[victim]);
     empty_slot(table, victim);
-    table->evicted_harmful_keys++;
+    stripe_of(table, victim / GROUP)->evicted_harmful_keys++;
     return victim;
 }
 
@@ -183,6 +190,20 @@ static uint64_t empty_in(const struct table *table, uint64_t group, uint64_t end
     return NO_SLOT;
 }
 
+static void count_moved(struct table *table, uint64_t slot, uint64_t hole)
+{
+    struct stripe *from = stripe_of(table, slot / GROUP), *to = stripe_of(table, hole / GROUP);
+    from->changes++;
+    if (from == to)
+        return;
+    bool nobodys = table->entries[hole].tenant == 0;
+    to->changes++;
+    from->used_keys--;
+    to->used_keys++;
+    from->nobody_keys -= nobodys;
+    to->nobody_keys += nobodys;
+}
+
 /* Moves a key that may live as far as `hole` into it, from as near to the front as can be: its old slot. */
 static uint64_t move_hole(struct table *table, uint64_t hole)
 {
@@ -193,7 +214,7 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
         table->entries[hole] = table->entries[slot];
         set_tag(table, hole, table->tags[slot]);
         set_tag(table, slot, 0);
-        table->changes++;
+        count_moved(table, slot, hole);
         return slot;
     }
     return NO_SLOT;
@@ -242,9 +263,10 @@ __attribute__((noinline)) static struct entry *insert(struct table *table, struc
     entry->limit = limit;
     table_begin(table, entry, expires_ns, now_ns);
     set_tag(table, slot, tag_of(id));
-    table->changes++;
-    table->used_keys++;
-    table->tenant_keys[0]++;
+    struct stripe *stripe = stripe_of(table, slot / GROUP);
+    stripe->changes++;
+    stripe->used_keys++;
+    stripe->nobody_keys++;
     return entry;
 }
 
@@ -270,7 +292,10 @@ uint64_t table_bytes(uint64_t keys, uint32_t tenants, const struct limit_set *li
     const uint64_t group_bytes =
         GROUP * sizeof(struct entry) + GROUP + sizeof(struct floor) + sizeof(struct window_floor);
     uint64_t lists = ((uint64_t)limits->room + tenants) * sizeof(uint64_t), homes = homes_for(keys);
-    uint64_t bytes = sizeof(struct table) + lists + LINE_BYTES + (homes + WINDOW - 1) * group_bytes;
+    uint64_t groups = homes + WINDOW - 1;
+    unsigned bits;
+    uint64_t bytes = sizeof(struct table) + lists + LINE_BYTES +
+                     stripes_for(groups, &bits) * sizeof(struct stripe) + groups * group_bytes;
     return homes == 0 ? 0 : (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
@@ -288,6 +313,7 @@ struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const st
     assert(keys >= 1 && tenants >= 1 && tenants <= TENANTS_MAX && limits && budgets);
     uint64_t homes = homes_for(keys), groups = homes + WINDOW - 1;
     struct table *table = memory;
+    unsigned bits;
     table->limits = limits;
     table->budgets = budgets;
     table->tenants = tenants;
@@ -298,7 +324,9 @@ struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const st
     table->tenant_keys = table->forgotten_ns + limits->room;
     char *entries = (char *)(table->tenant_keys + tenants);
     entries += (0 - (uintptr_t)entries) % LINE_BYTES;
-    table->entries = (struct entry *)(void *)entries;
+    table->stripes = (struct stripe *)(void *)entries;
+    table->stripe_bits = UNSHARED_BITS;
+    table->entries = (struct entry *)(void *)(table->stripes + stripes_for(groups, &bits));
     table->tags = (uint8_t *)(table->entries + groups * GROUP);
     table->floors = (struct floor *)(void *)(table->tags + groups * GROUP);
     table->window_floors = (struct window_floor *)(void *)(table->floors + groups);
@@ -320,11 +348,6 @@ void *table_memory(struct table *table, size_t *bytes)
 void table_set_owner(struct table *table, const struct table_owner *owner)
 {
     table->owner = *owner;
-}
-
-uint64_t table_changes(const struct table *table)
-{
-    return table->changes;
 }
 
 void table_prefetch_tags(const struct table *table, struct key_id id)
@@ -377,7 +400,9 @@ struct entry *table_find(struct table *table, struct key_id id)
 
 void table_pass_by(struct table *table, const struct entry *entry, uint64_t now_ns)
 {
-    uint64_t drawn = ++table->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
+    struct stripe *stripe = stripe_of(table, home_of(table, entry->id));
+    uint64_t drawn =
+        ++stripe->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
     if (drawn >> (64 - EXPIRE_BITS) == 0)
         pass_by(table, entry, drawn, now_ns);
 }
@@ -396,14 +421,10 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
 void table_claim(struct table *table, struct entry *entry, uint16_t tenant)
 {
     assert(tenant < table->tenants);
-    table->tenant_keys[entry->tenant]--;
-    table->tenant_keys[tenant]++;
+    struct stripe *stripe = stripe_of(table, (uint64_t)(entry - table->entries) / GROUP);
+    count_tenant(table, stripe, entry->tenant, -1);
+    count_tenant(table, stripe, tenant, 1);
     entry->tenant = tenant & 0xfffu;
-}
-
-uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
-{
-    return tenant < table->tenants ? table->tenant_keys[tenant] : 0;
 }
 
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,
@@ -424,23 +445,13 @@ void table_clear(struct table *table)
     for (uint64_t slot = 0; slot < table->groups * GROUP; slot++)
         if (table->tags[slot] != 0)
             empty_slot(table, slot);
-    if (table->has_floors) {
+    if (has_floors(table)) {
         memset(table->floors, 0, table->groups * sizeof(struct floor));
         memset(table->window_floors, 0, table->groups * sizeof(struct window_floor));
     }
     memset(table->forgotten_ns, 0, table->limits->room * sizeof *table->forgotten_ns);
     table->forgotten_any_ns = 0;
-    table->has_floors = false;
-}
-
-void table_stats(const struct table *table, struct table_stats *stats)
-{
-    stats->capacity_keys = table->groups * GROUP;
-    stats->used_keys = table->used_keys;
-    stats->bytes = table->bytes;
-    stats->expired_keys = table->expired_keys;
-    stats->evicted_harmless_keys = table->evicted_harmless_keys;
-    stats->evicted_harmful_keys = table->evicted_harmful_keys;
+    set_has_floors(table, false);
 }
 
 static void check_entry(const struct table *table, const struct entry *entry, uint64_t slot)
@@ -461,7 +472,7 @@ static void check_entry(const struct table *table, const struct entry *entry, ui
 
 void table_check(const struct table *table)
 {
-    uint64_t used = 0, of_tenants = 0;
+    uint64_t used = 0;
     assert(table->groups == table->homes + WINDOW - 1);
     for (uint64_t slot = 0; slot < table->groups * GROUP; slot++) {
         if (table->tags[slot] == 0)
@@ -469,9 +480,7 @@ void table_check(const struct table *table)
         used++;
         check_entry(table, &table->entries[slot], slot);
     }
-    for (uint32_t tenant = 0; tenant < table->tenants; tenant++)
-        of_tenants += table->tenant_keys[tenant];
-    assert(used == table->used_keys && of_tenants == used);
+    assert(used == table_check_stripes(table));
     for (uint64_t group = 0; group < table->groups; group++) {
         const struct floor *floor = &table->floors[group];
         const struct window_floor *windows = &table->window_floors[group];

@@ -7,7 +7,8 @@
  * for the shortest time does, those that the store keeps last (harmful, counted), and its group remembers the
  * worst state that it evicted: a key that (re)appears there starts from no more than that, so an eviction never
  * raises anyone's allowance.
- * No locks, no clock, no allocation after creation.
+ * One thread uses a table, or it is shared: then it consists of stripes, each with a lock, and table_lock holds those
+ * that keys have to do with. No clock, no allocation after creation.
  */
 #ifndef HEADGATE_LIMIT_TABLE_H
 #define HEADGATE_LIMIT_TABLE_H
@@ -72,9 +73,33 @@ struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const st
 /* All of its memory, for those who know how it is best backed. */
 void *table_memory(struct table *table, size_t *bytes);
 
+/* ---- several threads ---- */
+
+/*
+ * From now on several threads use the table: each holds the locks of the keys that it touches, or is alone, all others
+ * being kept out by other means. Alone and without locks are: whatever is done to more than some keys, table_clear,
+ * table_check and exact table_stats. The pool of events is shared along with it. Once, before they start.
+ */
+void table_share(struct table *table);
+
+/* What one thread has locked: a bit for each stripe; on its stack. */
+struct table_held {
+    uint64_t stripes;
+};
+
+/*
+ * From here to table_unlock the caller may do everything with these keys, any number of them, that is done with single
+ * keys, and what that does to their neighbours is covered. The locks spin: hold them briefly, and wait for nothing
+ * meanwhile; a thread that holds some asks for no more. Without table_share they do nothing.
+ */
+void table_lock(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held);
+void table_unlock(struct table *table, const struct table_held *held);
+
+/* ---- looking up ---- */
+
 /*
  * Asks for no more than what table_prefetch reads itself: for several keys, first this of all, then that of all. Both
- * may be called while another thread changes the table.
+ * may be called without any lock while other threads change the table.
  */
 void table_prefetch_tags(const struct table *table, struct key_id id);
 /* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
@@ -90,8 +115,11 @@ void table_touch(const struct table *table, struct key_id id);
 /* The entry of `id`, or NULL: then the key is as table_start says. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
 
-/* Grows with every key that is inserted, moved or forgotten: as long as it stays, so do pointers to entries. */
-uint64_t table_changes(const struct table *table);
+/*
+ * Grows with every key that is inserted, moved or forgotten near `id`: as long as it stays, so does a pointer to the
+ * key's entry.
+ */
+uint64_t table_changes(const struct table *table, struct key_id id);
 
 /*
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until

@@ -7,10 +7,8 @@ static struct floor *aged_floor(struct table *table, uint64_t home, uint64_t now
 {
     struct floor *floor = &table->floors[home];
     if (floor->full_at_ns != 0 && floor_age(floor, table->limits, table->budgets, table->share_min, now_ns)) {
-        uint64_t *forgotten_ns =
-            floor->limit == FLOOR_MIXED ? &table->forgotten_any_ns : &table->forgotten_ns[floor->limit];
-        if (*forgotten_ns < now_ns)
-            *forgotten_ns = now_ns;
+        raise_time(floor->limit == FLOOR_MIXED ? &table->forgotten_any_ns : &table->forgotten_ns[floor->limit],
+                   now_ns);
         memset(floor, 0, sizeof *floor);
     }
     return floor;
@@ -27,17 +25,17 @@ void table_remember_evicted(struct table *table, const struct entry *entry, cons
         window_floor_deepen(&table->window_floors[home], entry->limit,
                             window_used(bucket, limit, &table->budgets[entry->limit]),
                             window_over_ns(bucket, limit), now_ns);
-    table->has_floors = true;
+    set_has_floors(table, true);
 }
 
 void table_start(const struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns, uint64_t now_ns,
                  struct bucket *bucket)
 {
     const struct limit *of = &table->limits->limit[limit];
-    uint64_t known_ns = table->forgotten_ns[limit];
-    known_ns = table->forgotten_any_ns > known_ns ? table->forgotten_any_ns : known_ns;
+    uint64_t known_ns = time_of(&table->forgotten_ns[limit]), any_ns = time_of(&table->forgotten_any_ns);
+    known_ns = any_ns > known_ns ? any_ns : known_ns;
     bucket_fill(bucket, of, now_ns > known_ns ? now_ns : known_ns, expires_ns);
-    if (!table->has_floors)
+    if (!has_floors(table))
         return;
     uint64_t home = home_of(table, id);
     if (of->kind == LIMIT_BUCKET)
@@ -67,8 +65,7 @@ void table_set_share_min(struct table *table, uint64_t share)
 
 void table_absent_are_full(struct table *table, uint64_t now_ns)
 {
-    if (table->forgotten_any_ns < now_ns)
-        table->forgotten_any_ns = now_ns;
+    raise_time(&table->forgotten_any_ns, now_ns);
 }
 
 void table_owed(const struct table *table, uint64_t prefix, unsigned prefix_bits, uint64_t now_ns,
@@ -77,7 +74,7 @@ void table_owed(const struct table *table, uint64_t prefix, unsigned prefix_bits
     struct key_id first, last;
     *owed = (struct table_owed){0};
     prefix_range(prefix, prefix_bits, &first, &last);
-    for (uint64_t home = home_of(table, first); table->has_floors && home <= home_of(table, last); home++) {
+    for (uint64_t home = home_of(table, first); has_floors(table) && home <= home_of(table, last); home++) {
         const struct window_floor *windows = &table->window_floors[home];
         uint64_t refill_ns = floor_owed_ns(&table->floors[home], now_ns);
         owed->refill_ns = refill_ns > owed->refill_ns ? refill_ns : owed->refill_ns;
@@ -129,7 +126,7 @@ void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, con
             floor_lower(aged_floor(table, home, now_ns), owed->refill_ns, now_ns);
         window_floor_deepen(&table->window_floors[home], FLOOR_MIXED, used, windows.until_ns, now_ns);
     }
-    table->has_floors = true;
+    set_has_floors(table, true);
     uint64_t end = (home_of(table, last) + WINDOW) * GROUP;
     for (uint64_t slot = home_of(table, first) * GROUP; slot < end; slot++) {
         struct entry *entry = &table->entries[slot];

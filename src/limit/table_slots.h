@@ -15,10 +15,12 @@
 #ifndef HEADGATE_LIMIT_TABLE_SLOTS_H
 #define HEADGATE_LIMIT_TABLE_SLOTS_H
 
+#include "base/spin.h"
 #include "limit/floor.h"
 #include "limit/table.h"
 
 #include <assert.h>
+#include <stdalign.h>
 
 enum {
     GROUP = 16,
@@ -29,9 +31,31 @@ enum {
     EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour */
     LINE_BYTES = 64,
     TENANTS_MAX = 4096, /* entry.tenant has 12 bits */
+    STRIPES_MAX = 64,   /* bits of table_held; all of their lines stay near */
+    STRIPE_BITS = 9,    /* at least 2^9 groups: of twenty keys at most two have to do with two stripes */
+    UNSHARED_BITS = 63, /* all groups are one stripe */
 };
 
 #define NO_SLOT UINT64_MAX
+
+/*
+ * A group, with its slots, tags and floors, belongs to one stripe of consecutive groups, and whoever touches it
+ * holds that stripe's lock. What is done for a key of home h touches the groups [h - WINDOW + 1, h + WINDOW + REACH):
+ * - looking it up, its neighbours in a quad, and making room: [h, h + WINDOW); its own floor: h;
+ * - a floor for whom it evicts: where that one has its home, at most WINDOW - 1 before the slot it had;
+ * - moving others on: between slots behind h and the empty one, which lies before h + WINDOW + REACH. Both slots lie in
+ *   the window of the key that moves: whoever looks for it holds both stripes as well, and sees it once.
+ * What all stripes share are counts of tenants' keys, and what only grows: forgotten_ns, has_floors. They are relaxed
+ * atomics: what was written for a key that went, whoever then looks for it sees, because of the lock of its group.
+ */
+struct stripe {
+    alignas(LINE_BYTES) atomic_bool locked;
+    uint64_t hits;
+    uint64_t changes;                /* see table_changes */
+    uint64_t used_keys, nobody_keys; /* in these slots; of them, tenant 0's */
+    uint64_t expired_keys, evicted_harmless_keys, evicted_harmful_keys;
+};
+_Static_assert(sizeof(struct stripe) == LINE_BYTES, "one line");
 
 struct table {
     const struct limit_set *limits;
@@ -43,10 +67,10 @@ struct table {
     uint64_t homes;  /* groups that are home to keys; WINDOW - 1 more follow */
     uint64_t groups; /* all of them */
     uint64_t bytes;
-    uint64_t used_keys, expired_keys, evicted_harmless_keys, evicted_harmful_keys;
-    uint64_t hits;
-    uint64_t changes; /* see table_changes */
-    bool has_floors;  /* until the first harmful eviction nobody needs to look */
+    struct stripe *stripes;
+    unsigned stripe_bits; /* a stripe is 2^stripe_bits groups */
+    bool shared;
+    bool has_floors; /* until the first harmful eviction nobody needs to look */
     uint64_t share_min;
     struct table_owner owner;
     /*
@@ -56,7 +80,7 @@ struct table {
     uint64_t *forgotten_ns; /* by limit */
     uint64_t forgotten_any_ns;
     uint32_t tenants;
-    uint64_t *tenant_keys; /* by tenant */
+    uint64_t *tenant_keys; /* by tenant; [0] is not used: see nobody_keys */
 };
 
 static inline uint64_t home_of(const struct table *table, struct key_id id)
@@ -64,6 +88,61 @@ static inline uint64_t home_of(const struct table *table, struct key_id id)
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)(((wide)id.high * table->homes) >> 64);
 }
+
+static inline struct stripe *stripe_of(const struct table *table, uint64_t group)
+{
+    return &table->stripes[group >> table->stripe_bits];
+}
+
+/* How many stripes a table of so many groups has, and how large they are, once it is shared. */
+static inline uint64_t stripes_for(uint64_t groups, unsigned *bits)
+{
+    for (*bits = STRIPE_BITS; (groups - 1) >> *bits >= STRIPES_MAX;)
+        ++*bits;
+    return ((groups - 1) >> *bits) + 1;
+}
+
+static inline uint64_t stripe_count(const struct table *table)
+{
+    return ((table->groups - 1) >> table->stripe_bits) + 1;
+}
+
+/* ---- what all stripes share ---- */
+
+static inline void count_keys(const struct table *table, uint64_t *keys, int64_t more)
+{
+    if (table->shared)
+        (void)__atomic_fetch_add(keys, (uint64_t)more, __ATOMIC_RELAXED);
+    else
+        *keys += (uint64_t)more;
+}
+
+static inline uint64_t time_of(const uint64_t *ns)
+{
+    return __atomic_load_n(ns, __ATOMIC_RELAXED);
+}
+
+/* Times only grow. */
+static inline void raise_time(uint64_t *ns, uint64_t to_ns)
+{
+    uint64_t was_ns = time_of(ns);
+    while (was_ns < to_ns &&
+           !__atomic_compare_exchange_n(ns, &was_ns, to_ns, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+}
+
+static inline bool has_floors(const struct table *table)
+{
+    return __atomic_load_n(&table->has_floors, __ATOMIC_RELAXED);
+}
+
+static inline void set_has_floors(struct table *table, bool has)
+{
+    if (has_floors(table) != has)
+        __atomic_store_n(&table->has_floors, has, __ATOMIC_RELAXED);
+}
+
+/* ---- ranges ---- */
 
 /* The first and the last id that begin with the prefix. */
 static inline void prefix_range(uint64_t prefix, unsigned prefix_bits, struct key_id *first, struct key_id *last)
@@ -84,5 +163,10 @@ void table_remember_evicted(struct table *table, const struct entry *entry, cons
                             uint64_t now_ns);
 /* What a new entry, whose id and limit are set, starts from. */
 void table_begin(struct table *table, struct entry *entry, uint64_t expires_ns, uint64_t now_ns);
+
+/* ---- table_stripes.c ---- */
+
+/* Asserts that the stripes have counted right; how many keys there are. */
+uint64_t table_check_stripes(const struct table *table);
 
 #endif
