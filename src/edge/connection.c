@@ -1,5 +1,7 @@
 #include "edge/connection.h"
 
+#include "base/tally.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/in.h>
@@ -22,17 +24,17 @@ static uv_stream_t *stream_of(struct connection *connection)
 
 static void count_buffers(struct listener *listener)
 {
-    listener->stats.buffer_bytes = listener->pool.taken_bytes;
+    tally_set(&listener->stats.buffer_bytes, listener->pool.taken_bytes);
 }
 
 static void set_state(struct connection *connection, enum connection_state state)
 {
     struct listener_stats *stats = &connection->listener->stats;
     if (connection->state == CONNECTION_BLOCKED)
-        stats->blocked_clients--;
+        tally_add(&stats->blocked_clients, UINT64_MAX); /* one less */
     connection->state = state;
     if (state == CONNECTION_BLOCKED)
-        stats->blocked_clients++;
+        tally_add(&stats->blocked_clients, 1);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -55,7 +57,7 @@ static void close_now(struct connection *connection)
     list_remove(&connection->timed);
     if (connection->has_session) {
         connection->has_session = false;
-        listener->stats.connected_clients--;
+        listener_dismiss(listener);
         if (listener->service.close != NULL)
             listener->service.close(listener->service.context, connection->session);
     }
@@ -130,14 +132,14 @@ static bool write_output(struct connection *connection, const struct output *out
     if (written < 0 && written != UV_EAGAIN)
         return false;
     size_t done = written > 0 ? (size_t)written : 0;
-    listener->stats.total_writes++;
-    listener->stats.total_net_output_bytes += output->size;
+    tally_add(&listener->stats.total_writes, 1);
+    tally_add(&listener->stats.total_net_output_bytes, output->size);
     if (done == output->size)
         return true;
     size_t rest = output->size - done;
     connection->output = pool_take(&listener->pool, rest);
     if (connection->output == NULL) {
-        listener->stats.closed_no_buffer++;
+        tally_add(&listener->stats.closed_no_buffer, 1);
         return false;
     }
     count_buffers(listener);
@@ -215,7 +217,7 @@ void connection_expire(struct connection *connection)
         return;
     }
     if (connection->state == CONNECTION_BLOCKED || connection->state == CONNECTION_LAST)
-        listener->stats.closed_stalled++;
+        tally_add(&listener->stats.closed_stalled, 1);
     close_now(connection);
 }
 
@@ -252,7 +254,7 @@ static void serve(struct connection *connection, size_t size)
     }
     bool blocked = connection->state == CONNECTION_BLOCKED;
     if (status == SERVE_CLOSE) {
-        listener->stats.closed_by_error++;
+        tally_add(&listener->stats.closed_by_error, 1);
         (void)uv_read_stop(stream_of(connection));
         if (blocked)
             set_state(connection, CONNECTION_LAST);
@@ -264,7 +266,7 @@ static void serve(struct connection *connection, size_t size)
         (void)uv_read_stop(stream_of(connection));
     assert(blocked || size - offset < POOL_LARGE_BYTES); /* or there would be no room to read more */
     if (!hold_input(connection, listener->input + offset, size - offset)) {
-        listener->stats.closed_no_buffer++;
+        tally_add(&listener->stats.closed_no_buffer, 1);
         close_now(connection);
     }
 }
@@ -296,8 +298,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         close_now(connection);
         return;
     }
-    listener->stats.total_reads++;
-    listener->stats.total_net_input_bytes += (uint64_t)size;
+    tally_add(&listener->stats.total_reads, 1);
+    tally_add(&listener->stats.total_net_input_bytes, (uint64_t)size);
     if (!list_empty(&connection->late)) /* what it puts off it asks for once a turn */
         listener_answer(listener);
     if (connection->state == CONNECTION_OPEN)
@@ -359,14 +361,14 @@ void connection_accept(struct connection *connection, struct listener *listener,
 {
     start(connection, listener);
     if (uv_accept((uv_stream_t *)socket, stream_of(connection)) != 0) {
-        listener->stats.accept_failures++;
+        tally_add(&listener->stats.accept_failures, 1);
+        listener_dismiss(listener);
         close_now(connection);
         return;
     }
     (void)uv_tcp_nodelay(&connection->tcp, 1);
     (void)uv_tcp_keepalive(&connection->tcp, 1, 60);
-    listener->stats.total_connections_received++;
-    listener->stats.connected_clients++;
+    tally_add(&listener->stats.total_connections_received, 1);
     connection->has_session = true;
     char address[LISTENER_ADDRESS_BYTES];
     describe_peer(&connection->tcp, address, sizeof address);
@@ -383,9 +385,9 @@ void connection_refuse(struct connection *connection, struct listener *listener,
         memcpy(text, too_many, sizeof too_many);
         uv_buf_t piece = uv_buf_init(text, sizeof too_many - 1);
         (void)uv_try_write(stream_of(connection), &piece, 1);
-        listener->stats.rejected_connections++;
+        tally_add(&listener->stats.rejected_connections, 1);
     } else {
-        listener->stats.accept_failures++;
+        tally_add(&listener->stats.accept_failures, 1);
     }
     close_now(connection);
 }

@@ -45,7 +45,7 @@ struct connection {
 /* The bytes that a connection with such a session occupies. */
 size_t connection_bytes(size_t session_bytes);
 
-/* Takes over what `socket` has accepted; `id` is the session's. */
+/* Takes over what `socket` has accepted and the listener has admitted; `id` is the session's. */
 void connection_accept(struct connection *connection, struct listener *listener, uv_tcp_t *socket, uint64_t id);
 /* Takes over what `socket` has accepted, says why it is not served, and closes. */
 void connection_refuse(struct connection *connection, struct listener *listener, uv_tcp_t *socket);
@@ -56,6 +56,8 @@ void connection_finish(struct connection *connection);
 /* Its deadline has come. */
 void connection_expire(struct connection *connection);
 
+/* The listener's: an admitted connection is one no more. */
+void listener_dismiss(struct listener *listener);
 /* The listener's: gives the slot of a closed connection back, and (re)starts the timer of deadlines. */
 void listener_release(struct listener *listener, struct connection *connection);
 void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms);

@@ -1,9 +1,11 @@
 #include "edge/listener.h"
 
+#include "base/tally.h"
 #include "edge/connection.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -48,22 +50,46 @@ static struct connection *obtain(struct listener *listener)
     return (void *)(listener->slots + slot_bytes(listener) * listener->slots_used++);
 }
 
+/* False: there are as many connections as there may be, of all listeners that share the number. */
+static bool admit(struct listener *listener)
+{
+    const struct listener_options *options = &listener->options;
+    if (options->connected &&
+        atomic_fetch_add_explicit(options->connected, 1, memory_order_relaxed) >= options->connections_max) {
+        (void)atomic_fetch_sub_explicit(options->connected, 1, memory_order_relaxed);
+        return false;
+    }
+    if (!options->connected && listener->stats.connected_clients >= options->connections_max)
+        return false;
+    tally_add(&listener->stats.connected_clients, 1);
+    return true;
+}
+
+void listener_dismiss(struct listener *listener)
+{
+    if (listener->options.connected)
+        (void)atomic_fetch_sub_explicit(listener->options.connected, 1, memory_order_relaxed);
+    tally_set(&listener->stats.connected_clients, listener->stats.connected_clients - 1);
+}
+
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
     uint32_t index = (uint32_t)((uv_tcp_t *)(void *)stream - listener->sockets);
     if (status < 0) {
-        listener->stats.accept_failures++;
+        tally_add(&listener->stats.accept_failures, 1);
         return;
     }
     struct connection *connection = obtain(listener);
     listener->waiting[index] = connection == NULL;
     if (connection == NULL)
         return; /* libuv listens on when it is accepted, in listener_release */
-    if (listener->stats.connected_clients >= listener->options.connections_max)
+    if (!admit(listener)) {
         connection_refuse(connection, listener, &listener->sockets[index]);
-    else
-        connection_accept(connection, listener, &listener->sockets[index], ++listener->last_id);
+        return;
+    }
+    connection_accept(connection, listener, &listener->sockets[index], listener->next_id);
+    listener->next_id += listener->options.id_step;
 }
 
 static void handle_closed(struct listener *listener)
@@ -143,13 +169,14 @@ void listener_answer(struct listener *listener)
 bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
                    const struct listener_options *options, struct error *error)
 {
-    *listener = (struct listener){.loop = loop, .service = *service, .options = *options};
+    *listener =
+        (struct listener){.loop = loop, .service = *service, .options = *options, .next_id = options->id_first};
     list_init(&listener->connections);
     list_init(&listener->free_connections);
     list_init(&listener->timed);
     list_init(&listener->late);
     pool_init(&listener->pool, options->buffers_max_bytes);
-    assert(options->connections_max > 0);
+    assert(options->connections_max > 0 && options->id_first > 0 && options->id_step > 0);
     want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);
     listener->slots = calloc(options->connections_max + (size_t)SPARE_CONNECTIONS, slot_bytes(listener));
     listener->input = malloc(POOL_LARGE_BYTES);
@@ -191,19 +218,38 @@ static bool split_address(const char *address, char *host, size_t host_room, cha
     return true;
 }
 
-/* Binds and listens, or returns libuv's error; a socket that failed is closed and its place lost. */
-static int listen_on(struct listener *listener, const struct sockaddr *address)
+/* Others of this program may listen on the same address, and get their part of the connections. */
+static int share_port(const uv_tcp_t *socket)
+{
+    const int yes = 1;
+    uv_os_fd_t fd;
+    int failed = uv_fileno((const uv_handle_t *)socket, &fd);
+    if (failed == 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
+        failed = uv_translate_sys_error(errno);
+    return failed;
+}
+
+/*
+ * Binds and listens, or returns libuv's error; a socket that failed is closed and its place lost. The first one on an
+ * address permits others only once it listens: where another program listens, it fails.
+ */
+static int listen_on(struct listener *listener, const struct sockaddr *address, bool first)
 {
     uv_tcp_t *socket = &listener->sockets[listener->socket_count];
-    int failed = uv_tcp_init(listener->loop, socket);
+    int failed = uv_tcp_init_ex(listener->loop, socket, address->sa_family);
     if (failed != 0)
         return failed;
     socket->data = listener;
     listener->handles_open++;
     listener->socket_count++;
-    failed = uv_tcp_bind(socket, address, 0);
+    if (!first)
+        failed = share_port(socket);
+    if (failed == 0)
+        failed = uv_tcp_bind(socket, address, 0);
     if (failed == 0)
         failed = uv_listen((uv_stream_t *)socket, BACKLOG, on_connection);
+    if (failed == 0 && first && listener->options.shares_port)
+        failed = share_port(socket);
     return failed;
 }
 
@@ -234,7 +280,7 @@ bool listener_bind(struct listener *listener, const char *address, struct error 
     bool everywhere = host[0] == '\0' || strcmp(host, "*") == 0;
     if (everywhere) {
         struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)strtoul(port, NULL, 10))};
-        int failed = listen_on(listener, (const struct sockaddr *)&any);
+        int failed = listen_on(listener, (const struct sockaddr *)&any, true);
         if (failed == 0)
             return true;
         if (failed != UV_EAFNOSUPPORT || listener->socket_count == LISTENER_SOCKETS_MAX)
@@ -247,9 +293,21 @@ bool listener_bind(struct listener *listener, const char *address, struct error 
     int failed = uv_getaddrinfo(listener->loop, &request, NULL, everywhere ? "0.0.0.0" : host, port, &hints);
     if (failed != 0)
         return error_set(error, EX_NOHOST, "cannot listen on %s: %s", address, uv_strerror(failed));
-    failed = listen_on(listener, request.addrinfo->ai_addr);
+    failed = listen_on(listener, request.addrinfo->ai_addr, true);
     uv_freeaddrinfo(request.addrinfo);
     return failed == 0 || listen_error(error, address, failed);
+}
+
+bool listener_join(struct listener *listener, const struct listener *first, struct error *error)
+{
+    assert(first->options.shares_port && first->socket_count == 1 && listener->socket_count == 0);
+    struct sockaddr_storage address;
+    int size = sizeof address;
+    int failed = uv_tcp_getsockname(&first->sockets[0], (struct sockaddr *)&address, &size);
+    if (failed == 0)
+        failed = listen_on(listener, (const struct sockaddr *)&address, false);
+    return failed == 0 ||
+           error_set(error, EX_UNAVAILABLE, "cannot listen in several threads: %s", uv_strerror(failed));
 }
 
 uint16_t listener_port(const struct listener *listener, uint32_t index)

@@ -15,6 +15,7 @@
 #include "edge/pool.h"
 #include "wire/output.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,15 +63,22 @@ struct listener_options {
     size_t buffers_max_bytes;  /* of all buffers that connections hold; who needs more is closed */
     uint64_t stall_timeout_ms; /* a reader that takes nothing of its replies for this long is closed */
     uint64_t close_timeout_ms; /* how long a closing connection may take to read its last reply */
+    /* Several listeners, each on a loop and in a thread of its own: */
+    atomic_uint_least32_t
+        *connected;             /* connections of all: connections_max is of them together. NULL: it is alone */
+    uint64_t id_first, id_step; /* ids are id_first, id_first + id_step and so on */
+    bool shares_port;           /* others may join it */
 };
 
 #define LISTENER_OPTIONS_DEFAULT                                                                                   \
     ((struct listener_options){.connections_max = 10000,                                                           \
                                .buffers_max_bytes = (size_t)256 << 20,                                             \
                                .stall_timeout_ms = 30000,                                                          \
-                               .close_timeout_ms = 1000})
+                               .close_timeout_ms = 1000,                                                           \
+                               .id_first = 1,                                                                      \
+                               .id_step = 1})
 
-/* X(name, what it counts) */
+/* X(name, what it counts). Written as tallies (base/tally.h): any thread may read them. */
 #define LISTENER_STATS(X)                                                                                          \
     X(connected_clients, "connections (now)")                                                                      \
     X(blocked_clients, "connections that are not read because they do not take their replies (now)")               \
@@ -109,7 +117,7 @@ struct listener {
     uv_timer_t timer;
     struct pool pool;
     char *input, *output; /* shared by all connections */
-    uint64_t last_id;
+    uint64_t next_id;
     uint32_t handles_open; /* of sockets, timer and connections */
     bool closing;
     void (*closed)(void *context);
@@ -126,6 +134,12 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
  * an address that makes no sense, EX_NOHOST (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
  */
 bool listener_bind(struct listener *listener, const char *address, struct error *error);
+
+/*
+ * Listens where `first`, of another thread, does (which shares its port and has one socket, its own): the system deals
+ * out connections between them.
+ */
+bool listener_join(struct listener *listener, const struct listener *first, struct error *error);
 
 /*
  * Has everything answered that was put off. The owner calls it whenever the loop has polled, and before it changes what

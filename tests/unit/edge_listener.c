@@ -108,6 +108,11 @@ static void on_all_closed(void *context)
     all_closed = true;
 }
 
+static void note_closed(void *context)
+{
+    *(bool *)context = true;
+}
+
 static void open_listener(const struct listener_options *options)
 {
     struct service service = {.session_bytes = sizeof(struct visit),
@@ -463,6 +468,54 @@ static void test_addresses(void)
     close_listener();
 }
 
+/* Two that share an address, as two threads have; here they turn on one loop. */
+static void test_joined(void)
+{
+    enum { DIALLED = 64, ADMITTED = 40 };
+    static struct listener joined;
+    atomic_uint_least32_t connected = 0;
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    struct service service = {.session_bytes = sizeof(struct visit), .open = on_open, .serve = on_serve};
+    struct error error;
+    int fds[DIALLED];
+    char address[64];
+    options.connections_max = ADMITTED;
+    options.connected = &connected;
+    options.shares_port = true;
+    options.id_step = 2;
+    open_listener(&options);
+    options.id_first = 2;
+    bool fine = listener_init(&joined, &loop, &service, &options, &error);
+    OK(fine && listener_join(&joined, &listener, &error), "another one listens there as well");
+    OK_U64(listener_port(&joined, 0), listener_port(&listener, 0), "on the same port");
+    (void)snprintf(address, sizeof address, "127.0.0.1:%u", listener_port(&listener, 0));
+    static struct listener stranger;
+    fine = listener_init(&stranger, &loop, &service, &options, &error);
+    OK(fine && !listener_bind(&stranger, address, &error) && error.exit_status == EX_UNAVAILABLE,
+       "a stranger cannot, though he would share as well");
+    bool stranger_closed = false;
+    listener_close(&stranger, note_closed, &stranger_closed);
+    TURN_UNTIL(stranger_closed);
+    for (int i = 0; i < DIALLED; i++)
+        fds[i] = dial();
+    TURN_UNTIL(listener.stats.rejected_connections + joined.stats.rejected_connections == DIALLED - ADMITTED);
+    OK_U64(listener.stats.connected_clients + joined.stats.connected_clients, ADMITTED,
+           "together they have so many connections");
+    OK(listener.stats.connected_clients > 0 && joined.stats.connected_clients > 0, "and both have some");
+    OK_U64(connected, ADMITTED, "which are counted");
+    OK(listener.next_id == 1 + 2 * listener.stats.connected_clients &&
+           joined.next_id == 2 + 2 * joined.stats.connected_clients,
+       "odd ids are the one's, even ones the other's");
+    for (int i = 0; i < DIALLED; i++)
+        (void)close(fds[i]);
+    TURN_UNTIL(connected == 0);
+    OK_U64(connected, 0, "when they end, others may come");
+    bool joined_closed = false;
+    listener_close(&joined, note_closed, &joined_closed);
+    TURN_UNTIL(joined_closed);
+    close_listener();
+}
+
 int main(void)
 {
     received = malloc(RECEIVED_MAX + 1);
@@ -473,6 +526,7 @@ int main(void)
     test_slow_reader();
     test_close();
     test_addresses();
+    test_joined();
     free(received);
     return tap_done();
 }

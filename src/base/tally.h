@@ -1,0 +1,27 @@
+/*
+ * tally: counters that one thread writes and any thread reads.
+ *
+ * The one idea: a reader may be late, but never sees half a number; the writer pays for nothing but a load and a store.
+ * Nothing is ordered by them. For two writers it is the wrong thing: one of two additions could be lost.
+ */
+#ifndef HEADGATE_BASE_TALLY_H
+#define HEADGATE_BASE_TALLY_H
+
+#include <stdint.h>
+
+static inline uint64_t tally_get(const uint64_t *tally)
+{
+    return __atomic_load_n(tally, __ATOMIC_RELAXED);
+}
+
+static inline void tally_set(uint64_t *tally, uint64_t number)
+{
+    __atomic_store_n(tally, number, __ATOMIC_RELAXED);
+}
+
+static inline void tally_add(uint64_t *tally, uint64_t number)
+{
+    tally_set(tally, tally_get(tally) + number);
+}
+
+#endif
