@@ -1,6 +1,7 @@
 /*
- * serving: what a CAN_ACCESS costs a daemon from the bytes of the command to those of the answer, in nanoseconds, as
- * many at a time as a pipeline brings. What the kernel and the event loop cost comes on top.
+ * serving: what a CAN_ACCESS, and a CHECK that falls under three rules, costs a daemon from the bytes of the command to
+ * those of the answer, in nanoseconds, as many at a time as a pipeline brings. What the kernel and the event loop cost
+ * comes on top.
  *
  * Keys are drawn evenly: a thousand, which stay near, or a million, each of which memory has to be asked for. Time
  * passes as fast as a daemon's would under such load. The node is alone. All kinds alternate in rounds; the fastest
@@ -15,9 +16,9 @@
 
 enum {
     COMMANDS = 1 << 18, /* of a round */
-    COMMAND_BYTES = 48,
+    COMMAND_BYTES = 160,
     ROUNDS = 7,
-    TABLE_KEYS = 2000000,
+    TABLE_KEYS = 5000000,
     GAP_NS = 200, /* of simulated time, between commands */
 };
 
@@ -25,6 +26,9 @@ static const int depths[] = {1, 16, 64};
 static const uint32_t key_counts[] = {1000, 1000000};
 
 enum { DEPTHS = sizeof depths / sizeof depths[0], KEY_COUNTS = sizeof key_counts / sizeof key_counts[0] };
+
+enum kind { CAN_ACCESS, CHECK, KINDS };
+static const char *const names[KINDS] = {"CAN_ACCESS", "CHECK, three rules"};
 
 static uint64_t clock_ns(void)
 {
@@ -39,7 +43,18 @@ struct commands_text {
     size_t *at;
 };
 
-static struct commands_text write_commands(uint32_t keys, uint64_t seed)
+static size_t write_command(char *text, enum kind kind, const char *key)
+{
+    int size = (int)strlen(key);
+    if (kind == CAN_ACCESS)
+        return (size_t)snprintf(text, COMMAND_BYTES, "*2\r\n$10\r\nCAN_ACCESS\r\n$%d\r\n%s\r\n", size, key);
+    return (size_t)snprintf(text, COMMAND_BYTES,
+                            "*6\r\n$5\r\nCHECK\r\n$%d\r\nuser=%s\r\n$%d\r\nip=%s\r\n$%d\r\ntenant=%s\r\n"
+                            "$7\r\nSERVICE\r\n$4\r\nshop\r\n",
+                            size + 5, key, size + 3, key, size + 7, key);
+}
+
+static struct commands_text write_commands(enum kind kind, uint32_t keys, uint64_t seed)
 {
     struct commands_text commands = {malloc((size_t)COMMANDS * COMMAND_BYTES),
                                      malloc((COMMANDS + 1) * sizeof *commands.at)};
@@ -50,10 +65,9 @@ static struct commands_text write_commands(uint32_t keys, uint64_t seed)
     random_seed(&random, seed);
     for (int i = 0; i < COMMANDS; i++) {
         char key[24];
-        int length = snprintf(key, sizeof key, "key:%u", (unsigned)random_below(&random, keys));
+        (void)snprintf(key, sizeof key, "key:%u", (unsigned)random_below(&random, keys));
         commands.at[i] = size;
-        size += (size_t)snprintf(commands.text + size, COMMAND_BYTES, "*2\r\n$10\r\nCAN_ACCESS\r\n$%d\r\n%s\r\n",
-                                 length, key);
+        size += write_command(commands.text + size, kind, key);
     }
     commands.at[COMMANDS] = size;
     return commands;
@@ -68,7 +82,7 @@ static double run(const struct commands_text *commands, int depth)
         const struct turn turn = {served.now_ns, served.wall_ns};
         const struct bytes input = {commands->text + first, end - first};
         (void)commands_serve(&served.commands, &served.session, input, &output, turn, &consumed);
-        if (consumed != input.size || output.size != 4 * (size_t)depth)
+        if (consumed != input.size || output.size < 4 * (size_t)depth)
             exit(1);
         served.now_ns += GAP_NS * (uint64_t)depth;
         served.wall_ns += GAP_NS * (uint64_t)depth;
@@ -76,23 +90,9 @@ static double run(const struct commands_text *commands, int depth)
     return (double)(clock_ns() - began_ns) / COMMANDS;
 }
 
-int main(int argc, char **argv)
+static void print(double fastest_ns[KEY_COUNTS][DEPTHS], const char *name)
 {
-    double fastest_ns[KEY_COUNTS][DEPTHS] = {{0}};
-    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
-    served_open_with(TABLE_KEYS);
-    for (int round = 0; round < rounds; round++)
-        for (int k = 0; k < KEY_COUNTS; k++) {
-            struct commands_text commands = write_commands(key_counts[k], (uint64_t)round);
-            for (int d = 0; d < DEPTHS; d++) {
-                double ns = run(&commands, depths[d]);
-                if (round == 0 || ns < fastest_ns[k][d])
-                    fastest_ns[k][d] = ns;
-            }
-            free(commands.text);
-            free(commands.at);
-        }
-    printf("ns a CAN_ACCESS, pipelined      ");
+    printf("ns a %-27s", name);
     for (int d = 0; d < DEPTHS; d++)
         printf("%7d", depths[d]);
     for (int k = 0; k < KEY_COUNTS; k++) {
@@ -101,6 +101,32 @@ int main(int argc, char **argv)
             printf("%7.0f", fastest_ns[k][d]);
     }
     printf("\n");
+}
+
+int main(int argc, char **argv)
+{
+    static double fastest_ns[KINDS][KEY_COUNTS][DEPTHS];
+    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
+    served_open_with(TABLE_KEYS);
+    if (!set_rules("rules:\n"
+                   "  - {id: per-user, service: shop, by: user, rate: 100/s, burst: 100}\n"
+                   "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"
+                   "  - {id: per-tenant, service: shop, by: tenant, rate: 100/s, burst: 100}\n"))
+        return 1;
+    for (int i = 0; i < rounds * KINDS * KEY_COUNTS; i++) {
+        enum kind kind = (enum kind)(i % KINDS);
+        int k = i / KINDS % KEY_COUNTS, round = i / KINDS / KEY_COUNTS;
+        struct commands_text commands = write_commands(kind, key_counts[k], (uint64_t)round);
+        for (int d = 0; d < DEPTHS; d++) {
+            double ns = run(&commands, depths[d]);
+            if (round == 0 || ns < fastest_ns[kind][k][d])
+                fastest_ns[kind][k][d] = ns;
+        }
+        free(commands.text);
+        free(commands.at);
+    }
+    for (int kind = 0; kind < KINDS; kind++)
+        print(fastest_ns[kind], names[kind]);
     served_close();
     return 0;
 }
