@@ -37,9 +37,11 @@ bool word_is(struct bytes word, const char *lower)
 
 enum command_id command_find(struct bytes name)
 {
-    static const char usual[] = "CAN_ACCESS"; /* nearly all are, and written so: they need no search */
-    if (name.size == sizeof usual - 1 && memcmp(name.data, usual, sizeof usual - 1) == 0)
+    /* Nearly all are one of these, and written so: they need no search. */
+    if (name.size == 10 && memcmp(name.data, "CAN_ACCESS", 10) == 0)
         return COMMAND_CAN_ACCESS;
+    if (name.size == 5 && memcmp(name.data, "CHECK", 5) == 0)
+        return COMMAND_CHECK;
     for (unsigned i = 0; i < COMMAND_ID_COUNT; i++)
         if (name.size == command_table[i].name_size && equal_ignoring_case(name, command_table[i].name))
             return (enum command_id)i;

@@ -10,29 +10,39 @@ static bool is_dimension_character(char c)
            c == '.';
 }
 
+/* What is in front of the first '='; `clean`: so many characters that a dimension may have are in front of it. */
+static bool check_dimension(struct bytes dimension, size_t clean, char *error)
+{
+    if (dimension.size == 0)
+        return word_fail(error, "nothing before '=' in the id: expected dimension=value, e.g. user=alice");
+    if (dimension.size > COMMAND_DIMENSION_MAX_BYTES)
+        return word_fail(error, "dimension of %zu bytes: expected at most %d", dimension.size,
+                         COMMAND_DIMENSION_MAX_BYTES);
+    if (clean == dimension.size)
+        return true;
+    return word_fail(error,
+                     "dimension '%.*s' has characters other than letters, digits, '_', '-' and '.': expected "
+                     "dimension=value, e.g. user=a=b for the user a=b",
+                     word_shown(dimension), dimension.data);
+}
+
 static bool parse_id(struct bytes word, struct command_id_words *id, char *error)
 {
-    const char *equals = word.size > 0 ? memchr(word.data, '=', word.size) : NULL;
-    id->dimension = bytes_of("user");
-    id->value = word;
-    if (equals != NULL) {
-        size_t size = (size_t)(equals - word.data);
-        id->dimension = (struct bytes){word.data, size};
-        id->value = (struct bytes){equals + 1, word.size - size - 1};
-        if (size == 0)
-            return word_fail(error, "nothing before '=' in the id: expected dimension=value, e.g. user=alice");
-        if (size > COMMAND_DIMENSION_MAX_BYTES)
-            return word_fail(error, "dimension of %zu bytes: expected at most %d", size,
-                             COMMAND_DIMENSION_MAX_BYTES);
-        for (size_t i = 0; i < size; i++)
-            if (!is_dimension_character(word.data[i]))
-                return word_fail(
-                    error,
-                    "dimension '%.*s' has characters other than letters, digits, '_', '-' and '.': expected "
-                    "dimension=value, e.g. user=a=b for the user a=b",
-                    word_shown(id->dimension), id->dimension.data);
+    size_t clean = 0;
+    while (clean < word.size && is_dimension_character(word.data[clean]))
+        clean++;
+    const char *equals = word.data + clean;
+    if (clean == word.size)
+        equals = NULL;
+    else if (*equals != '=')
+        equals = memchr(equals, '=', word.size - clean);
+    if (equals == NULL) {
+        *id = (struct command_id_words){bytes_of("user"), word};
+        return word_key(word, error);
     }
-    return word_key(id->value, error);
+    size_t size = (size_t)(equals - word.data);
+    *id = (struct command_id_words){{word.data, size}, {equals + 1, word.size - size - 1}};
+    return check_dimension(id->dimension, clean, error) && word_key(id->value, error);
 }
 
 /* ---- options ---- */
@@ -50,20 +60,22 @@ enum option {
     OPTION_COUNT,
 };
 
+enum { OPTION_SIZE_MIN = 3, OPTION_SIZE_MAX = 8 };
+
 static const struct {
-    const char *name, *shown;
+    const char *shown;
     unsigned taken_with; /* 0: always */
     bool has_value;
 } options[OPTION_COUNT] = {
-    [OPTION_SERVICE] = {"service", "SERVICE", 0, true},
-    [OPTION_ENDPOINT] = {"endpoint", "ENDPOINT", 0, true},
-    [OPTION_TIER] = {"tier", "TIER", 0, true},
-    [OPTION_PRIORITY] = {"priority", "PRIORITY", 0, true},
-    [OPTION_RULE] = {"rule", "RULE", 0, true},
-    [OPTION_COST] = {"cost", "COST", QUERY_COST, true},
-    [OPTION_TTL] = {"ttl", "TTL", QUERY_TTL, true},
-    [OPTION_WAIT] = {"wait", "WAIT", QUERY_WAIT, false},
-    [OPTION_VERBOSE] = {"verbose", "VERBOSE", QUERY_VERBOSE, false},
+    [OPTION_SERVICE] = {"SERVICE", 0, true},
+    [OPTION_ENDPOINT] = {"ENDPOINT", 0, true},
+    [OPTION_TIER] = {"TIER", 0, true},
+    [OPTION_PRIORITY] = {"PRIORITY", 0, true},
+    [OPTION_RULE] = {"RULE", 0, true},
+    [OPTION_COST] = {"COST", QUERY_COST, true},
+    [OPTION_TTL] = {"TTL", QUERY_TTL, true},
+    [OPTION_WAIT] = {"WAIT", QUERY_WAIT, false},
+    [OPTION_VERBOSE] = {"VERBOSE", QUERY_VERBOSE, false},
 };
 
 static bool is_taken(enum option option, unsigned takes)
@@ -71,12 +83,53 @@ static bool is_taken(enum option option, unsigned takes)
     return options[option].taken_with == 0 || (options[option].taken_with & takes) != 0;
 }
 
+static inline uint32_t letters_4(const char *text)
+{
+    uint32_t letters;
+    memcpy(&letters, text, sizeof letters);
+    return letters | 0x20202020u; /* small letters, and of no other character a letter */
+}
+
+/* OPTION_SIZE_MIN to OPTION_SIZE_MAX characters in any case as one number; distinct for words of one size. */
+static inline uint64_t letters_of(struct bytes word)
+{
+    if (word.size < 4)
+        return (uint64_t)(word.data[0] | 0x20) << 16 | (uint64_t)(word.data[1] | 0x20) << 8 |
+               (uint64_t)(word.data[2] | 0x20);
+    return (uint64_t)letters_4(word.data) << 32 | letters_4(word.data + word.size - 4);
+}
+
+static enum option option_of(struct bytes word)
+{
+    if (word.size < OPTION_SIZE_MIN || word.size > OPTION_SIZE_MAX)
+        return OPTION_COUNT;
+    uint64_t letters = letters_of(word);
+    switch (word.size) {
+    case 3:
+        return letters == letters_of(bytes_of("ttl")) ? OPTION_TTL : OPTION_COUNT;
+    case 4:
+        return letters == letters_of(bytes_of("cost"))   ? OPTION_COST
+               : letters == letters_of(bytes_of("tier")) ? OPTION_TIER
+               : letters == letters_of(bytes_of("rule")) ? OPTION_RULE
+               : letters == letters_of(bytes_of("wait")) ? OPTION_WAIT
+                                                         : OPTION_COUNT;
+    case 7:
+        return letters == letters_of(bytes_of("service"))   ? OPTION_SERVICE
+               : letters == letters_of(bytes_of("verbose")) ? OPTION_VERBOSE
+                                                            : OPTION_COUNT;
+    case 8:
+        return letters == letters_of(bytes_of("endpoint"))   ? OPTION_ENDPOINT
+               : letters == letters_of(bytes_of("priority")) ? OPTION_PRIORITY
+                                                             : OPTION_COUNT;
+    default:
+        return OPTION_COUNT;
+    }
+}
+
 static enum option find_option(struct bytes word, unsigned takes)
 {
-    for (unsigned i = 0; i < OPTION_COUNT; i++)
-        if (is_taken((enum option)i, takes) && word_is(word, options[i].name))
-            return (enum option)i;
-    return OPTION_COUNT;
+    enum option option = option_of(word);
+    return option != OPTION_COUNT && is_taken(option, takes) ? option : OPTION_COUNT;
 }
 
 /* "unknown option 'b': expected SERVICE, ..., COST or WAIT" */
@@ -171,13 +224,24 @@ static bool parse_option(enum option option, struct bytes value, struct command_
     return false;
 }
 
+/* Ids are written as they come: clearing them would cost more than most queries have. */
+static void clear(struct command_query *query)
+{
+    query->id_count = 0;
+    query->service = query->endpoint = query->tier = query->rule = (struct bytes){0};
+    query->priority = PRIORITY_NORMAL;
+    query->cost = 1;
+    query->ttl_ms = 0;
+    query->wait = query->verbose = false;
+}
+
 bool command_parse_query(const struct resp_command *command, unsigned takes, struct command_query *query,
                          char *error)
 {
     unsigned seen = 0;
     uint32_t i = 2;
     assert(command->count >= 2);
-    *query = (struct command_query){.cost = 1, .priority = PRIORITY_NORMAL};
+    clear(query);
     if (!add_id(query, command->args[1], takes, error))
         return false;
     for (; i < command->count && find_option(command->args[i], takes) == OPTION_COUNT; i++)

@@ -40,7 +40,7 @@ struct command_id_words {
 
 struct command_query {
     uint32_t id_count; /* >= 1, no dimension twice */
-    struct command_id_words id[COMMAND_IDS_MAX];
+    struct command_id_words id[COMMAND_IDS_MAX]; /* of which id_count are written */
     struct bytes service, endpoint, tier, rule; /* empty: not said */
     enum command_priority priority;             /* normal unless said otherwise */
     uint64_t cost;                              /* 1 unless said otherwise */

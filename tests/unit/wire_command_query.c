@@ -130,6 +130,32 @@ static void test_long(void)
     OK_STRING(error, "ENDPOINT of 257 bytes: expected 1 to 256", "is told");
 }
 
+/* Whatever stands where an option may: it is one if it is an option's name in any case, and nothing else is. */
+static void test_names(void)
+{
+    static const char *const names[] = {"service", "endpoint", "tier", "priority", "rule", "cost", "wait", "verbose"};
+    char word[12], error[COMMAND_ERROR_BYTES];
+    struct command_query query;
+    unsigned wrong = 0, found = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (size_t at = 0; at <= strlen(names[i]); at++)
+            for (unsigned c = 0; c < 256; c++) {
+                size_t size = strlen(names[i]) + (at == strlen(names[i]));
+                memcpy(word, names[i], size);
+                word[at] = (char)c;
+                const char *value = i == 3 ? "low" : "1";
+                command.args[2] = (struct bytes){word, size};
+                command.args[3] = bytes_of(value);
+                command.count = names[i][0] == 'w' || names[i][0] == 'v' ? 3 : 4;
+                bool fine = command_parse_query(&command, ALL, &query, error), is_name = false;
+                for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+                    is_name |= word_is(command.args[2], names[k]);
+                wrong += fine != is_name && (command.count == 4 || memchr(word, '=', size) == NULL);
+                found += fine;
+            }
+    OK(wrong == 0 && found > 80, "names of options in any case, and no other words: %u wrong", wrong);
+}
+
 int main(void)
 {
     char error[COMMAND_ERROR_BYTES] = "";
@@ -147,5 +173,7 @@ int main(void)
         OK_STRING(error, bad[i].error, "and told why");
     }
     test_long();
+    words("CHECK a b\n");
+    test_names();
     return tap_done();
 }
