@@ -5,35 +5,54 @@
 #include <stdio.h>
 
 enum {
-    NUMBER_BYTES = 24, /* any int64_t with its sign */
+    NUMBER_BYTES = 20, /* any int64_t with its sign */
     DOUBLE_BYTES = 32,
     ERROR_BYTES = 512,
     LINE_BYTES = 1024,
-    BULK_HEADER_BYTES = 1 + 20 + 2,
+    HEADER_BYTES = 1 + NUMBER_BYTES + 2,
 };
 
-/* Writes `value` so that it ends at text[NUMBER_BYTES]; returns where it begins. */
-static char *format_number(char text[NUMBER_BYTES], int64_t value)
+static inline size_t count_digits(uint64_t value)
+{
+    size_t digits = 1;
+    for (; value >= 1000; value /= 1000)
+        digits += 3;
+    return digits + (value >= 10) + (value >= 100);
+}
+
+/* Writes HEADER_BYTES at most; returns where they end. */
+static inline char *write_header(char *at, char type, int64_t value)
 {
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    char *at = text + NUMBER_BYTES;
-    do {
-        *--at = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
-    if (value < 0)
-        *--at = '-';
-    return at;
+    at[0] = type;
+    at[1] = '-';
+    at += value < 0 ? 2 : 1;
+    char *end = at + count_digits(rest);
+    for (char *digit = end; digit > at; rest /= 10)
+        *--digit = (char)('0' + rest % 10);
+    memcpy(end, "\r\n", 2);
+    return end + 2;
+}
+
+/* Apart: what it needs of the stack, those that fit should not pay for. */
+__attribute__((noinline)) static void header_at_the_end(struct output *output, char type, int64_t value)
+{
+    char text[HEADER_BYTES];
+    output_append(output, text, (size_t)(write_header(text, type, value) - text));
 }
 
 static void header(struct output *output, char type, int64_t value)
 {
-    char text[1 + NUMBER_BYTES + 2];
-    char *at = format_number(text + 1, value);
-    *--at = type;
-    text[1 + NUMBER_BYTES] = '\r';
-    text[1 + NUMBER_BYTES + 1] = '\n';
-    output_append(output, at, (size_t)(text + sizeof text - at));
+    char *front = output_front(output, HEADER_BYTES);
+    if (!front) {
+        header_at_the_end(output, type, value);
+    } else if (value >= 0 && value <= 9) {
+        const char text[] = {type, (char)('0' + value), '\r', '\n'};
+        memcpy(front, text, sizeof text);
+        output->size += sizeof text;
+    } else {
+        output->size += (size_t)(write_header(front, type, value) - front);
+    }
 }
 
 void answer_simple(struct answer *answer, const char *text)
@@ -131,7 +150,7 @@ void answer_set(struct answer *answer, size_t count)
 /* Room for the longest header is left in front; the body moves up to the real one. */
 static size_t begin(struct output *output)
 {
-    static const char room_for_header[BULK_HEADER_BYTES];
+    static const char room_for_header[HEADER_BYTES];
     size_t begun = output->size;
     output_append(output, room_for_header, sizeof room_for_header);
     return begun;
@@ -142,7 +161,7 @@ static void end(struct output *output, size_t begun, char type, int64_t count)
 {
     if (output->overflowed)
         return;
-    size_t body = begun + BULK_HEADER_BYTES, size = output->size - body;
+    size_t body = begun + HEADER_BYTES, size = output->size - body;
     output->size = begun;
     header(output, type, count < 0 ? (int64_t)size : count);
     memmove(output->data + output->size, output->data + body, size);

@@ -28,6 +28,12 @@ static inline struct output output_over(char *data, size_t room)
     return (struct output){.data = data, .room = room};
 }
 
+/* Where the next `size` bytes would stand, for who writes them itself and adds them to the size; NULL: no room. */
+static inline char *output_front(struct output *output, size_t size)
+{
+    return output->overflowed || size > output->room - output->size ? NULL : output->data + output->size;
+}
+
 /* All of `size` bytes or none. */
 static inline void output_append(struct output *output, const void *data, size_t size)
 {
