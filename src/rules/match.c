@@ -113,24 +113,25 @@ static struct finding find_amount(struct matcher *matcher, const struct variant 
 
 /* ---- charges ---- */
 
+/* Field by field: as a whole it would be made aside and copied, as what fill_matched fills. */
 static void fill_charge(struct matcher *matcher, const struct variant *variant, const struct amount *amount,
                         struct charge *charge)
 {
     const struct request *request = matcher->request;
     uint8_t priority = request->priority < RULE_PRIORITIES ? request->priority : RULE_PRIORITY_CRITICAL;
     uint32_t floor = variant->floor[priority];
-    *charge = (struct charge){
-        .id = key_join(variant->salt, matcher->joined),
-        .cost = variant->concurrency && request->cost > 1 ? 1 : request->cost,
-        .floor_tokens = floor > 0 ? amount->capacity * floor / MILLION : 0,
-        .limit = amount->limit,
-        .tenant = matcher->match->tenant,
-        .inherit = variant->inherit,
-        .on_isolation = variant->on_isolation,
-        .lease = variant->concurrency,
-        .sliding = variant->sliding,
-        .shadow = variant->shadow,
-    };
+    charge->id = key_join(variant->salt, matcher->joined);
+    charge->cost = variant->concurrency && request->cost > 1 ? 1 : request->cost;
+    charge->floor_tokens = floor > 0 ? amount->capacity * floor / MILLION : 0;
+    charge->limit = amount->limit;
+    charge->tenant = matcher->match->tenant;
+    charge->inherit = variant->inherit;
+    charge->on_isolation = variant->on_isolation;
+    charge->lease = variant->concurrency;
+    charge->sliding = variant->sliding;
+    charge->shadow = variant->shadow;
+    charge->previous = (struct key_id){0, 0};
+    charge->expires_ns = charge->window_end_ns = charge->window_ns = 0;
     struct window *window = amount->window;
     if (!window)
         return;
@@ -145,6 +146,19 @@ static void fill_charge(struct matcher *matcher, const struct variant *variant, 
     charge->window_ns = present->wall_length_ns;
 }
 
+static void fill_matched(const struct variant *variant, struct rule_tally *tally, const struct finding *finding,
+                         struct matched *matched)
+{
+    matched->rule = &variant->slot->ruled;
+    matched->tally = tally;
+    matched->version = &variant->version;
+    matched->limit_tokens = finding->amount ? finding->amount->capacity : 0;
+    matched->why = (uint8_t)finding->why;
+    matched->id = finding->id;
+    matched->candidate = variant->candidate;
+    matched->shadow = variant->shadow;
+}
+
 /* The variant applies. False: its deny list has the last word. */
 static bool apply(struct matcher *matcher, const struct variant *variant)
 {
@@ -152,24 +166,14 @@ static bool apply(struct matcher *matcher, const struct variant *variant)
     struct rule_tally *tally = variant->tally + matcher->tally_offset;
     __builtin_prefetch(tally, 1); /* ruleset_note will want it */
     struct finding finding = find_amount(matcher, variant);
-    struct matched matched = {
-        .rule = &variant->slot->ruled,
-        .tally = tally,
-        .version = &variant->version,
-        .limit_tokens = finding.amount ? finding.amount->capacity : 0,
-        .why = (uint8_t)finding.why,
-        .id = finding.id,
-        .candidate = variant->candidate,
-        .shadow = variant->shadow,
-    };
     if (finding.amount) {
         assert(match->count < CHARGES_MAX);
         fill_charge(matcher, variant, finding.amount, &match->charge[match->count]);
-        match->rule[match->count++] = matched;
+        fill_matched(variant, tally, &finding, &match->rule[match->count++]);
         return true;
     }
     assert(match->passed_count < CHARGES_MAX);
-    match->passed[match->passed_count++] = matched;
+    fill_matched(variant, tally, &finding, &match->passed[match->passed_count++]);
     if (finding.why != WHY_DENY_LIST || variant->shadow)
         return true;
     match->status = MATCH_DENIED;
