@@ -49,17 +49,20 @@ void usual_decide(struct commands *commands, uint32_t count, struct output *outp
 /* Leaves few that joined to commands_answer; false: they are to be decided now. */
 bool usual_put_off(struct commands *commands, struct session *session, uint32_t count);
 
-/* ---- group.c: every other CAN_ACCESS ---- */
+/* ---- group.c: every other CAN_ACCESS, CHECK and PEEK ---- */
+
+enum { GROUPED_ANSWER_BYTES = 192 }; /* at most: of one that joined */
 
 struct group {
     uint32_t count;
 };
 
-/* True when `words` are a CAN_ACCESS that joined; false: they are to be executed (or refused) alone. */
+/* True when `words` joined; false: they are to be executed (or refused) alone. */
 bool group_join(struct group *group, struct commands *commands, const struct session *session,
                 const struct resp_command *words, struct turn turn);
 /* Decides all that joined, in order, and answers each. */
-void group_decide(struct group *group, struct commands *commands, struct output *output, struct turn turn);
+void group_decide(struct group *group, struct commands *commands, const struct session *session,
+                  struct output *output, struct turn turn);
 
 /* ---- commands_match.c ---- */
 
@@ -69,6 +72,8 @@ struct question {
     struct match match; /* MATCH_CHARGES or MATCH_DENIED */
 };
 
+/* Only what counts of `request` is written: `id` as far as there are any. */
+void call_fill_request(struct request *request, const struct command_query *query);
 /* Parses the words (with the options `takes`) and finds the rules; false: an error was answered. */
 bool call_question(struct call *call, unsigned takes, struct question *question);
 
@@ -78,11 +83,14 @@ struct decision {
     struct verdict verdict[CHARGES_MAX];
 };
 
+/* Decides what a request matched, and counts it if it takes tokens. */
+void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
+                 struct decision *decision);
 /* The allowed of all, and the figures of the rule that decided: six fields. */
 enum { VERDICT_FIELDS = 6 };
-void call_answer_verdict(struct call *call, const struct match *match, const struct decision *decision);
+void call_answer_verdict(struct answer *answer, const struct match *match, const struct decision *decision);
 /* An array of maps, one for each rule. */
-void call_answer_rules(struct call *call, const struct match *match, const struct decision *decision);
+void call_answer_rules(struct answer *answer, const struct match *match, const struct decision *decision);
 /* The index of the charge that decided, or -1 if none did. */
 int decision_of(const struct match *match, const struct decision *decision);
 

@@ -181,7 +181,7 @@ static void decide_all(struct serving *serving)
 {
     usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
     serving->usual_count = 0;
-    group_decide(&serving->group, serving->commands, serving->output, serving->turn);
+    group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);
 }
 
 /* The sizes of usual requests at the front of `input`, together. */
@@ -208,10 +208,10 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
     serving->usual_count = 0;
     if (parsed == RESP_COMMAND && group_join(&serving->group, commands, serving->session, words, serving->turn)) {
         if (serving->group.count == COMMANDS_GROUP_MAX)
-            group_decide(&serving->group, commands, serving->output, serving->turn);
+            group_decide(&serving->group, commands, serving->session, serving->output, serving->turn);
         return true;
     }
-    group_decide(&serving->group, commands, serving->output, serving->turn);
+    group_decide(&serving->group, commands, serving->session, serving->output, serving->turn);
     if (parsed == RESP_COMMAND) {
         bool going = execute(commands, serving->session, words, serving->output, serving->turn);
         serving->usual = usual_possible(commands, serving->session);
@@ -226,9 +226,9 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
 static bool has_room(const struct serving *serving)
 {
     const struct output *output = serving->output;
-    return output->room - output->size >=
-           OUTPUT_REPLY_MAX_BYTES +
-               DECISION_BYTES * ((size_t)serving->group.count + serving->usual_count + COMMANDS_USUAL_MAX);
+    return output->room - output->size >= OUTPUT_REPLY_MAX_BYTES +
+                                              GROUPED_ANSWER_BYTES * (size_t)serving->group.count +
+                                              DECISION_BYTES * ((size_t)serving->usual_count + COMMANDS_USUAL_MAX);
 }
 
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,

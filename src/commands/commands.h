@@ -2,7 +2,7 @@
  * commands: executes what clients ask: bytes in, decisions of the node, bytes out.
  *
  * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS
- * are decided in groups whose keys are fetched from memory together (group.c). It does no I/O: what only
+ * and CHECK are decided in groups whose keys are fetched from memory together (group.c). It does no I/O: what only
  * the server can do (an event for the node) goes through a hook. Not thread-safe, as the node is not.
  */
 #ifndef HEADGATE_COMMANDS_COMMANDS_H
@@ -33,7 +33,7 @@ enum {
     X(total_error_replies, "commands answered with an error")                                                      \
     X(protocol_errors, "connections closed because of what they sent")                                             \
     X(auth_failures, "wrong passwords")                                                                            \
-    X(grouped_decisions, "CAN_ACCESS decided in groups")
+    X(grouped_decisions, "CAN_ACCESS, CHECK and PEEK decided in groups")
 
 struct commands_stats {
 #define X(name, help) uint64_t name;
@@ -76,6 +76,12 @@ struct usual {
     struct key_id id[2 * COMMANDS_USUAL_MAX];
 };
 
+/* A command that waits for others of its group. */
+struct grouped {
+    uint8_t command; /* enum command_id */
+    struct match match;
+};
+
 struct commands {
     /* Set by the composition before the first call; all pointers are its own and outlive this. */
     struct node *node;
@@ -103,7 +109,7 @@ struct commands {
     struct commands_stats stats;
     struct staged staged;
     struct request group_request; /* of the CAN_ACCESS at hand */
-    struct match group[COMMANDS_GROUP_MAX];
+    struct grouped group[COMMANDS_GROUP_MAX];
     struct usual usual;
 };
 

@@ -1,28 +1,64 @@
 /*
- * Runs of CAN_ACCESS: the rules of each are found and their keys asked of memory first, then all are decided.
+ * Runs of CAN_ACCESS, CHECK and PEEK in any mixture: the rules of each are found and their keys asked of memory first,
+ * then all are decided.
  */
 #include "commands/call.h"
 
 #include <assert.h>
 
-bool group_join(struct group *group, struct commands *commands, const struct session *session,
-                const struct resp_command *words, struct turn turn)
+_Static_assert((int)COMMAND_ID_COUNT <= UINT8_MAX, "a grouped command says which one it is");
+_Static_assert(4 + (VERDICT_FIELDS - 1) * 23 + 5 + RULE_NAME_MAX_BYTES + 2 <= GROUPED_ANSWER_BYTES &&
+                   (int)LIMIT_NAME_BYTES - 1 <= (int)RULE_NAME_MAX_BYTES,
+               "numbers of 64 bits and the name of a rule or a limit");
+
+static bool match_access(struct commands *commands, const struct resp_command *words, struct turn turn,
+                         struct match *match)
 {
     struct request *request = &commands->group_request;
     char error[COMMAND_ERROR_BYTES];
-    if (words->count < 2 || !session->authenticated || command_find(words->args[0]) != COMMAND_CAN_ACCESS)
-        return false;
     if (!command_parse_can_access(words, &request->id[0].value, &request->cost, error))
         return false;
-    assert(group->count < COMMANDS_GROUP_MAX);
-    struct match *match = &commands->group[group->count++];
-    if (ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match))
-        for (uint32_t i = 0; i < match->count; i++)
-            node_prefetch_tags(commands->node, match->charge[i].id);
+    (void)ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match);
     return true;
 }
 
-static bool decide(struct commands *commands, const struct match *match, uint64_t now_ns)
+/* False as well where the answer is of another shape, or an error. */
+static bool match_check(struct commands *commands, const struct resp_command *words, struct turn turn,
+                        struct match *match)
+{
+    struct command_query query;
+    struct request request;
+    char error[COMMAND_ERROR_BYTES];
+    if (!command_parse_query(words, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &query, error) || query.wait ||
+        query.verbose)
+        return false;
+    call_fill_request(&request, &query);
+    (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match);
+    return match->status == MATCH_CHARGES || match->status == MATCH_DENIED;
+}
+
+bool group_join(struct group *group, struct commands *commands, const struct session *session,
+                const struct resp_command *words, struct turn turn)
+{
+    assert(group->count < COMMANDS_GROUP_MAX);
+    struct grouped *grouped = &commands->group[group->count];
+    struct match *match = &grouped->match;
+    if (words->count < 2 || !session->authenticated)
+        return false;
+    enum command_id command = command_find(words->args[0]);
+    bool joins = command == COMMAND_CAN_ACCESS                         ? match_access(commands, words, turn, match)
+                 : command == COMMAND_CHECK || command == COMMAND_PEEK ? match_check(commands, words, turn, match)
+                                                                       : false;
+    if (!joins)
+        return false;
+    grouped->command = (uint8_t)command;
+    group->count++;
+    for (uint32_t i = 0; i < match->count; i++)
+        node_prefetch_tags(commands->node, match->charge[i].id);
+    return true;
+}
+
+static bool decide_access(struct commands *commands, const struct match *match, uint64_t now_ns)
 {
     struct verdict verdicts[CHARGES_MAX];
     bool allowed = match->status == MATCH_CHARGES;
@@ -36,16 +72,28 @@ static bool decide(struct commands *commands, const struct match *match, uint64_
     return allowed;
 }
 
-void group_decide(struct group *group, struct commands *commands, struct output *output, struct turn turn)
+static void decide(struct commands *commands, const struct grouped *grouped, struct answer *answer, uint64_t now_ns)
 {
-    uint64_t allowed = 0;
+    struct decision decision;
+    if (grouped->command == COMMAND_CAN_ACCESS) {
+        answer_decisions(answer->output, decide_access(commands, &grouped->match, now_ns), 1);
+        return;
+    }
+    call_decide(commands, &grouped->match, grouped->command == COMMAND_CHECK, now_ns, &decision);
+    answer_array(answer, VERDICT_FIELDS);
+    call_answer_verdict(answer, &grouped->match, &decision);
+}
+
+void group_decide(struct group *group, struct commands *commands, const struct session *session,
+                  struct output *output, struct turn turn)
+{
+    struct answer answer = {.output = output, .protocol = session->protocol};
     /* By now the first tags have come; they tell where the entries are, which arrive side by side as well. */
     for (uint32_t i = 0; i < group->count; i++)
-        for (uint32_t k = 0; k < commands->group[i].count; k++)
-            node_prefetch(commands->node, commands->group[i].charge[k].id);
+        for (uint32_t k = 0; k < commands->group[i].match.count; k++)
+            node_prefetch(commands->node, commands->group[i].match.charge[k].id);
     for (uint32_t i = 0; i < group->count; i++)
-        allowed |= (uint64_t)decide(commands, &commands->group[i], turn.now_ns) << i;
-    answer_decisions(output, allowed, group->count);
+        decide(commands, &commands->group[i], &answer, turn.now_ns);
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
     group->count = 0;

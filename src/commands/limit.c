@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-/* What joins no group is wrong in some way. */
+/* A CAN_ACCESS that joins no group is wrong in some way. */
 void call_can_access(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];
@@ -16,15 +16,15 @@ void call_can_access(struct call *call)
     answer_error(&call->answer, "ERR %s", error);
 }
 
-static void decide(struct call *call, const struct question *question, bool take, struct decision *decision)
+void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
+                 struct decision *decision)
 {
-    const struct match *match = &question->match;
     decision->allowed = match->status == MATCH_CHARGES;
     if (decision->allowed && match->count > 0)
         decision->allowed =
-            node_check(call->commands->node, match->charge, match->count, take, call->now_ns, decision->verdict);
+            node_check(commands->node, match->charge, match->count, take, now_ns, decision->verdict);
     if (take)
-        ruleset_note(node_rules(call->commands->node), match, decision->verdict);
+        ruleset_note(node_rules(commands->node), match, decision->verdict);
 }
 
 /*
@@ -50,20 +50,21 @@ static int64_t hold_ms(struct call *call, const struct question *question, const
     return call_ms(longest);
 }
 
+/* Those with WAIT or VERBOSE, whose answers are longer; others join a group. */
 static void check(struct call *call, bool take)
 {
     struct question question;
     struct decision decision;
     if (!call_question(call, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &question))
         return;
-    decide(call, &question, take, &decision);
+    call_decide(call->commands, &question.match, take, call->now_ns, &decision);
     const struct command_query *query = &question.query;
     answer_array(&call->answer, VERDICT_FIELDS + (size_t)query->wait + (size_t)query->verbose);
-    call_answer_verdict(call, &question.match, &decision);
+    call_answer_verdict(&call->answer, &question.match, &decision);
     if (query->wait)
         answer_integer(&call->answer, hold_ms(call, &question, &decision));
     if (query->verbose)
-        call_answer_rules(call, &question.match, &decision);
+        call_answer_rules(&call->answer, &question.match, &decision);
 }
 
 void call_check(struct call *call)

@@ -8,17 +8,16 @@
 _Static_assert((int)PRIORITY_CRITICAL == (int)RULE_PRIORITY_CRITICAL && PRIORITY_LOW == 0, "the same levels");
 _Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
 
-static void fill_request(struct request *request, const struct command_query *query)
+void call_fill_request(struct request *request, const struct command_query *query)
 {
-    *request = (struct request){
-        .service = query->service,
-        .endpoint = query->endpoint,
-        .tier = query->tier,
-        .priority = (uint8_t)query->priority,
-        .id_count = query->id_count,
-        .cost = query->cost,
-        .only_rule = query->rule,
-    };
+    request->service = query->service;
+    request->endpoint = query->endpoint;
+    request->tier = query->tier;
+    request->priority = (uint8_t)query->priority;
+    request->lane = 0;
+    request->id_count = query->id_count;
+    request->cost = query->cost;
+    request->only_rule = query->rule;
     for (uint32_t i = 0; i < query->id_count; i++)
         request->id[i] = (struct request_id){query->id[i].dimension, query->id[i].value};
 }
@@ -32,7 +31,7 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
         answer_error(&call->answer, "ERR %s", error);
         return false;
     }
-    fill_request(&request, &question->query);
+    call_fill_request(&request, &question->query);
     (void)ruleset_match(node_rules(call->commands->node), &request, call->now_ns, call->wall_ns, &question->match);
     rule = request.only_rule;
     service = request.service.size > 0 ? request.service : bytes_of(RULE_DEFAULT_SERVICE);
@@ -96,9 +95,8 @@ static void answer_uncounted(struct answer *answer, bool allowed)
     answer_integer(answer, 0);
 }
 
-void call_answer_verdict(struct call *call, const struct match *match, const struct decision *decision)
+void call_answer_verdict(struct answer *answer, const struct match *match, const struct decision *decision)
 {
-    struct answer *answer = &call->answer;
     int decider = decision_of(match, decision);
     answer_integer(answer, decision->allowed ? 1 : 0);
     if (decider >= 0) {
@@ -135,10 +133,9 @@ static void answer_rule_begin(struct answer *answer, const struct matched *match
     answer_bool(answer, matched->candidate);
 }
 
-void call_answer_rules(struct call *call, const struct match *match, const struct decision *decision)
+void call_answer_rules(struct answer *answer, const struct match *match, const struct decision *decision)
 {
     static const char *const names[] = {"limit", "remaining", "retry_after_ms", "reset_after_ms"};
-    struct answer *answer = &call->answer;
     uint32_t counted = match->status == MATCH_CHARGES ? match->count : 0;
     answer_array(answer, counted + match->passed_count);
     for (uint32_t i = 0; i < counted + match->passed_count; i++) {

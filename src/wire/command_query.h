@@ -39,8 +39,8 @@ struct command_id_words {
 };
 
 struct command_query {
-    uint32_t id_count; /* >= 1, no dimension twice */
-    struct command_id_words id[COMMAND_IDS_MAX]; /* of which id_count are written */
+    uint32_t id_count; /* >= 1, no dimension twice; no more of `id` is written */
+    struct command_id_words id[COMMAND_IDS_MAX];
     struct bytes service, endpoint, tier, rule; /* empty: not said */
     enum command_priority priority;             /* normal unless said otherwise */
     uint64_t cost;                              /* 1 unless said otherwise */

@@ -133,7 +133,8 @@ static void test_long(void)
 /* Whatever stands where an option may: it is one if it is an option's name in any case, and nothing else is. */
 static void test_names(void)
 {
-    static const char *const names[] = {"service", "endpoint", "tier", "priority", "rule", "cost", "wait", "verbose"};
+    static const char *const names[] = {"service", "endpoint", "tier", "priority",
+                                        "rule",    "cost",     "wait", "verbose"};
     char word[12], error[COMMAND_ERROR_BYTES];
     struct command_query query;
     unsigned wrong = 0, found = 0;
