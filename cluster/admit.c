@@ -151,6 +151,16 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
                                   : node_check(node, charge, 1, true, now_ns, &verdict);
 }
 
+/* Entries tell where their untold spends are: these are asked for side by side as well. */
+static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct entry *entry = table_find(node->table, ids[i]);
+        if (entry)
+            untold_prefetch(node, entry);
+    }
+}
+
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
                          uint64_t now_ns)
 {
@@ -158,6 +168,8 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
     for (uint32_t i = 0; i < count; i++)
         table_prefetch(node->table, ids[i]);
+    if (count > 1 && !node->alone)
+        prefetch_untold(node, ids, count);
     if (is_plain(node, like)) {
         uint64_t at_ns = request_time(node, now_ns);
         for (uint32_t i = 0; i < count; i++)

@@ -79,8 +79,8 @@ __attribute__((unused)) static void served_wait_ms(uint64_t ms)
     served_wait_ns(ms * SERVED_MS);
 }
 
-/* "default": 100 tokens, 100 a second; "slow": 5 tokens, one a minute. */
-__attribute__((unused)) static void served_open_with(uint64_t table_keys)
+/* "default": 100 tokens, 100 a second; "slow": 5 tokens, one a minute. The config names peers that nobody ever hears. */
+__attribute__((unused)) static void served_open_with(uint64_t table_keys, uint32_t peers)
 {
     struct error error;
     struct node_options *options = &served.options;
@@ -98,6 +98,13 @@ __attribute__((unused)) static void served_open_with(uint64_t table_keys)
     (void)snprintf(options->regions[0].region, NODE_NAME_BYTES, "here");
     options->region_count = 1;
     options->regions[0].weight = SHARE_ONE;
+    options->peer_count = peers;
+    for (uint32_t i = 0; i < peers; i++) {
+        (void)snprintf(options->peers[i].name, NODE_NAME_BYTES, "peer-%u", i);
+        (void)snprintf(options->peers[i].region, NODE_NAME_BYTES, "here");
+        (void)snprintf(options->peers[i].gossip_address, NODE_ADDRESS_BYTES, "peer-%u:1", i);
+        (void)snprintf(options->peers[i].snapshot_address, NODE_ADDRESS_BYTES, "peer-%u:2", i);
+    }
     options->interval_ns = 100 * SERVED_MS;
     options->silent_after_ns = 1000 * SERVED_MS;
     options->join_timeout_ns = 200 * SERVED_MS;
@@ -129,7 +136,7 @@ __attribute__((unused)) static void served_open_with(uint64_t table_keys)
 
 __attribute__((unused)) static void served_open(void)
 {
-    served_open_with(1024);
+    served_open_with(1024, 0);
 }
 
 __attribute__((unused)) static void served_close(void)

@@ -206,7 +206,7 @@ static void fill_table(void)
 int main(void)
 {
     static struct cost of_one, of_three;
-    served_open_with(TABLE_KEYS);
+    served_open_with(TABLE_KEYS, 0);
     fill_table();
     for (int i = 0; i < SERVICES; i++)
         add_service(node_rules(served.node), i);

@@ -4,8 +4,9 @@
  * comes on top.
  *
  * Keys are drawn evenly: a thousand, which stay near, or a million, each of which memory has to be asked for. Time
- * passes as fast as a daemon's would under such load. The node is alone. All kinds alternate in rounds; the fastest
- * round counts, since whatever else the machine does slows it down, never speeds it up.
+ * passes as fast as a daemon's would under such load. The node is alone, or has peers: then all that is spent waits to
+ * be told to them, of a million keys. All kinds alternate in rounds; the fastest round counts, since whatever else the
+ * machine does slows it down, never speeds it up.
  */
 #include "base/random.h"
 #include "tests/served.h"
@@ -73,6 +74,9 @@ static struct commands_text write_commands(enum kind kind, uint32_t keys, uint64
     return commands;
 }
 
+static const uint32_t peer_counts[] = {0, 2};
+enum { PEER_COUNTS = sizeof peer_counts / sizeof peer_counts[0] };
+
 static double run(const struct commands_text *commands, int depth)
 {
     uint64_t began_ns = clock_ns();
@@ -90,29 +94,28 @@ static double run(const struct commands_text *commands, int depth)
     return (double)(clock_ns() - began_ns) / COMMANDS;
 }
 
-static void print(double fastest_ns[KEY_COUNTS][DEPTHS], const char *name)
+static void print(double fastest_ns[KEY_COUNTS][DEPTHS], const char *name, uint32_t peers)
 {
     printf("ns a %-27s", name);
     for (int d = 0; d < DEPTHS; d++)
         printf("%7d", depths[d]);
     for (int k = 0; k < KEY_COUNTS; k++) {
-        printf("\n  of %7u keys               ", (unsigned)key_counts[k]);
+        printf("\n  of %7u keys%-15s", (unsigned)key_counts[k], peers > 0 ? ", with peers" : "");
         for (int d = 0; d < DEPTHS; d++)
             printf("%7.0f", fastest_ns[k][d]);
     }
     printf("\n");
 }
 
-int main(int argc, char **argv)
+static void serve(uint32_t peers, int rounds)
 {
-    static double fastest_ns[KINDS][KEY_COUNTS][DEPTHS];
-    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
-    served_open_with(TABLE_KEYS);
+    double fastest_ns[KINDS][KEY_COUNTS][DEPTHS] = {{{0}}};
+    served_open_with(TABLE_KEYS, peers);
     if (!set_rules("rules:\n"
                    "  - {id: per-user, service: shop, by: user, rate: 100/s, burst: 100}\n"
                    "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"
                    "  - {id: per-tenant, service: shop, by: tenant, rate: 100/s, burst: 100}\n"))
-        return 1;
+        exit(1);
     for (int i = 0; i < rounds * KINDS * KEY_COUNTS; i++) {
         enum kind kind = (enum kind)(i % KINDS);
         int k = i / KINDS % KEY_COUNTS, round = i / KINDS / KEY_COUNTS;
@@ -126,7 +129,14 @@ int main(int argc, char **argv)
         free(commands.at);
     }
     for (int kind = 0; kind < KINDS; kind++)
-        print(fastest_ns[kind], names[kind]);
+        print(fastest_ns[kind], names[kind], peers);
     served_close();
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
+    for (int p = 0; p < PEER_COUNTS; p++)
+        serve(peer_counts[p], rounds);
     return 0;
 }
