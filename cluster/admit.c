@@ -130,7 +130,7 @@ static bool is_plain(const struct node *node, const struct charge *charge)
            charge->on_isolation == ISOLATION_BUDGET && may_decide(node);
 }
 
-static bool take_like(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
+static bool take_held(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
 {
     struct verdict verdict;
     /* A tenant may have as many keys as it may: a new one of his is not for here. */
@@ -140,7 +140,16 @@ static bool take_like(struct node *node, const struct charge *charge, struct key
         return take(node, entry, charge->cost, charge->floor_tokens, at_ns);
     struct charge of_id = *charge;
     of_id.id = id;
-    return node_check(node, &of_id, 1, true, at_ns, &verdict);
+    return check_held(node, &of_id, 1, true, at_ns, &verdict);
+}
+
+static bool take_like(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
+{
+    struct table_held held;
+    table_lock(node->table, &id, 1, &held);
+    bool taken = take_held(node, charge, id, at_ns);
+    table_unlock(node->table, &held);
+    return taken;
 }
 
 bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
@@ -155,9 +164,12 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
+        struct table_held held;
+        table_lock(node->table, &ids[i], 1, &held);
         const struct entry *entry = table_find(node->table, ids[i]);
         if (entry)
             untold_prefetch(node, entry);
+        table_unlock(node->table, &held);
     }
 }
 

@@ -327,15 +327,40 @@ bool check_charges(struct node *node, const struct charge *charges, size_t count
     return allowed;
 }
 
-bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts)
 {
     bool taken[CHARGES_MAX];
-    now_ns = request_time(node, now_ns);
     if (take)
         return check_charges(node, charges, count, now_ns, verdicts, taken);
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
     touch_all(node, charges, count);
     return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
+}
+
+/* All keys of all charges, so that what was decided still holds when it is charged. */
+static void lock_all(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
+{
+    struct key_id ids[2 * CHARGES_MAX];
+    uint32_t ids_count = 0;
+    assert(count <= CHARGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        ids[ids_count++] = charges[i].id;
+        if (charges[i].sliding)
+            ids[ids_count++] = charges[i].previous;
+    }
+    table_lock(node->table, ids, ids_count, held);
+}
+
+bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts)
+{
+    if (node->lane_count == 1)
+        return check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
+    struct table_held held;
+    lock_all(node, charges, count, &held);
+    bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
+    table_unlock(node->table, &held);
+    return allowed;
 }

@@ -64,6 +64,8 @@ static bool allocate(struct node *node)
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     if (!lanes_create(node))
         return false;
+    if (node->table && node->lane_count > 1)
+        table_share(node->table);
     bool has_peaks = peaks_init(&node->peaks, options->table_keys), has_counters = counters_create(node);
     bool has_untold = untold_create(node);
     if (node->table)

@@ -323,6 +323,10 @@ void untold_check(const struct node *node);
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                    struct verdict *verdicts, bool *taken);
 
+/* node_check by whoever holds the keys; the time is that of request_time. */
+bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts);
+
 /* ---- return.c: giving back ---- */
 /* What a reservation holds of a LOG begins anew; false: it cannot, and ends as it would have. */
 bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
