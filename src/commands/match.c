@@ -78,33 +78,23 @@ int decision_of(const struct match *match, const struct decision *decision)
     return best;
 }
 
-static void answer_figures(struct answer *answer, const struct verdict *verdict)
-{
-    answer_integer(answer, (int64_t)verdict->limit_tokens);
-    answer_integer(answer, (int64_t)verdict->remaining_tokens);
-    answer_integer(answer, verdict->allowed ? 0 : call_ms(verdict->retry_after_ns));
-    answer_integer(answer, call_ms(verdict->reset_after_ns));
-}
-
-/* Nothing is counted: no limit, or denied for good. */
-static void answer_uncounted(struct answer *answer, bool allowed)
-{
-    answer_integer(answer, allowed ? -1 : 0);
-    answer_integer(answer, allowed ? -1 : 0);
-    answer_integer(answer, allowed ? 0 : -1);
-    answer_integer(answer, 0);
-}
-
 void call_answer_verdict(struct answer *answer, const struct match *match, const struct decision *decision)
 {
     int decider = decision_of(match, decision);
-    answer_integer(answer, decision->allowed ? 1 : 0);
     if (decider >= 0) {
-        answer_figures(answer, &decision->verdict[decider]);
+        const struct verdict *verdict = &decision->verdict[decider];
+        const int64_t figures[] = {decision->allowed, (int64_t)verdict->limit_tokens,
+                                   (int64_t)verdict->remaining_tokens,
+                                   verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
+                                   call_ms(verdict->reset_after_ns)};
+        answer_integers(answer, figures, sizeof figures / sizeof figures[0]);
         answer_bulk(answer, match->rule[decider].rule->id);
         return;
     }
-    answer_uncounted(answer, decision->allowed);
+    /* Nothing is counted: no limit, or denied for good. */
+    const int64_t none = decision->allowed ? -1 : 0, never = decision->allowed ? 0 : -1;
+    const int64_t uncounted[] = {decision->allowed, none, none, never, 0};
+    answer_integers(answer, uncounted, sizeof uncounted / sizeof uncounted[0]);
     if (match->status == MATCH_DENIED)
         answer_bulk(answer, match->passed[match->denied_by].rule->id);
     else

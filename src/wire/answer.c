@@ -12,26 +12,35 @@ enum {
     HEADER_BYTES = 1 + NUMBER_BYTES + 2,
 };
 
-static inline size_t count_digits(uint64_t value)
-{
-    size_t digits = 1;
-    for (; value >= 1000; value /= 1000)
-        digits += 3;
-    return digits + (value >= 10) + (value >= 100);
-}
-
-/* Writes HEADER_BYTES at most; returns where they end. */
-static inline char *write_header(char *at, char type, int64_t value)
+/* Any number and its end; returns where that ends. */
+static char *write_long(char *at, int64_t value)
 {
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    at[0] = type;
-    at[1] = '-';
-    at += value < 0 ? 2 : 1;
-    char *end = at + count_digits(rest);
+    if (value < 0)
+        *at++ = '-';
+    char *end = at + 1;
+    for (uint64_t more = rest; more >= 10; more /= 10)
+        end++;
     for (char *digit = end; digit > at; rest /= 10)
         *--digit = (char)('0' + rest % 10);
     memcpy(end, "\r\n", 2);
     return end + 2;
+}
+
+/* Writes HEADER_BYTES at most; returns where they end. Short numbers, as nearly all are, need no loop. */
+static inline char *write_header(char *at, char type, int64_t value)
+{
+    uint32_t small = (uint32_t)value;
+    *at++ = type;
+    if (value < 0 || value >= 1000)
+        return write_long(at, value);
+    if (value >= 100)
+        *at++ = (char)('0' + small / 100);
+    if (value >= 10)
+        *at++ = (char)('0' + small / 10 % 10);
+    *at++ = (char)('0' + small % 10);
+    memcpy(at, "\r\n", 2);
+    return at + 2;
 }
 
 /* Apart: what it needs of the stack, those that fit should not pay for. */
@@ -44,15 +53,10 @@ __attribute__((noinline)) static void header_at_the_end(struct output *output, c
 static void header(struct output *output, char type, int64_t value)
 {
     char *front = output_front(output, HEADER_BYTES);
-    if (!front) {
-        header_at_the_end(output, type, value);
-    } else if (value >= 0 && value <= 9) {
-        const char text[] = {type, (char)('0' + value), '\r', '\n'};
-        memcpy(front, text, sizeof text);
-        output->size += sizeof text;
-    } else {
+    if (front)
         output->size += (size_t)(write_header(front, type, value) - front);
-    }
+    else
+        header_at_the_end(output, type, value);
 }
 
 void answer_simple(struct answer *answer, const char *text)
@@ -82,6 +86,17 @@ void answer_error(struct answer *answer, const char *format, ...)
 void answer_integer(struct answer *answer, int64_t value)
 {
     header(answer->output, ':', value);
+}
+
+void answer_integers(struct answer *answer, const int64_t *values, size_t count)
+{
+    char *front = output_front(answer->output, count * HEADER_BYTES), *at = front;
+    for (size_t i = 0; i < count; i++)
+        if (front)
+            at = write_header(at, ':', values[i]);
+        else
+            answer_integer(answer, values[i]);
+    answer->output->size += (size_t)(at - front);
 }
 
 void answer_bulk(struct answer *answer, struct bytes bytes)

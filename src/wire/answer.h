@@ -25,6 +25,8 @@ void answer_simple(struct answer *answer, const char *text);
 /* "-message", printf style and cut at 500 bytes; control characters and bytes beyond ASCII become '?'. */
 void answer_error(struct answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void answer_integer(struct answer *answer, int64_t value);
+/* The same for several. */
+void answer_integers(struct answer *answer, const int64_t *values, size_t count);
 void answer_bulk(struct answer *answer, struct bytes bytes);
 void answer_text(struct answer *answer, const char *text);
 void answer_null(struct answer *answer);
