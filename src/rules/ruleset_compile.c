@@ -12,15 +12,6 @@ static bool of_rule(struct bytes service, struct bytes id, const struct error *i
 
 /* ---- words: dimensions and tiers become bits ---- */
 
-int word_find(const struct word *words, uint32_t count, struct bytes text)
-{
-    uint64_t head = text_head(text);
-    for (uint32_t i = 0; i < count; i++)
-        if (word_is(&words[i], text, head))
-            return (int)i;
-    return -1;
-}
-
 static bool add_word(struct arena *arena, struct word *words, uint8_t *count, uint32_t room, struct bytes text,
                      const char *what, struct error *error)
 {

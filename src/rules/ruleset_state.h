@@ -68,6 +68,16 @@ static inline bool word_is(const struct word *word, struct bytes text, uint64_t 
            (text.size <= 8 || memcmp(word->text.data, text.data, text.size) == 0);
 }
 
+/* The index of that text, e.g. the bit of a dimension or a tier of a service; -1: it is not among them. */
+static inline int word_find(const struct word *words, uint32_t count, struct bytes text)
+{
+    uint64_t head = text_head(text);
+    for (uint32_t i = 0; i < count; i++)
+        if (word_is(&words[i], text, head))
+            return (int)i;
+    return -1;
+}
+
 /*
  * For tables whose content operators choose; strangers can but ask in vain. Not keyed, unlike the hashes of keys.
  */
@@ -291,9 +301,6 @@ void variant_close(struct variant *variant);
 bool variant_rescale(struct ruleset *ruleset, struct variant *variant, uint32_t scale);
 void variant_visit_limits(const struct variant *variant, void (*visit)(void *context, uint16_t limit),
                           void *context);
-
-/* The bit of a dimension or a tier of the service; -1: its rules do not name it. */
-int word_find(const struct word *words, uint32_t count, struct bytes text);
 
 /* A rule's own 128 bits: of a version's keys. */
 struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, struct bytes id, uint64_t epoch);

@@ -153,20 +153,20 @@ static bool fail_unknown(struct bytes word, unsigned takes, char *error)
 
 static bool add_id(struct command_query *query, struct bytes word, unsigned takes, char *error)
 {
-    struct command_id_words id;
-    if (!parse_id(word, &id, error))
+    struct command_id_words *id = &query->id[query->id_count];
+    if (!parse_id(word, id, error))
         return false;
-    for (uint32_t i = 0; i < query->id_count; i++) {
-        if (!bytes_equal(query->id[i].dimension, id.dimension))
+    for (const struct command_id_words *before = query->id; before < id; before++) {
+        if (!bytes_equal(before->dimension, id->dimension))
             continue;
-        if (id.value.data == word.data)
+        if (id->value.data == word.data)
             return fail_unknown(word, takes, error); /* a word alone: rather an option that is none */
         return word_fail(error, "'%.*s' is a second id of dimension '%.*s': expected each dimension once",
-                         word_shown(word), word.data, word_shown(id.dimension), id.dimension.data);
+                         word_shown(word), word.data, word_shown(id->dimension), id->dimension.data);
     }
     if (query->id_count == COMMAND_IDS_MAX)
         return word_fail(error, "too many ids: expected at most %d", COMMAND_IDS_MAX);
-    query->id[query->id_count++] = id;
+    query->id_count++;
     return true;
 }
 

@@ -39,11 +39,11 @@ struct command_id_words {
 };
 
 struct command_query {
-    uint32_t id_count; /* >= 1, no dimension twice; no more of `id` is written */
-    struct command_id_words id[COMMAND_IDS_MAX];
-    struct bytes service, endpoint, tier, rule; /* empty: not said */
-    enum command_priority priority;             /* normal unless said otherwise */
-    uint64_t cost;                              /* 1 unless said otherwise */
+    uint32_t id_count;                               /* >= 1, no dimension twice; no more of `id` is written */
+    struct command_id_words id[COMMAND_IDS_MAX + 1]; /* the last one is never counted: one too many is read there */
+    struct bytes service, endpoint, tier, rule;      /* empty: not said */
+    enum command_priority priority;                  /* normal unless said otherwise */
+    uint64_t cost;                                   /* 1 unless said otherwise */
     uint64_t ttl_ms;
     bool wait, verbose;
 };

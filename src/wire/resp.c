@@ -9,9 +9,9 @@ enum {
     NUMBER_MAX_DIGITS = 10,
 };
 
-/* Where parsing stands: `at` never passes `end`. */
+/* Where parsing stands: `at` never passes `end`. `frame_end`: the end, or where a frame ends at the latest. */
 struct cursor {
-    const char *start, *at, *end;
+    const char *start, *at, *end, *frame_end;
     const char *error;
 };
 
@@ -49,12 +49,12 @@ static inline bool parse_short_header(struct cursor *cursor, int64_t *number)
     unsigned first = (unsigned)(unsigned char)at[1] - '0', second = (unsigned)(unsigned char)at[2] - '0';
     if (first - 1 > 8) /* 0 as well: it may be a leading one */
         return false;
-    if (at[2] == '\r' && at[3] == '\n') {
+    if (memcmp(at + 2, "\r\n", 2) == 0) {
         *number = first;
         cursor->at = at + 4;
         return true;
     }
-    if (second > 9 || at[3] != '\r' || at[4] != '\n')
+    if (second > 9 || memcmp(at + 3, "\r\n", 2) != 0)
         return false;
     *number = first * 10 + second;
     cursor->at = at + 5;
@@ -96,11 +96,11 @@ static inline enum resp_status parse_bulk(struct cursor *cursor, struct bytes *a
         return wrong(cursor, "Protocol error: invalid bulk length");
     if (size > RESP_BULK_MAX_BYTES)
         return wrong(cursor, "Protocol error: bulk too long, at most 61440 bytes");
-    if (cursor->at - cursor->start + size + 2 > RESP_FRAME_MAX_BYTES)
-        return wrong(cursor, "Protocol error: request too long, at most 65536 bytes");
-    if (cursor->end - cursor->at < size + 2)
-        return RESP_MORE;
-    if (cursor->at[size] != '\r' || cursor->at[size + 1] != '\n')
+    if (cursor->frame_end - cursor->at < size + 2)
+        return cursor->at - cursor->start + size + 2 > RESP_FRAME_MAX_BYTES
+                   ? wrong(cursor, "Protocol error: request too long, at most 65536 bytes")
+                   : RESP_MORE;
+    if (memcmp(cursor->at + size, "\r\n", 2) != 0)
         return wrong(cursor, "Protocol error: expected CR LF after an argument of the length announced");
     *argument = (struct bytes){cursor->at, (size_t)size};
     cursor->at += size + 2;
@@ -241,7 +241,13 @@ enum resp_status resp_parse(struct bytes input, struct resp_command *command, si
     *error = NULL;
     if (input.size == 0)
         return RESP_MORE;
-    struct cursor cursor = {.start = input.data, .at = input.data, .end = input.data + input.size};
+    size_t frame_max = input.size < RESP_FRAME_MAX_BYTES ? input.size : RESP_FRAME_MAX_BYTES;
+    struct cursor cursor = {
+        .start = input.data,
+        .at = input.data,
+        .end = input.data + input.size,
+        .frame_end = input.data + frame_max,
+    };
     enum resp_status status = *cursor.at == '*' ? parse_array(&cursor, command) : parse_inline(&cursor, command);
     if (status == RESP_COMMAND)
         *consumed = (size_t)(cursor.at - cursor.start);
