@@ -156,7 +156,7 @@ static void live(uint64_t seed, bool pipelined, struct told *told)
     static struct pipeline pipeline;
     struct random random;
     random_seed(&random, seed);
-    served_open_with(TABLE_KEYS);
+    served_open_with(TABLE_KEYS, seed % 2 ? 2 : 0);
     bool set = set_rules(rules);
     assert(set);
     told->size = 0;
