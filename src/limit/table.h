@@ -77,8 +77,8 @@ void *table_memory(struct table *table, size_t *bytes);
 
 /*
  * From now on several threads use the table: each holds the locks of the keys that it touches, or is alone, all others
- * being kept out by other means. Alone and without locks are: whatever is done to more than some keys, table_clear,
- * table_check and exact table_stats. The pool of events is shared along with it. Once, before they start.
+ * being kept out by other means. Alone and without locks are: whatever is done to more than some keys, table_clear and
+ * table_check. The pool of events is shared along with it. Once, before they start.
  */
 void table_share(struct table *table);
 
@@ -92,8 +92,9 @@ struct table_held {
  * keys, and what that does to their neighbours is covered. The locks spin: hold them briefly, and wait for nothing
  * meanwhile; a thread that holds some asks for no more. Without table_share they do nothing.
  */
-void table_lock(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held);
-void table_unlock(struct table *table, const struct table_held *held);
+static inline void table_lock(struct table *table, const struct key_id *ids, uint32_t count,
+                              struct table_held *held);
+static inline void table_unlock(struct table *table, const struct table_held *held);
 
 /* ---- looking up ---- */
 
@@ -186,9 +187,27 @@ void table_absent_are_full(struct table *table, uint64_t now_ns);
 /* Forgets every key and every floor. */
 void table_clear(struct table *table);
 
+/* Holding no locks. While others go on, each stripe is seen at a moment of its own. */
 void table_stats(const struct table *table, struct table_stats *stats);
 
 /* Asserts every invariant of the structure: for tests and the simulator. */
 void table_check(const struct table *table);
+
+/* ---- table_lock and table_unlock; by value, so that what is held can stay in a register ---- */
+
+struct table_held table_lock_one(struct table *table, struct key_id id);
+struct table_held table_lock_all(struct table *table, const struct key_id *ids, uint32_t count);
+void table_let_go(struct table *table, struct table_held held);
+
+static inline void table_lock(struct table *table, const struct key_id *ids, uint32_t count,
+                              struct table_held *held)
+{
+    *held = count == 1 ? table_lock_one(table, ids[0]) : table_lock_all(table, ids, count);
+}
+
+static inline void table_unlock(struct table *table, const struct table_held *held)
+{
+    table_let_go(table, *held);
+}
 
 #endif

@@ -32,7 +32,7 @@ enum {
     LINE_BYTES = 64,
     TENANTS_MAX = 4096, /* entry.tenant has 12 bits */
     STRIPES_MAX = 64,   /* bits of table_held; all of their lines stay near */
-    STRIPE_BITS = 9,    /* at least 2^9 groups: of twenty keys at most two have to do with two stripes */
+    STRIPE_BITS = 8,    /* at least 2^8 groups: of seven keys at most one has to do with two stripes */
     UNSHARED_BITS = 63, /* all groups are one stripe */
 };
 
@@ -91,7 +91,7 @@ static inline uint64_t home_of(const struct table *table, struct key_id id)
 
 static inline struct stripe *stripe_of(const struct table *table, uint64_t group)
 {
-    return &table->stripes[group >> table->stripe_bits];
+    return table->shared ? &table->stripes[group >> table->stripe_bits] : table->stripes;
 }
 
 /* How many stripes a table of so many groups has, and how large they are, once it is shared. */

@@ -26,29 +26,45 @@ void table_share(struct table *table)
         events_share(table->limits->events);
 }
 
-/* A bit for each stripe of the groups [first, last], or up to the last group that there is. */
-static inline uint64_t stripes_of(const struct table *table, uint64_t first, uint64_t last)
+/* A bit for each stripe that has to do with keys of this home. */
+static inline uint64_t stripes_near(const struct table *table, uint64_t home)
 {
+    uint64_t first = home < WINDOW ? 0 : home - WINDOW + 1, last = home + WINDOW + REACH - 1;
     last = last < table->groups ? last : table->groups - 1;
     return (uint64_t)1 << (first >> table->stripe_bits) | (uint64_t)1 << (last >> table->stripe_bits);
 }
 
-void table_lock(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held)
+__attribute__((noinline)) static struct table_held lock_stripes(struct table *table, uint64_t stripes)
 {
-    held->stripes = 0;
-    if (!table->shared)
-        return;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t home = home_of(table, ids[i]);
-        held->stripes |= stripes_of(table, home < WINDOW ? 0 : home - WINDOW + 1, home + WINDOW + REACH - 1);
-    }
-    for (uint64_t left = held->stripes; left != 0; left &= left - 1)
+    for (uint64_t left = stripes; left != 0; left &= left - 1)
         spin_lock(&table->stripes[__builtin_ctzll(left)].locked);
+    return (struct table_held){stripes};
 }
 
-void table_unlock(struct table *table, const struct table_held *held)
+/* Most keys are far from the borders of their stripe. */
+struct table_held table_lock_one(struct table *table, struct key_id id)
 {
-    for (uint64_t left = held->stripes; left != 0; left &= left - 1)
+    if (!table->shared)
+        return (struct table_held){0};
+    uint64_t home = home_of(table, id), size = (uint64_t)1 << table->stripe_bits, at = home & (size - 1);
+    if (at - WINDOW >= size - (WINDOW + WINDOW + REACH))
+        return lock_stripes(table, stripes_near(table, home));
+    uint64_t stripe = home >> table->stripe_bits;
+    spin_lock(&table->stripes[stripe].locked);
+    return (struct table_held){(uint64_t)1 << stripe};
+}
+
+struct table_held table_lock_all(struct table *table, const struct key_id *ids, uint32_t count)
+{
+    uint64_t stripes = 0;
+    for (uint32_t i = 0; table->shared && i < count; i++)
+        stripes |= stripes_near(table, home_of(table, ids[i]));
+    return lock_stripes(table, stripes);
+}
+
+void table_let_go(struct table *table, struct table_held held)
+{
+    for (uint64_t left = held.stripes; left != 0; left &= left - 1)
         spin_unlock(&table->stripes[__builtin_ctzll(left)].locked);
 }
 
@@ -75,11 +91,15 @@ void table_stats(const struct table *table, struct table_stats *stats)
 {
     *stats = (struct table_stats){.capacity_keys = table->groups * GROUP, .bytes = table->bytes};
     for (uint64_t i = 0; i < stripe_count(table); i++) {
-        const struct stripe *stripe = &table->stripes[i];
+        struct stripe *stripe = &table->stripes[i];
+        if (table->shared)
+            spin_lock(&stripe->locked);
         stats->used_keys += stripe->used_keys;
         stats->expired_keys += stripe->expired_keys;
         stats->evicted_harmless_keys += stripe->evicted_harmless_keys;
         stats->evicted_harmful_keys += stripe->evicted_harmful_keys;
+        if (table->shared)
+            spin_unlock(&stripe->locked);
     }
 }
 
