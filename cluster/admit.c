@@ -173,15 +173,20 @@ static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_
     }
 }
 
+void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        table_prefetch(node->table, ids[i]);
+    if (count > 1 && !node->alone)
+        prefetch_untold(node, ids, count);
+}
+
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
                          uint64_t now_ns)
 {
     uint64_t allowed = 0;
     assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
-    for (uint32_t i = 0; i < count; i++)
-        table_prefetch(node->table, ids[i]);
-    if (count > 1 && !node->alone)
-        prefetch_untold(node, ids, count);
+    node_prefetch_each(node, ids, count);
     if (is_plain(node, like)) {
         uint64_t at_ns = request_time(node, now_ns);
         for (uint32_t i = 0; i < count; i++)
@@ -304,9 +309,4 @@ struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, u
 void node_prefetch_tags(const struct node *node, struct key_id id)
 {
     table_prefetch_tags(node->table, id);
-}
-
-void node_prefetch(const struct node *node, struct key_id id)
-{
-    table_prefetch(node->table, id);
 }

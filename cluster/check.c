@@ -273,7 +273,7 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
 }
 
 /* First all tags are asked for, then, as the tags tell where they are, all entries: they arrive side by side. */
-static void touch_all(const struct node *node, const struct charge *charges, size_t count)
+void touch_charges(const struct node *node, const struct charge *charges, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         table_touch_likely(node->table, charges[i].id);
@@ -308,7 +308,6 @@ bool check_charges(struct node *node, const struct charge *charges, size_t count
                    struct verdict *verdicts, bool *taken)
 {
     assert(count <= CHARGES_MAX);
-    touch_all(node, charges, count);
     if (take_all_plain(node, charges, count, now_ns, verdicts)) {
         for (size_t i = 0; i < count; i++)
             taken[i] = true;
@@ -335,7 +334,6 @@ bool check_held(struct node *node, const struct charge *charges, size_t count, b
         return check_charges(node, charges, count, now_ns, verdicts, taken);
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
-    touch_all(node, charges, count);
     return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
 }
 
@@ -356,10 +354,21 @@ static void lock_all(struct node *node, const struct charge *charges, size_t cou
 bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts)
 {
-    if (node->lane_count == 1)
-        return check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
-    struct table_held held;
-    lock_all(node, charges, count, &held);
+    struct table_held held = {0};
+    if (node->lane_count > 1)
+        lock_all(node, charges, count, &held);
+    touch_charges(node, charges, count);
+    bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
+    table_unlock(node->table, &held);
+    return allowed;
+}
+
+bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts)
+{
+    struct table_held held = {0};
+    if (node->lane_count > 1)
+        lock_all(node, charges, count, &held);
     bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
     table_unlock(node->table, &held);
     return allowed;

@@ -290,9 +290,15 @@ enum { NODE_EACH_MAX = 64 };
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
                          uint64_t now_ns);
 
-/* See table_prefetch_tags and table_prefetch. */
+/*
+ * Memory is asked for what decisions over several keys will need: of each key the tags, as soon as it is known; then, of
+ * all together, what the tags lead to, and what that leads to.
+ */
 void node_prefetch_tags(const struct node *node, struct key_id id);
-void node_prefetch(const struct node *node, struct key_id id);
+void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count);
+/* node_check for keys that were among them. */
+bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts);
 /*
  * Several threads may decide for one node at the same time: node_takes, node_takes_each, node_check, node_admit and
  * node_peek, each thread under a number of its own, 0 to lanes - 1, that it says once. Everything else, steps above all,

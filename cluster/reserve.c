@@ -37,6 +37,7 @@ bool node_reserve(struct node *node, const struct charge *charges, size_t count,
     bool taken[CHARGES_MAX];
     size_t held_count = 0;
     now_ns = request_time(node, now_ns);
+    touch_charges(node, charges, count);
     if (!check_charges(node, charges, count, now_ns, verdicts, taken))
         return false;
     for (size_t i = 0; i < count; i++)

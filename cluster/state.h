@@ -319,6 +319,8 @@ uint64_t untold_age_ns(const struct node *node);
 void untold_check(const struct node *node);
 
 /* ---- check.c: several keys at once ---- */
+/* Asks memory for all of them: worth it before they are looked up one by one. */
+void touch_charges(const struct node *node, const struct charge *charges, size_t count);
 /* Decides over all and charges all; taken[i]: charges[i] was charged. False: none was. */
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                    struct verdict *verdicts, bool *taken);

@@ -55,6 +55,7 @@ enum { GROUPED_ANSWER_BYTES = 192 }; /* at most: of one that joined */
 
 struct group {
     uint32_t count;
+    uint32_t key_count; /* of them all */
 };
 
 /* True when `words` joined; false: they are to be executed (or refused) alone. */
@@ -83,8 +84,8 @@ struct decision {
     struct verdict verdict[CHARGES_MAX];
 };
 
-/* Decides what a request matched, and counts it if it takes tokens. */
-void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
+/* Decides what a request matched, and counts it if it takes tokens; `near`: see node_check_near. */
+void call_decide(struct commands *commands, const struct match *match, bool take, bool near, uint64_t now_ns,
                  struct decision *decision);
 /* The allowed of all, and the figures of the rule that decided: six fields. */
 enum { VERDICT_FIELDS = 6 };

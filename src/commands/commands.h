@@ -110,6 +110,7 @@ struct commands {
     struct staged staged;
     struct request group_request; /* of the CAN_ACCESS at hand */
     struct grouped group[COMMANDS_GROUP_MAX];
+    struct key_id group_id[COMMANDS_GROUP_MAX * CHARGES_MAX]; /* of all charges of the group */
     struct usual usual;
 };
 

@@ -53,33 +53,35 @@ bool group_join(struct group *group, struct commands *commands, const struct ses
         return false;
     grouped->command = (uint8_t)command;
     group->count++;
-    for (uint32_t i = 0; i < match->count; i++)
-        node_prefetch_tags(commands->node, match->charge[i].id);
+    for (uint32_t i = 0; i < match->count; i++) {
+        struct key_id id = match->charge[i].id;
+        node_prefetch_tags(commands->node, id);
+        commands->group_id[group->key_count++] = id;
+    }
     return true;
 }
 
-static bool decide_access(struct commands *commands, const struct match *match, uint64_t now_ns)
+static bool decide_access(struct commands *commands, const struct match *match, bool near, uint64_t now_ns)
 {
-    struct verdict verdicts[CHARGES_MAX];
-    bool allowed = match->status == MATCH_CHARGES;
-    if (allowed && match->count == 1 && !match->charge[0].shadow) {
-        verdicts[0].allowed = node_takes(commands->node, &match->charge[0], now_ns);
-        allowed = verdicts[0].allowed;
-    } else if (allowed && match->count > 0) {
-        allowed = node_check(commands->node, match->charge, match->count, true, now_ns, verdicts);
+    struct decision decision;
+    if (match->count != 1 || match->charge[0].shadow) {
+        call_decide(commands, match, true, near, now_ns, &decision);
+        return decision.allowed;
     }
-    ruleset_note(node_rules(commands->node), match, verdicts);
-    return allowed;
+    decision.verdict[0].allowed = node_takes(commands->node, &match->charge[0], now_ns);
+    ruleset_note(node_rules(commands->node), match, decision.verdict);
+    return decision.verdict[0].allowed;
 }
 
-static void decide(struct commands *commands, const struct grouped *grouped, struct answer *answer, uint64_t now_ns)
+static void decide(struct commands *commands, const struct grouped *grouped, bool near, struct answer *answer,
+                   uint64_t now_ns)
 {
     struct decision decision;
     if (grouped->command == COMMAND_CAN_ACCESS) {
-        answer_decisions(answer->output, decide_access(commands, &grouped->match, now_ns), 1);
+        answer_decisions(answer->output, decide_access(commands, &grouped->match, near, now_ns), 1);
         return;
     }
-    call_decide(commands, &grouped->match, grouped->command == COMMAND_CHECK, now_ns, &decision);
+    call_decide(commands, &grouped->match, grouped->command == COMMAND_CHECK, near, now_ns, &decision);
     answer_array(answer, VERDICT_FIELDS);
     call_answer_verdict(answer, &grouped->match, &decision);
 }
@@ -88,13 +90,12 @@ void group_decide(struct group *group, struct commands *commands, const struct s
                   struct output *output, struct turn turn)
 {
     struct answer answer = {.output = output, .protocol = session->protocol};
-    /* By now the first tags have come; they tell where the entries are, which arrive side by side as well. */
+    bool near = group->count > 1; /* one alone is asked of memory when it is decided */
+    if (near)
+        node_prefetch_each(commands->node, commands->group_id, group->key_count);
     for (uint32_t i = 0; i < group->count; i++)
-        for (uint32_t k = 0; k < commands->group[i].match.count; k++)
-            node_prefetch(commands->node, commands->group[i].match.charge[k].id);
-    for (uint32_t i = 0; i < group->count; i++)
-        decide(commands, &commands->group[i], &answer, turn.now_ns);
+        decide(commands, &commands->group[i], near, &answer, turn.now_ns);
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
-    group->count = 0;
+    group->count = group->key_count = 0;
 }

@@ -171,7 +171,7 @@ static void spend(unsigned host, const struct key_id *ids, size_t count, enum co
     uint64_t began_ns = processor_ns();
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
-            node_prefetch(node, ids[i + AHEAD]);
+            node_prefetch_each(node, &ids[i + AHEAD], 1);
         if (!node_can_access(node, ids[i], 0, 1, world.now_ns))
             give_up("a spend was refused");
     }

@@ -37,10 +37,10 @@ void node_prefetch_tags(const struct node *node, struct key_id id)
     ((struct node *)(uintptr_t)node)->tags_prefetched++;
 }
 
-void node_prefetch(const struct node *node, struct key_id id)
+void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
 {
-    (void)id;
-    ((struct node *)(uintptr_t)node)->prefetched++;
+    (void)ids;
+    node->prefetched += count;
 }
 
 bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
@@ -71,6 +71,12 @@ bool node_check(struct node *node, const struct charge *charges, size_t count, b
     return verdicts[0].allowed;
 }
 
+bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts)
+{
+    return node_check(node, charges, count, take, now_ns, verdicts);
+}
+
 bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
     return node_can_access(node, charge->id, charge->limit, charge->cost, now_ns);
@@ -80,8 +86,7 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
                          uint64_t now_ns)
 {
     uint64_t allowed = 0;
-    for (uint32_t i = 0; i < count; i++)
-        node_prefetch(node, ids[i]);
+    node_prefetch_each(node, ids, count);
     for (uint32_t i = 0; i < count; i++)
         allowed |= (uint64_t)node_can_access(node, ids[i], like->limit, like->cost, now_ns) << i;
     return allowed;
