@@ -90,9 +90,12 @@ void node_stats(const struct node *node, struct node_stats *stats)
     }
 }
 
-void *node_table_memory(struct node *node, size_t *bytes)
+void node_visit_memory(struct node *node, void (*visit)(void *memory, size_t bytes))
 {
-    return table_memory(node->table, bytes);
+    size_t bytes;
+    void *memory = table_memory(node->table, &bytes);
+    visit(memory, bytes);
+    visit(node->open, (size_t)node->open_room * node->lane_count * sizeof *node->open);
 }
 
 void node_table_stats(const struct node *node, struct table_stats *stats)

@@ -396,9 +396,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
         return false;
-    size_t size;
-    void *memory = node_table_memory(server->node, &size);
-    memory_prefer_huge_pages(memory, size);
+    node_visit_memory(server->node, memory_prefer_huge_pages);
     node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
     set_commands(server, config_path);
     introduce(server);

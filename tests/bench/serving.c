@@ -9,6 +9,7 @@
  * machine does slows it down, never speeds it up.
  */
 #include "base/random.h"
+#include "edge/memory.h"
 #include "tests/served.h"
 
 #include <stdio.h>
@@ -112,6 +113,7 @@ static void serve(enum kind kind, uint32_t peers, int rounds)
 {
     double fastest_ns[KEY_COUNTS][DEPTHS] = {{0}};
     served_open_with(TABLE_KEYS, peers);
+    node_visit_memory(served.node, memory_prefer_huge_pages);
     if (!set_rules("rules:\n"
                    "  - {id: per-user, service: shop, by: user, rate: 100/s, burst: 100}\n"
                    "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"
