@@ -64,6 +64,11 @@ int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, 
     return node_intern_limit(node, terms, error);
 }
 
+int node_find_limit(const struct node *node, const struct limit_terms *terms)
+{
+    return limit_set_find(&node->limits, terms);
+}
+
 const struct limit *node_limit(const struct node *node, uint16_t index)
 {
     assert(limit_set_has(&node->limits, index));

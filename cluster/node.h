@@ -222,6 +222,8 @@ static inline struct bytes effect_bytes(const struct effects *effects, const str
 int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error);
 /* The same for terms that any client may bring: refused, if new, once half of all limits are in use. */
 int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, struct error *error);
+/* The index that one of the two gave for these terms; -1: they are new. */
+int node_find_limit(const struct node *node, const struct limit_terms *terms);
 /* The limit of an index that was given; valid until the next node_step. */
 const struct limit *node_limit(const struct node *node, uint16_t index);
 

@@ -24,6 +24,9 @@ enum subcommand_id call_subcommand(struct call *call, enum command_id parent);
 /* Answers that the number of words is wrong, with what was expected. */
 void call_wrong_arity(struct call *call, const struct command_spec *parent, const struct command_spec *spec);
 
+/* From true to false no other thread decides: see `alone` of the commands. For what is COMMAND_TOGETHER otherwise. */
+void call_alone(struct call *call, bool alone);
+
 /* How much of a client's word belongs into an error, for "%.*s". */
 static inline int call_shown(struct bytes word)
 {
@@ -74,7 +77,7 @@ struct question {
 };
 
 /* Only what counts of `request` is written: `id` as far as there are any. */
-void call_fill_request(struct request *request, const struct command_query *query);
+void call_fill_request(struct request *request, const struct command_query *query, uint8_t lane);
 /* Parses the words (with the options `takes`) and finds the rules; false: an error was answered. */
 bool call_question(struct call *call, unsigned takes, struct question *question);
 

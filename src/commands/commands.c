@@ -16,6 +16,7 @@ void commands_init(struct commands *commands)
     commands->stats = (struct commands_stats){0};
     commands->staged = (struct staged){0};
     commands->group_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
+                                               .lane = commands->lane,
                                                .id_count = 1,
                                                .id[0].dimension = bytes_of(RULE_DEFAULT_DIMENSION)};
 }
@@ -65,6 +66,13 @@ enum subcommand_id call_subcommand(struct call *call, enum command_id parent)
         return id;
     call_wrong_arity(call, &command_table[parent], spec);
     return SUBCOMMAND_ID_COUNT;
+}
+
+void call_alone(struct call *call, bool alone)
+{
+    const struct commands *commands = call->commands;
+    if (commands->alone != NULL)
+        commands->alone(commands->context, alone);
 }
 
 int64_t call_ms(uint64_t ns)
@@ -139,8 +147,12 @@ static void dispatch(struct call *call)
         call_wrong_arity(call, NULL, &command_table[id]);
     } else if (!call->session->authenticated && (command_table[id].flags & COMMAND_NO_AUTH) == 0) {
         answer_error(&call->answer, "NOAUTH Authentication required.");
-    } else {
+    } else if ((command_table[id].flags & COMMAND_TOGETHER) != 0) {
         calls[id](call);
+    } else {
+        call_alone(call, true);
+        calls[id](call);
+        call_alone(call, false);
     }
 }
 

@@ -3,12 +3,14 @@
  *
  * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS
  * and CHECK are decided in groups whose keys are fetched from memory together (group.c). It does no I/O: what only
- * the server can do (an event for the node) goes through a hook. Not thread-safe, as the node is not.
+ * the server can do (an event for the node) goes through a hook. Each thread that serves has commands of its own, all
+ * over one node: what only decides, they do at the same time; for the rest, a hook makes one of them alone.
  */
 #ifndef HEADGATE_COMMANDS_COMMANDS_H
 #define HEADGATE_COMMANDS_COMMANDS_H
 
 #include "base/bytes.h"
+#include "base/gate.h"
 #include "base/hash.h"
 #include "cluster/node.h"
 #include "edge/listener.h"
@@ -76,6 +78,14 @@ struct usual {
     struct key_id id[2 * COMMANDS_USUAL_MAX];
 };
 
+/* All that serve over one node, for INFO. */
+struct commands_crew {
+    uint32_t count;
+    const struct commands
+        *member[GATE_LANES_MAX]; /* what they count is read when all others are outside the gate */
+    const struct gate *gate;     /* NULL: there is one */
+};
+
 /* A command that waits for others of its group. */
 struct grouped {
     uint8_t command; /* enum command_id */
@@ -93,9 +103,11 @@ struct commands {
     const char *password;                  /* NULL: none is asked for */
     bool debug;                            /* DEBUG DROP and HEAL are allowed */
     bool puts_off;                         /* commands_answer will be called: see SERVE_LATER */
+    uint8_t lane;                          /* of this thread: see node_use_lane */
     uint64_t started_ns;                   /* monotonic, for the uptime */
     uint16_t port;                         /* where clients connect, for INFO and CLIENT */
     const struct listener_stats *listener; /* for INFO; may be NULL */
+    const struct commands_crew *crew;      /* for INFO; NULL: these are alone */
     struct store *store;                   /* for INFO; NULL: nothing is kept */
     /*
      * Hands an event to the node (filling in the times) and carries out its effects, before it returns. `event`
@@ -103,6 +115,12 @@ struct commands {
      * NULL.
      */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
+    /*
+     * Called with true before what no other thread may decide during, and with false after it; more such pairs and
+     * `submit` come in between. What was put off is answered before; what was found of the node before may have changed.
+     * NULL: there are no other threads.
+     */
+    void (*alone)(void *context, bool alone);
     void *context;
 
     /* The commands' own: */

@@ -32,7 +32,7 @@ static bool match_check(struct commands *commands, const struct resp_command *wo
     if (!command_parse_query(words, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &query, error) || query.wait ||
         query.verbose)
         return false;
-    call_fill_request(&request, &query);
+    call_fill_request(&request, &query, commands->lane);
     (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match);
     return match->status == MATCH_CHARGES || match->status == MATCH_DENIED;
 }

@@ -89,13 +89,9 @@ void call_refund(struct call *call)
     answer_integer(&call->answer, (int64_t)given);
 }
 
-void call_reset_keys(struct call *call)
+static void reset_keys(struct call *call)
 {
     struct question question;
-    if (!call->session->authenticated) {
-        answer_error(&call->answer, "NOAUTH Authentication required.");
-        return;
-    }
     if (!call_question(call, 0, &question))
         return;
     const struct match *match = &question.match;
@@ -103,4 +99,15 @@ void call_reset_keys(struct call *call)
     if (count > 0)
         node_reset_key(call->commands->node, match->charge, count, call->now_ns);
     answer_integer(&call->answer, count);
+}
+
+void call_reset_keys(struct call *call)
+{
+    if (!call->session->authenticated) {
+        answer_error(&call->answer, "NOAUTH Authentication required.");
+        return;
+    }
+    call_alone(call, true);
+    reset_keys(call);
+    call_alone(call, false);
 }

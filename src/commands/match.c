@@ -8,13 +8,13 @@
 _Static_assert((int)PRIORITY_CRITICAL == (int)RULE_PRIORITY_CRITICAL && PRIORITY_LOW == 0, "the same levels");
 _Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
 
-void call_fill_request(struct request *request, const struct command_query *query)
+void call_fill_request(struct request *request, const struct command_query *query, uint8_t lane)
 {
     request->service = query->service;
     request->endpoint = query->endpoint;
     request->tier = query->tier;
     request->priority = (uint8_t)query->priority;
-    request->lane = 0;
+    request->lane = lane;
     request->id_count = query->id_count;
     request->cost = query->cost;
     request->only_rule = query->rule;
@@ -31,7 +31,7 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
         answer_error(&call->answer, "ERR %s", error);
         return false;
     }
-    call_fill_request(&request, &question->query);
+    call_fill_request(&request, &question->query, call->commands->lane);
     (void)ruleset_match(node_rules(call->commands->node), &request, call->now_ns, call->wall_ns, &question->match);
     rule = request.only_rule;
     service = request.service.size > 0 ? request.service : bytes_of(RULE_DEFAULT_SERVICE);

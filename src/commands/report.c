@@ -1,6 +1,7 @@
 /*
  * INFO: figures about this server, `# Section` and `key:value` lines as monitoring tools know them.
  */
+#include "base/tally.h"
 #include "base/units.h"
 #include "commands/call.h"
 
@@ -28,24 +29,66 @@ static void print_server(struct call *call)
     field_text(output, "node", commands->name);
     field_text(output, "region", commands->region);
     field_number(output, "tcp_port", commands->port);
+    field_number(output, "threads", commands->crew != NULL ? commands->crew->count : 1);
     field_number(output, "uptime_in_seconds", up_ns / 1000000000u);
     field_text(output, "config_file", commands->config_path != NULL ? commands->config_path : "");
     field_number(output, "debug", commands->debug);
 }
 
+static void add_listener(struct listener_stats *sum, const struct listener_stats *of)
+{
+#define X(name, help) sum->name += tally_get(&of->name);
+    LISTENER_STATS(X)
+#undef X
+}
+
+static void add_commands(struct commands_stats *sum, const struct commands_stats *of)
+{
+#define X(name, help) sum->name += of->name;
+    COMMANDS_STATS(X)
+#undef X
+}
+
+/* One line for each thread; and how often one was alone, or waited to be, or waited for one who was. */
+static void print_threads(struct output *output, const struct commands_crew *crew)
+{
+    uint64_t turned_away = 0;
+    for (uint32_t i = 0; i < crew->count; i++) {
+        const struct commands *member = crew->member[i];
+        output_print(output,
+                     "thread_%" PRIu32 ":connected_clients=%" PRIu64 ",total_connections_received=%" PRIu64
+                     ",total_commands_processed=%" PRIu64 "\r\n",
+                     i, tally_get(&member->listener->connected_clients),
+                     tally_get(&member->listener->total_connections_received),
+                     member->stats.total_commands_processed);
+        turned_away += atomic_load_explicit(&crew->gate->lane[i].turned_away, memory_order_relaxed);
+    }
+    field_number(output, "gate_closed", atomic_load_explicit(&crew->gate->closed_count, memory_order_relaxed));
+    field_number(output, "gate_waited", atomic_load_explicit(&crew->gate->waited_count, memory_order_relaxed));
+    field_number(output, "gate_turned_away", turned_away);
+}
+
+/* Alone: others count what they decide inside the gate. */
 static void print_clients(struct call *call)
 {
     struct output *output = call->answer.output;
-    const struct listener_stats *listener = call->commands->listener;
-    const struct commands_stats *own = &call->commands->stats;
-    if (listener != NULL) {
-#define X(name, help) field_number(output, #name, listener->name);
-        LISTENER_STATS(X)
-#undef X
+    const struct commands_crew *crew = call->commands->crew;
+    const struct commands *only = call->commands, *const *members = crew != NULL ? crew->member : &only;
+    struct listener_stats listener = {0};
+    struct commands_stats own = {0};
+    for (uint32_t i = 0; i < (crew != NULL ? crew->count : 1); i++) {
+        if (members[i]->listener != NULL)
+            add_listener(&listener, members[i]->listener);
+        add_commands(&own, &members[i]->stats);
     }
-#define X(name, help) field_number(output, #name, own->name);
+#define X(name, help) field_number(output, #name, listener.name);
+    LISTENER_STATS(X)
+#undef X
+#define X(name, help) field_number(output, #name, own.name);
     COMMANDS_STATS(X)
 #undef X
+    if (crew != NULL && crew->gate != NULL)
+        print_threads(output, crew);
 }
 
 static void print_limits(struct call *call)

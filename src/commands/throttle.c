@@ -61,10 +61,14 @@ static int intern(struct call *call, const struct throttle *throttle, const stru
         {LIMIT_BUCKET, 0, capacity, fits ? (uint64_t)asked->count : 1, fits ? period_ns : 1, whole},
         {LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, capacity},
     };
-    int index = -1;
+    int index = node_find_limit(call->commands->node, &terms[0]);
+    if (index >= 0)
+        return index;
+    call_alone(call, true);
     for (size_t i = 0; i < sizeof terms / sizeof terms[0] && index < 0; i++)
         if (i != 1 || fits)
             index = node_intern_guest_limit(call->commands->node, &terms[i], error);
+    call_alone(call, false);
     return index;
 }
 
@@ -170,9 +174,16 @@ void call_cl_throttle(struct call *call)
         answer_cell(call, limited, throttle.capacity, 0, -1, 0);
         return;
     }
-    if (!prepare(call, DOOR_CELL, &asked, &throttle))
+    bool gives = asked.quantity < 0, prepared;
+    if (gives)
+        call_alone(call, true);
+    prepared = prepare(call, DOOR_CELL, &asked, &throttle);
+    if (prepared)
+        decide(call, &throttle, asked.quantity, &result);
+    if (gives)
+        call_alone(call, false);
+    if (!prepared)
         return;
-    decide(call, &throttle, asked.quantity, &result);
     bool waits = !result.allowed && !result.never && result.retry_ns != UINT64_MAX;
     answer_cell(call, !result.allowed, throttle.capacity, (int64_t)result.remaining,
                 waits ? seconds_up(result.retry_ns) : -1, seconds_up(result.full_ns));

@@ -26,7 +26,7 @@ bool usual_possible(struct commands *commands, const struct session *session)
 {
     struct usual *usual = &commands->usual;
     return session->authenticated && (usual->late_count > 0 || /* then it is as it was */
-                                      ruleset_direct(node_rules(commands->node), 0, &usual->direct));
+                                      ruleset_direct(node_rules(commands->node), commands->lane, &usual->direct));
 }
 
 size_t usual_join(struct commands *commands, struct bytes input, uint32_t count)

@@ -25,7 +25,7 @@ enum {
 /* Options of every command that is about ids. */
 #define COMMAND_SELECTORS "[SERVICE s] [ENDPOINT e] [TIER t] [PRIORITY low|normal|high|critical] [RULE name]"
 
-/* Flags, as client libraries know them. */
+/* Flags, as client libraries know them; the last is our own. */
 enum {
     COMMAND_WRITE = 1 << 0,   /* takes tokens, or changes something */
     COMMAND_READ = 1 << 1,    /* takes nothing */
@@ -33,6 +33,8 @@ enum {
     COMMAND_NO_AUTH = 1 << 3, /* answered before a password was given */
     COMMAND_ADMIN = 1 << 4,
     COMMAND_KEY = 1 << 5, /* the first argument names what is limited */
+    COMMAND_TOGETHER =
+        1 << 6, /* other threads may serve theirs at the same time: it only decides, or needs no node */
 };
 
 /*
@@ -40,12 +42,12 @@ enum {
  * Arity counts the name; a negative one is the least.
  */
 #define COMMANDS(X)                                                                                                \
-    X(CAN_ACCESS, "can_access", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits", "key [cost]",            \
-      "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")                   \
-    X(CHECK, "check", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                                    \
+    X(CAN_ACCESS, "can_access", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",       \
+      "key [cost]", "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")     \
+    X(CHECK, "check", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",                 \
       "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                                               \
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
-    X(PEEK, "peek", -2, COMMAND_READ | COMMAND_FAST | COMMAND_KEY, "limits",                                       \
+    X(PEEK, "peek", -2, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",                    \
       "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]", "What CHECK would answer; takes nothing.")    \
     X(REFUND, "refund", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                                  \
       "id [id ...] " COMMAND_SELECTORS " [COST n]",                                                                \
@@ -59,10 +61,10 @@ enum {
       "Gives back all that a reservation holds: 1, or 0 if there is none.")                                        \
     X(RENEW, "renew", 3, COMMAND_WRITE | COMMAND_FAST, "limits", "reservation ms",                                 \
       "A reservation ends this much after now: 1, or 0 if there is none.")                                         \
-    X(CL_THROTTLE, "cl.throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                        \
+    X(CL_THROTTLE, "cl.throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",     \
       "key max_burst count period [quantity]",                                                                     \
       "As redis-cell: limited, max_burst + 1, remaining, retry_after s or -1, reset_after s.")                     \
-    X(THROTTLE, "throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                              \
+    X(THROTTLE, "throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",           \
       "key max_burst count period [quantity]",                                                                     \
       "As throttlecrab: allowed, max_burst, remaining, reset_after s, retry_after s.")                             \
     X(EXPLAIN, "explain", -2, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,              \
@@ -70,22 +72,25 @@ enum {
     X(RULE, "rule", -2, 0, "rules", "subcommand ...", "The rules of all services, in every region.")               \
     X(HEALTH, "health", -2, COMMAND_WRITE | COMMAND_FAST, "rules", "service [0.0..1.0 | LATENCY ms [ms ...]]",     \
       "How well a service does: its adaptive rules scale with it. Alone: the scale now.")                          \
-    X(PING, "ping", -1, COMMAND_FAST, "connection", "[message]", "PONG, or the message.")                          \
-    X(ECHO, "echo", 2, COMMAND_FAST, "connection", "message", "The message.")                                      \
-    X(HELLO, "hello", -1, COMMAND_FAST | COMMAND_NO_AUTH, "connection",                                            \
+    X(PING, "ping", -1, COMMAND_FAST | COMMAND_TOGETHER, "connection", "[message]", "PONG, or the message.")       \
+    X(ECHO, "echo", 2, COMMAND_FAST | COMMAND_TOGETHER, "connection", "message", "The message.")                   \
+    X(HELLO, "hello", -1, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection",                         \
       "[2|3 [AUTH user password] [SETNAME name]]", "Chooses the protocol's version and says who this is.")         \
-    X(AUTH, "auth", -2, COMMAND_FAST | COMMAND_NO_AUTH, "connection", "[user] password",                           \
+    X(AUTH, "auth", -2, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection", "[user] password",        \
       "Gives the password; the user is default.")                                                                  \
-    X(CLIENT, "client", -2, 0, "connection", "subcommand ...", "About this connection.")                           \
-    X(SELECT, "select", 2, COMMAND_FAST, "connection", "0", "There is one database, 0.")                           \
-    X(RESET, "reset", -1, COMMAND_WRITE | COMMAND_FAST | COMMAND_NO_AUTH, "connection",                            \
+    X(CLIENT, "client", -2, COMMAND_TOGETHER, "connection", "subcommand ...", "About this connection.")            \
+    X(SELECT, "select", 2, COMMAND_FAST | COMMAND_TOGETHER, "connection", "0", "There is one database, 0.")        \
+    X(RESET, "reset", -1, COMMAND_WRITE | COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection",         \
       "[id [id ...] " COMMAND_SELECTORS "]",                                                                       \
       "With ids: makes their keys full, and says how many. Alone: the connection is as new.")                      \
-    X(QUIT, "quit", -1, COMMAND_FAST | COMMAND_NO_AUTH, "connection", "", "Says OK and closes.")                   \
-    X(COMMAND, "command", -1, COMMAND_READ, "server", "[subcommand ...]", "All commands, for client libraries.")   \
+    X(QUIT, "quit", -1, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection", "",                       \
+      "Says OK and closes.")                                                                                       \
+    X(COMMAND, "command", -1, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                       \
+      "All commands, for client libraries.")                                                                       \
     X(INFO, "info", -1, COMMAND_READ, "server", "[section ...]",                                                   \
       "Figures: server, clients, limits, table, cluster, stats.")                                                  \
-    X(CONFIG, "config", -2, COMMAND_ADMIN, "server", "subcommand ...", "Only what client tools ask for.")          \
+    X(CONFIG, "config", -2, COMMAND_ADMIN | COMMAND_TOGETHER, "server", "subcommand ...",                          \
+      "Only what client tools ask for.")                                                                           \
     X(NODES, "nodes", 1, COMMAND_READ, "cluster", "", "The peers of the cluster as maps.")                         \
     X(CLUSTER, "cluster", -2, COMMAND_READ, "cluster", "subcommand ...", "The peers of the cluster.")              \
     X(FORGET, "forget", 2, COMMAND_WRITE | COMMAND_ADMIN, "cluster", "node",                                       \

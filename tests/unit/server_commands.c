@@ -132,6 +132,12 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
     return node_cancel(node, id, now_ns);
 }
 
+int node_find_limit(const struct node *node, const struct limit_terms *terms)
+{
+    (void)node, (void)terms;
+    return -1;
+}
+
 int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, struct error *error)
 {
     for (int i = 0; i < 2; i++) {
