@@ -15,7 +15,8 @@
 #include <sysexits.h>
 
 enum {
-    SPARE_FILES = 256, /* descriptors for peers, the loop and the libraries */
+    SPARE_FILES = 256, /* descriptors for peers, the loop and the libraries, */
+    THREAD_FILES = 4,  /* and for each further loop */
 };
 
 static const char usage[] =
@@ -87,18 +88,18 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
 static bool make_room_for_files(struct settings *settings, struct error *error)
 {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)settings->max_connections + SPARE_FILES;
+    rlim_t spare = SPARE_FILES + THREAD_FILES * (settings->threads - 1), wanted = settings->max_connections + spare;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return true;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return true;
-    if (limit.rlim_cur <= SPARE_FILES)
+    if (limit.rlim_cur <= spare)
         return error_set(error, EX_OSERR,
-                         "only %llu file descriptors are allowed: expected more than %d (ulimit -n)",
-                         (unsigned long long)limit.rlim_cur, SPARE_FILES);
-    uint32_t possible = (uint32_t)(limit.rlim_cur - SPARE_FILES);
+                         "only %llu file descriptors are allowed: expected more than %llu (ulimit -n)",
+                         (unsigned long long)limit.rlim_cur, (unsigned long long)spare);
+    uint32_t possible = (uint32_t)(limit.rlim_cur - spare);
     (void)fprintf(stderr,
                   "headgated: max_connections is %u, but only %llu file descriptors are allowed (ulimit -n): "
                   "going on with %u connections\n",

@@ -3,14 +3,13 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "cluster/node.h"
-#include "commands/commands.h"
-#include "edge/clock.h"
-#include "edge/listener.h"
+#include "crew.h"
 #include "edge/log.h"
 #include "edge/memory.h"
 #include "edge/settings.h"
 #include "edge/transport.h"
 #include "keep.h"
+#include "worker.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -26,22 +25,21 @@ enum {
 
 struct server {
     const struct settings *settings;
-    uv_loop_t loop;
     struct log log;
-    struct loop_clock clock;
+    struct gate gate; /* if there are several workers */
+    struct worker worker;
+    struct crew crew;
+    struct commands_crew serving; /* all of them */
+    atomic_uint_least32_t connected;
     struct node *node;
     struct effects effects;
     struct transport *transport; /* NULL before it is open and once it closes */
-    struct listener listener;
-    struct commands commands;
     struct keep keep;
     uv_async_t store_wakes;
-    uv_check_t polled;
     uv_timer_t wake;
     uv_signal_t signals[2];
     uint64_t next_wake_ns, last_step_ns;
-    bool stepping;     /* effects are being carried out */
-    bool has_listener; /* it was initialised and does not close yet */
+    bool stepping; /* effects are being carried out */
     bool leaving, ending;
 };
 
@@ -57,7 +55,7 @@ static void set_timer(struct server *server, uint64_t at_ns, uint64_t now_ns)
         return;
     }
     uint64_t wait_ns = at_ns > now_ns ? at_ns - now_ns : 0;
-    uv_update_time(&server->loop);
+    uv_update_time(&server->worker.loop);
     (void)uv_timer_start(&server->wake, on_wake, (wait_ns + MILLISECOND_NS - 1) / MILLISECOND_NS, 0);
 }
 
@@ -103,12 +101,14 @@ static void step(struct server *server, struct event *event)
     if (server->ending)
         return;
     assert(!server->stepping);
-    if (server->has_listener)
-        listener_answer(&server->listener); /* decided under the rules and limits that there were */
     server->stepping = true;
-    event->now_ns = loop_clock_now(&server->clock);
-    event->wall_ms = loop_clock_wall(&server->clock) / MILLISECOND_NS;
+    worker_begin_alone(&server->worker);
+    struct turn turn = worker_turn(&server->worker);
+    event->now_ns = turn.now_ns;
+    event->wall_ms = turn.wall_ns / MILLISECOND_NS;
+    crew_stepped(&server->crew);
     node_step(server->node, event, &server->effects);
+    worker_end_alone(&server->worker);
     for (size_t i = 0; i < server->effects.effect_count; i++)
         carry_out(server, &server->effects.effect[i]);
     for (size_t i = 0; i < server->effects.notice_count; i++)
@@ -123,11 +123,16 @@ static void step(struct server *server, struct event *event)
         set_timer(server, server->next_wake_ns, event->now_ns);
 }
 
+static bool wants_step(const struct server *server)
+{
+    return node_wants_step(server->node) || crew_wants_step(&server->crew);
+}
+
 static void on_wake(uv_timer_t *timer)
 {
     struct server *server = timer->data;
-    uint64_t now_ns = loop_clock_now(&server->clock);
-    if (now_ns >= server->next_wake_ns || node_wants_step(server->node))
+    uint64_t now_ns = worker_turn(&server->worker).now_ns;
+    if (now_ns >= server->next_wake_ns || wants_step(server))
         step(server, &(struct event){.kind = EVENT_WAKE});
     else
         set_timer(server, server->next_wake_ns, now_ns);
@@ -157,7 +162,7 @@ static void on_keep_step(void *context, struct event *event)
 static void on_store_wakes(uv_async_t *handle)
 {
     struct server *server = handle->data;
-    struct keep_node node = {on_keep_step, server, loop_clock_now(&server->clock)};
+    struct keep_node node = {on_keep_step, server, worker_turn(&server->worker).now_ns};
     hear_store(server);
     if (server->node && !server->ending)
         keep_all(&server->keep, server->node, &node);
@@ -170,7 +175,7 @@ static bool open_store(struct server *server, struct error *error)
     struct keep *keep = &server->keep;
     if (!keep_open(keep, server->settings, on_store_wake, server, &said, error))
         return false;
-    struct keep_node node = {on_keep_step, server, loop_clock_now(&server->clock)};
+    struct keep_node node = {on_keep_step, server, worker_turn(&server->worker).now_ns};
     tell(server, &said);
     hear_store(server);
     keep_restore(keep, &node);
@@ -199,16 +204,10 @@ static void on_response(void *context, struct bytes bytes)
 
 /* ---- clients ---- */
 
-static void on_open(void *context, void *session, uint64_t id, const char *address)
-{
-    struct server *server = context;
-    session_open(session, &server->commands, id, address);
-}
-
 static void step_if_wanted(struct server *server, uint64_t now_ns)
 {
     uint64_t due_ns = server->last_step_ns + PUSH_GAP_NS;
-    if (!node_wants_step(server->node))
+    if (!wants_step(server))
         return;
     if (now_ns >= due_ns)
         step(server, &(struct event){.kind = EVENT_WAKE});
@@ -216,37 +215,9 @@ static void step_if_wanted(struct server *server, uint64_t now_ns)
         set_timer(server, due_ns, now_ns);
 }
 
-static struct turn turn_of(struct server *server)
+static void on_decided(void *context, uint64_t now_ns)
 {
-    uint64_t now_ns = loop_clock_now(&server->clock);
-    return (struct turn){.now_ns = now_ns, .wall_ns = loop_clock_wall(&server->clock)};
-}
-
-static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
-                                  size_t *consumed)
-{
-    struct server *server = context;
-    struct turn turn = turn_of(server);
-    enum serve_status status = commands_serve(&server->commands, session, input, output, turn, consumed);
-    if (status != SERVE_LATER)
-        step_if_wanted(server, turn.now_ns);
-    return status;
-}
-
-static void on_answer(void *context, void *session, struct output *output)
-{
-    struct server *server = context;
-    commands_answer(&server->commands, session, output, turn_of(server));
-}
-
-/* The loop has polled, and whoever sent something was heard. */
-static void on_polled(uv_check_t *handle)
-{
-    struct server *server = handle->data;
-    if (!server->has_listener || list_empty(&server->listener.late))
-        return;
-    listener_answer(&server->listener);
-    step_if_wanted(server, loop_clock_now(&server->clock));
+    step_if_wanted(context, now_ns);
 }
 
 static void on_submit(void *context, const struct event *event, struct rules_result *result)
@@ -259,18 +230,28 @@ static void on_submit(void *context, const struct event *event, struct rules_res
         *result = server->effects.rules;
 }
 
+/* ---- other threads ---- */
+
+static void on_wanted(void *context)
+{
+    struct server *server = context;
+    if (!server->ending)
+        step_if_wanted(server, worker_turn(&server->worker).now_ns);
+}
+
+/* No spends after this: what was spent can be told to all. */
+static void on_ended(void *context)
+{
+    struct server *server = context;
+    if (server->leaving)
+        step(server, &(struct event){.kind = EVENT_STOP});
+}
+
 /* ---- the end ---- */
 
 static void nothing(void *context)
 {
     (void)context;
-}
-
-static void close_listener(struct server *server)
-{
-    if (server->has_listener)
-        listener_close(&server->listener, nothing, NULL);
-    server->has_listener = false;
 }
 
 static void on_lingered(uv_timer_t *timer)
@@ -283,7 +264,7 @@ static void on_lingered(uv_timer_t *timer)
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
                   server->keep.directory);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
-    uv_close((uv_handle_t *)&server->polled, NULL);
+    crew_leave(&server->crew);
     uv_close((uv_handle_t *)&server->wake, NULL);
     for (size_t i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
@@ -293,7 +274,8 @@ static void on_lingered(uv_timer_t *timer)
 static void end(struct server *server)
 {
     server->ending = true;
-    close_listener(server);
+    worker_close_listener(&server->worker);
+    crew_stop(&server->crew);
     bool talks = server->transport && transport_stats(server->transport)->published_messages > 0;
     (void)uv_timer_start(&server->wake, on_lingered, talks ? LINGER_MS : 0, 0);
 }
@@ -308,34 +290,30 @@ static void on_signal(uv_signal_t *handle, int signal_number)
     }
     log_write(&server->log, LOG_LEVEL_INFO, "%s: leaving the cluster", name);
     server->leaving = true;
-    close_listener(server); /* no spends after this: what was spent can be told to all */
-    step(server, &(struct event){.kind = EVENT_STOP});
+    worker_close_listener(&server->worker);
+    crew_stop(&server->crew); /* then see on_ended */
 }
 
 /* ---- the beginning ---- */
 
-static bool open_listener(struct server *server, struct error *error)
+static bool open_listeners(struct server *server, struct error *error)
 {
-    struct service service = {
-        .context = server,
-        .session_bytes = sizeof(struct session),
-        .open = on_open,
-        .serve = on_serve,
-        .answer = on_answer,
-    };
+    const struct settings *settings = server->settings;
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
-    options.connections_max = server->settings->max_connections;
-    if (!listener_init(&server->listener, &server->loop, &service, &options, error))
-        return false;
-    server->has_listener = true;
-    return listener_bind(&server->listener, server->settings->clients_address, error);
+    options.connections_max = settings->max_connections;
+    options.buffers_max_bytes /= settings->threads;
+    options.id_step = settings->threads;
+    options.shares_port = settings->threads > 1;
+    options.connected = settings->threads > 1 ? &server->connected : NULL;
+    return worker_listen(&server->worker, &options, settings->clients_address, NULL, error) &&
+           crew_listen(&server->crew, &options, &server->worker, error);
 }
 
 static bool open_transport(struct server *server, struct error *error)
 {
     const struct settings *settings = server->settings;
     struct transport_options options = {
-        .loop = &server->loop,
+        .loop = &server->worker.loop,
         .gossip_address = settings->gossip_address,
         .snapshot_address = settings->snapshot_address,
         .message_max_bytes = settings->node.message_max_bytes,
@@ -350,7 +328,8 @@ static bool open_transport(struct server *server, struct error *error)
 static void set_commands(struct server *server, const char *config_path)
 {
     const struct settings *settings = server->settings;
-    server->commands = (struct commands){
+    struct commands_crew *serving = &server->serving;
+    const struct commands like = {
         .node = server->node,
         .limits = &settings->limits,
         .hash_key = settings->node.hash_key,
@@ -361,13 +340,19 @@ static void set_commands(struct server *server, const char *config_path)
         .password = settings->password[0] ? settings->password : NULL,
         .debug = settings->debug,
         .puts_off = true,
-        .started_ns = loop_clock_now(&server->clock),
-        .port = listener_port(&server->listener, 0),
-        .listener = &server->listener.stats,
-        .submit = on_submit,
-        .context = server,
+        .started_ns = worker_turn(&server->worker).now_ns,
+        .port = listener_port(&server->worker.listener, 0),
+        .crew = serving,
+        .store = server->keep.store,
     };
-    commands_init(&server->commands);
+    worker_set_commands(&server->worker, &like);
+    for (uint32_t i = 0; i < server->crew.count; i++)
+        worker_set_commands(&server->crew.mate[i].worker, &like);
+    serving->count = settings->threads;
+    serving->gate = server->worker.gate;
+    serving->member[0] = &server->worker.commands;
+    for (uint32_t i = 0; i < server->crew.count; i++)
+        serving->member[i + 1] = &server->crew.mate[i].worker.commands;
 }
 
 static void introduce(struct server *server)
@@ -391,60 +376,73 @@ static void introduce(struct server *server)
 
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
-    if (!open_listener(server, error) || !open_transport(server, error))
+    if (!open_listeners(server, error) || !open_transport(server, error))
         return false;
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
         return false;
     node_visit_memory(server->node, memory_prefer_huge_pages);
     node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
-    set_commands(server, config_path);
     introduce(server);
     if (!open_store(server, error))
         return false;
-    server->commands.store = server->keep.store;
+    set_commands(server, config_path);
     (void)uv_signal_start(&server->signals[0], on_signal, SIGTERM);
     (void)uv_signal_start(&server->signals[1], on_signal, SIGINT);
     step(server, &(struct event){.kind = EVENT_START});
-    return true;
+    return crew_start(&server->crew, error);
+}
+
+/* The loop's handles, and the other workers. */
+static bool prepare(struct server *server, struct error *error)
+{
+    uint32_t threads = server->settings->threads;
+    uv_loop_t *loop = &server->worker.loop;
+    struct gate *gate = threads > 1 ? &server->gate : NULL;
+    (void)uv_timer_init(loop, &server->wake);
+    server->wake.data = server;
+    (void)uv_async_init(loop, &server->store_wakes, on_store_wakes);
+    server->store_wakes.data = server;
+    for (size_t i = 0; i < 2; i++) {
+        (void)uv_signal_init(loop, &server->signals[i]);
+        server->signals[i].data = server;
+    }
+    struct crew_owner owner = {server, on_submit, on_wanted, on_ended};
+    return crew_init(&server->crew, threads - 1, loop, gate, &owner, error);
+}
+
+static struct server *create(const struct settings *settings)
+{
+    struct server *server = calloc(1, sizeof *server);
+    if (!server)
+        return NULL;
+    struct worker_owner owner = {server, on_decided, on_submit};
+    struct gate *gate = settings->threads > 1 ? &server->gate : NULL;
+    server->settings = settings;
+    if (gate_init(&server->gate, settings->threads) && worker_init(&server->worker, &owner, gate, 0))
+        return server;
+    free(server);
+    return NULL;
 }
 
 bool server_run(const struct settings *settings, const char *config_path, struct error *error)
 {
-    struct server *server = calloc(1, sizeof *server);
-    if (!server || uv_loop_init(&server->loop) != 0) {
-        free(server);
+    struct server *server = create(settings);
+    if (!server)
         return error_set(error, EX_OSERR, "cannot make an event loop: out of memory or file descriptors");
-    }
-    server->settings = settings;
     log_init(&server->log, settings->log_level, 2);
     effects_init(&server->effects);
-    loop_clock_init(&server->clock, &server->loop);
-    (void)uv_timer_init(&server->loop, &server->wake);
-    server->wake.data = server;
-    (void)uv_async_init(&server->loop, &server->store_wakes, on_store_wakes);
-    server->store_wakes.data = server;
-    (void)uv_check_init(&server->loop, &server->polled);
-    server->polled.data = server;
-    (void)uv_check_start(&server->polled, on_polled);
-    uv_unref((uv_handle_t *)&server->polled);
-    for (size_t i = 0; i < 2; i++) {
-        (void)uv_signal_init(&server->loop, &server->signals[i]);
-        server->signals[i].data = server;
-    }
-    bool started = start(server, config_path, error);
+    bool started = prepare(server, error) && start(server, config_path, error);
     if (!started)
         end(server);
-    (void)uv_run(&server->loop, UV_RUN_DEFAULT);
+    (void)uv_run(&server->worker.loop, UV_RUN_DEFAULT);
+    crew_close(&server->crew);
     if (started)
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
-    loop_clock_close(&server->clock);
-    (void)uv_run(&server->loop, UV_RUN_DEFAULT);
-    int busy = uv_loop_close(&server->loop);
-    assert(busy == 0);
+    worker_close(&server->worker);
     effects_close(&server->effects);
-    commands_close(&server->commands);
     node_destroy(&server->node);
+    gate_destroy(&server->gate);
     free(server);
     return started;
 }

@@ -7,6 +7,7 @@
 #include "edge/settings_text.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,14 @@ enum {
     MESSAGE_MOST_BYTES = 64 << 20,
 };
 
+/* As many as the processors that this process may use. */
+static uint32_t threads_by_default(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : SETTINGS_THREADS_MAX;
+    return count < 1 ? 1 : count > SETTINGS_THREADS_MAX ? SETTINGS_THREADS_MAX : (uint32_t)count;
+}
+
 static void set_defaults(struct settings *settings)
 {
     memset(settings, 0, sizeof *settings);
@@ -52,6 +61,7 @@ static void set_defaults(struct settings *settings)
     node->events_max = NODE_EVENTS_DEFAULT;
     node->rules = (struct rule_caps){NODE_TENANTS_MAX - 1, DEFAULT_RULES, DEFAULT_SERVICE_RULES};
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
+    settings->threads = threads_by_default();
     settings->log_level = LOG_LEVEL_INFO;
 }
 
@@ -189,23 +199,7 @@ static bool read_text(const struct settings_reader *reader, const char *path, co
     return true;
 }
 
-static bool read_sizes(const struct settings_reader *reader, struct settings *settings,
-                       const struct settings_text *text)
-{
-    struct node_options *node = &settings->node;
-    uint64_t connections = settings->max_connections;
-    if (!read_count(reader, "table.keys", text->table.keys, 1, (uint64_t)1 << 36, &node->table_keys) ||
-        !read_count(reader, "gossip_pace", text->gossip_pace, 1000, 50000000, &node->tell_pace) ||
-        !read_count(reader, "log_keys", text->log_keys, 1, (uint64_t)1 << 32, &node->log_keys_max) ||
-        !read_size(reader, "message_max", text->message_max, MESSAGE_LEAST_BYTES, MESSAGE_MOST_BYTES,
-                   &node->message_max_bytes) ||
-        !read_count(reader, "max_connections", text->max_connections, 1, SETTINGS_CONNECTIONS_MAX, &connections))
-        return false;
-    settings->max_connections = (uint32_t)connections;
-    return true;
-}
-
-/* A count that the node keeps in 32 bits. */
+/* A count that is kept in 32 bits. */
 static bool read_small_count(const struct settings_reader *reader, const char *path, const char *text,
                              uint64_t least, uint64_t most, uint32_t *count)
 {
@@ -214,6 +208,20 @@ static bool read_small_count(const struct settings_reader *reader, const char *p
         return false;
     *count = (uint32_t)value;
     return true;
+}
+
+static bool read_sizes(const struct settings_reader *reader, struct settings *settings,
+                       const struct settings_text *text)
+{
+    struct node_options *node = &settings->node;
+    return read_count(reader, "table.keys", text->table.keys, 1, (uint64_t)1 << 36, &node->table_keys) &&
+           read_count(reader, "gossip_pace", text->gossip_pace, 1000, 50000000, &node->tell_pace) &&
+           read_count(reader, "log_keys", text->log_keys, 1, (uint64_t)1 << 32, &node->log_keys_max) &&
+           read_size(reader, "message_max", text->message_max, MESSAGE_LEAST_BYTES, MESSAGE_MOST_BYTES,
+                     &node->message_max_bytes) &&
+           read_small_count(reader, "max_connections", text->max_connections, 1, SETTINGS_CONNECTIONS_MAX,
+                            &settings->max_connections) &&
+           read_small_count(reader, "threads", text->threads, 1, SETTINGS_THREADS_MAX, &settings->threads);
 }
 
 static bool read_caps(const struct settings_reader *reader, struct settings *settings,
@@ -261,6 +269,7 @@ static bool read_rest(const struct settings_reader *reader, struct settings *set
         !read_text(reader, "password", text->password, settings->password) ||
         !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;
+    settings->node.lanes = settings->threads;
     if (text->log_level && !log_level_parse(bytes_of(text->log_level), &settings->log_level))
         return reader_wrong(reader, "log_level", text->log_level, "error, warning, info or debug");
     return true;

@@ -8,6 +8,7 @@
 #define HEADGATE_EDGE_SETTINGS_H
 
 #include "base/error.h"
+#include "base/gate.h"
 #include "cluster/node.h"
 #include "edge/log.h"
 #include "edge/store.h"
@@ -22,6 +23,7 @@ enum {
     SETTINGS_PATH_BYTES = 257,   /* with the terminator */
     SETTINGS_FILE_MAX_BYTES = 1 << 20,
     SETTINGS_CONNECTIONS_MAX = 1000000,
+    SETTINGS_THREADS_MAX = GATE_LANES_MAX,
 };
 
 /* Not to be copied: node.limits points at `limits`. */
@@ -34,9 +36,10 @@ struct settings {
     char advertise[NODE_ADDRESS_BYTES]; /* "": as in the addresses to listen on */
     char secret[SETTINGS_SECRET_BYTES];
     char password[SETTINGS_SECRET_BYTES]; /* "": clients need none */
-    uint32_t max_connections;
-    uint64_t service_keys_max;           /* see node_set_tenant_keys_max */
-    char state_dir[SETTINGS_PATH_BYTES]; /* "": the default, see state_dir.h; "none": nothing is kept */
+    uint32_t max_connections;             /* over all threads */
+    uint32_t threads;                     /* that serve clients; at least 1 */
+    uint64_t service_keys_max;            /* see node_set_tenant_keys_max */
+    char state_dir[SETTINGS_PATH_BYTES];  /* "": the default, see state_dir.h; "none": nothing is kept */
     enum store_sync state_sync;
     enum log_level log_level;
     bool debug;

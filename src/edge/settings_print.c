@@ -127,6 +127,7 @@ static void print_values(struct printer *printer)
     text->log_keys = number(printer, node->log_keys_max);
     text->message_max = size_text(printer, node->message_max_bytes);
     text->max_connections = number(printer, settings->max_connections);
+    text->threads = number(printer, settings->threads);
     text->state_dir = settings->state_dir[0] ? settings->state_dir : NULL;
     text->state_sync = word(printer, settings->state_sync == STORE_SYNC_FULL ? "full" : "normal");
     text->secret = settings->secret[0] ? settings->secret : NULL;

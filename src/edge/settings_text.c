@@ -88,6 +88,7 @@ static const cyaml_schema_field_t settings_fields[] = {
     TEXT_KEY(settings_text, log_keys),
     TEXT_KEY(settings_text, message_max),
     TEXT_KEY(settings_text, max_connections),
+    TEXT_KEY(settings_text, threads),
     TEXT_KEY(settings_text, state_dir),
     TEXT_KEY(settings_text, state_sync),
     TEXT_KEY(settings_text, secret),

@@ -46,7 +46,7 @@ static const struct mistake mistakes[] = {
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, reservations, "
      "gossip_pace, log_keys, message_max, "
-     "max_connections, state_dir, state_sync, secret, password, log_level, debug"},
+     "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
@@ -92,6 +92,8 @@ static const struct mistake mistakes[] = {
     {LEAST "message_max: 1\n", "f:4: message_max is '1': expected a size from 64 KiB to 64 MiB"},
     {LEAST "message_max: 1 parsec\n", "f:4: message_max is '1 parsec': expected a size from 64 KiB to 64 MiB"},
     {LEAST "max_connections: 0\n", "f:4: max_connections is '0': expected a whole number from 1 to 1,000,000"},
+    {LEAST "threads: 0\n", "f:4: threads is '0': expected a whole number from 1 to 64"},
+    {LEAST "threads: many\n", "f:4: threads is 'many': expected a whole number from 1 to 64"},
     {LEAST "debug: maybe\n", "f:4: debug is 'maybe': expected true or false"},
     {LEAST "log_level: loud\n", "f:4: log_level is 'loud': expected error, warning, info or debug"},
     {LEAST "secret: ''\n", "f:4: secret is '': expected at least one character, or no such key"},
@@ -275,7 +277,7 @@ static const char full[] =
     "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0}\n"
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
     "interval: 50ms\nearly_push: 2.5%\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
-    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
+    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\nthreads: 3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
     "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\n"
     "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";
@@ -292,6 +294,7 @@ static void accepts(void)
     OK_U64(settings.node.silent_after_ns, 1000000000, "silent_after, by default");
     OK_U64(settings.limits.limit[0].terms.overshoot, 100, "overshoot is 100%%, by default");
     OK_U64(settings.node.regions[0].weight, SHARE_ONE, "a lone region has everything");
+    OK(settings.threads >= 1 && settings.threads <= SETTINGS_THREADS_MAX, "a thread for each processor");
     OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0,
        "the only limit is the default");
 
@@ -320,6 +323,7 @@ static void accepts(void)
            settings.node.rules.service_rules_max == 60 && settings.service_keys_max == 1000 &&
            settings.node.reservations_max == 0,
        "what a service may have");
+    OK(settings.max_connections == 77 && settings.threads == 3, "connections and threads");
     OK(strcmp(settings.state_dir, "/srv/headgate") == 0 && settings.state_sync == STORE_SYNC_FULL, "the store");
 }
 

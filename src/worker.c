@@ -1,0 +1,200 @@
+#include "worker.h"
+
+#include <assert.h>
+
+/* ---- the gate ---- */
+
+static void enter(struct worker *worker)
+{
+    if (worker->gate == NULL || worker->inside || worker->alone > 0)
+        return;
+    gate_enter(worker->gate, worker->lane);
+    worker->inside = true;
+}
+
+/* What is put off was prepared by the rules that there are: until it is decided they must stay. */
+static void leave(struct worker *worker)
+{
+    if (!worker->inside || worker->serving || worker->commands.usual.late_count > 0)
+        return;
+    gate_leave(worker->gate, worker->lane);
+    worker->inside = false;
+}
+
+void worker_begin_alone(struct worker *worker)
+{
+    if (worker->alone++ > 0)
+        return;
+    if (worker->has_listener)
+        listener_answer(&worker->listener); /* decided under the rules and limits that there were */
+    if (worker->gate == NULL)
+        return;
+    worker->inside_after = worker->inside;
+    worker->inside = false;
+    gate_close(worker->gate, worker->lane);
+}
+
+void worker_end_alone(struct worker *worker)
+{
+    assert(worker->alone > 0);
+    if (--worker->alone > 0 || worker->gate == NULL)
+        return;
+    gate_open(worker->gate, worker->lane, worker->inside_after);
+    worker->inside = worker->inside_after;
+}
+
+void worker_pause_alone(struct worker *worker)
+{
+    assert(worker->alone > 0 && worker->gate != NULL);
+    gate_open(worker->gate, worker->lane, false);
+}
+
+void worker_resume_alone(struct worker *worker)
+{
+    gate_close(worker->gate, worker->lane);
+}
+
+/* ---- clients ---- */
+
+struct turn worker_turn(struct worker *worker)
+{
+    uint64_t now_ns = loop_clock_now(&worker->clock);
+    return (struct turn){.now_ns = now_ns, .wall_ns = loop_clock_wall(&worker->clock)};
+}
+
+static void on_open(void *context, void *session, uint64_t id, const char *address)
+{
+    struct worker *worker = context;
+    session_open(session, &worker->commands, id, address);
+}
+
+static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
+                                  size_t *consumed)
+{
+    struct worker *worker = context;
+    struct turn turn = worker_turn(worker);
+    enter(worker);
+    worker->serving = true;
+    enum serve_status status = commands_serve(&worker->commands, session, input, output, turn, consumed);
+    if (status != SERVE_LATER) {
+        worker->has_decided = false;
+        worker->owner.decided(worker->owner.context, turn.now_ns);
+    }
+    worker->serving = false;
+    leave(worker);
+    return status;
+}
+
+static void on_answer(void *context, void *session, struct output *output)
+{
+    struct worker *worker = context;
+    commands_answer(&worker->commands, session, output, worker_turn(worker));
+    worker->has_decided = true;
+    leave(worker);
+}
+
+/* The loop has polled, and whoever sent something was heard. */
+static void on_polled(uv_check_t *handle)
+{
+    struct worker *worker = handle->data;
+    if (!worker->has_listener || (list_empty(&worker->listener.late) && !worker->has_decided))
+        return;
+    enter(worker);
+    worker->serving = true;
+    listener_answer(&worker->listener);
+    worker->has_decided = false;
+    worker->owner.decided(worker->owner.context, loop_clock_now(&worker->clock));
+    worker->serving = false;
+    leave(worker);
+}
+
+/* Nobody waits for one that sleeps. */
+static void on_sleep(uv_prepare_t *handle)
+{
+    const struct worker *worker = handle->data;
+    assert(!worker->inside && worker->alone == 0);
+}
+
+static void on_alone(void *context, bool alone)
+{
+    if (alone)
+        worker_begin_alone(context);
+    else
+        worker_end_alone(context);
+}
+
+static void on_submit(void *context, const struct event *event, struct rules_result *result)
+{
+    struct worker *worker = context;
+    worker->owner.submit(worker->owner.context, event, result);
+}
+
+/* ---- beginning and end ---- */
+
+bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t lane)
+{
+    *worker = (struct worker){.owner = *owner, .gate = gate, .lane = lane};
+    if (uv_loop_init(&worker->loop) != 0)
+        return false;
+    loop_clock_init(&worker->clock, &worker->loop);
+    (void)uv_check_init(&worker->loop, &worker->polled);
+    worker->polled.data = worker;
+    (void)uv_check_start(&worker->polled, on_polled);
+    uv_unref((uv_handle_t *)&worker->polled);
+    (void)uv_prepare_init(&worker->loop, &worker->sleeps);
+    worker->sleeps.data = worker;
+    (void)uv_prepare_start(&worker->sleeps, on_sleep);
+    uv_unref((uv_handle_t *)&worker->sleeps);
+    return true;
+}
+
+void worker_close(struct worker *worker)
+{
+    uv_close((uv_handle_t *)&worker->polled, NULL);
+    uv_close((uv_handle_t *)&worker->sleeps, NULL);
+    loop_clock_close(&worker->clock);
+    (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
+    int busy = uv_loop_close(&worker->loop);
+    assert(busy == 0);
+    commands_close(&worker->commands);
+}
+
+bool worker_listen(struct worker *worker, const struct listener_options *options, const char *address,
+                   const struct worker *first, struct error *error)
+{
+    struct service service = {
+        .context = worker,
+        .session_bytes = sizeof(struct session),
+        .open = on_open,
+        .serve = on_serve,
+        .answer = on_answer,
+    };
+    if (!listener_init(&worker->listener, &worker->loop, &service, options, error))
+        return false;
+    worker->has_listener = true;
+    return address != NULL ? listener_bind(&worker->listener, address, error)
+                           : listener_join(&worker->listener, &first->listener, error);
+}
+
+void worker_set_commands(struct worker *worker, const struct commands *like)
+{
+    worker->commands = *like;
+    worker->commands.lane = (uint8_t)worker->lane;
+    worker->commands.listener = &worker->listener.stats;
+    worker->commands.alone = worker->gate != NULL ? on_alone : NULL;
+    worker->commands.submit = on_submit;
+    worker->commands.context = worker;
+    commands_init(&worker->commands);
+}
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+void worker_close_listener(struct worker *worker)
+{
+    if (worker->has_listener)
+        listener_close(&worker->listener, nothing, NULL);
+    worker->has_listener = false;
+}
