@@ -277,9 +277,11 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base_gate.c tests/unit
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
-build/asan/tests/e2e/%.t: tests/e2e/%.t
+# And with TSan what makes several threads of a daemon work.
+E2E_TSAN := build/tsan/tests/e2e/threads.t
+build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
 	@mkdir -p $(@D)
-	@printf '#!/bin/sh\nHEADGATE_BUILD=build/asan exec perl %s\n' $< >$@ && chmod +x $@
+	@printf '#!/bin/sh\nHEADGATE_BUILD=build/%s exec perl %s\n' $(word 2,$(subst /, ,$@)) $< >$@ && chmod +x $@
 
 # One run of prove over everything, so that its summary counts everything; tests/order.yml says what runs alone.
 check: deps
@@ -287,13 +289,13 @@ check: deps
 	@$(SUBMAKE) -s FLAVOUR=release all test-programs
 	@$(SUBMAKE) -s FLAVOUR=clang all test-programs
 	@$(SUBMAKE) -s FLAVOUR=asan all test-programs $(E2E_ASAN)
-	@$(SUBMAKE) -s FLAVOUR=tsan $(TSAN)
+	@$(SUBMAKE) -s FLAVOUR=tsan $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
 	@$(SUBMAKE) -s FLAVOUR=debug build/debug/tests/sim
 	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
 	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
 	    $(patsubst %.c,build/release/%,$(wildcard tests/unit/*.c)) \
 	    $(patsubst %.c,build/asan/%,$(wildcard tests/unit/*.c tests/fuzz/fuzz_*.c)) \
-	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN)
+	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN) $(E2E_TSAN)
 
 # ---- a cluster to look at --------------------------------------------------------------------------
 

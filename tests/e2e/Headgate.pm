@@ -25,8 +25,9 @@ our $root = abs_path(dirname(__FILE__) . '/../..');
 our $build = $ENV{HEADGATE_BUILD} // 'build/release';
 $build = "$root/$build" unless $build =~ m{^/};
 
-# For daemons that were built with ASan.
+# For daemons that were built with ASan, and with TSan.
 $ENV{LSAN_OPTIONS} //= "suppressions=$root/tests/e2e/lsan.txt:print_suppressions=0";
+$ENV{TSAN_OPTIONS} //= "suppressions=$root/tests/e2e/tsan.txt";
 
 our ($scratch, %running, @claims);
 my $owner = $$;

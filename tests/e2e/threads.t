@@ -102,7 +102,7 @@ subtest 'all kinds of commands at the same time' => sub {
                     ['CHECK', "u$round", 'SERVICE', "s$number"], ['PEEK', 'shared'], ['ECHO', "b$round"],
                     ['THROTTLE', "t$number", 5, $round + 100 * $number, 60], ['CAN_ACCESS', 'shared'],
                     ['RESERVE', "v$round", 'TTL', 1000, 'RULE', 'wide'], ['CL.THROTTLE', "c$round", 9, 1, 60, -1],
-                    ['REFUND', "w$round"], ['RESET', "u$round"], ['HEALTH', "s$number", '0.9'], ['NODES'],
+                    ['REFUND', 'shared', 'RULE', 'wide'], ['RESET', "u$round"], ['HEALTH', "s$number", '0.9'], ['NODES'],
                     ['ECHO', "c$round"], ['EXPLAIN', 'shared'], ['CAN_ACCESS', "own-$number-$round"],
                 );
                 my @replies = $client->pipeline(@commands);
@@ -131,6 +131,31 @@ subtest 'all kinds of commands at the same time' => sub {
     for my $number (1 .. $workers) {
         like($after->{"rule_s$number/r$number"}, qr/^allowed=${\ (3 * $rounds)},denied=0,/, "rule $number counted all");
     }
+    unlike($daemon->log, qr/Sanitizer/, 'and no two threads met where they should not');
+};
+
+# Nothing else at that time, which would keep the threads in step.
+subtest 'one kind of command at the same time' => sub {
+    my @kinds = (['CHECK', 'kind'], ['CHECK', 'kind', 'SERVICE', 's1'], ['CHECK', 'kind', 'SERVICE', 'w'], ['PEEK', 'kind'],
+                 ['REFUND', 'shared', 'RULE', 'wide'], ['RESERVE', 'kind', 'TTL', 50, 'RULE', 'wide'], ['RESET', 'kind'],
+                 ['THROTTLE', 'kind', 5, 10, 60], ['CL.THROTTLE', 'kind', 5, 10, 60, -1], ['HEALTH', 's1', '0.5'],
+                 ['INFO'], ['NODES'], ['EXPLAIN', 'kind'], ['RULE', 'LIST'], ['RULE', 'SET', '{id: k, service: k, rate: 1/s}']);
+    is($daemon->client->command('RULE', 'SET', '{id: w, service: w, algorithm: sliding_window, limit: 90, window: 1s}'), 'OK',
+       'a window for one of them');
+    for my $kind (@kinds) {
+        my @values = values_of(at_once(3, sub {
+            my @clients = map { $daemon->client } 1 .. 3;
+            for (1 .. 5) {
+                $_->send_raw(Headgate::Client::encode(@$kind) x 40) for @clients;
+                for my $client (@clients) {
+                    die if grep { ref $_ eq 'Headgate::Error' } map { $client->reply } 1 .. 40;
+                }
+            }
+            return 'done';
+        }));
+        is_deeply([map { @$_ } @values], [('done') x 3], "@$kind");
+    }
+    unlike($daemon->log, qr/Sanitizer/, 'none met where it should not');
 };
 
 subtest 'a rule is in force for every connection' => sub {
@@ -166,9 +191,9 @@ subtest 'max_connections is of all threads' => sub {
 sub ask_until_end {
     my ($key) = @_;
     return at_once(4, sub {
-        my @clients = map { $daemon->client } 1 .. 4;
+        my @clients = eval { map { $daemon->client } 1 .. 4 };
         my $number = 0;
-        while (eval {
+        while (@clients && eval {
             $_->pipeline((['CAN_ACCESS', $key]) x 10, ['RULE', 'SET', "{id: e, service: e, rate: 1/s, burst: " . ++$number . '}'],
                          ['INFO']) for @clients;
             1;
@@ -181,6 +206,7 @@ subtest 'kill -9 in the midst of it' => sub {
     my @children = ask_until_end('killed');
     ok(Headgate::wait_until(10, sub { $daemon->client->fields('INFO', 'rules')->{rules} >= 1 &&
                                       $daemon->client->command('PEEK', 'killed')->[2] < 1000 }), 'it is busy');
+    unlike($daemon->log, qr/Sanitizer/, 'and sound');
     is($daemon->kill9, 137, 'it is gone');
     is_deeply([map { @$_ } values_of(@children)], [('ended') x 4], 'so are its clients');
     $daemon->start;
