@@ -1,8 +1,8 @@
 /*
  * crew: the workers beside the first, each in a thread of its own; and what they need of the first loop.
  *
- * The one idea: only the first loop steps the node. A worker hands it an event and waits, outside the gate, until it was
- * stepped; that spends call for a step, it says once and goes on. Without further threads all of it does nothing.
+ * The one idea: only the first loop steps the node. A worker hands it an event and waits, outside the gate, until it
+ * was stepped; that spends call for a step, it says once and goes on. Without further threads all of it does nothing.
  */
 #ifndef HEADGATE_CREW_H
 #define HEADGATE_CREW_H

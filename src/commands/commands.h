@@ -117,8 +117,8 @@ struct commands {
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
     /*
      * Called with true before what no other thread may decide during, and with false after it; more such pairs and
-     * `submit` come in between. What was put off is answered before; what was found of the node before may have changed.
-     * NULL: there are no other threads.
+     * `submit` come in between. What was put off is answered before; what was found of the node before may have
+     * changed. NULL: there are no other threads.
      */
     void (*alone)(void *context, bool alone);
     void *context;

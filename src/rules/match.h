@@ -84,6 +84,10 @@ struct match {
 };
 
 /*
+ * Which rules apply, of those that cover the endpoint and whose dimensions the request names: of each combination
+ * of dimensions (`by`) the ones with the most specific pattern. An exact pattern is more specific than a prefix, a
+ * longer prefix than a shorter one. A shadow rule hides no other, an off one is as good as absent.
+ *
  * Fills `match` (unused elements are left as they are). now_ns is the monotonic clock of the node, wall_ns that of
  * the world, read at the same moment. Windows are computed when one begins, and kept. Concurrency limits count
  * holders: their charge costs 1, or 0 if the request does. True: status is MATCH_CHARGES.

@@ -1,18 +1,13 @@
 /*
  * ruleset: all rules of all services, compiled so that a request finds its own at once.
  *
- * The one idea: whatever can be known before a request comes is worked out when a rule changes: for each service
- * and each endpoint pattern a plan, the few rules that may apply there; for each rule its limits' indices, its
- * lists as hash tables, its key's salt. A service is compiled whole, beside the one in use, and takes its place
- * at once (stage, commit): no request sees half of a change. match.h looks requests up.
- *
- * Which rules apply, of those that cover the endpoint and whose dimensions the request names: of each combination
- * of dimensions (`by`) the ones with the most specific pattern. An exact pattern is more specific than a prefix, a
- * longer prefix than a shorter one. A shadow rule hides no other, an off one is as good as absent.
+ * The one idea: whatever can be known before a request comes is worked out when a rule changes: for each endpoint
+ * pattern of a service a plan, the few rules that may apply there; for each rule its limits' indices, its lists as hash
+ * tables, its key's salt. A service is compiled whole, beside the one in use, and takes its place at once (stage,
+ * commit). match.h looks requests up, and says which rules apply.
  *
  * Copies what it needs of the rules. Has no clock and no I/O. Several threads may match and note at the same time, each
- * with a number of its own (request.lane): what they write, each has for itself. Everything else is for one thread that
- * is alone.
+ * with a number of its own (request.lane): what they write, each has for itself. The rest is for one that is alone.
  */
 #ifndef HEADGATE_RULES_RULESET_H
 #define HEADGATE_RULES_RULESET_H

@@ -98,7 +98,7 @@ static inline uint64_t text_hash(struct bytes text, uint64_t seed)
 
 /* ---- windows ---- */
 
-/* The present window, as one thread knows it: good while the wall clock is within and the clocks have not moved apart. */
+/* The present window, as one thread knows it: good while the wall clock is within and the clocks stay together. */
 struct present {
     _Alignas(LINE_BYTES) uint64_t wall_start_ns;
     uint64_t wall_length_ns;

@@ -98,11 +98,14 @@ subtest 'all kinds of commands at the same time' => sub {
                 my $rule = "{id: r$number, service: s$number, rate: $round/s, burst: 1000000}";
                 my @commands = (
                     ['CAN_ACCESS', 'shared'], ['ECHO', "a$round"], ['RULE', 'SET', $rule],
-                    ['RULE', 'GET', "s$number", "r$number"], ['CHECK', 'shared', 'RULE', 'wide'], ['INFO', 'rules', 'clients'],
-                    ['CHECK', "u$round", 'SERVICE', "s$number"], ['PEEK', 'shared'], ['ECHO', "b$round"],
+                    ['RULE', 'GET', "s$number", "r$number"], ['CHECK', 'shared', 'RULE', 'wide'],
+                    ['INFO', 'rules', 'clients'], ['CHECK', "u$round", 'SERVICE', "s$number"],
+                    ['PEEK', 'shared'], ['ECHO', "b$round"],
                     ['THROTTLE', "t$number", 5, $round + 100 * $number, 60], ['CAN_ACCESS', 'shared'],
-                    ['RESERVE', "v$round", 'TTL', 1000, 'RULE', 'wide'], ['CL.THROTTLE', "c$round", 9, 1, 60, -1],
-                    ['REFUND', 'shared', 'RULE', 'wide'], ['RESET', "u$round"], ['HEALTH', "s$number", '0.9'], ['NODES'],
+                    ['RESERVE', "v$round", 'TTL', 1000, 'RULE', 'wide'],
+                    ['CL.THROTTLE', "c$round", 9, 1, 60, -1],
+                    ['REFUND', 'shared', 'RULE', 'wide'], ['RESET', "u$round"],
+                    ['HEALTH', "s$number", '0.9'], ['NODES'],
                     ['ECHO', "c$round"], ['EXPLAIN', 'shared'], ['CAN_ACCESS', "own-$number-$round"],
                 );
                 my @replies = $client->pipeline(@commands);
@@ -129,19 +132,22 @@ subtest 'all kinds of commands at the same time' => sub {
     is($after->{total_commands_processed} - $before->{total_commands_processed} - 1, sum(map { $_->[0] } @values),
        'and every command is counted') if !failures(@values);
     for my $number (1 .. $workers) {
-        like($after->{"rule_s$number/r$number"}, qr/^allowed=${\ (3 * $rounds)},denied=0,/, "rule $number counted all");
+        my $all = 3 * $rounds;
+        like($after->{"rule_s$number/r$number"}, qr/^allowed=$all,denied=0,/, "rule $number counted all");
     }
     unlike($daemon->log, qr/Sanitizer/, 'and no two threads met where they should not');
 };
 
 # Nothing else at that time, which would keep the threads in step.
 subtest 'one kind of command at the same time' => sub {
-    my @kinds = (['CHECK', 'kind'], ['CHECK', 'kind', 'SERVICE', 's1'], ['CHECK', 'kind', 'SERVICE', 'w'], ['PEEK', 'kind'],
-                 ['REFUND', 'shared', 'RULE', 'wide'], ['RESERVE', 'kind', 'TTL', 50, 'RULE', 'wide'], ['RESET', 'kind'],
-                 ['THROTTLE', 'kind', 5, 10, 60], ['CL.THROTTLE', 'kind', 5, 10, 60, -1], ['HEALTH', 's1', '0.5'],
-                 ['INFO'], ['NODES'], ['EXPLAIN', 'kind'], ['RULE', 'LIST'], ['RULE', 'SET', '{id: k, service: k, rate: 1/s}']);
-    is($daemon->client->command('RULE', 'SET', '{id: w, service: w, algorithm: sliding_window, limit: 90, window: 1s}'), 'OK',
-       'a window for one of them');
+    my @kinds = (
+        ['CHECK', 'kind'], ['CHECK', 'kind', 'SERVICE', 's1'], ['CHECK', 'kind', 'SERVICE', 'w'], ['PEEK', 'kind'],
+        ['REFUND', 'shared', 'RULE', 'wide'], ['RESERVE', 'kind', 'TTL', 50, 'RULE', 'wide'], ['RESET', 'kind'],
+        ['THROTTLE', 'kind', 5, 10, 60], ['CL.THROTTLE', 'kind', 5, 10, 60, -1], ['HEALTH', 's1', '0.5'], ['INFO'],
+        ['NODES'], ['EXPLAIN', 'kind'], ['RULE', 'LIST'], ['RULE', 'SET', '{id: k, service: k, rate: 1/s}'],
+    );
+    my $window = '{id: w, service: w, algorithm: sliding_window, limit: 90, window: 1s}';
+    is($daemon->client->command('RULE', 'SET', $window), 'OK', 'a window for one of them');
     for my $kind (@kinds) {
         my @values = values_of(at_once(3, sub {
             my @clients = map { $daemon->client } 1 .. 3;
@@ -163,8 +169,8 @@ subtest 'a rule is in force for every connection' => sub {
     for my $round (1 .. 20) {
         my $setter = $clients[$round];
         my $mode = $round % 2 ? 'enforce' : 'off';
-        is($setter->command('RULE', 'SET', "{id: gate, service: g, rate: 1/h, burst: 1, deny: [foe], mode: $mode}"), 'OK',
-           "round $round") or last;
+        my $rule = "{id: gate, service: g, rate: 1/h, burst: 1, deny: [foe], mode: $mode}";
+        is($setter->command('RULE', 'SET', $rule), 'OK', "round $round") or last;
         my @allowed = map { $_->command('CHECK', 'foe', 'SERVICE', 'g')->[0] } @clients;
         is(sum(@allowed), $round % 2 ? 0 : 30, "everybody is told the same: $mode");
     }
@@ -194,8 +200,8 @@ sub ask_until_end {
         my @clients = eval { map { $daemon->client } 1 .. 4 };
         my $number = 0;
         while (@clients && eval {
-            $_->pipeline((['CAN_ACCESS', $key]) x 10, ['RULE', 'SET', "{id: e, service: e, rate: 1/s, burst: " . ++$number . '}'],
-                         ['INFO']) for @clients;
+            my $rule = '{id: e, service: e, rate: 1/s, burst: ' . ++$number . '}';
+            $_->pipeline((['CAN_ACCESS', $key]) x 10, ['RULE', 'SET', $rule], ['INFO']) for @clients;
             1;
         }) {}
         return 'ended';
@@ -218,7 +224,7 @@ subtest 'SIGTERM in the midst of it' => sub {
     my @children = ask_until_end('ended');
     ok(Headgate::wait_until(10, sub { $daemon->client->command('PEEK', 'ended')->[2] < 1000 }), 'it is busy');
     is($daemon->stop(10), 0, 'it ends with status 0');
-    is_deeply([map { @$_ } values_of(@children)], [('ended') x 4], 'its clients are told by the end of their connection');
+    is_deeply([map { @$_ } values_of(@children)], [('ended') x 4], 'its clients are told by the end');
     like($daemon->log, qr/SIGTERM: leaving the cluster\n.*here has left\n\z/s, 'and so is the log');
 };
 
@@ -227,8 +233,8 @@ subtest 'three regions' => sub {
                                                              overshoot => 20, default => 'true'}])->start;
     $three->wait_met or die 'no cluster';
     my $to = join ',', map { "127.0.0.1:$_->{ports}{clients}" } $three->daemons;
-    my ($status, $out, $err) = Headgate::run(60, Headgate::headgate(), 'load', '--to', $to, '--rate', '3000', '--seconds', '3',
-                                             '--expect-bound');
+    my ($status, $out, $err) = Headgate::run(60, Headgate::headgate(), 'load', '--to', $to, '--rate', '3000',
+                                             '--seconds', '3', '--expect-bound');
     is($status, 0, 'the bound holds') or diag("$out$err");
     ok($three->stop, 'all end in peace');
 };
