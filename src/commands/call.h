@@ -52,7 +52,7 @@ void usual_decide(struct commands *commands, uint32_t count, struct output *outp
 /* Leaves few that joined to commands_answer; false: they are to be decided now. */
 bool usual_put_off(struct commands *commands, struct session *session, uint32_t count);
 
-/* ---- group.c: every other CAN_ACCESS, CHECK and PEEK ---- */
+/* ---- group.c: every other CAN_ACCESS, CHECK, PEEK, CL.THROTTLE and THROTTLE ---- */
 
 enum { GROUPED_ANSWER_BYTES = 192 }; /* at most: of one that joined */
 
@@ -115,6 +115,13 @@ void call_cancel(struct call *call);
 void call_renew(struct call *call);
 
 /* commands_throttle.c */
+void throttle_init(struct commands *commands);
+/* Fills `throttle`; false: that is an error, something is given back, or the limit is not in use yet. */
+bool throttle_prepare(const struct commands *commands, enum throttle_door door, const struct resp_command *words,
+                      struct throttle *throttle);
+/* Decides and answers; `near`: see node_check_near. */
+void throttle_answer(struct node *node, struct throttle *throttle, bool near, struct answer *answer,
+                     uint64_t now_ns);
 void call_cl_throttle(struct call *call);
 void call_throttle(struct call *call);
 

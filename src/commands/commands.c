@@ -15,6 +15,7 @@ void commands_init(struct commands *commands)
     assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
     commands->stats = (struct commands_stats){0};
     commands->staged = (struct staged){0};
+    throttle_init(commands);
     commands->group_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
                                                .lane = commands->lane,
                                                .id_count = 1,

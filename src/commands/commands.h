@@ -1,8 +1,8 @@
 /*
  * commands: executes what clients ask: bytes in, decisions of the node, bytes out.
  *
- * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS
- * and CHECK are decided in groups whose keys are fetched from memory together (group.c). It does no I/O: what only
+ * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS, CHECK
+ * and the like are decided in groups whose keys are fetched from memory together (group.c). It does no I/O: what only
  * the server can do (an event for the node) goes through a hook. Each thread that serves has commands of its own, all
  * over one node: what only decides, they do at the same time; for the rest, a hook makes one of them alone.
  */
@@ -35,7 +35,7 @@ enum {
     X(total_error_replies, "commands answered with an error")                                                      \
     X(protocol_errors, "connections closed because of what they sent")                                             \
     X(auth_failures, "wrong passwords")                                                                            \
-    X(grouped_decisions, "CAN_ACCESS, CHECK and PEEK decided in groups")
+    X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in groups")
 
 struct commands_stats {
 #define X(name, help) uint64_t name;
@@ -86,10 +86,23 @@ struct commands_crew {
     const struct gate *gate;     /* NULL: there is one */
 };
 
+enum throttle_door { THROTTLE_CELL, THROTTLE_CRAB, THROTTLE_DOORS };
+
+/* A CL.THROTTLE or a THROTTLE: how many tokens there are, how long it takes to get one, how many are asked for. */
+struct throttle {
+    struct charge charge;
+    int64_t capacity, quantity;
+    uint64_t emission_ns;
+    enum throttle_door door;
+};
+
 /* A command that waits for others of its group. */
 struct grouped {
     uint8_t command; /* enum command_id */
-    struct match match;
+    union {
+        struct match match;
+        struct throttle throttle; /* of either */
+    };
 };
 
 struct commands {
@@ -128,6 +141,7 @@ struct commands {
     struct staged staged;
     struct request group_request; /* of the CAN_ACCESS at hand */
     struct grouped group[COMMANDS_GROUP_MAX];
+    struct key_id throttle_salt[THROTTLE_DOORS];
     struct key_id group_id[COMMANDS_GROUP_MAX * CHARGES_MAX]; /* of all charges of the group */
     struct usual usual;
 };

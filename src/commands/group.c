@@ -1,6 +1,6 @@
 /*
- * Runs of CAN_ACCESS, CHECK and PEEK in any mixture: the rules of each are found and their keys asked of memory first,
- * then all are decided.
+ * Runs of CAN_ACCESS, CHECK, PEEK and the two THROTTLEs in any mixture: the rules of each are found and their keys asked
+ * of memory first, then all are decided.
  */
 #include "commands/call.h"
 
@@ -37,26 +37,43 @@ static bool match_check(struct commands *commands, const struct resp_command *wo
     return match->status == MATCH_CHARGES || match->status == MATCH_DENIED;
 }
 
+/* The charges of what joins; NULL: it is to be executed alone. */
+static const struct charge *prepare(struct commands *commands, const struct resp_command *words, struct turn turn,
+                                    struct grouped *grouped, uint32_t *count)
+{
+    enum command_id command = command_find(words->args[0]);
+    struct match *match = &grouped->match;
+    if (command == COMMAND_ID_COUNT || !command_arity_fits(command_table[command].arity, words->count))
+        return NULL;
+    grouped->command = (uint8_t)command;
+    if (command == COMMAND_CL_THROTTLE || command == COMMAND_THROTTLE) {
+        enum throttle_door door = command == COMMAND_THROTTLE ? THROTTLE_CRAB : THROTTLE_CELL;
+        *count = 1;
+        return throttle_prepare(commands, door, words, &grouped->throttle) ? &grouped->throttle.charge : NULL;
+    }
+    bool matches = command == COMMAND_CAN_ACCESS ? match_access(commands, words, turn, match)
+                                                 : (command == COMMAND_CHECK || command == COMMAND_PEEK) &&
+                                                       match_check(commands, words, turn, match);
+    if (!matches)
+        return NULL;
+    *count = match->count;
+    return match->charge;
+}
+
 bool group_join(struct group *group, struct commands *commands, const struct session *session,
                 const struct resp_command *words, struct turn turn)
 {
     assert(group->count < COMMANDS_GROUP_MAX);
-    struct grouped *grouped = &commands->group[group->count];
-    struct match *match = &grouped->match;
-    if (words->count < 2 || !session->authenticated)
+    uint32_t count;
+    if (!session->authenticated)
         return false;
-    enum command_id command = command_find(words->args[0]);
-    bool joins = command == COMMAND_CAN_ACCESS                         ? match_access(commands, words, turn, match)
-                 : command == COMMAND_CHECK || command == COMMAND_PEEK ? match_check(commands, words, turn, match)
-                                                                       : false;
-    if (!joins)
+    const struct charge *charges = prepare(commands, words, turn, &commands->group[group->count], &count);
+    if (!charges)
         return false;
-    grouped->command = (uint8_t)command;
     group->count++;
-    for (uint32_t i = 0; i < match->count; i++) {
-        struct key_id id = match->charge[i].id;
-        node_prefetch_tags(commands->node, id);
-        commands->group_id[group->key_count++] = id;
+    for (uint32_t i = 0; i < count; i++) {
+        node_prefetch_tags(commands->node, charges[i].id);
+        commands->group_id[group->key_count++] = charges[i].id;
     }
     return true;
 }
@@ -73,17 +90,19 @@ static bool decide_access(struct commands *commands, const struct match *match, 
     return decision.verdict[0].allowed;
 }
 
-static void decide(struct commands *commands, const struct grouped *grouped, bool near, struct answer *answer,
+static void decide(struct commands *commands, struct grouped *grouped, bool near, struct answer *answer,
                    uint64_t now_ns)
 {
     struct decision decision;
     if (grouped->command == COMMAND_CAN_ACCESS) {
         answer_decisions(answer->output, decide_access(commands, &grouped->match, near, now_ns), 1);
-        return;
+    } else if (grouped->command == COMMAND_CL_THROTTLE || grouped->command == COMMAND_THROTTLE) {
+        throttle_answer(commands->node, &grouped->throttle, near, answer, now_ns);
+    } else {
+        call_decide(commands, &grouped->match, grouped->command == COMMAND_CHECK, near, now_ns, &decision);
+        answer_array(answer, VERDICT_FIELDS);
+        call_answer_verdict(answer, &grouped->match, &decision);
     }
-    call_decide(commands, &grouped->match, grouped->command == COMMAND_CHECK, near, now_ns, &decision);
-    answer_array(answer, VERDICT_FIELDS);
-    call_answer_verdict(answer, &grouped->match, &decision);
 }
 
 void group_decide(struct group *group, struct commands *commands, const struct session *session,

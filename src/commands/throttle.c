@@ -11,18 +11,12 @@
 #include "commands/call.h"
 #include "wire/command_throttle.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 enum {
     SECOND_NS = 1000000000,
     WHOLE_BURST = NODE_PEERS_MAX, /* an overshoot of so many bursts lets the smallest share see a whole one */
-};
-
-enum throttle_door { DOOR_CELL, DOOR_CRAB };
-
-/* A request that is understood: how many tokens there are, and how long it takes to get one. */
-struct throttle {
-    struct charge charge;
-    int64_t capacity;
-    uint64_t emission_ns;
 };
 
 /* What comes of it. */
@@ -31,11 +25,16 @@ struct throttled {
     uint64_t remaining, full_ns, retry_ns;
 };
 
+void throttle_init(struct commands *commands)
+{
+    static const char *const names[THROTTLE_DOORS] = {"\377cl.throttle", "\377throttle"};
+    for (int door = 0; door < THROTTLE_DOORS; door++)
+        commands->throttle_salt[door] = hash_128(&commands->hash_key, names[door], strlen(names[door]));
+}
+
 static struct key_id key_of(const struct commands *commands, enum throttle_door door, struct bytes key)
 {
-    struct bytes name = bytes_of(door == DOOR_CELL ? "\377cl.throttle" : "\377throttle");
-    struct key_id salt = hash_128(&commands->hash_key, name.data, name.size);
-    return key_join(salt, hash_128(&commands->hash_key, key.data, key.size));
+    return key_join(commands->throttle_salt[door], hash_128(&commands->hash_key, key.data, key.size));
 }
 
 /* period / count, cut to nanoseconds as doubles are there; 0 if it is none, negative if one of the two is. */
@@ -47,18 +46,25 @@ static int64_t emission_of(const struct command_throttle *asked)
     return ns >= 9e18 ? INT64_MAX : ns <= -9e18 ? INT64_MIN : (int64_t)ns;
 }
 
+/* The exact terms; of what is beyond all that can be counted, less is to be shared. */
+static struct limit_terms terms_of(const struct throttle *throttle)
+{
+    uint64_t capacity = (uint64_t)throttle->capacity;
+    uint64_t whole = capacity > LIMIT_CAPACITY_MAX / WHOLE_BURST ? LIMIT_CAPACITY_MAX : capacity * WHOLE_BURST;
+    return (struct limit_terms){LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, whole};
+}
+
 /* The exact terms if they can be counted; else the same rate in other units, or less to be shared. */
 static int intern(struct call *call, const struct throttle *throttle, const struct command_throttle *asked,
                   struct error *error)
 {
-    uint64_t capacity = (uint64_t)throttle->capacity;
-    uint64_t whole = capacity > LIMIT_CAPACITY_MAX / WHOLE_BURST ? LIMIT_CAPACITY_MAX : capacity * WHOLE_BURST;
-    uint64_t period_ns = 0;
+    uint64_t capacity = (uint64_t)throttle->capacity, period_ns = 0;
     bool fits = asked->period_s > 0 && asked->count > 0 &&
                 !__builtin_mul_overflow((uint64_t)asked->period_s, (uint64_t)SECOND_NS, &period_ns);
+    const struct limit_terms exact = terms_of(throttle);
     const struct limit_terms terms[] = {
-        {LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, whole},
-        {LIMIT_BUCKET, 0, capacity, fits ? (uint64_t)asked->count : 1, fits ? period_ns : 1, whole},
+        exact,
+        {LIMIT_BUCKET, 0, capacity, fits ? (uint64_t)asked->count : 1, fits ? period_ns : 1, exact.overshoot},
         {LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, capacity},
     };
     int index = node_find_limit(call->commands->node, &terms[0]);
@@ -72,25 +78,24 @@ static int intern(struct call *call, const struct throttle *throttle, const stru
     return index;
 }
 
-/* False after an error was answered. `capacity` >= 1, `emission_ns` > 0. */
-static bool prepare(struct call *call, enum throttle_door door, const struct command_throttle *asked,
-                    struct throttle *throttle)
+static void fill_charge(const struct commands *commands, struct bytes key, int limit, struct throttle *throttle)
+{
+    throttle->charge = (struct charge){.id = key_of(commands, throttle->door, key),
+                                       .limit = (uint16_t)limit,
+                                       .inherit = INHERIT_TIME};
+}
+
+/* False after an error was answered. */
+static bool prepare(struct call *call, const struct command_throttle *asked, struct throttle *throttle)
 {
     struct error error;
-    if ((uint64_t)throttle->capacity > LIMIT_CAPACITY_MAX) {
-        answer_error(&call->answer, "ERR max_burst is %lld: expected less than %llu", (long long)asked->max_burst,
-                     (unsigned long long)LIMIT_CAPACITY_MAX);
-        return false;
-    }
     int index = intern(call, throttle, asked, &error);
     if (index < 0) {
         answer_error(&call->answer, "ERR a burst of %lld and one token every %llu ns cannot be counted: %s",
                      (long long)throttle->capacity, (unsigned long long)throttle->emission_ns, error.text);
         return false;
     }
-    throttle->charge = (struct charge){.id = key_of(call->commands, door, asked->key),
-                                       .limit = (uint16_t)index,
-                                       .inherit = INHERIT_TIME};
+    fill_charge(call->commands, asked->key, index, throttle);
     return true;
 }
 
@@ -112,18 +117,21 @@ static uint64_t retry_of(const struct throttle *throttle, const struct verdict *
     return settles ? missing_ns : verdict->retry_after_ns;
 }
 
-static void decide(struct call *call, struct throttle *throttle, int64_t quantity, struct throttled *result)
+/* `near`: see node_check_near. */
+static void decide(struct node *node, struct throttle *throttle, bool near, uint64_t now_ns,
+                   struct throttled *result)
 {
-    struct node *node = call->commands->node;
     struct verdict verdict;
+    int64_t quantity = throttle->quantity;
     bool possible = quantity <= throttle->capacity;
     if (quantity < 0) {
         throttle->charge.cost =
             quantity < -throttle->capacity ? (uint64_t)throttle->capacity : 0 - (uint64_t)quantity;
-        (void)node_return(node, &throttle->charge, 1, throttle->charge.cost, call->now_ns);
+        (void)node_return(node, &throttle->charge, 1, throttle->charge.cost, now_ns);
     }
     throttle->charge.cost = possible && quantity > 0 ? (uint64_t)quantity : 0;
-    bool allowed = node_check(node, &throttle->charge, 1, possible && quantity > 0, call->now_ns, &verdict);
+    bool allowed = (near ? node_check_near : node_check)(node, &throttle->charge, 1, possible && quantity > 0,
+                                                         now_ns, &verdict);
     *result = (struct throttled){
         .allowed = possible && (allowed || quantity < 0),
         .never = !possible,
@@ -133,7 +141,49 @@ static void decide(struct call *call, struct throttle *throttle, int64_t quantit
     };
 }
 
+/* What words come to. */
+enum sense {
+    SENSE_MADE,  /* the request is to be decided; capacity >= 1, emission_ns > 0 */
+    SENSE_NEVER, /* there never is a token: what is answered, is clear */
+    SENSE_NONE,  /* an error */
+};
+
+__attribute__((format(printf, 2, 3))) static enum sense no_sense(char *error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(error, COMMAND_ERROR_BYTES, format, arguments);
+    va_end(arguments);
+    return SENSE_NONE;
+}
+
+static enum sense countable(const struct command_throttle *asked, struct throttle *throttle, char *error)
+{
+    if ((uint64_t)throttle->capacity <= LIMIT_CAPACITY_MAX)
+        return SENSE_MADE;
+    return no_sense(error, "max_burst is %lld: expected less than %llu", (long long)asked->max_burst,
+                    (unsigned long long)LIMIT_CAPACITY_MAX);
+}
+
 /* ---- redis-cell ---- */
+
+static enum sense understand_cell(const struct resp_command *words, struct command_throttle *asked,
+                                  struct throttle *throttle, char *error)
+{
+    if (!command_parse_cl_throttle(words, asked, error))
+        return SENSE_NONE;
+    int64_t emission_ns = emission_of(asked);
+    if (emission_ns == 0)
+        return no_sense(error, "Zero rates are not supported: expected a count and a period above 0");
+    if (asked->max_burst == INT64_MAX)
+        return no_sense(error, "max_burst is too large");
+    throttle->capacity = asked->max_burst + 1;
+    throttle->emission_ns = (uint64_t)emission_ns;
+    throttle->quantity = asked->quantity;
+    if (emission_ns < 0 || throttle->capacity <= 0)
+        return SENSE_NEVER;
+    return countable(asked, throttle, error);
+}
 
 /* Up to the next second, by milliseconds: what is finer is cut first, as there. */
 static int64_t seconds_up(uint64_t ns)
@@ -141,55 +191,40 @@ static int64_t seconds_up(uint64_t ns)
     return (int64_t)(ns / SECOND_NS + (ns % SECOND_NS >= 1000000));
 }
 
-static void answer_cell(struct call *call, bool limited, int64_t limit, int64_t remaining, int64_t retry_s,
-                        int64_t reset_s)
+static void answer_cell(struct answer *answer, const struct throttle *throttle, const struct throttled *result)
 {
-    answer_array(&call->answer, 5);
-    answer_integer(&call->answer, limited);
-    answer_integer(&call->answer, limit);
-    answer_integer(&call->answer, remaining);
-    answer_integer(&call->answer, retry_s);
-    answer_integer(&call->answer, reset_s);
+    bool waits = !result->allowed && !result->never && result->retry_ns != UINT64_MAX;
+    const int64_t figures[] = {!result->allowed, throttle->capacity, (int64_t)result->remaining,
+                               waits ? seconds_up(result->retry_ns) : -1, seconds_up(result->full_ns)};
+    answer_array(answer, sizeof figures / sizeof figures[0]);
+    answer_integers(answer, figures, sizeof figures / sizeof figures[0]);
 }
 
-void call_cl_throttle(struct call *call)
+static void answer_never(struct answer *answer, const struct throttle *throttle)
 {
-    struct command_throttle asked;
-    struct throttled result;
-    char error[COMMAND_ERROR_BYTES];
-    if (!command_parse_cl_throttle(call->words, &asked, error)) {
-        answer_error(&call->answer, "ERR %s", error);
-        return;
-    }
-    int64_t emission_ns = emission_of(&asked);
-    if (emission_ns == 0 || asked.max_burst == INT64_MAX) {
-        answer_error(&call->answer, "%s",
-                     emission_ns == 0 ? "ERR Zero rates are not supported: expected a count and a period above 0"
-                                      : "ERR max_burst is too large");
-        return;
-    }
-    struct throttle throttle = {.capacity = asked.max_burst + 1, .emission_ns = (uint64_t)emission_ns};
-    if (emission_ns < 0 || throttle.capacity <= 0) { /* there never is a token */
-        bool limited = emission_ns < 0 || asked.quantity > throttle.capacity;
-        answer_cell(call, limited, throttle.capacity, 0, -1, 0);
-        return;
-    }
-    bool gives = asked.quantity < 0, prepared;
-    if (gives)
-        call_alone(call, true);
-    prepared = prepare(call, DOOR_CELL, &asked, &throttle);
-    if (prepared)
-        decide(call, &throttle, asked.quantity, &result);
-    if (gives)
-        call_alone(call, false);
-    if (!prepared)
-        return;
-    bool waits = !result.allowed && !result.never && result.retry_ns != UINT64_MAX;
-    answer_cell(call, !result.allowed, throttle.capacity, (int64_t)result.remaining,
-                waits ? seconds_up(result.retry_ns) : -1, seconds_up(result.full_ns));
+    bool limited = (int64_t)throttle->emission_ns < 0 || throttle->quantity > throttle->capacity;
+    answer_cell(answer, throttle, &(struct throttled){.allowed = !limited, .never = true});
 }
 
 /* ---- throttlecrab ---- */
+
+static enum sense understand_crab(const struct resp_command *words, struct command_throttle *asked,
+                                  struct throttle *throttle, char *error)
+{
+    if (!command_parse_throttle(words, asked, error))
+        return SENSE_NONE;
+    int64_t emission_ns = emission_of(asked);
+    if (asked->quantity < 0)
+        return no_sense(error, "negative quantity: %lld", (long long)asked->quantity);
+    if (asked->max_burst <= 0 || asked->count <= 0 || asked->period_s <= 0 || emission_ns <= 0)
+        return no_sense(error,
+                        "invalid rate limit parameters: expected max_burst, count and period above 0, and at "
+                        "most one token in a nanosecond");
+    throttle->capacity = asked->max_burst;
+    throttle->emission_ns = (uint64_t)emission_ns;
+    throttle->quantity = asked->quantity;
+    return countable(asked, throttle, error);
+}
 
 /* Its key is forgotten, and so reset, one burst after it is full, less two tokens. */
 static uint64_t crab_reset_ns(const struct throttle *throttle, uint64_t full_ns)
@@ -204,46 +239,92 @@ static uint64_t crab_reset_ns(const struct throttle *throttle, uint64_t full_ns)
 }
 
 /* More than the burst is refused with a time as if it could be had. */
-static uint64_t crab_retry_ns(const struct throttle *throttle, const struct throttled *result, int64_t quantity)
+static uint64_t crab_retry_ns(const struct throttle *throttle, const struct throttled *result)
 {
     uint64_t beyond_ns;
     if (result->allowed)
         return 0;
     if (!result->never)
         return result->retry_ns;
-    if (__builtin_mul_overflow((uint64_t)(quantity - throttle->capacity), throttle->emission_ns, &beyond_ns) ||
+    if (__builtin_mul_overflow((uint64_t)(throttle->quantity - throttle->capacity), throttle->emission_ns,
+                               &beyond_ns) ||
         __builtin_add_overflow(beyond_ns, result->full_ns, &beyond_ns))
         return UINT64_MAX;
     return beyond_ns;
 }
 
-void call_throttle(struct call *call)
+static void answer_crab(struct answer *answer, const struct throttle *throttle, const struct throttled *result)
+{
+    const int64_t figures[] = {result->allowed, throttle->capacity, (int64_t)result->remaining,
+                               (int64_t)(crab_reset_ns(throttle, result->full_ns) / SECOND_NS),
+                               (int64_t)(crab_retry_ns(throttle, result) / SECOND_NS)};
+    answer_array(answer, sizeof figures / sizeof figures[0]);
+    answer_integers(answer, figures, sizeof figures / sizeof figures[0]);
+}
+
+/* ---- both ---- */
+
+static enum sense understand(const struct resp_command *words, struct command_throttle *asked,
+                             struct throttle *throttle, char *error)
+{
+    return throttle->door == THROTTLE_CELL ? understand_cell(words, asked, throttle, error)
+                                           : understand_crab(words, asked, throttle, error);
+}
+
+void throttle_answer(struct node *node, struct throttle *throttle, bool near, struct answer *answer,
+                     uint64_t now_ns)
+{
+    struct throttled result;
+    decide(node, throttle, near, now_ns, &result);
+    if (throttle->door == THROTTLE_CELL)
+        answer_cell(answer, throttle, &result);
+    else
+        answer_crab(answer, throttle, &result);
+}
+
+bool throttle_prepare(const struct commands *commands, enum throttle_door door, const struct resp_command *words,
+                      struct throttle *throttle)
 {
     struct command_throttle asked;
-    struct throttled result;
     char error[COMMAND_ERROR_BYTES];
-    if (!command_parse_throttle(call->words, &asked, error)) {
+    throttle->door = door;
+    if (understand(words, &asked, throttle, error) != SENSE_MADE || throttle->quantity < 0)
+        return false;
+    const struct limit_terms terms = terms_of(throttle);
+    int limit = node_find_limit(commands->node, &terms);
+    if (limit < 0)
+        return false;
+    fill_charge(commands, asked.key, limit, throttle);
+    return true;
+}
+
+static void call_either(struct call *call, enum throttle_door door)
+{
+    struct command_throttle asked;
+    struct throttle throttle = {.door = door};
+    char error[COMMAND_ERROR_BYTES];
+    enum sense sense = understand(call->words, &asked, &throttle, error);
+    if (sense == SENSE_NONE)
         answer_error(&call->answer, "ERR %s", error);
+    if (sense == SENSE_NEVER)
+        answer_never(&call->answer, &throttle);
+    if (sense != SENSE_MADE)
         return;
-    }
-    int64_t emission_ns = emission_of(&asked);
-    if (asked.quantity < 0) {
-        answer_error(&call->answer, "ERR negative quantity: %lld", (long long)asked.quantity);
-        return;
-    }
-    if (asked.max_burst <= 0 || asked.count <= 0 || asked.period_s <= 0 || emission_ns <= 0) {
-        answer_error(&call->answer, "ERR invalid rate limit parameters: expected max_burst, count and period above "
-                                    "0, and at most one token in a nanosecond");
-        return;
-    }
-    struct throttle throttle = {.capacity = asked.max_burst, .emission_ns = (uint64_t)emission_ns};
-    if (!prepare(call, DOOR_CRAB, &asked, &throttle))
-        return;
-    decide(call, &throttle, asked.quantity, &result);
-    answer_array(&call->answer, 5);
-    answer_integer(&call->answer, result.allowed);
-    answer_integer(&call->answer, throttle.capacity);
-    answer_integer(&call->answer, (int64_t)result.remaining);
-    answer_integer(&call->answer, (int64_t)(crab_reset_ns(&throttle, result.full_ns) / SECOND_NS));
-    answer_integer(&call->answer, (int64_t)(crab_retry_ns(&throttle, &result, asked.quantity) / SECOND_NS));
+    bool gives = throttle.quantity < 0;
+    if (gives)
+        call_alone(call, true);
+    if (prepare(call, &asked, &throttle))
+        throttle_answer(call->commands->node, &throttle, false, &call->answer, call->now_ns);
+    if (gives)
+        call_alone(call, false);
+}
+
+void call_cl_throttle(struct call *call)
+{
+    call_either(call, THROTTLE_CELL);
+}
+
+void call_throttle(struct call *call)
+{
+    call_either(call, THROTTLE_CRAB);
 }

@@ -42,6 +42,8 @@ enum command_id command_find(struct bytes name)
         return COMMAND_CAN_ACCESS;
     if (name.size == 5 && memcmp(name.data, "CHECK", 5) == 0)
         return COMMAND_CHECK;
+    if (name.size == 11 && memcmp(name.data, "CL.THROTTLE", 11) == 0)
+        return COMMAND_CL_THROTTLE;
     for (unsigned i = 0; i < COMMAND_ID_COUNT; i++)
         if (name.size == command_table[i].name_size && equal_ignoring_case(name, command_table[i].name))
             return (enum command_id)i;

@@ -93,6 +93,15 @@ static void draw_query(struct random *random, char *line, size_t room)
     (void)snprintf(line, room, "%s %s%s%s%s%s", verb, ids, service, endpoint, option, cost);
 }
 
+/* Mostly of few limits, so that they are in use already; sometimes what is none. */
+static void draw_throttle(struct random *random, char *line, size_t room)
+{
+    (void)snprintf(line, room, "%s user%u %s %s 1%s", ANY(random, "CL.THROTTLE", "cl.throttle", "THROTTLE"),
+                   below(random, 6), ANY(random, "5", "5", "5", "3", "3", "0", "x", "9000000000000000"),
+                   ANY(random, "10", "10", "10", "7", "0", "-1"),
+                   ANY(random, "", "", "", " 2", " 0", " -1", " 100"));
+}
+
 /* What is neither a decision nor a word about one. */
 static void draw_other(struct random *random, char *line, size_t room)
 {
@@ -101,8 +110,7 @@ static void draw_other(struct random *random, char *line, size_t room)
                        "NOTHING", "RULE DEL shop pair", "RULE DEL default all",
                        "RULE SET {id:all,service:default,by:user,rate:9/s,burst:5}",
                        "RULE SET {id:pair,service:shop,by:[user,ip],rate:9/s,burst:5}",
-                       "RULE SET {id:gone,service:none,by:ip,rate:9/s,burst:5}", "RULE DEL none gone",
-                       "CL.THROTTLE user1 5 10 1", "THROTTLE user1 5 10 1 2"));
+                       "RULE SET {id:gone,service:none,by:ip,rate:9/s,burst:5}", "RULE DEL none gone"));
 }
 
 static size_t draw_command(struct random *random, char *out)
@@ -114,6 +122,8 @@ static size_t draw_command(struct random *random, char *out)
     else if (kind < 35)
         (void)snprintf(line, sizeof line, "CAN_ACCESS user%u %s", below(random, 8),
                        ANY(random, "0", "3", "60", "x"));
+    else if (kind < 50)
+        draw_throttle(random, line, sizeof line);
     else if (kind < 95)
         draw_query(random, line, sizeof line);
     else
