@@ -6,7 +6,9 @@
  * check and consume are one atomic step. Counting is exact, in integers.
  *
  * A limiter does no I/O, reads no clock and has no globals: the time is a parameter. All functions but create
- * and destroy may be called on one limiter from any number of threads at once.
+ * and destroy may be called on one limiter from any number of threads at once. There is no lock around all of it:
+ * the table is in parts, up to 64 of 1,024 keys or more, and a thread holds one part while it decides about one key.
+ * However many threads ask, together they are allowed exactly what one would have been.
  */
 #ifndef HEADGATE_LIMITER_H
 #define HEADGATE_LIMITER_H

@@ -3,24 +3,16 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash_private.h"
+#include "base/spin.h"
 #include "limit/bucket_units.h"
 #include "limit/key.h"
 #include "limit/named_limit.h"
 #include "limit/table.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#define RELAX() _mm_pause()
-#else
-#define RELAX() ((void)0)
-#endif
 
 /*
  * The table is cut into shards by the first bits of the key's id, each with a lock of its own that is held for
@@ -32,7 +24,6 @@ enum {
     SHARD_KEYS_MIN = 1024, /* below that, shards would fill up unevenly */
     LINE_BYTES = 64,
     DEFAULT_KEYS = 65536,
-    SPINS = 128,   /* then the holder has lost its processor: give it ours */
     TOGETHER = 16, /* requests whose memory is asked for before the first of them is decided */
 };
 _Static_assert(HEADGATE_NAME_MAX_BYTES == LIMIT_NAME_BYTES - 1, "public and inner limits agree");
@@ -57,29 +48,6 @@ struct headgate_limiter {
     struct key_id user_salt[NAMED_LIMITS_MAX]; /* of each name and the dimension "user" */
     struct budget budgets[NAMED_LIMITS_MAX];
 };
-
-__attribute__((noinline)) static void shard_wait(struct shard *shard)
-{
-    do {
-        for (int spins = 0; atomic_load_explicit(&shard->locked, memory_order_relaxed); spins++) {
-            if (spins < SPINS)
-                RELAX();
-            else
-                thrd_yield();
-        }
-    } while (atomic_exchange_explicit(&shard->locked, true, memory_order_acquire));
-}
-
-static inline void shard_lock(struct shard *shard)
-{
-    if (atomic_exchange_explicit(&shard->locked, true, memory_order_acquire))
-        shard_wait(shard);
-}
-
-static inline void shard_unlock(struct shard *shard)
-{
-    atomic_store_explicit(&shard->locked, false, memory_order_release);
-}
 
 static const struct bytes user_dimension = {"user", 4};
 
@@ -227,14 +195,14 @@ static inline bool decide(struct headgate_limiter *limiter, const struct questio
 {
     const struct limit *limit = &limiter->limits.limit[question->index];
     struct shard *shard = question->shard;
-    shard_lock(shard);
+    spin_lock(&shard->locked);
     struct entry *entry = table_obtain(shard->table, question->id, question->index, 0, now_ns);
     bool allowed = take(&entry->bucket, limit, question->cost, now_ns);
     if (after)
         *after = entry->bucket;
     shard->allowed += allowed;
     shard->refused += !allowed;
-    shard_unlock(shard);
+    spin_unlock(&shard->locked);
     return allowed;
 }
 
@@ -244,13 +212,13 @@ static bool decide_peek(struct headgate_limiter *limiter, const struct question 
     const struct limit *limit = &limiter->limits.limit[question->index];
     struct shard *shard = question->shard;
     struct bucket tried;
-    shard_lock(shard);
+    spin_lock(&shard->locked);
     const struct entry *entry = table_find(shard->table, question->id);
     if (entry)
         tried = entry->bucket;
     else
         table_start(shard->table, question->id, question->index, 0, now_ns, &tried);
-    shard_unlock(shard);
+    spin_unlock(&shard->locked);
     (void)bucket_refill_settled(&tried, limit, now_ns);
     if (after)
         *after = tried;
@@ -371,11 +339,11 @@ void headgate_limiter_stats(struct headgate_limiter *limiter, struct headgate_li
     for (size_t i = 0; i < (size_t)1 << limiter->shard_bits; i++) {
         struct shard *shard = &limiter->shards[i];
         struct table_stats of_table;
-        shard_lock(shard);
+        spin_lock(&shard->locked);
         table_stats(shard->table, &of_table);
         stats->allowed += shard->allowed;
         stats->refused += shard->refused;
-        shard_unlock(shard);
+        spin_unlock(&shard->locked);
         stats->capacity_keys += of_table.capacity_keys;
         stats->used_keys += of_table.used_keys;
         stats->bytes += of_table.bytes;

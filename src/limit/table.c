@@ -400,11 +400,11 @@ struct entry *table_find(struct table *table, struct key_id id)
 
 void table_pass_by(struct table *table, const struct entry *entry, uint64_t now_ns)
 {
-    struct stripe *stripe = stripe_of(table, home_of(table, entry->id));
-    uint64_t drawn =
-        ++stripe->hits * 0x9e3779b97f4a7c15u; /* scattered, so that no pattern of requests escapes it */
-    if (drawn >> (64 - EXPIRE_BITS) == 0)
-        pass_by(table, entry, drawn, now_ns);
+    struct stripe *stripe =
+        __builtin_expect(table->shared, 0) ? stripe_of(table, home_of(table, entry->id)) : table->stripes;
+    uint64_t scattered = ++stripe->hits * 0x9e3779b97f4a7c15u; /* no pattern of requests escapes it */
+    if (scattered >> (64 - EXPIRE_BITS) == 0)
+        pass_by(table, entry, scattered, now_ns);
 }
 
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
