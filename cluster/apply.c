@@ -125,7 +125,12 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         counters_touch(node, entry);
         tokens += fresh.tokens;
     }
-    origin->applied = batch->last;
+    bool goes_on = batch->part + 1 < batch->parts;
+    origin->merge = goes_on ? batch->merge : 0;
+    origin->next_part = goes_on ? batch->part + 1 : 0;
+    if (!goes_on)
+        origin->applied = batch->last;
+    step_works(node, batch->spend_count);
     node->member[origin->member].demand_tokens += tokens;
     node->stats.batches_applied++;
     node->stats.applied_tokens += tokens;
@@ -149,6 +154,11 @@ static bool depends_are_met(const struct node *node, const struct batch *batch)
  */
 static bool is_next(struct node *node, const struct origin *origin, const struct batch *batch)
 {
+    /* What has begun goes on: until its last part is applied, none of it counts as applied. */
+    if (origin->next_part > 0)
+        return batch->merge == origin->merge && batch->part == origin->next_part;
+    if (batch->parts > 0 && (batch->part > 0 || !inbox_has_all(node, batch)))
+        return false;
     if (batch->first > origin->applied)
         return batch->first == origin->applied + 1;
     uint64_t covered = batch->first;
@@ -177,11 +187,11 @@ static bool is_orphan(const struct node *node, uint32_t slot, const struct batch
     return true;
 }
 
-/* One pass over what waits; true if something was applied. */
+/* One pass over what waits, until there is no time; true if something was applied. */
 static bool inbox_pass(struct node *node)
 {
     bool applied = false;
-    for (struct list *at = node->inbox.next, *next; at != &node->inbox; at = next) {
+    for (struct list *at = node->inbox.next, *next; at != &node->inbox && !node->apply_left; at = next) {
         next = at->next;
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         int slot = origin_find_uid(node, batch->origin_uid);
@@ -189,6 +199,10 @@ static bool inbox_pass(struct node *node)
             inbox_take(node, batch);
             batch_destroy(&batch);
         } else if (is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch)) {
+            if (!step_has_time(node, batch->spend_count)) {
+                node->apply_left = true;
+                break;
+            }
             inbox_take(node, batch);
             apply_batch(node, (uint32_t)slot, batch);
             origin_log_append(node, &node->origin[slot], batch);
@@ -202,12 +216,10 @@ bool inbox_drain(struct node *node)
 {
     bool applied = false;
     if (node->state != PEER_JOINING || node->snapshot.done)
-        while (inbox_pass(node))
+        while (!node->apply_left && inbox_pass(node))
             applied = true;
-    if (applied) {
-        origins_compact(node);
+    if (applied)
         snapshot_forget_pages(node);
-    }
     return applied;
 }
 
@@ -285,6 +297,9 @@ static struct batch *batch_of_record(struct node *node, const struct arrival *ar
     batch->origin_uid = uid;
     batch->first = record->first;
     batch->last = record->last;
+    batch->merge = record->merge;
+    batch->part = record->part;
+    batch->parts = record->parts;
     batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
     batch->open_ns = open_of(node, arrival, batch, record);
     batch->arrived_ns = node->now_ns;
@@ -298,12 +313,17 @@ static bool is_stuck_merge(const struct node *node, const struct batch *batch, u
            (batch->first > node->origin[slot].applied + 1 || !depends_are_met(node, batch));
 }
 
+static bool is_applied_part(const struct origin *origin, const struct batch_record *record)
+{
+    return origin->next_part > 0 && record->merge == origin->merge && record->part < origin->next_part;
+}
+
 static void take_record(struct node *node, const struct arrival *arrival, const struct batch_record *record,
                         bool *applied)
 {
     int slot = arrival->origin_map[record->origin];
     if (slot < 0 || (uint32_t)slot == node->my_slot || record->last <= node->origin[slot].applied ||
-        inbox_has(node, node->origin[slot].uid, record->first, record->last)) {
+        inbox_has(node, node->origin[slot].uid, record) || is_applied_part(&node->origin[slot], record)) {
         node->stats.batches_duplicate++;
         return;
     }
@@ -316,9 +336,11 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
         return;
     if (is_stuck_merge(node, batch, (uint32_t)slot))
         node->snapshot_wanted = true;
+    step_works(node, batch->spend_count);
     /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
-    bool next = is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch);
-    if (!next && !inbox_make_room(node, batch)) {
+    bool next = !node->apply_left && is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch);
+    bool wanted = next || ((batch->parts == 0 || inbox_wants_part(node, batch)) && inbox_make_room(node, batch));
+    if (!wanted) {
         node->stats.limit_drops++;
         batch_destroy(&batch);
         return;

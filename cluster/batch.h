@@ -2,7 +2,8 @@
  * batch: what one peer spent since its last batch, as (key, limit, tokens, returned), and what it had heard by then.
  *
  * The one idea: a batch covers the sequence numbers first..last of one origin, usually one number; merging
- * neighbours gives a batch that stands for all of them. Immutable once made. Knows no network and no encoding.
+ * neighbours gives a batch, or parts of one, that stands for all of them. Immutable once made. Knows no network and
+ * no encoding.
  */
 #ifndef HEADGATE_CLUSTER_BATCH_H
 #define HEADGATE_CLUSTER_BATCH_H
@@ -45,6 +46,12 @@ struct batch {
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
     bool complete; /* own: nothing was left untold when it was closed */
+    /*
+     * What is merged and too large for one batch is cut into parts, which stand for the same numbers together: `merge`
+     * is the same for all of them and 0 for whole batches. Parts have different keys.
+     */
+    uint64_t merge;
+    uint32_t part, parts; /* the `part`th of so many, from 0; 0: whole */
     uint32_t depend_count, spend_count;
     struct depend *depend; /* inside the same allocation */
     struct spend *spend;   /* inside the same allocation; spends of one limit stand together */
@@ -53,6 +60,12 @@ struct batch {
 /* A batch with room for so many dependencies and spends, counts set, contents zero; NULL: no memory. */
 struct batch *batch_create(uint32_t depend_count, uint32_t spend_count);
 void batch_destroy(struct batch **batch);
+
+/* Both are parts of one. */
+static inline bool batch_is_beside(const struct batch *batch, const struct batch *other)
+{
+    return batch->parts > 0 && batch->merge == other->merge;
+}
 
 /* Nothing in it is older. */
 static inline uint64_t batch_opened_ns(const struct batch *batch)

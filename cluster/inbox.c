@@ -1,5 +1,7 @@
 #include "cluster/state.h"
 
+enum { PARTS_PATIENCE_INTERVALS = 8 };
+
 bool inbox_holds(const struct node *node, uint32_t origin_uid)
 {
     for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next)
@@ -8,20 +10,69 @@ bool inbox_holds(const struct node *node, uint32_t origin_uid)
     return false;
 }
 
-bool inbox_has(const struct node *node, uint32_t uid, uint64_t first, uint64_t last)
+bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record *record)
 {
     for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-        if (batch->origin_uid == uid && batch->first == first && batch->last == last)
+        if (batch->origin_uid == uid && batch->first == record->first && batch->last == record->last &&
+            batch->merge == record->merge && batch->part == record->part)
             return true;
     }
     return false;
+}
+
+bool inbox_has_all(const struct node *node, const struct batch *part)
+{
+    uint32_t count = 0;
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        count += batch->origin_uid == part->origin_uid && batch_is_beside(batch, part);
+    }
+    return count == part->parts;
+}
+
+static bool comes_still(const struct node *node, const struct batch *batch)
+{
+    return node->now_ns - batch->arrived_ns <= PARTS_PATIENCE_INTERVALS * node->options.interval_ns;
+}
+
+bool inbox_gathers(const struct node *node, uint32_t uid)
+{
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        if (batch->origin_uid == uid && batch->parts > 0 && comes_still(node, batch))
+            return true;
+    }
+    return false;
+}
+
+bool inbox_wants_part(struct node *node, const struct batch *part)
+{
+    bool others = false;
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        if (batch->origin_uid != part->origin_uid || batch->parts == 0 || batch_is_beside(batch, part))
+            continue;
+        if (comes_still(node, batch))
+            return false;
+        others = true;
+    }
+    for (struct list *at = node->inbox.next, *next; at != &node->inbox && others; at = next) {
+        struct batch *batch = LIST_OWNER(at, struct batch, link);
+        next = at->next;
+        if (batch->origin_uid != part->origin_uid || batch->parts == 0 || batch_is_beside(batch, part))
+            continue;
+        inbox_take(node, batch);
+        batch_destroy(&batch);
+    }
+    return true;
 }
 
 void inbox_put(struct node *node, struct batch *batch)
 {
     list_insert_before(&node->inbox, &batch->link);
     node->inbox_count++;
+    node->inbox_parts += batch->parts > 0;
     node->inbox_keys += batch->spend_count;
 }
 
@@ -29,6 +80,7 @@ void inbox_take(struct node *node, struct batch *batch)
 {
     list_remove(&batch->link);
     node->inbox_count--;
+    node->inbox_parts -= batch->parts > 0;
     node->inbox_keys -= batch->spend_count;
 }
 
@@ -42,6 +94,13 @@ static uint64_t distance_of(const struct node *node, const struct batch *batch)
     return batch->first > applied ? batch->first - applied : 0;
 }
 
+/* As many wait as may; `parts`: of these. */
+static bool is_full(const struct node *node, bool parts)
+{
+    uint32_t count = parts ? node->inbox_parts : node->inbox_count - node->inbox_parts;
+    return count >= (parts ? INBOX_PARTS_MAX : INBOX_BATCHES_MAX) || node->inbox_keys > node->options.log_keys_max;
+}
+
 bool inbox_make_room(struct node *node, const struct batch *batch)
 {
     uint64_t distance = distance_of(node, batch);
@@ -49,13 +108,14 @@ bool inbox_make_room(struct node *node, const struct batch *batch)
      * An inbox full of what is far from its turn would take in nothing else: where two origins' batches depend on each
      * other's, a message would then bring only those of one up to the next that depends on the other.
      */
-    while (node->inbox_count >= INBOX_BATCHES_MAX || node->inbox_keys > node->options.log_keys_max) {
+    while (is_full(node, batch->parts > 0)) {
         struct batch *furthest = NULL;
         uint64_t most = distance;
         for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
             struct batch *other = LIST_OWNER(at, struct batch, link);
             uint64_t others = distance_of(node, other);
-            if (others > most) {
+            bool helps = (other->parts > 0) == (batch->parts > 0) || node->inbox_keys > node->options.log_keys_max;
+            if (others > most && helps) {
                 most = others;
                 furthest = other;
             }

@@ -20,6 +20,7 @@
 enum {
     MESSAGE_VERSION = 2,
     ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member and as many ended incarnations */
+    PARTS_MAX = 1024,                 /* of what was merged */
     MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
 };
 
@@ -94,6 +95,8 @@ struct batch_record {
     uint32_t origin; /* index into origins */
     uint64_t first, last, age_ns, open_ns;
     uint32_t spend_count;
+    uint64_t merge; /* see struct batch */
+    uint32_t part, parts;
     uint64_t depends[ORIGINS_MAX]; /* per origin of the message */
     msgpack_object groups;
 };

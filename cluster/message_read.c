@@ -234,15 +234,24 @@ static bool check_groups(const msgpack_object *object, uint32_t *count)
     return true;
 }
 
+static bool read_part(const msgpack_object *object, struct batch_record *record)
+{
+    msgpack_object_array a;
+    return read_array(object, 3, 3, &a) && read_u64(&a.ptr[0], &record->merge) &&
+           read_u32_below(&a.ptr[2], PARTS_MAX + 1, &record->parts) &&
+           read_u32_below(&a.ptr[1], record->parts, &record->part) && record->merge > 0;
+}
+
 bool message_batch(const struct message *message, uint32_t index, struct batch_record *record)
 {
     msgpack_object_array a, depends;
-    if (!read_array(&message->batches.via.array.ptr[index], 7, 7, &a) ||
+    record->merge = record->part = record->parts = 0;
+    if (!read_array(&message->batches.via.array.ptr[index], 7, 8, &a) ||
         !read_u32_below(&a.ptr[0], message->origin_count, &record->origin) ||
         !read_u64(&a.ptr[1], &record->first) || !read_u64(&a.ptr[2], &record->last) ||
         !read_u64(&a.ptr[3], &record->age_ns) || !read_u64(&a.ptr[4], &record->open_ns) ||
         !read_array(&a.ptr[5], message->origin_count, message->origin_count, &depends) ||
-        !check_groups(&a.ptr[6], &record->spend_count))
+        !check_groups(&a.ptr[6], &record->spend_count) || (a.size == 8 && !read_part(&a.ptr[7], record)))
         return false;
     for (uint32_t i = 0; i < depends.size; i++)
         if (!read_u64(&depends.ptr[i], &record->depends[i]))

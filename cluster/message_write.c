@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    BATCH_HEAD_ENCODED_MAX_BYTES = 64,
+    BATCH_HEAD_ENCODED_MAX_BYTES = 80,
     DEPEND_ENCODED_MAX_BYTES = 9,
 };
 
@@ -180,7 +180,7 @@ void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t 
                        const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits)
 {
     msgpack_packer *packer = &writer->packer;
-    msgpack_pack_array(packer, 7);
+    msgpack_pack_array(packer, batch->parts > 0 ? 8 : 7);
     msgpack_pack_uint64(packer, origin);
     msgpack_pack_uint64(packer, batch->first);
     msgpack_pack_uint64(packer, batch->last);
@@ -190,6 +190,12 @@ void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t 
     for (uint32_t i = 0; i < depend_count; i++)
         msgpack_pack_uint64(packer, depends[i]);
     pack_groups(packer, batch->spend, batch->spend_count, limits, now_ns);
+    if (batch->parts == 0)
+        return;
+    msgpack_pack_array(packer, 3);
+    msgpack_pack_uint64(packer, batch->merge);
+    msgpack_pack_uint64(packer, batch->part);
+    msgpack_pack_uint64(packer, batch->parts);
 }
 
 void message_end(struct message_writer *writer)

@@ -16,6 +16,7 @@ enum {
     BEHIND_INTERVALS = 10,      /* then what is missing will not come as batches */
     BEHIND_GHOST_INTERVALS = 4, /* the same where who made them is gone */
     DEMAND_SMOOTHING = 8,
+    MERGE_PART = 4,
     RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
     RESERVATIONS_MAX = 1 << 24,
 };
@@ -86,9 +87,13 @@ struct node *node_create(const struct node_options *options, struct error *error
     node->options = *options;
     node->incarnation = options->incarnation;
     node->state = PEER_JOINING;
+    node->step_keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;
+    if (node->step_keys > OPEN_KEYS_MAX)
+        node->step_keys = OPEN_KEYS_MAX;
     node->batch_max = (uint32_t)(options->message_max_bytes / 2 / NUMBER_ENCODED_MAX_BYTES);
-    if (node->batch_max > OPEN_KEYS_MAX)
-        node->batch_max = OPEN_KEYS_MAX;
+    if (node->batch_max > node->step_keys)
+        node->batch_max = node->step_keys;
+    compact_init(node);
     node->settle_ns = 2 * options->interval_ns;
     list_init(&node->inbox);
     random_seed(&node->random, options->seed);
@@ -110,6 +115,7 @@ void node_destroy(struct node **node)
         return;
     struct node *dying = *node;
     origins_close(dying);
+    compact_close(dying);
     while (!list_empty(&dying->inbox)) {
         struct batch *batch = LIST_OWNER(dying->inbox.next, struct batch, link);
         batch_destroy(&batch);
@@ -245,7 +251,8 @@ static int donor_of_what_is_missing(struct node *node)
         if (!origin->uid || slot == node->my_slot)
             continue;
         int informed = most_informed(node, slot);
-        if (informed < 0 || origin->behind_since_ns == 0 || origin->behind_at != origin->applied) {
+        bool comes = origin->next_part > 0 || inbox_gathers(node, origin->uid);
+        if (informed < 0 || comes || origin->behind_since_ns == 0 || origin->behind_at != origin->applied) {
             origin->behind_since_ns = informed < 0 ? 0 : node->now_ns;
             origin->behind_at = origin->applied;
             continue;
@@ -287,7 +294,7 @@ static uint64_t answer_ns(const struct node *node)
 
 static bool publishing_is_due(const struct node *node)
 {
-    return node->now_ns >= node->tick_ns ||
+    return node->now_ns >= node->tick_ns || node->publish_left ||
            ((node->answer_wanted || node->hurry_wanted) && node->now_ns >= answer_ns(node)) ||
            (node->push_wanted && node->now_ns >= node->published_ns + PUSH_GAP_NS) || node->now_ns >= node->tell_ns;
 }
@@ -344,7 +351,34 @@ static uint64_t next_wake_ns(const struct node *node)
         set_if_earlier(&wake_ns, reservations_next_ns(node->reservations));
     if (node->stopping)
         set_if_earlier(&wake_ns, node->now_ns + FAREWELL_WAKE_NS);
+    if (node->step_again)
+        return node->now_ns;
     return wake_ns > node->now_ns ? wake_ns : node->now_ns + 1;
+}
+
+/* Merging gets a part of every step, whatever else there is to do. */
+static void compact(struct node *node)
+{
+    uint32_t least = node->step_keys / MERGE_PART + 1;
+    node->step_left = node->step_left < least ? least : node->step_left;
+    origins_compact(node);
+    node->step_again |= node->merger.sweeping;
+}
+
+/* What earlier steps had no time for. In turns: each comes first now and then. */
+static void go_on(struct node *node)
+{
+    bool applies = node->apply_left;
+    node->apply_left = false;
+    if (node->settle_left && !node->settled_last)
+        settle_acknowledged(node);
+    if (applies && inbox_drain(node))
+        node->answer_wanted = true;
+    node->settled_last = node->settle_left;
+    node->settle_left = false;
+    settle_acknowledged(node);
+    if (applies || node->settled_last)
+        origins_forget_stable(node);
 }
 
 void node_step(struct node *node, const struct event *event, struct effects *effects)
@@ -352,6 +386,9 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     effects_clear(effects);
     if (event->now_ns > node->now_ns)
         node->now_ns = event->now_ns;
+    node->step_left = node->step_keys;
+    node->step_worked = 0;
+    node->step_again = false;
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)
         ensure_reply(effects);
@@ -369,11 +406,15 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         join_step(node, effects);
     else if (node->state == PEER_ACTIVE)
         catch_up(node, effects);
-    settle_acknowledged(node);
+    go_on(node);
     reserve_step(node);
     limits_sweep(node);
+    tell_much_urgent(node);
     publish_if_due(node, effects);
     if (node->stopping)
         leave_step(node, effects);
+    compact(node);
+    if (node->step_worked > node->stats.step_keys_max)
+        node->stats.step_keys_max = node->step_worked;
     effects->next_wake_ns = next_wake_ns(node);
 }

@@ -78,6 +78,7 @@ struct node_options {
     uint32_t
         untold_max; /* keys whose spends wait to be told; at most 2^20; 0: as many as the table has, at most that */
     uint64_t message_max_bytes; /* of one message either way */
+    uint32_t step_keys;         /* that one step works on, about; the rest follows at once. 0: 2,048 */
     uint32_t lanes;             /* threads of requests, see node_use_lane; 0: one */
     uint32_t reservations_max;  /* at the same time; 0: none can be made */
     uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
@@ -200,7 +201,8 @@ struct effects {
     struct notice *notice;
     size_t arena_size, arena_room;
     uint8_t *arena;
-    uint64_t next_wake_ns; /* call node_step(EVENT_WAKE) then; UINT64_MAX: not needed */
+    uint64_t next_wake_ns; /* call node_step(EVENT_WAKE) then; UINT64_MAX: not needed. The time of this step: again at
+                              once, when requests that wait were served */
     bool left;             /* a graceful leave is complete */
     /* Versions that came into the rulebook, for the store: all of a step in one transaction. Valid like the rest. */
     size_t version_count, version_room;
@@ -375,6 +377,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(rule_versions_fetched, "versions of rules that came from peers")                                             \
     X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \
     X(rule_scans, "times that a peer was asked for its rules")                                                     \
+    X(step_keys_max, "most keys that one step worked on")                                                         \
     X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
     X(config_mismatches, "messages from peers whose config differs")                                               \
     X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \

@@ -220,16 +220,21 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
     due->batch->sent_ns = node->now_ns;
 }
 
-/* How many of the batches fit one message after a header of `header_bytes`; at least one, which always fits. */
+/*
+ * How many of the batches fit one message after a header of `header_bytes`, and one step of whoever hears it; at least
+ * one, which always fits.
+ */
 static uint32_t fitting(const struct node *node, const struct due *due, uint32_t count, size_t header_bytes)
 {
     size_t bytes = header_bytes + MESSAGE_SEAL_BYTES;
+    uint64_t keys = 0;
     uint32_t fit = 0;
     for (; fit < count; fit++) {
+        keys += due[fit].batch->spend_count;
         bytes += batch_encoded_max_bytes(due[fit].batch->spend_count,
                                          spends_groups(due[fit].batch->spend, due[fit].batch->spend_count),
                                          node->header.origin_count);
-        if (bytes > node->options.message_max_bytes && fit > 0)
+        if ((bytes > node->options.message_max_bytes || keys > node->step_keys) && fit > 0)
             break;
     }
     return fit;
@@ -242,26 +247,41 @@ void emit_message(struct node *node, const struct message_writer *writer, enum e
     effects_emit(writer->effects, kind, address, writer->start);
 }
 
+/* Without what may be said again: it is for filling a message up, not for another one. */
+static uint32_t without_spare(struct due *due, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!due[i].spare)
+            due[kept++] = due[i];
+    return kept;
+}
+
 void gossip_publish(struct node *node, struct effects *effects)
 {
     uint32_t slots[ORIGINS_MAX];
     tell_at_pace(node);
     struct due *due = node->due;
-    uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX), done = 0;
-    do {
-        struct message_writer writer;
-        header_of(node, MESSAGE_GOSSIP, slots);
-        message_begin(&writer, effects, &node->header);
-        uint32_t some = fitting(node, due + done, count - done, message_size(&writer));
-        message_begin_batches(&writer, some);
-        for (uint32_t i = 0; i < some; i++)
-            put_batch(node, &writer, &due[done + i], slots);
-        message_end(&writer);
-        emit_message(node, &writer, EFFECT_PUBLISH, NULL);
-        node->stats.messages_published++;
-        node->stats.bytes_published += message_size(&writer);
-        done += some;
-    } while (done < count);
+    header_of(node, MESSAGE_GOSSIP, slots);
+    uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX);
+    struct message_writer writer;
+    message_begin(&writer, effects, &node->header);
+    uint32_t some = fitting(node, due, count, message_size(&writer));
+    if (some < count) {
+        count = without_spare(due, count);
+        some = fitting(node, due, count, message_size(&writer));
+    }
+    message_begin_batches(&writer, some);
+    for (uint32_t i = 0; i < some; i++) {
+        put_batch(node, &writer, &due[i], slots);
+        step_works(node, due[i].batch->spend_count);
+    }
+    message_end(&writer);
+    emit_message(node, &writer, EFFECT_PUBLISH, NULL);
+    node->stats.messages_published++;
+    node->stats.bytes_published += message_size(&writer);
+    node->publish_left = some < count;
+    node->step_again |= node->publish_left;
     node->published_ns = node->now_ns;
     node->answer_wanted = false;
     node->push_wanted = false;

@@ -159,16 +159,19 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
                        node->member[entry->last_spender - 1].name);
 }
 
-static void check_origin(const struct node *node, const struct origin *origin)
+static void check_origin(const struct origin *origin)
 {
     uint64_t keys = 0, first = 0, last = 0;
     uint32_t batches = 0;
     for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         assert(batch->origin_uid == origin->uid);
-        assert(batch->first > first && batch->last > last);
-        assert(batch->first <= batch->last && batch->last <= origin->applied);
-        assert(batch->spend_count <= OPEN_KEYS_MAX || origin != &node->origin[node->my_slot]);
+        bool begun = batch->merge != 0 && batch->merge == origin->merge;
+        if (at->previous == &origin->log ||
+            !batch_is_beside(batch, LIST_OWNER(at->previous, const struct batch, link)))
+            assert((batch->first > first || begun) && batch->last > last);
+        assert(batch->first <= batch->last && (batch->last <= origin->applied || begun));
+        assert(batch->spend_count <= OPEN_KEYS_MAX && batch->part < (batch->parts > 0 ? batch->parts : 1));
         first = batch->first;
         last = batch->last;
         keys += batch->spend_count;
@@ -185,14 +188,15 @@ void node_validate(const struct node *node)
     for (int slot = 0; slot < ORIGINS_MAX; slot++) {
         if (!node->origin[slot].uid)
             continue;
-        check_origin(node, &node->origin[slot]);
+        check_origin(&node->origin[slot]);
         log_keys += node->origin[slot].log_keys;
     }
     assert(log_keys == node->log_keys);
     for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next)
         waiting++;
-    assert(waiting == node->inbox_count && waiting <= INBOX_BATCHES_MAX);
-    assert(node->batch_max <= OPEN_KEYS_MAX);
+    assert(waiting == node->inbox_count && node->inbox_parts <= INBOX_PARTS_MAX);
+    assert(node->inbox_parts <= waiting && waiting - node->inbox_parts <= INBOX_BATCHES_MAX);
+    assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step_keys);
     untold_check(node);
     for (int i = 0; i < NODE_PEERS_MAX; i++)
         selves += node->member[i].used && node->member[i].self;

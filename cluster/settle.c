@@ -171,14 +171,14 @@ static void settle_spends(struct node *node, const struct origin *origin, const 
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
 }
 
-void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere)
+void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once)
 {
     struct ledger ledger = {0};
     uint64_t keys = 0;
     bool converted = false; /* a key since then: its spends stand under several limits */
     for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-        if (batch->last > everywhere)
+        if (batch->last > everywhere || (!at_once && keys + batch->spend_count > node->step_left && keys > 0))
             break;
         keys += batch->spend_count;
         converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;
@@ -189,6 +189,11 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere)
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
         if (batch->last > everywhere)
             break;
+        if (!at_once && !step_has_time(node, batch->spend_count)) {
+            node->settle_left = true;
+            break;
+        }
+        step_works(node, batch->spend_count);
         settle_spends(node, mine, batch, has_ledger ? &ledger : NULL, converted);
         mine->forgotten = batch->last;
         origin_log_remove(node, mine, batch);
@@ -225,7 +230,6 @@ void settle_acknowledged(struct node *node)
         if (member->acknowledged < everywhere)
             everywhere = member->acknowledged;
     }
-    settle_up_to(node, &node->origin[node->my_slot], everywhere);
-    if (node->log_full)
-        origins_compact(node);
+    node->everywhere = everywhere;
+    settle_up_to(node, &node->origin[node->my_slot], everywhere, false);
 }

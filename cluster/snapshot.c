@@ -52,9 +52,18 @@ void snapshot_start(struct node *node, uint32_t donor)
     snapshot->todo[0].bits = 0;
 }
 
+static void finish(struct node *node, struct effects *effects);
+
 void snapshot_ask(struct node *node, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;
+    if (snapshot->todo_count == 0) {
+        if (tell_some(node)) /* whatever all the parts contain will count as heard */
+            finish(node, effects);
+        else
+            node->step_again = true;
+        return;
+    }
     const struct member *donor = &node->member[snapshot->donor];
     if (snapshot->asked_ns && node->now_ns - snapshot->asked_ns < ASK_AGAIN_INTERVALS * node->options.interval_ns)
         return;
@@ -301,13 +310,12 @@ static void finish(struct node *node, struct effects *effects)
         uint64_t base = UINT64_MAX;
         for (uint32_t p = 0; p < snapshot->page_count; p++)
             base = snapshot->page[p].applied[slot] < base ? snapshot->page[p].applied[slot] : base;
-        if (base > origin->applied)
+        if (base > origin->applied && origin->next_part == 0)
             origin->applied = base;
     }
     for (uint32_t member = 0; member < NODE_PEERS_MAX; member++)
         if (node->member[member].used)
             origins_retire(node, member, snapshot->retired[member]);
-    tell_all(node); /* whatever all the parts contain counts as heard */
     snapshot->running = false;
     snapshot->done = true;
     node->snapshot_wanted = false;
@@ -327,12 +335,25 @@ static bool is_expected(const struct node *node, const struct message *reply, co
            reply->page_bits == snapshot->todo[snapshot->todo_count - 1].bits;
 }
 
+/* Something is being applied in parts. */
+static bool is_amid_parts(const struct node *node)
+{
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        if (node->origin[slot].uid && node->origin[slot].next_part > 0)
+            return true;
+    return false;
+}
+
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;
     struct number_reader reader;
     if (!is_expected(node, reply, member_map) || !message_page(reply, &reader))
         return;
+    if (is_amid_parts(node)) {
+        snapshot->asked_ns = 0; /* what is charged here cannot be told apart now */
+        return;
+    }
     uint64_t prefix = reply->page_prefix;
     uint32_t bits = reply->page_bits;
     snapshot->asked_ns = 0;
@@ -372,10 +393,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
         snapshot->page_count++;
         free(staged);
     }
-    if (snapshot->todo_count == 0)
-        finish(node, effects);
-    else
-        snapshot_ask(node, effects);
+    snapshot_ask(node, effects);
 }
 
 /* ---- remembering what the parts contained ---- */

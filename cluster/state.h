@@ -17,8 +17,10 @@
 #include <stdalign.h>
 
 enum {
-    OPEN_KEYS_MAX = 16384,   /* keys in one batch */
-    INBOX_BATCHES_MAX = 512, /* batches that wait for others */
+    OPEN_KEYS_MAX = 16384,            /* keys in one batch of anybody's */
+    STEP_KEYS_DEFAULT = 2048,         /* see node_options.step_keys */
+    INBOX_BATCHES_MAX = 512,          /* batches that wait for others, */
+    INBOX_PARTS_MAX = 2 * PARTS_MAX,  /* and parts */
     LOG_BATCHES_MAX = 1024,  /* of one origin; then neighbours are merged */
     SNAPSHOT_PREFIX_BITS_MAX = 32,
     PAGES_MAX = 8192,           /* parts of a snapshot */
@@ -72,9 +74,41 @@ struct origin {
         behind_at;      /* somebody has more, and `behind_at` is all we have had since; 0: not so */
     uint64_t forgotten; /* kept no longer, since everybody has it: up to this number */
     uint64_t dropped;   /* applied here, but kept no longer although somebody lacks it: up to this number */
+    /* What is being applied in parts, and which is the next of them; 0: nothing is. Then `applied` is below all of it. */
+    uint64_t merge;
+    uint32_t next_part;
     uint32_t log_count, merged_count; /* batches now, and what merging left of them last time */
     uint64_t log_keys;
     struct list log; /* struct batch in order: those that somebody may lack */
+};
+
+/* What is left of a sorted batch. */
+struct merge_source {
+    const struct spend *at, *end;
+};
+
+/* Whether what was sent may be merged with what was not. */
+enum merging { MERGE_WHAT_WAS_SENT, MERGE_ALL };
+
+/* Merging a log, run by run, each in as many steps as it takes: see compact.c. */
+struct merger {
+    bool sweeping, to_limit;
+    bool reclaimed; /* this sweep made the log smaller */
+    enum merging how;
+    uint32_t slot, slot_uid; /* whose log is swept */
+    uint64_t next;           /* its batches up to this number are done with */
+
+    uint32_t uid; /* of the origin, while one of its runs is merged; else 0 */
+    uint64_t first;
+    const struct batch *newest; /* of the run, in the log as long as the run is */
+    uint32_t batch_count;       /* in the run */
+    uint64_t opened_ns;
+    struct merge_source *source; /* a heap: the least key first */
+    uint32_t source_count;
+    struct list made; /* batches */
+    uint32_t made_count;
+    struct spend *spend; /* batch_max of them: what the next of these begins with */
+    uint32_t spend_count, group_count;
 };
 
 /* A part of a snapshot that was taken: keys below it stand for what the donor had applied then. */
@@ -197,11 +231,21 @@ struct node {
     uint64_t tick_ns;      /* next batch */
 
     struct list inbox; /* batches that wait for what they depend on */
-    uint32_t inbox_count;
+    uint32_t inbox_count, inbox_parts; /* parts are counted in both */
     uint64_t inbox_keys;
     uint64_t log_keys;       /* over all origins */
     uint64_t compacted_ns;   /* when merging was last tried; 0: never */
-    uint64_t compacted_keys; /* what it left of a log that was beyond its limit; 0: the log is within it */
+    uint64_t compacted_keys; /* what it left of a log that was too large; 0: the log is not */
+    uint64_t everywhere;     /* own batches up to this one are acknowledged by all */
+    struct merger merger;
+
+    /* The work of a step is bounded: see step_has_time(). */
+    uint32_t step_keys, step_left;
+    uint64_t step_worked;
+    bool step_again;  /* something was left for a step that follows at once: */
+    bool apply_left;  /* batches that could be applied, */
+    bool settle_left, settled_last; /* or settled (which had its turn first), */
+    bool publish_left; /* or said */
     struct snapshot snapshot;
     uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */
@@ -231,6 +275,24 @@ bool member_hears(const struct node *node, const struct member *listener, uint32
 void join_step(struct node *node, struct effects *effects);
 void leave_step(struct node *node, struct effects *effects);
 
+/*
+ * ---- how much is done in one step ----
+ * Requests wait while a step runs. So it works on about step_keys keys, and leaves the rest to a step that follows at
+ * once, when requests have been served. Whatever goes through keys says so, and asks before it begins with some: what
+ * comes first in a step is not refused, however large.
+ */
+static inline bool step_has_time(struct node *node, uint64_t keys)
+{
+    bool has = keys <= node->step_left || node->step_left == node->step_keys;
+    node->step_again |= !has;
+    return has;
+}
+static inline void step_works(struct node *node, uint64_t keys)
+{
+    node->step_worked += keys;
+    node->step_left -= keys < node->step_left ? (uint32_t)keys : node->step_left;
+}
+
 /* ---- origins.c: how far each origin is applied, and its log ---- */
 int origin_find(const struct node *node, uint32_t member, uint64_t incarnation);
 int origin_find_uid(const struct node *node, uint32_t uid);
@@ -249,8 +311,14 @@ void origins_forget_stable(struct node *node);
 /* All that this member's incarnations up to `incarnation` spent is contained in what we have. */
 void origins_retire(struct node *node, uint32_t member, uint64_t incarnation);
 void origins_close(struct node *node);
-/* Merges neighbours until the log is within its limit; tells node->log_full when it cannot be. */
+
+/* ---- compact.c: merging what is in a log ---- */
+void compact_init(struct node *node);
+void compact_close(struct node *node);
+/* Merges neighbours until the log is within its limit; tells node->log_full when it is not. */
 void origins_compact(struct node *node);
+/* The batch leaves the origin's log: a run that it is of is not merged. */
+void compact_forget(struct node *node, const struct origin *origin, const struct batch *batch);
 
 /* Seals the message that was written and emits it. */
 void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
@@ -310,10 +378,17 @@ struct spend *open_spend(struct node *node, struct entry *entry);
 bool untold_wants_push(const struct node *node);
 /* If the key has untold spends, they are told with the next batch. */
 void untold_urge(struct node *node, const struct entry *entry);
-/* Batches are closed: of all that is urgent; of that, and of others as fast as the pace allows; of everything. */
+/*
+ * Batches are closed: of all that is urgent; of that, and of others as fast as the pace allows, but no more than is
+ * worked on in a step; of everything.
+ */
 void tell_urgent(struct node *node);
 void tell_at_pace(struct node *node);
 void tell_all(struct node *node);
+/* Of as much as one step may work on, where that is not all; true if it was. */
+bool tell_some(struct node *node);
+/* Of what is urgent, if that is as much as one step may work on. */
+void tell_much_urgent(struct node *node);
 /* For how long the oldest one has waited. */
 uint64_t untold_age_ns(const struct node *node);
 void untold_check(const struct node *node);
@@ -373,14 +448,23 @@ int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens
 /* The key is about to be charged: see peaks.h. */
 void note_peak(struct node *node, const struct entry *entry);
 void settle_acknowledged(struct node *node);
-/* Settles the batches of an own origin up to that number, which everybody has, and takes them out of its log. */
-void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere);
+/*
+ * Settles the batches of an own origin up to that number, which everybody has, and takes them out of its log; if not
+ * `at_once`, as many as this step has time for.
+ */
+void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once);
 
 /* ---- inbox.c: batches that wait for what they depend on, or for the snapshot of a joining node ---- */
 /* Some batch of that origin waits. */
 bool inbox_holds(const struct node *node, uint32_t origin_uid);
-/* Exactly these numbers of it wait. */
-bool inbox_has(const struct node *node, uint32_t uid, uint64_t first, uint64_t last);
+/* That batch waits: what a record says it is. */
+bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record *record);
+/* All parts wait that belong to this one. */
+bool inbox_has_all(const struct node *node, const struct batch *part);
+/* Parts of something of that origin arrive: it is being told. */
+bool inbox_gathers(const struct node *node, uint32_t uid);
+/* Of what was merged in several ways only one is gathered: the first, unless the rest of it does not come. */
+bool inbox_wants_part(struct node *node, const struct batch *part);
 /* At the limit, whatever is further from its turn than `batch` gives way. False: there is no place for it. */
 bool inbox_make_room(struct node *node, const struct batch *batch);
 /* The batch belongs to the inbox until it is taken out. */

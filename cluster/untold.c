@@ -44,7 +44,7 @@ bool untold_create(struct node *node)
     node->pace = options->tell_pace == 0         ? PACE_DEFAULT
                  : options->tell_pace < PACE_MAX ? options->tell_pace
                                                  : PACE_MAX;
-    node->slice_keys = node->batch_max / 2 < SLICE_KEYS ? node->batch_max / 2 : SLICE_KEYS;
+    node->slice_keys = node->batch_max < SLICE_KEYS ? node->batch_max : SLICE_KEYS;
     node->push_keys = node->slice_keys;
     node->tell_ns = UINT64_MAX;
     const size_t all = (size_t)node->open_room * node->lane_count;
@@ -237,8 +237,8 @@ static void flush(struct node *node)
         end = batch_end(node, node->sorted, from, count);
         close_part(node, node->sorted + from, end - from);
     }
+    step_works(node, node->telling_count);
     node->telling_count = 0;
-    origins_compact(node);
 }
 
 static void gather(struct node *node, struct spend *spend)
@@ -299,6 +299,15 @@ void tell_all(struct node *node)
     flush(node);
 }
 
+void tell_much_urgent(struct node *node)
+{
+    uint32_t urgent = 0;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        urgent += node->lane[i].urgent_count;
+    if (urgent >= node->step_keys)
+        tell_urgent(node);
+}
+
 /* Two intervals' worth at most, and a key's at least. */
 static void earn_credit(struct node *node)
 {
@@ -310,8 +319,8 @@ static void earn_credit(struct node *node)
     node->credit_ns = node->now_ns;
 }
 
-/* When the credit suffices for what is worth a message. */
-static void plan_next(struct node *node)
+/* When the credit suffices for what is worth a message; `more` might have been told but for the step's time. */
+static void plan_next(struct node *node, bool more)
 {
     node->push_wanted = false;
     node->push_keys = node->slice_keys;
@@ -322,8 +331,8 @@ static void plan_next(struct node *node)
     node->push_keys = UINT32_MAX;
     uint64_t keys = count < node->slice_keys ? count : node->slice_keys;
     uint64_t missing = keys * KEY_CREDIT > node->credit ? keys * KEY_CREDIT - node->credit : 0;
-    uint64_t wait_ns = missing / node->pace;
-    node->tell_ns = node->now_ns + (wait_ns > TELL_GAP_NS ? wait_ns : TELL_GAP_NS);
+    uint64_t wait_ns = missing / node->pace, gap_ns = more ? 0 : TELL_GAP_NS;
+    node->tell_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
 }
 
 /* The lane whose ring's front has waited longest, or is nearly full; NULL: nothing is untold. */
@@ -354,16 +363,34 @@ void tell_at_pace(struct node *node)
     gather_urgent(node);
     told = before - untold_count(node);
     uint64_t most = node->credit / KEY_CREDIT;
+    bool more = false;
     while ((lane = next_lane(node, &since_ns)) != NULL &&
            (told < most || lane->open_span > nearly_full(node) || node->stopping ||
             node->now_ns - since_ns > PATIENCE_NS)) {
+        more = told >= node->step_keys;
+        if (more)
+            break;
         gather_front(node, lane);
         told++;
     }
     flush(node);
     uint64_t spent = told * KEY_CREDIT;
     node->credit -= spent < node->credit ? spent : node->credit;
-    plan_next(node);
+    plan_next(node, more);
+}
+
+bool tell_some(struct node *node)
+{
+    if (untold_count(node) <= node->step_keys) {
+        tell_all(node);
+        return true;
+    }
+    uint64_t since_ns;
+    gather_urgent(node);
+    for (uint32_t i = 0; i < node->step_keys && untold_count(node) > 0; i++)
+        gather_front(node, next_lane(node, &since_ns));
+    flush(node);
+    return false;
 }
 
 uint64_t untold_age_ns(const struct node *node)

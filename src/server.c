@@ -37,6 +37,7 @@ struct server {
     struct keep keep;
     uv_async_t store_wakes;
     uv_timer_t wake;
+    uv_idle_t again; /* the node has more to do at once */
     uv_signal_t signals[2];
     uint64_t next_wake_ns, last_step_ns;
     bool stepping; /* effects are being carried out */
@@ -47,9 +48,20 @@ struct server {
 
 static void on_wake(uv_timer_t *timer);
 
-/* The timer counts milliseconds: late by less than one, never early by more than the loop's idea of now. */
+static void on_again(uv_idle_t *handle);
+
+/*
+ * The timer counts milliseconds: late by less than one, never early by more than the loop's idea of now. What is due
+ * by the time of a step follows in the next turn of the loop, after clients.
+ */
 static void set_timer(struct server *server, uint64_t at_ns, uint64_t now_ns)
 {
+    if (at_ns <= server->last_step_ns) {
+        (void)uv_timer_stop(&server->wake);
+        (void)uv_idle_start(&server->again, on_again);
+        return;
+    }
+    (void)uv_idle_stop(&server->again);
     if (at_ns == UINT64_MAX) {
         (void)uv_timer_stop(&server->wake);
         return;
@@ -136,6 +148,12 @@ static void on_wake(uv_timer_t *timer)
         step(server, &(struct event){.kind = EVENT_WAKE});
     else
         set_timer(server, server->next_wake_ns, now_ns);
+}
+
+static void on_again(uv_idle_t *handle)
+{
+    struct server *server = handle->data;
+    step(server, &(struct event){.kind = EVENT_WAKE});
 }
 
 /* ---- the store ---- */
@@ -265,6 +283,7 @@ static void on_lingered(uv_timer_t *timer)
                   server->keep.directory);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
     crew_leave(&server->crew);
+    uv_close((uv_handle_t *)&server->again, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
     for (size_t i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
@@ -274,6 +293,7 @@ static void on_lingered(uv_timer_t *timer)
 static void end(struct server *server)
 {
     server->ending = true;
+    (void)uv_idle_stop(&server->again);
     worker_close_listener(&server->worker);
     crew_stop(&server->crew);
     bool talks = server->transport && transport_stats(server->transport)->published_messages > 0;
@@ -401,6 +421,8 @@ static bool prepare(struct server *server, struct error *error)
     struct gate *gate = threads > 1 ? &server->gate : NULL;
     (void)uv_timer_init(loop, &server->wake);
     server->wake.data = server;
+    (void)uv_idle_init(loop, &server->again);
+    server->again.data = server;
     (void)uv_async_init(loop, &server->store_wakes, on_store_wakes);
     server->store_wakes.data = server;
     for (size_t i = 0; i < 2; i++) {

@@ -115,6 +115,9 @@ static void draw_message(struct random *random, struct drawn *drawn)
         drawn->batch[b] = batch;
         drawn->batch_origin[b] = (uint32_t)random_below(random, drawn->header.origin_count);
         batch->open_ns = draw_u64(random);
+        batch->parts = random_below(random, 2) ? 0 : 1 + (uint32_t)random_below(random, PARTS_MAX);
+        batch->part = batch->parts > 0 ? (uint32_t)random_below(random, batch->parts) : 0;
+        batch->merge = batch->parts > 0 ? random_u64(random) | 1 : 0;
         for (uint32_t o = 0; o < drawn->header.origin_count; o++)
             drawn->depends[b][o] = draw_u64(random);
     }

@@ -152,6 +152,8 @@ static void subscriber_ready(uv_poll_t *poll, int status, int events)
         transport->stats.received_messages++;
         transport_deliver(transport, transport->receiver.message, message);
         nng_msg_free(message);
+        if (clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
+            return;
     }
 }
 
@@ -159,6 +161,7 @@ static void replier_ready(uv_poll_t *poll, int status, int events)
 {
     (void)status, (void)events;
     struct transport *transport = poll->data;
+    uint64_t now_ns = clock_monotonic_ns();
     for (int i = 0; i < TRANSPORT_MESSAGES_A_TURN; i++) {
         nng_msg *message;
         if (nng_recvmsg(transport->replier, &message, NNG_FLAG_NONBLOCK) != 0)
@@ -166,6 +169,8 @@ static void replier_ready(uv_poll_t *poll, int status, int events)
         transport->stats.requests_received++;
         transport_deliver(transport, transport->receiver.request, message);
         nng_msg_free(message);
+        if (clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
+            return;
     }
 }
 

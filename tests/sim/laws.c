@@ -10,7 +10,7 @@
  *   reach        the same for what all nodes would admit if everyone asked now: a law that would break with
  *                the next burst is broken.
  *   shares       the sum of all shares is at most the whole, whatever the views.
- *   limits       logs, tables and messages stay within their options.
+ *   limits       logs, tables, messages and steps stay within their options.
  *   agreement    when all faults are over and load pauses: nothing unsettled, logs empty, everyone active;
  *                no view above the high truth (a spend was forgotten), none below the low one by more than
  *                what its lateness explains (a spend that nobody made).
@@ -23,7 +23,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MEASURED_KEYS_MAX = 2 };
+enum { MEASURED_KEYS_MAX = 2, SMALL_LOG_KEYS = 256, STEP_SLICES_MAX = 4 };
 
 void sim_fail(struct sim *sim, const char *format, ...)
 {
@@ -146,6 +146,15 @@ static void note_acknowledged(struct sim *sim, unsigned i)
     sim->node[i].acked_ns = clock_read(&sim->fast, sim->now_ns);
 }
 
+/*
+ * A table was too small; or logs are, so that all is merged and forgotten early, and whoever cannot tell any more what
+ * he has of it charges it once more.
+ */
+static bool may_be_too_low(const struct sim *sim)
+{
+    return sim->evicted || sim->plan.log_keys_max < SMALL_LOG_KEYS;
+}
+
 static void check_limits(struct sim *sim, unsigned i)
 {
     struct node_stats stats;
@@ -153,7 +162,12 @@ static void check_limits(struct sim *sim, unsigned i)
     const struct sim_node *n = &sim->node[i];
     node_stats(n->node, &stats);
     node_table_stats(n->node, &table);
-    if (stats.log_keys > sim->plan.log_keys_max)
+    /* What was spent before it was full is told all the same. */
+    uint64_t slices = (uint64_t)STEP_SLICES_MAX * sim->plan.step_keys + sim->plan.keys; /* all keys may be urgent */
+    if (sim->plan.step_keys > 0 && stats.step_keys_max > slices)
+        sim_fail(sim, "steps: one of %s worked on %" PRIu64 " keys, at most %" PRIu64 " are expected", n->name,
+                 stats.step_keys_max, slices);
+    if (stats.log_keys > sim->plan.log_keys_max + sim->plan.keys)
         sim_fail(sim, "log: %s keeps %" PRIu64 " spends, the limit is %" PRIu64, n->name, stats.log_keys,
                  sim->plan.log_keys_max);
     sim->evicted |= table.evicted_harmful_keys > 0;
@@ -368,7 +382,7 @@ static void check_agreement(struct sim *sim, unsigned key, uint64_t lateness_ns)
         if (settled < least)
             least = settled, lowest = i;
     }
-    if (!sim->evicted && !sim->alone && most > least && (double)(most - least) > late_units(limit, lateness_ns))
+    if (!may_be_too_low(sim) && !sim->alone && most > least && (double)(most - least) > late_units(limit, lateness_ns))
         sim_fail(sim, "agreement: of key %u %s sees %.3f tokens and %s %.3f; lateness explains %.3f", key,
                  sim->node[highest].name, tokens(limit, most), sim->node[lowest].name, tokens(limit, least),
                  late_units(limit, lateness_ns) / (double)limit->units_per_token);
@@ -383,7 +397,7 @@ static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t laten
     if (bucket.settled > truth->high + rounding_units(limit))
         sim_fail(sim, "forgotten: %s sees %.3f tokens of key %u, the truth is %.3f", sim->node[i].name,
                  tokens(limit, bucket.settled), key, tokens(limit, truth->high));
-    if (sim->evicted)
+    if (may_be_too_low(sim))
         return;
     if ((double)bucket.settled < (double)truth->low - late_units(limit, lateness_ns))
         sim_fail(sim, "phantom: %s sees %.3f tokens of key %u, the truth is %.3f and lateness explains %.3f",

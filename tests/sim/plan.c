@@ -253,6 +253,18 @@ static void draw_lanes(struct plan *plan)
     plan->lanes = draw_one_in(&random, 3) ? (uint32_t)draw_between(&random, 2, 4) : 1;
 }
 
+/* So little at a time that most of what is done takes several steps, and logs so small that they are merged. */
+static void draw_slices(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 8 + 5);
+    if (!draw_one_in(&random, 3))
+        return;
+    plan->step_keys = (uint32_t)draw_scale(&random, 1, 64);
+    if (draw_one_in(&random, 2) && plan->asks.rules == 0)
+        plan->log_keys_max = draw_scale(&random, plan->keys + 8, 4 * plan->keys + 64);
+}
+
 void plan_draw(struct plan *plan, uint64_t seed)
 {
     struct random random;
@@ -275,4 +287,5 @@ void plan_draw(struct plan *plan, uint64_t seed)
     draw_pace(plan);
     draw_lanes(plan);
     ask_draw(plan);
+    draw_slices(plan);
 }

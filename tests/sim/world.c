@@ -115,6 +115,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->tell_pace = plan->tell_pace;
     options->untold_max = plan->untold_max;
     options->lanes = plan->lanes;
+    options->step_keys = plan->step_keys;
     options->message_max_bytes = plan->message_max_bytes;
     options->reservations_max = plan->asks.rules > 0 ? ASK_HELD_MAX : 0;
     options->incarnation = n->incarnation;

@@ -79,11 +79,14 @@ struct rewriting {
     bool must_refuse; /* the change leaves no sound message */
 };
 
-/* Members, rows and batches, and groups of numbers, may be more or fewer; returns and lives may be absent. */
-static bool may_vary(const struct rewriting *rewriting, unsigned depth)
+/*
+ * Members, rows and batches, and groups of numbers, may be more or fewer; returns and lives may be absent, and so may
+ * what says of a batch that it is a part.
+ */
+static bool may_vary(const struct rewriting *rewriting, unsigned depth, uint32_t size)
 {
     const uint32_t *path = rewriting->path;
-    return (depth == 1 && path[0] >= 7 && path[0] <= 10) || (depth == 2 && path[0] == 11 && path[1] == 4) ||
+    return (depth == 2 && path[0] == 10 && size == 8 && rewriting->change == ONE_LESS) || (depth == 1 && path[0] >= 7 && path[0] <= 10) || (depth == 2 && path[0] == 11 && path[1] == 4) ||
            (depth == 3 && path[0] == 10 && path[2] == 6) ||
            (depth == 5 && path[0] == 10 && path[2] == 6 && path[4] >= 3) ||
            (depth == 4 && path[0] == 11 && path[1] == 4 && path[3] >= 3);
@@ -96,7 +99,7 @@ static void rewrite(struct rewriting *rewriting, const msgpack_object *object, u
     bool is_array = object->type == MSGPACK_OBJECT_ARRAY;
     uint32_t size = is_array ? object->via.array.size : 0;
     if (is_array && (change == ONE_MORE || (change == ONE_LESS && size > 0)))
-        rewriting->must_refuse = !may_vary(rewriting, depth);
+        rewriting->must_refuse = !may_vary(rewriting, depth, size);
     if (change == NEGATIVE || change == NOTHING)
         rewriting->must_refuse = change == NEGATIVE || depth != 1 || rewriting->path[0] != 11; /* no page */
     if (change == NEGATIVE) {

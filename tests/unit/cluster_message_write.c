@@ -67,7 +67,8 @@ static bool same_batches(const struct drawn *drawn)
         same =
             message_batch(&opened, b, &record) && record.origin == drawn->batch_origin[b] &&
             record.first == batch->first && record.last == batch->last && record.age_ns == 0 &&
-            record.open_ns == batch->open_ns && record.spend_count == batch->spend_count &&
+            record.open_ns == batch->open_ns && record.merge == batch->merge && record.part == batch->part &&
+            record.parts == batch->parts && record.spend_count == batch->spend_count &&
             memcmp(record.depends, drawn->depends[b], drawn->header.origin_count * sizeof *record.depends) == 0 &&
             same_numbers((struct number_reader){.groups = record.groups}, batch->spend, batch->spend_count);
     }

@@ -34,13 +34,13 @@ static void compacted(void)
            "bob: ann is silent: its share stays reserved\n"
            "ann: bob is silent: its share stays reserved\n"
            "ann has spent 20 of alice and 20 of others, two at a time:\n"
-           "ann keeps 3 batches, 7 keys; merged so far: some; dropped: 0\n"
+           "ann keeps 1 batches, 3 keys; merged so far: some; dropped: 0\n"
            "bob: ann is heard again\n"
            "ann: bob is heard again\n"
            "ann: alice 140.0 - 0.0, may take 52, keeps 0\n"
            "bob: alice 140.0 - 0.0, may take 52, keeps 0\n"
            "ann keeps 0 batches, 0 keys; merged so far: some; dropped: 0\n"
-           "bob applied 40 tokens in 3 batches\n");
+           "bob applied 40 tokens in 1 batches\n");
     world_close();
 }
 

@@ -1,0 +1,66 @@
+#include "tests/cluster_harness.h"
+
+enum { KEYS = 4000, STEP_KEYS = 256, STEPS_WORTH = 4 };
+
+static void world_of_slices(void)
+{
+    world_init(2);
+    world_name_all();
+    for (unsigned i = 0; i < 2; i++) {
+        world.host[i].options.table_keys = 4 * KEYS;
+        world.host[i].options.step_keys = STEP_KEYS;
+        world.host[i].options.log_keys_max = 2 * KEYS + KEYS / 2;
+    }
+    world_start_all();
+    world_run(1000);
+    skip_text();
+}
+
+static void check_steps(const char *of)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t most = world_stats(i).step_keys_max;
+        OK(most <= STEPS_WORTH * STEP_KEYS, "%s, no step of %s works on more than a few slices: %" PRIu64, of,
+           host_names[i], most);
+    }
+}
+
+static void told(void)
+{
+    world_of_slices();
+    OK_U64(world_spend_many(ANN, "key", KEYS), KEYS, "of many keys, each gets a token");
+    world_run(1000);
+    OK_U64(world_count_left(BOB, "key", KEYS, 159), KEYS, "bob knows of all");
+    OK_U64(world_stats(ANN).log_keys, 0, "and ann knows that he does");
+    check_steps("while many keys are told at once");
+    world_close();
+}
+
+static void merged(void)
+{
+    world_of_slices();
+    world_links(BOB, LINK_CUT);
+    uint64_t admitted = 0;
+    for (int i = 0; i < 4; i++) {
+        admitted += world_spend_many(ANN, "key", KEYS);
+        world_run(1000);
+    }
+    OK_U64(admitted, 4 * KEYS, "a log at its limit is merged, so that nobody is refused");
+    OK(world_stats(ANN).log_keys <= 2 * KEYS, "it keeps %" PRIu64 " spends of as many keys",
+       world_stats(ANN).log_keys);
+    world_links(BOB, LINK_FINE);
+    world_run(3000);
+    OK_U64(world_stats(ANN).log_keys, 0, "who was away gets all parts of what was merged");
+    OK_U64(world_count_left(BOB, "key", KEYS, 156), KEYS, "and charges each spend once");
+    OK_U64(world_count_left(ANN, "key", KEYS, 156), KEYS, "as ann does");
+    OK_U64(world_stats(BOB).snapshots_taken, 0, "without a snapshot");
+    check_steps("while a long log is merged, told and settled");
+    world_close();
+}
+
+int main(void)
+{
+    told();
+    merged();
+    return tap_done();
+}
