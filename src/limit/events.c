@@ -140,7 +140,7 @@ static uint64_t remove_tokens(struct events *events, struct event_list *list, ui
 
 bool events_append(struct events *events, struct event_list *list, uint32_t tokens, uint64_t now_ns)
 {
-    assert(tokens <= EVENTS_TOKENS_MAX);
+    assert(events && tokens <= EVENTS_TOKENS_MAX);
     struct log_event *newest = list->newest ? &events->event[list->newest] : NULL;
     if (tokens == 0)
         return true;

@@ -126,9 +126,10 @@ static inline uint64_t time_of(const uint64_t *ns)
 static inline void raise_time(uint64_t *ns, uint64_t to_ns)
 {
     uint64_t was_ns = time_of(ns);
-    while (was_ns < to_ns &&
-           !__atomic_compare_exchange_n(ns, &was_ns, to_ns, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        continue;
+    bool raised = was_ns >= to_ns;
+    while (!raised)
+        raised = __atomic_compare_exchange_n(ns, &was_ns, to_ns, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+                 was_ns >= to_ns;
 }
 
 static inline bool has_floors(const struct table *table)
