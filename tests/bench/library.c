@@ -2,12 +2,12 @@
  * library: what a decision costs inside a program, next to what one would write by hand: a mutex and a hash map with
  * a bucket for each key.
  *
- * Nanoseconds a decision, keys of 20 bytes hashed and the time passed in: of 1,000 keys that the caches hold, and of
- * 10 M keys, drawn at random, one by one and in batches; and of two threads that ask side by side. All buckets owe
- * something all the time, so that nothing may be forgotten. All kinds alternate in rounds, and of each small part of a
- * round the fastest counts: whatever else the machine does slows parts down, never speeds them up. Then memory: resident
- * bytes for a key at 10 M keys, how long a table of that size takes to be there, and what more keys than it was made for
- * add to it.
+ * Nanoseconds a decision, keys of 20 bytes hashed and the time passed in: of 1,000 keys that the caches hold, and
+ * of 10 M keys, drawn at random, one by one and in batches; and of two threads that ask side by side. All buckets
+ * owe something all the time, so that nothing may be forgotten. All kinds alternate in rounds, and of each small
+ * part of a round the fastest counts: whatever else the machine does slows parts down, never speeds them up. Then
+ * memory: resident bytes for a key at 10 M keys, how long a table of that size takes to be there, and what more
+ * keys than it was made for add to it.
  *
  * It is linked with libheadgate as programs are. Exit status 1 if a goal is missed.
  */
