@@ -52,8 +52,8 @@ __attribute__((noinline)) static void header_at_the_end(struct output *output, c
 
 static void header(struct output *output, char type, int64_t value)
 {
-    char *front = output_front(output, HEADER_BYTES);
-    if (front)
+    char *front = output->data + output->size;
+    if (output_has_room(output, HEADER_BYTES))
         output->size += (size_t)(write_header(front, type, value) - front);
     else
         header_at_the_end(output, type, value);
@@ -90,9 +90,10 @@ void answer_integer(struct answer *answer, int64_t value)
 
 void answer_integers(struct answer *answer, const int64_t *values, size_t count)
 {
-    char *front = output_front(answer->output, count * HEADER_BYTES), *at = front;
+    char *front = answer->output->data + answer->output->size, *at = front;
+    bool fits = output_has_room(answer->output, count * HEADER_BYTES);
     for (size_t i = 0; i < count; i++)
-        if (front)
+        if (fits)
             at = write_header(at, ':', values[i]);
         else
             answer_integer(answer, values[i]);

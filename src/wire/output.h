@@ -28,10 +28,10 @@ static inline struct output output_over(char *data, size_t room)
     return (struct output){.data = data, .room = room};
 }
 
-/* Where the next `size` bytes would stand, for who writes them itself and adds them to the size; NULL: no room. */
-static inline char *output_front(struct output *output, size_t size)
+/* For who writes so many bytes behind the others itself, and adds them to the size. */
+static inline bool output_has_room(const struct output *output, size_t size)
 {
-    return output->overflowed || size > output->room - output->size ? NULL : output->data + output->size;
+    return !output->overflowed && size <= output->room - output->size;
 }
 
 /* All of `size` bytes or none. */
