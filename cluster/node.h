@@ -295,8 +295,8 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
                          uint64_t now_ns);
 
 /*
- * Memory is asked for what decisions over several keys will need: of each key the tags, as soon as it is known; then, of
- * all together, what the tags lead to, and what that leads to.
+ * Memory is asked for what decisions over several keys will need: of each key the tags, as soon as it is known; then,
+ * of all together, what the tags lead to, and what that leads to.
  */
 void node_prefetch_tags(const struct node *node, struct key_id id);
 void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count);
