@@ -165,6 +165,7 @@ static void print_table(struct call *call)
     field_number(output, "expired_keys", table.expired_keys);
     field_number(output, "evicted_harmless_keys", table.evicted_harmless_keys);
     field_number(output, "evicted_harmful_keys", table.evicted_harmful_keys);
+    field_number(output, "lock_waits", table.lock_waits);
 }
 
 static void print_cluster(struct call *call)

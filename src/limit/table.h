@@ -42,6 +42,7 @@ struct table_stats {
     uint64_t expired_keys; /* full buckets forgotten by lookups that passed by */
     uint64_t evicted_harmless_keys;
     uint64_t evicted_harmful_keys;
+    uint64_t lock_waits; /* locks of stripes that another thread held: modulo 2^32 for each stripe */
 };
 
 /*

@@ -50,6 +50,7 @@ enum {
  */
 struct stripe {
     alignas(LINE_BYTES) atomic_bool locked;
+    uint32_t lock_waits; /* how often it was locked by another thread */
     uint64_t hits;
     uint64_t changes;                /* see table_changes */
     uint64_t used_keys, nobody_keys; /* in these slots; of them, tenant 0's */

@@ -34,10 +34,18 @@ static inline uint64_t stripes_near(const struct table *table, uint64_t home)
     return (uint64_t)1 << (first >> table->stripe_bits) | (uint64_t)1 << (last >> table->stripe_bits);
 }
 
+static inline void lock_stripe(struct stripe *stripe)
+{
+    if (!atomic_exchange_explicit(&stripe->locked, true, memory_order_acquire))
+        return;
+    spin_wait_and_lock(&stripe->locked);
+    stripe->lock_waits++;
+}
+
 __attribute__((noinline)) static struct table_held lock_stripes(struct table *table, uint64_t stripes)
 {
     for (uint64_t left = stripes; left != 0; left &= left - 1)
-        spin_lock(&table->stripes[__builtin_ctzll(left)].locked);
+        lock_stripe(&table->stripes[__builtin_ctzll(left)]);
     return (struct table_held){stripes};
 }
 
@@ -50,7 +58,7 @@ struct table_held table_lock_one(struct table *table, struct key_id id)
     if (at - WINDOW >= size - (WINDOW + WINDOW + REACH))
         return lock_stripes(table, stripes_near(table, home));
     uint64_t stripe = home >> table->stripe_bits;
-    spin_lock(&table->stripes[stripe].locked);
+    lock_stripe(&table->stripes[stripe]);
     return (struct table_held){(uint64_t)1 << stripe};
 }
 
@@ -94,6 +102,7 @@ void table_stats(const struct table *table, struct table_stats *stats)
         struct stripe *stripe = &table->stripes[i];
         if (table->shared)
             spin_lock(&stripe->locked);
+        stats->lock_waits += stripe->lock_waits;
         stats->used_keys += stripe->used_keys;
         stats->expired_keys += stripe->expired_keys;
         stats->evicted_harmless_keys += stripe->evicted_harmless_keys;
