@@ -115,10 +115,10 @@ sub start_echo {
     return start_pinned('echo', $port, "$Headgate::build/tests/bench/echo", $port);
 }
 
-# Daemons that have met, the first on core 0, the others on core 1. Options as Headgate::cluster's.
+# Daemons of one thread each that have met, the first on core 0, the others on core 1. Options as Headgate::cluster's.
 sub start_cluster {
     my (%options) = @_;
-    my $cluster = Headgate::cluster(state_dir => 'none', debug => 'false', %options);
+    my $cluster = Headgate::cluster(state_dir => 'none', debug => 'false', threads => 1, %options);
     my $patience = 30 + 10 * (($options{interval} // '') =~ /^(\d+)ms$/ ? $1 / 1000 : 0);
     $cluster->start(30)->wait_met($patience) or die "the cluster does not come together\n";
     my ($first, @others) = $cluster->daemons;
