@@ -1,6 +1,6 @@
 /*
- * scripted_node: the calls of a node, answered from a script; what it was asked is written down. For a unit test that is
- * linked without the cluster.
+ * scripted_node: the calls of a node, answered from a script; what it was asked is written down. For a unit test that
+ * is linked without the cluster.
  */
 #ifndef HEADGATE_TESTS_SCRIPTED_NODE_H
 #define HEADGATE_TESTS_SCRIPTED_NODE_H
