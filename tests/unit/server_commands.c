@@ -317,8 +317,8 @@ static void test_cluster(void)
        "INFO");
     (void)ask("INFO table keyspace\n");
     OK_STRING(reply,
-              "$122\r\n# Table\r\nused_keys:7\r\ncapacity_keys:1024\r\ntable_bytes:0\r\nexpired_keys:0\r\n"
-              "evicted_harmless_keys:0\r\nevicted_harmful_keys:0\r\n\r\n",
+              "$136\r\n# Table\r\nused_keys:7\r\ncapacity_keys:1024\r\ntable_bytes:0\r\nexpired_keys:0\r\n"
+              "evicted_harmless_keys:0\r\nevicted_harmful_keys:0\r\nlock_waits:0\r\n\r\n",
               "INFO of one section; unknown ones are passed over");
 
     OK_STRING(ask("FORGET eu-west\n"), "+OK\r\n", "FORGET");
