@@ -272,7 +272,7 @@ fuzz:
 	done
 
 # What runs in several threads.
-TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base_gate.c tests/unit/cluster_lanes.c tests/unit/edge_limiter.c tests/unit/edge_store*.c \
+TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base_gate.c tests/unit/cluster_lane.c tests/unit/edge_limiter.c tests/unit/edge_store*.c \
     tests/unit/limit_table_threads.c tests/unit/rules_ruleset_lanes.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.

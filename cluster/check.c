@@ -337,12 +337,14 @@ bool check_held(struct node *node, const struct charge *charges, size_t count, b
     return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
 }
 
-/* All keys of all charges, so that what was decided still holds when it is charged. */
-static void lock_all(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
+void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
 {
     struct key_id ids[2 * CHARGES_MAX];
     uint32_t ids_count = 0;
+    *held = (struct table_held){0};
     assert(count <= CHARGES_MAX);
+    if (node->lane_count == 1)
+        return;
     for (size_t i = 0; i < count; i++) {
         ids[ids_count++] = charges[i].id;
         if (charges[i].sliding)
@@ -354,9 +356,8 @@ static void lock_all(struct node *node, const struct charge *charges, size_t cou
 bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts)
 {
-    struct table_held held = {0};
-    if (node->lane_count > 1)
-        lock_all(node, charges, count, &held);
+    struct table_held held;
+    hold_keys(node, charges, count, &held);
     touch_charges(node, charges, count);
     bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
     table_unlock(node->table, &held);
@@ -366,9 +367,8 @@ bool node_check(struct node *node, const struct charge *charges, size_t count, b
 bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                      struct verdict *verdicts)
 {
-    struct table_held held = {0};
-    if (node->lane_count > 1)
-        lock_all(node, charges, count, &held);
+    struct table_held held;
+    hold_keys(node, charges, count, &held);
     bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
     table_unlock(node->table, &held);
     return allowed;

@@ -304,9 +304,9 @@ void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t co
 bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                      struct verdict *verdicts);
 /*
- * Several threads may decide for one node at the same time: node_takes, node_takes_each, node_check, node_admit and
- * node_peek, each thread under a number of its own, 0 to lanes - 1, that it says once. Everything else, steps above all,
- * is called by one thread alone, while no other decides (see base/gate.h).
+ * Several threads may decide for one node at the same time, each under a number of its own, 0 to lanes - 1, that it says
+ * once: all calls that take charges or a reservation, and those that only look at limits and rules. Everything else,
+ * steps above all, is called by one thread alone, while no other decides (see base/gate.h).
  */
 void node_use_lane(uint32_t lane);
 

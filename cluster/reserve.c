@@ -1,8 +1,25 @@
+#include "base/spin.h"
 #include "cluster/state.h"
 
 #include <assert.h>
 
+/*
+ * Whoever ends or renews a reservation holds all its keys, and so is the only one who does. The pool of them has a lock
+ * besides, held for no longer than it takes to look up or change one.
+ */
 enum { ENDED_PER_STEP = 4096 }; /* the rest in the next one */
+
+static void lock_pool(struct node *node)
+{
+    if (node->lane_count > 1)
+        spin_lock(&node->reservations_locked);
+}
+
+static void unlock_pool(struct node *node)
+{
+    if (node->lane_count > 1)
+        spin_unlock(&node->reservations_locked);
+}
 
 /* Of which nobody knows another: this start's number, a count, and the cluster's secret. */
 static struct key_id secret_of(struct node *node)
@@ -30,13 +47,22 @@ static uint64_t end_ns(const struct node *node, struct charge *held, size_t coun
     return end;
 }
 
-bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
-                  struct verdict *verdicts, struct reservation_id *id)
+static bool open_reservation(struct node *node, const struct charge *held, size_t count, uint64_t expires_ns,
+                             struct reservation_id *id)
+{
+    lock_pool(node);
+    bool opened =
+        node->reservations && reservations_open(node->reservations, held, count, secret_of(node), expires_ns, id);
+    unlock_pool(node);
+    return opened;
+}
+
+static bool reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
+                    struct verdict *verdicts, struct reservation_id *id)
 {
     struct charge held[CHARGES_MAX];
     bool taken[CHARGES_MAX];
     size_t held_count = 0;
-    now_ns = request_time(node, now_ns);
     touch_charges(node, charges, count);
     if (!check_charges(node, charges, count, now_ns, verdicts, taken))
         return false;
@@ -44,16 +70,27 @@ bool node_reserve(struct node *node, const struct charge *charges, size_t count,
         if (taken[i])
             held[held_count++] = charges[i];
     uint64_t expires_ns = end_ns(node, held, held_count, ttl_ns, now_ns);
-    if (node->reservations &&
-        reservations_open(node->reservations, held, held_count, secret_of(node), expires_ns, id))
+    if (open_reservation(node, held, held_count, expires_ns, id))
         return true;
-    (void)node_return(node, held, held_count, UINT64_MAX, now_ns);
+    (void)return_held(node, held, held_count, UINT64_MAX, now_ns);
+    own_lane(node)->admitted_requests--;
+    own_lane(node)->refused_requests++;
     for (size_t i = 0; i < count; i++) {
         verdicts[i].allowed = false;
         verdicts[i].reason = VERDICT_OVERLOAD;
         verdicts[i].retry_after_ns = node->options.interval_ns;
     }
     return false;
+}
+
+bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
+                  struct verdict *verdicts, struct reservation_id *id)
+{
+    struct table_held keys;
+    hold_keys(node, charges, count, &keys);
+    bool reserved = reserve(node, charges, count, ttl_ns, request_time(node, now_ns), verdicts, id);
+    table_unlock(node->table, &keys);
+    return reserved;
 }
 
 /*
@@ -67,9 +104,9 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
         return 0;
     charge.cost = 0;
     charge.floor_tokens = 0;
-    (void)node_check(node, &charge, 1, false, now_ns, &verdict);
+    (void)check_held(node, &charge, 1, false, now_ns, &verdict);
     charge.cost = tokens < verdict.remaining_tokens ? tokens : verdict.remaining_tokens;
-    return charge.cost > 0 && node_check(node, &charge, 1, true, now_ns, &verdict) ? charge.cost : 0;
+    return charge.cost > 0 && check_held(node, &charge, 1, true, now_ns, &verdict) ? charge.cost : 0;
 }
 
 /* What is returned must be told: where it cannot be now, it is returned later. */
@@ -78,18 +115,55 @@ static bool may_record(const struct node *node)
     return node->alone || (!node->log_full && untold_has_room(node, CHARGES_MAX));
 }
 
+/* A reservation that is there: its charges, and the keys of them held. */
+struct found {
+    size_t count;
+    struct charge held[CHARGES_MAX];
+    struct table_held keys;
+};
+
+static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
+{
+    lock_pool(node);
+    bool exists = node->reservations && reservations_has(node->reservations, id, now_ns);
+    found->count = exists ? reservations_charges(node->reservations, id, found->held) : 0;
+    unlock_pool(node);
+    return exists;
+}
+
+/* Which keys are to be held is known only once it was looked up: it may have ended until they are. */
+static bool find(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
+{
+    if (!look_up(node, id, now_ns, found))
+        return false;
+    hold_keys(node, found->held, found->count, &found->keys);
+    if (look_up(node, id, now_ns, found))
+        return true;
+    table_unlock(node->table, &found->keys);
+    return false;
+}
+
+static void renew(struct node *node, struct reservation_id id, const struct charge *charges, uint64_t expires_ns)
+{
+    lock_pool(node);
+    reservations_renew(node->reservations, id, charges, expires_ns);
+    unlock_pool(node);
+}
+
 static void end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
     struct charge held[CHARGES_MAX];
+    lock_pool(node);
     size_t count = reservations_charges(node->reservations, id, held);
     reservations_close(node->reservations, id);
-    (void)node_return(node, held, count, UINT64_MAX, now_ns);
+    unlock_pool(node);
+    (void)return_held(node, held, count, UINT64_MAX, now_ns);
 }
 
 /* What is left of it, as its charges now are, is returned now, or by a later step if that cannot be. */
 static void end_soon(struct node *node, struct reservation_id id, const struct charge *rest, uint64_t now_ns)
 {
-    reservations_renew(node->reservations, id, rest, now_ns);
+    renew(node, id, rest, now_ns);
     if (may_record(node))
         end_reservation(node, id, now_ns);
 }
@@ -107,17 +181,17 @@ static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actu
 enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
                                 uint64_t *charged)
 {
-    struct charge held[CHARGES_MAX];
+    struct found found;
     uint64_t least = actual;
     now_ns = request_time(node, now_ns);
-    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
+    if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
-    size_t count = reservations_charges(node->reservations, id, held);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t tokens = commit_one(node, &held[i], actual, now_ns);
+    for (size_t i = 0; i < found.count; i++) {
+        uint64_t tokens = commit_one(node, &found.held[i], actual, now_ns);
         least = tokens < least ? tokens : least;
     }
-    end_soon(node, id, held, now_ns);
+    end_soon(node, id, found.held, now_ns);
+    table_unlock(node->table, &found.keys);
     if (charged)
         *charged = least;
     return RESERVE_DONE;
@@ -125,28 +199,30 @@ enum reserve_status node_commit(struct node *node, struct reservation_id id, uin
 
 enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
-    struct charge held[CHARGES_MAX];
+    struct found found;
     now_ns = request_time(node, now_ns);
-    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
+    if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
-    (void)reservations_charges(node->reservations, id, held);
-    end_soon(node, id, held, now_ns);
+    end_soon(node, id, found.held, now_ns);
+    table_unlock(node->table, &found.keys);
     return RESERVE_DONE;
 }
 
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns)
 {
-    struct charge held[CHARGES_MAX];
+    struct found found;
+    bool held = true;
     now_ns = request_time(node, now_ns);
-    if (!node->reservations || !reservations_has(node->reservations, id, now_ns))
+    if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
-    size_t count = reservations_charges(node->reservations, id, held);
-    for (size_t i = 0; i < count; i++)
-        if (node->limits.limit[held[i].limit].kind == LIMIT_LOG && !hold_anew(node, &held[i], now_ns))
-            return RESERVE_REFUSED;
-    uint64_t expires_ns = end_ns(node, held, count, ttl_ns, now_ns);
-    reservations_renew(node->reservations, id, held, expires_ns);
-    return RESERVE_DONE;
+    for (size_t i = 0; i < found.count && held; i++)
+        held = node->limits.limit[found.held[i].limit].kind != LIMIT_LOG || hold_anew(node, &found.held[i], now_ns);
+    if (held) {
+        uint64_t expires_ns = end_ns(node, found.held, found.count, ttl_ns, now_ns);
+        renew(node, id, found.held, expires_ns);
+    }
+    table_unlock(node->table, &found.keys);
+    return held ? RESERVE_DONE : RESERVE_REFUSED;
 }
 
 uint32_t node_reservations(const struct node *node)

@@ -85,7 +85,7 @@ bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns)
     return true;
 }
 
-uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+uint64_t return_held(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
                      uint64_t now_ns)
 {
     uint64_t given = count > 0 ? tokens : 0;
@@ -95,8 +95,20 @@ uint64_t node_return(struct node *node, const struct charge *charges, size_t cou
     return given;
 }
 
+uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+                     uint64_t now_ns)
+{
+    struct table_held keys;
+    hold_keys(node, charges, count, &keys);
+    uint64_t given = return_held(node, charges, count, tokens, now_ns);
+    table_unlock(node->table, &keys);
+    return given;
+}
+
 void node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
 {
+    struct table_held keys;
+    hold_keys(node, charges, count, &keys);
     now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < count; i++) {
         (void)return_to(node, &charges[i], SPEND_TOKENS_MAX, now_ns);
@@ -104,4 +116,5 @@ void node_reset_key(struct node *node, const struct charge *charges, size_t coun
         if (charges[i].sliding)
             (void)return_to(node, &previous, SPEND_TOKENS_MAX, now_ns);
     }
+    table_unlock(node->table, &keys);
 }

@@ -148,6 +148,8 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
         note_peak(node, entry);
     bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], &settlement);
     entry->bucket.settled -= lost;
+    if (spend->credit > 0) /* what only now counts as given back, the store is told now */
+        counters_touch(node, entry);
     node->stats.settled_tokens += spend->tokens;
 }
 

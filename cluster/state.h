@@ -15,6 +15,7 @@
 #include "cluster/peaks.h"
 
 #include <stdalign.h>
+#include <stdatomic.h>
 
 enum {
     OPEN_KEYS_MAX = 16384,            /* keys in one batch of anybody's */
@@ -199,6 +200,7 @@ struct node {
     struct table *table;
     struct reservations *reservations; /* NULL: none can be made */
     uint64_t reservations_made;
+    atomic_bool reservations_locked; /* these two, and `random` for requests: if there are several lanes */
 
     struct events *events;  /* of LOG limits */
     uint32_t config_limits; /* indices below are the config's: they stay */
@@ -400,11 +402,16 @@ void touch_charges(const struct node *node, const struct charge *charges, size_t
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                    struct verdict *verdicts, bool *taken);
 
+/* The stripes of all keys of all charges, until table_unlock: what was decided still holds when it is charged. */
+void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held);
 /* node_check by whoever holds the keys; the time is that of request_time. */
 bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts);
 
 /* ---- return.c: giving back ---- */
+/* node_return by whoever holds the keys. */
+uint64_t return_held(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+                     uint64_t now_ns);
 /* What a reservation holds of a LOG begins anew; false: it cannot, and ends as it would have. */
 bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
 

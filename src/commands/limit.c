@@ -107,7 +107,5 @@ void call_reset_keys(struct call *call)
         answer_error(&call->answer, "NOAUTH Authentication required.");
         return;
     }
-    call_alone(call, true);
     reset_keys(call);
-    call_alone(call, false);
 }

@@ -34,7 +34,7 @@ enum {
     COMMAND_ADMIN = 1 << 4,
     COMMAND_KEY = 1 << 5, /* the first argument names what is limited */
     COMMAND_TOGETHER =
-        1 << 6, /* other threads may serve theirs at the same time: it only decides, or needs no node */
+        1 << 6, /* other threads may serve theirs at the same time: it only concerns some keys, or needs no node */
 };
 
 /*
@@ -49,17 +49,17 @@ enum {
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
     X(PEEK, "peek", -2, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",                    \
       "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]", "What CHECK would answer; takes nothing.")    \
-    X(REFUND, "refund", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                                  \
+    X(REFUND, "refund", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",               \
       "id [id ...] " COMMAND_SELECTORS " [COST n]",                                                                \
       "Gives tokens back, at most what was taken; how many every rule got back.")                                  \
-    X(RESERVE, "reserve", -4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY, "limits",                                \
+    X(RESERVE, "reserve", -4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",             \
       "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n]",                                                         \
       "Takes tokens until COMMIT, CANCEL or the end of TTL: as CHECK, then the reservation or nil.")               \
-    X(COMMIT, "commit", 3, COMMAND_WRITE | COMMAND_FAST, "limits", "reservation cost",                             \
+    X(COMMIT, "commit", 3, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER, "limits", "reservation cost",          \
       "Says what a reservation cost: the tokens charged in the end.")                                              \
-    X(CANCEL, "cancel", 2, COMMAND_WRITE | COMMAND_FAST, "limits", "reservation",                                  \
+    X(CANCEL, "cancel", 2, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER, "limits", "reservation",               \
       "Gives back all that a reservation holds: 1, or 0 if there is none.")                                        \
-    X(RENEW, "renew", 3, COMMAND_WRITE | COMMAND_FAST, "limits", "reservation ms",                                 \
+    X(RENEW, "renew", 3, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER, "limits", "reservation ms",              \
       "A reservation ends this much after now: 1, or 0 if there is none.")                                         \
     X(CL_THROTTLE, "cl.throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER, "limits",     \
       "key max_burst count period [quantity]",                                                                     \

@@ -107,6 +107,49 @@ static void ask_for_strangers(struct worker *worker, struct node *node)
     worker->requests += TOGETHER;
 }
 
+/* Two charges, reserved and then committed, in part or whole, or cancelled. */
+static void reserve_some(struct worker *worker, struct node *node)
+{
+    enum { RESERVED = 4, CHARGES = 2 };
+    struct charge charges[CHARGES];
+    struct verdict verdicts[CHARGES];
+    struct reservation_id id;
+    const unsigned kinds[CHARGES] = {BUCKET, CELL};
+    unsigned key[CHARGES];
+    uint64_t actual = random_below(&worker->random, RESERVED + 1), charged = 0;
+    for (unsigned i = 0; i < CHARGES; i++) {
+        key[i] = draw_key(&worker->random);
+        charges[i] = charge_of(kinds[i], key[i]);
+        charges[i].cost = RESERVED;
+    }
+    worker->requests++;
+    if (!node_reserve(node, charges, CHARGES, 3600000 * MS, world.now_ns, verdicts, &id))
+        return;
+    worker->allowed++;
+    worker->nonsense += node_renew(node, id, 7200000 * MS, world.now_ns) != RESERVE_DONE;
+    bool cancelled = actual == 0;
+    enum reserve_status ended =
+        cancelled ? node_cancel(node, id, world.now_ns) : node_commit(node, id, actual, world.now_ns, &charged);
+    worker->nonsense += ended != RESERVE_DONE || charged != actual;
+    worker->nonsense += node_cancel(node, id, world.now_ns) != RESERVE_UNKNOWN;
+    for (unsigned i = 0; i < CHARGES; i++)
+        worker->tokens[kinds[i]][key[i]] += charged;
+}
+
+/* What was taken a moment ago is given back. */
+static void refund_some(struct worker *worker, struct node *node)
+{
+    unsigned key = draw_key(&worker->random);
+    struct charge charge = charge_of(CELL, key);
+    struct verdict verdict;
+    charge.cost = 2;
+    bool allowed = node_check(node, &charge, 1, true, world.now_ns, &verdict);
+    worker->requests++;
+    worker->allowed += allowed;
+    if (allowed)
+        worker->tokens[CELL][key] += 2 - node_return(node, &charge, 1, 1, world.now_ns);
+}
+
 static void *work(void *context)
 {
     struct worker *worker = context;
@@ -117,6 +160,8 @@ static void *work(void *context)
         ask_for_many(worker, node);
         ask_of_all_kinds(worker, node, round % 4 != 0);
         ask_for_strangers(worker, node);
+        reserve_some(worker, node);
+        refund_some(worker, node);
         gate_leave(&gate, worker->lane);
         (void)atomic_fetch_add(&rounds_done, 1);
     }
@@ -139,6 +184,7 @@ static void begin(void)
     world_init(2);
     world_name_all();
     world.host[ANN].options.lanes = LANES;
+    world.host[ANN].options.reservations_max = 64;
     world.host[ANN].options.table_keys = TABLE_KEYS;
     world.watch = hear_counters;
     world_start_all();
