@@ -201,9 +201,10 @@ struct effects {
     struct notice *notice;
     size_t arena_size, arena_room;
     uint8_t *arena;
-    uint64_t next_wake_ns; /* call node_step(EVENT_WAKE) then; UINT64_MAX: not needed. The time of this step: again at
+    uint64_t
+        next_wake_ns; /* call node_step(EVENT_WAKE) then; UINT64_MAX: not needed. The time of this step: again at
                               once, when requests that wait were served */
-    bool left;             /* a graceful leave is complete */
+    bool left;        /* a graceful leave is complete */
     /* Versions that came into the rulebook, for the store: all of a step in one transaction. Valid like the rest. */
     size_t version_count, version_room;
     struct rule_version **version;
@@ -304,9 +305,9 @@ void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t co
 bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                      struct verdict *verdicts);
 /*
- * Several threads may decide for one node at the same time, each under a number of its own, 0 to lanes - 1, that it says
- * once: all calls that take charges or a reservation, and those that only look at limits and rules. Everything else,
- * steps above all, is called by one thread alone, while no other decides (see base/gate.h).
+ * Several threads may decide for one node at the same time, each under a number of its own, 0 to lanes - 1, that it
+ * says once: all calls that take charges or a reservation, and those that only look at limits and rules. Everything
+ * else, steps above all, is called by one thread alone, while no other decides (see base/gate.h).
  */
 void node_use_lane(uint32_t lane);
 
@@ -377,7 +378,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(rule_versions_fetched, "versions of rules that came from peers")                                             \
     X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \
     X(rule_scans, "times that a peer was asked for its rules")                                                     \
-    X(step_keys_max, "most keys that one step worked on")                                                         \
+    X(step_keys_max, "most keys that one step worked on")                                                          \
     X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
     X(config_mismatches, "messages from peers whose config differs")                                               \
     X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \

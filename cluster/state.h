@@ -18,11 +18,11 @@
 #include <stdatomic.h>
 
 enum {
-    OPEN_KEYS_MAX = 16384,            /* keys in one batch of anybody's */
-    STEP_KEYS_DEFAULT = 2048,         /* see node_options.step_keys */
-    INBOX_BATCHES_MAX = 512,          /* batches that wait for others, */
-    INBOX_PARTS_MAX = 2 * PARTS_MAX,  /* and parts */
-    LOG_BATCHES_MAX = 1024,  /* of one origin; then neighbours are merged */
+    OPEN_KEYS_MAX = 16384,           /* keys in one batch of anybody's */
+    STEP_KEYS_DEFAULT = 2048,        /* see node_options.step_keys */
+    INBOX_BATCHES_MAX = 512,         /* batches that wait for others, */
+    INBOX_PARTS_MAX = 2 * PARTS_MAX, /* and parts */
+    LOG_BATCHES_MAX = 1024,          /* of one origin; then neighbours are merged */
     SNAPSHOT_PREFIX_BITS_MAX = 32,
     PAGES_MAX = 8192,           /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
@@ -75,7 +75,7 @@ struct origin {
         behind_at;      /* somebody has more, and `behind_at` is all we have had since; 0: not so */
     uint64_t forgotten; /* kept no longer, since everybody has it: up to this number */
     uint64_t dropped;   /* applied here, but kept no longer although somebody lacks it: up to this number */
-    /* What is being applied in parts, and which is the next of them; 0: nothing is. Then `applied` is below all of it. */
+    /* What is being applied in parts, and the next of them; 0: nothing is. Then `applied` is below all of it. */
     uint64_t merge;
     uint32_t next_part;
     uint32_t log_count, merged_count; /* batches now, and what merging left of them last time */
@@ -232,7 +232,7 @@ struct node {
     uint64_t published_ns; /* last time */
     uint64_t tick_ns;      /* next batch */
 
-    struct list inbox; /* batches that wait for what they depend on */
+    struct list inbox;                 /* batches that wait for what they depend on */
     uint32_t inbox_count, inbox_parts; /* parts are counted in both */
     uint64_t inbox_keys;
     uint64_t log_keys;       /* over all origins */
@@ -244,10 +244,10 @@ struct node {
     /* The work of a step is bounded: see step_has_time(). */
     uint32_t step_keys, step_left;
     uint64_t step_worked;
-    bool step_again;  /* something was left for a step that follows at once: */
-    bool apply_left;  /* batches that could be applied, */
+    bool step_again;                /* something was left for a step that follows at once: */
+    bool apply_left;                /* batches that could be applied, */
     bool settle_left, settled_last; /* or settled (which had its turn first), */
-    bool publish_left; /* or said */
+    bool publish_left;              /* or said */
     struct snapshot snapshot;
     uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */

@@ -11,7 +11,7 @@
  *
  * A spend is begun by a thread in its own ring, and from then on by whoever holds its key: until a step tells it, which
  * is alone. So a place of a ring goes from a gap to a spend once between two steps, and another thread that an outdated
- * index leads there looks at `untold` and at half of the id: as atomics, and the half before the whole is called untold.
+ * index leads there looks at `untold` and at half of the id: as atomics, and that half is there before it is untold.
  */
 enum {
     SLICE_KEYS = 2048, /* told together: more would keep requests waiting */

@@ -79,7 +79,7 @@ __attribute__((unused)) static void served_wait_ms(uint64_t ms)
     served_wait_ns(ms * SERVED_MS);
 }
 
-/* "default": 100 tokens, 100 a second; "slow": 5 tokens, one a minute. The config names peers that nobody ever hears. */
+/* "default": 100 tokens, 100 a second; "slow": 5, one a minute. The config names peers that nobody ever hears. */
 __attribute__((unused)) static void served_open_with(uint64_t table_keys, uint32_t peers)
 {
     struct error error;

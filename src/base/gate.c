@@ -29,8 +29,8 @@ static void unlock(struct gate *gate)
 }
 
 /*
- * The flag is raised before the gate is looked at, and whoever closes it closes before he looks at the flags: in the one
- * order that there is of all four, one of the two sees the other.
+ * The flag is raised before the gate is looked at, and whoever closes it closes before he looks at the flags: in the
+ * one order that there is of all four, one of the two sees the other.
  */
 void gate_enter(struct gate *gate, uint32_t lane)
 {

@@ -1,6 +1,6 @@
 /*
- * Runs of CAN_ACCESS, CHECK, PEEK and the two THROTTLEs in any mixture: the rules of each are found and their keys asked
- * of memory first, then all are decided.
+ * Runs of CAN_ACCESS, CHECK, PEEK and the two THROTTLEs in any mixture: the rules of each are found and their keys
+ * asked of memory first, then all are decided.
  */
 #include "commands/call.h"
 
