@@ -1,0 +1,185 @@
+#include "server.h"
+
+#include "base/units.h"
+#include "base/version.h"
+#include "edge/memory.h"
+#include "server_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+enum { REQUEST_TIMEOUT_MS = 2000 };
+
+/* What was kept, before anybody is asked or told anything. */
+static bool open_store(struct server *server, struct error *error)
+{
+    struct notice said;
+    struct keep *keep = &server->keep;
+    if (!keep_open(keep, server->settings, server_on_store_wake, server, &said, error))
+        return false;
+    struct keep_node node = {server_on_keep_step, server, worker_turn(&server->worker).now_ns};
+    server_tell(server, &said);
+    server_hear_store(server);
+    keep_restore(keep, &node);
+    if (keep->read_versions + keep->read_counters > 0)
+        log_write(&server->log, LOG_LEVEL_INFO, "versions of rules read: %llu, counters: %llu",
+                  (unsigned long long)keep->read_versions, (unsigned long long)keep->read_counters);
+    return true;
+}
+
+static bool open_listeners(struct server *server, struct error *error)
+{
+    const struct settings *settings = server->settings;
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.connections_max = settings->max_connections;
+    options.buffers_max_bytes /= settings->threads;
+    options.id_step = settings->threads;
+    options.shares_port = settings->threads > 1;
+    options.connected = settings->threads > 1 ? &server->connected : NULL;
+    return worker_listen(&server->worker, &options, settings->clients_address, NULL, error) &&
+           crew_listen(&server->crew, &options, &server->worker, error);
+}
+
+static bool open_transport(struct server *server, struct error *error)
+{
+    const struct settings *settings = server->settings;
+    struct transport_options options = {
+        .loop = &server->worker.loop,
+        .gossip_address = settings->gossip_address,
+        .snapshot_address = settings->snapshot_address,
+        .message_max_bytes = settings->node.message_max_bytes,
+        .request_timeout_ms = REQUEST_TIMEOUT_MS,
+        .redial_after_ms = (settings->node.silent_after_ns + MILLISECOND_NS - 1) / MILLISECOND_NS,
+        .receiver = {.context = server,
+                     .message = server_on_message,
+                     .request = server_on_request,
+                     .response = server_on_response},
+    };
+    server->transport = transport_create(&options, error);
+    return server->transport != NULL;
+}
+
+static void set_commands(struct server *server, const char *config_path)
+{
+    const struct settings *settings = server->settings;
+    struct commands_crew *serving = &server->serving;
+    const struct commands like = {
+        .node = server->node,
+        .limits = &settings->limits,
+        .hash_key = settings->node.hash_key,
+        .name = settings->node.name,
+        .region = settings->node.region,
+        .version = HEADGATE_VERSION,
+        .config_path = config_path,
+        .password = settings->password[0] ? settings->password : NULL,
+        .debug = settings->debug,
+        .puts_off = true,
+        .started_ns = worker_turn(&server->worker).now_ns,
+        .port = listener_port(&server->worker.listener, 0),
+        .crew = serving,
+        .store = server->keep.store,
+    };
+    worker_set_commands(&server->worker, &like);
+    for (uint32_t i = 0; i < server->crew.count; i++)
+        worker_set_commands(&server->crew.mate[i].worker, &like);
+    serving->count = settings->threads;
+    serving->gate = server->worker.gate;
+    serving->member[0] = &server->worker.commands;
+    for (uint32_t i = 0; i < server->crew.count; i++)
+        serving->member[i + 1] = &server->crew.mate[i].worker.commands;
+}
+
+static void introduce(struct server *server)
+{
+    const struct settings *settings = server->settings;
+    const struct node_options *node = &settings->node;
+    struct table_stats table;
+    char keys[UNITS_TEXT_BYTES], bytes[UNITS_TEXT_BYTES];
+    node_table_stats(server->node, &table);
+    log_write(&server->log, LOG_LEVEL_INFO,
+              "headgated %s: node %s in region %s, limits: %u, peers in the config: %u", HEADGATE_VERSION,
+              node->name, node->region, settings->limits.count, node->peer_count);
+    log_write(&server->log, LOG_LEVEL_INFO, "table %s keys, %s",
+              units_format_count(keys, sizeof keys, table.capacity_keys),
+              units_format_size_short(bytes, sizeof bytes, table.bytes));
+    log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots",
+              settings->clients_address, settings->gossip_address, settings->snapshot_address);
+    if (settings->debug)
+        log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: any client may cut this node off (DEBUG DROP)");
+}
+
+static bool start(struct server *server, const char *config_path, struct error *error)
+{
+    if (!open_listeners(server, error) || !open_transport(server, error))
+        return false;
+    server->node = node_create(&server->settings->node, error);
+    if (!server->node)
+        return false;
+    node_visit_memory(server->node, memory_prefer_huge_pages);
+    node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
+    introduce(server);
+    if (!open_store(server, error))
+        return false;
+    set_commands(server, config_path);
+    (void)uv_signal_start(&server->signals[0], server_on_signal, SIGTERM);
+    (void)uv_signal_start(&server->signals[1], server_on_signal, SIGINT);
+    server_step(server, &(struct event){.kind = EVENT_START});
+    return crew_start(&server->crew, error);
+}
+
+/* The loop's handles, and the other workers. */
+static bool prepare(struct server *server, struct error *error)
+{
+    uint32_t threads = server->settings->threads;
+    uv_loop_t *loop = &server->worker.loop;
+    struct gate *gate = threads > 1 ? &server->gate : NULL;
+    (void)uv_timer_init(loop, &server->wake);
+    server->wake.data = server;
+    (void)uv_idle_init(loop, &server->again);
+    server->again.data = server;
+    (void)uv_async_init(loop, &server->store_wakes, server_on_store_wakes);
+    server->store_wakes.data = server;
+    for (size_t i = 0; i < 2; i++) {
+        (void)uv_signal_init(loop, &server->signals[i]);
+        server->signals[i].data = server;
+    }
+    struct crew_owner owner = {server, server_on_submit, server_on_wanted, server_on_ended};
+    return crew_init(&server->crew, threads - 1, loop, gate, &owner, error);
+}
+
+static struct server *create(const struct settings *settings)
+{
+    struct server *server = calloc(1, sizeof *server);
+    if (!server)
+        return NULL;
+    struct worker_owner owner = {server, server_on_decided, server_on_submit};
+    struct gate *gate = settings->threads > 1 ? &server->gate : NULL;
+    server->settings = settings;
+    if (gate_init(&server->gate, settings->threads) && worker_init(&server->worker, &owner, gate, 0))
+        return server;
+    free(server);
+    return NULL;
+}
+
+bool server_run(const struct settings *settings, const char *config_path, struct error *error)
+{
+    struct server *server = create(settings);
+    if (!server)
+        return error_set(error, EX_OSERR, "cannot make an event loop: out of memory or file descriptors");
+    log_init(&server->log, settings->log_level, 2);
+    effects_init(&server->effects);
+    bool started = prepare(server, error) && start(server, config_path, error);
+    if (!started)
+        server_end(server);
+    (void)uv_run(&server->worker.loop, UV_RUN_DEFAULT);
+    crew_close(&server->crew);
+    if (started)
+        log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
+    worker_close(&server->worker);
+    effects_close(&server->effects);
+    node_destroy(&server->node);
+    gate_destroy(&server->gate);
+    free(server);
+    return started;
+}

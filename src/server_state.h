@@ -1,0 +1,67 @@
+/*
+ * server_state: a server between its beginning (server_start.c) and its end. Shared by these two files, nobody else's.
+ */
+#ifndef HEADGATE_SERVER_STATE_H
+#define HEADGATE_SERVER_STATE_H
+
+#include "cluster/node.h"
+#include "crew.h"
+#include "edge/log.h"
+#include "edge/settings.h"
+#include "edge/transport.h"
+#include "keep.h"
+#include "worker.h"
+
+#include <stdatomic.h>
+
+#define MILLISECOND_NS ((uint64_t)1000000)
+
+struct server {
+    const struct settings *settings;
+    struct log log;
+    atomic_uint_least32_t connected; /* clients of all workers */
+    struct worker worker;
+    struct crew crew;
+    struct commands_crew serving; /* both */
+    struct node *node;
+    struct effects effects;
+    struct transport *transport; /* NULL before it is open and once it closes */
+    struct keep keep;
+    uv_async_t store_wakes;
+    uv_timer_t wake;
+    uv_idle_t again; /* the node has more to do at once */
+    uv_signal_t signals[2];
+    uint64_t next_wake_ns, last_step_ns;
+    bool stepping; /* effects are being carried out */
+    bool leaving, ending;
+    struct gate gate; /* if there are several workers */
+};
+
+/* ---- server.c: while it runs ---- */
+
+/* Has the node handle the event, whose times are filled in, and carries out the effects. Nothing once it ends. */
+void server_step(struct server *server, struct event *event);
+void server_tell(struct server *server, const struct notice *notice);
+/* Closes everything; then the loop runs empty. */
+void server_end(struct server *server);
+
+/* Hooks of the store, */
+void server_hear_store(struct server *server);
+void server_on_store_wake(void *context); /* in the store's thread */
+void server_on_store_wakes(uv_async_t *handle);
+void server_on_keep_step(void *context, struct event *event);
+/* of the transport, */
+void server_on_message(void *context, struct bytes bytes);
+void server_on_request(void *context, struct bytes bytes);
+void server_on_response(void *context, struct bytes bytes);
+/* of the workers, */
+void server_on_decided(void *context, uint64_t now_ns);
+void server_on_submit(void *context, const struct event *event, struct rules_result *result);
+void server_on_wanted(void *context);
+void server_on_ended(void *context);
+/* and of the loop. */
+void server_on_wake(uv_timer_t *timer);
+void server_on_again(uv_idle_t *handle);
+void server_on_signal(uv_signal_t *handle, int signal_number);
+
+#endif
