@@ -9,79 +9,6 @@ __extension__ typedef unsigned __int128 wide;
 
 static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
 
-enum {
-    ASK_AGAIN_INTERVALS = 4,
-    GIVE_UP_INTERVALS = 40,
-};
-
-/* ---- asking ---- */
-
-int snapshot_donor(const struct node *node)
-{
-    int best = -1;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
-        const struct member *member = &node->member[i];
-        if (!member_needed(member) || member->state != PEER_ACTIVE || member->silent || member->mute_in ||
-            member->number == 0)
-            continue;
-        if (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns)
-            best = i;
-    }
-    return best;
-}
-
-void snapshot_abandon(struct node *node)
-{
-    node->snapshot.running = false;
-    node->snapshot.done = false;
-    node->snapshot.page_count = 0;
-}
-
-void snapshot_start(struct node *node, uint32_t donor)
-{
-    struct snapshot *snapshot = &node->snapshot;
-    snapshot->running = true;
-    snapshot->done = false;
-    snapshot->donor = donor;
-    snapshot->donor_incarnation = node->member[donor].incarnation;
-    snapshot->started_ns = node->now_ns;
-    snapshot->asked_ns = 0;
-    snapshot->page_count = 0;
-    snapshot->todo_count = 1;
-    snapshot->todo[0].prefix = 0;
-    snapshot->todo[0].bits = 0;
-}
-
-static void finish(struct node *node, struct effects *effects);
-
-void snapshot_ask(struct node *node, struct effects *effects)
-{
-    struct snapshot *snapshot = &node->snapshot;
-    if (snapshot->todo_count == 0) {
-        if (tell_some(node)) /* whatever all the parts contain will count as heard */
-            finish(node, effects);
-        else
-            node->step_again = true;
-        return;
-    }
-    const struct member *donor = &node->member[snapshot->donor];
-    if (snapshot->asked_ns && node->now_ns - snapshot->asked_ns < ASK_AGAIN_INTERVALS * node->options.interval_ns)
-        return;
-    if (donor->state != PEER_ACTIVE || donor->silent || donor->incarnation != snapshot->donor_incarnation ||
-        node->now_ns - snapshot->started_ns > GIVE_UP_INTERVALS * node->options.interval_ns) {
-        snapshot_abandon(node);
-        return;
-    }
-    struct message_writer writer;
-    gossip_header(node, MESSAGE_REQUEST);
-    message_begin(&writer, effects, &node->header);
-    message_begin_batches(&writer, 0);
-    message_end_with_request(&writer, snapshot->todo[snapshot->todo_count - 1].prefix,
-                             snapshot->todo[snapshot->todo_count - 1].bits);
-    emit_message(node, &writer, EFFECT_REQUEST, donor->snapshot_address);
-    snapshot->asked_ns = node->now_ns;
-}
-
 /* ---- taking ---- */
 
 /* What the donor says a key has left, corrected by what this node knows and the donor did not. */
@@ -93,6 +20,11 @@ struct staged {
     int64_t later;   /* tokens that others spent and the donor did not know of */
     int64_t own;     /* tokens among them that settling will charge here */
     int64_t untold;  /* own tokens that the donor did not know of */
+};
+
+struct stage {
+    struct staged *staged; /* by id */
+    uint32_t count;
 };
 
 static int by_id(const void *a, const void *b)
@@ -118,7 +50,7 @@ static int64_t add_units(int64_t a, int64_t b)
     return sum > most ? most : sum < -most ? -most : sum;
 }
 
-static uint32_t stage(struct node *node, struct number_reader reader, struct staged *staged, uint32_t room)
+static uint32_t stage_page(struct node *node, struct number_reader reader, struct staged *staged, uint32_t room)
 {
     struct number_record record;
     uint32_t count = 0;
@@ -159,23 +91,47 @@ static void correct_key(struct staged *staged, uint32_t count, const struct spen
         found->later = add_units(found->later, (int64_t)(spend->tokens - spend->returned));
 }
 
-struct stage {
-    struct staged *staged;
-    uint32_t count;
-};
-
-static void correct_untold(void *context, const struct spend *spend)
+/* The first of the spends number from..end - 1, of one limit, that is not before the page. */
+static uint32_t first_in_page(uint64_t page_first, const struct batch *batch, uint32_t from, uint32_t end)
 {
-    const struct stage *stage = context;
-    correct_key(stage->staged, stage->count, spend, true, false);
+    while (from < end) {
+        uint32_t middle = from + (end - from) / 2;
+        if (batch->spend[middle].id.high < page_first)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return from;
+}
+
+static void correct_by_batch(const struct page *page, const struct stage *stage, const struct batch *batch, bool own,
+                             bool there)
+{
+    uint64_t first = page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
+    uint64_t last = page->bits == 0 ? UINT64_MAX : first | UINT64_MAX >> page->bits;
+    for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
+        end = batch_next_limit(batch, i);
+        for (i = first_in_page(first, batch, i, end); i < end && batch->spend[i].id.high <= last; i++)
+            correct_key(stage->staged, stage->count, &batch->spend[i], own, there);
+    }
+}
+
+static void urge(void *context, const struct entry *entry)
+{
+    untold_urge(context, entry);
 }
 
 /*
  * Batches of third peers that are applied here and were not there: charged on top. Own batches that were
- * applied there are still unsettled here: given back, since they will be charged when they settle.
+ * applied there are still unsettled here: given back, since they will be charged when they settle. What is untold of
+ * these keys is told first, so that it stands in batches as well.
  */
-static void correct_stage(struct node *node, const struct page *page, struct staged *staged, uint32_t count)
+static void correct_stage(struct node *node, const struct page *page, const struct stage *stage)
 {
+    if (untold_count(node) > 0) {
+        table_visit(node->table, page->prefix, page->bits, urge, node);
+        tell_urgent(node);
+    }
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
@@ -183,21 +139,15 @@ static void correct_stage(struct node *node, const struct page *page, struct sta
         for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
             const struct batch *batch = LIST_OWNER(at, const struct batch, link);
             bool there = batch->last <= page->applied[slot], own = slot == node->my_slot;
-            for (uint32_t i = 0; i < batch->spend_count && (own || !there); i++)
-                correct_key(staged, count, &batch->spend[i], own, there);
+            if (own || !there)
+                correct_by_batch(page, stage, batch, own, there);
         }
     }
-    untold_visit(node, correct_untold, &(struct stage){staged, count});
 }
-
-struct stage_view {
-    const struct staged *staged;
-    uint32_t count;
-};
 
 static bool is_staged(void *context, const struct entry *entry)
 {
-    const struct stage_view *view = context;
+    const struct stage *view = context;
     struct staged key = {.id = entry->id};
     return bsearch(&key, view->staged, view->count, sizeof *view->staged, by_id) != NULL;
 }
@@ -260,12 +210,16 @@ static bool page_digest(const struct node *node, const struct message *reply, co
     return false;
 }
 
-static void note_retired(struct node *node, const struct message *reply, const int *member_map)
+/* What every part contains whole. */
+static void note_retired(struct node *node, const struct message *reply, const int *member_map, bool first)
 {
-    memset(node->snapshot.retired, 0, sizeof node->snapshot.retired);
+    uint64_t retired[NODE_PEERS_MAX] = {0};
     for (uint32_t i = 0; i < reply->member_count; i++)
         if (member_map[i] >= 0)
-            node->snapshot.retired[member_map[i]] = reply->members[i].retired_incarnation;
+            retired[member_map[i]] = reply->members[i].retired_incarnation;
+    for (uint32_t m = 0; m < NODE_PEERS_MAX; m++)
+        if (first || retired[m] < node->snapshot.retired[m])
+            node->snapshot.retired[m] = retired[m];
 }
 
 /*
@@ -284,25 +238,27 @@ static bool page_can_be_merged(const struct node *node, const struct page *page)
     return true;
 }
 
-static struct page *page_add(struct snapshot *snapshot)
+static bool has_room_for_page(struct snapshot *snapshot)
 {
-    if (snapshot->page_count == PAGES_MAX)
-        return NULL;
-    if (snapshot->page_count == snapshot->page_room) {
-        uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : 4;
-        struct page *grown = realloc(snapshot->page, room * sizeof *grown);
-        if (!grown)
-            return NULL;
-        snapshot->page = grown;
-        snapshot->page_room = room;
-    }
-    return &snapshot->page[snapshot->page_count];
+    if (snapshot->page_count < snapshot->page_room)
+        return true;
+    uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : 4;
+    struct page *grown = room <= PAGES_MAX ? realloc(snapshot->page, room * sizeof *grown) : NULL;
+    if (!grown)
+        return false;
+    snapshot->page = grown;
+    snapshot->page_room = room;
+    return true;
 }
 
 /* All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. */
-static void finish(struct node *node, struct effects *effects)
+void snapshot_finish(struct node *node, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;
+    if (!tell_some(node)) { /* whatever all the parts contain will count as heard */
+        node->step_again = true;
+        return;
+    }
     for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot)
@@ -326,13 +282,13 @@ static void finish(struct node *node, struct effects *effects)
     effects_notice(effects, NOTICE_INFO, "took a snapshot from %s", node->member[snapshot->donor].name);
 }
 
-static bool is_expected(const struct node *node, const struct message *reply, const int *member_map)
+/* The part that it answers; NULL: none that was asked for. */
+static struct part *answered_part(struct node *node, const struct message *reply, const int *member_map)
 {
-    const struct snapshot *snapshot = &node->snapshot;
-    return snapshot->running && member_map[reply->sender] == (int)snapshot->donor &&
-           reply->members[reply->sender].incarnation == snapshot->donor_incarnation &&
-           reply->page_prefix == snapshot->todo[snapshot->todo_count - 1].prefix &&
-           reply->page_bits == snapshot->todo[snapshot->todo_count - 1].bits;
+    struct snapshot *snapshot = &node->snapshot;
+    bool expected = snapshot->running && member_map[reply->sender] == (int)snapshot->donor &&
+                    reply->members[reply->sender].incarnation == snapshot->donor_incarnation;
+    return expected ? snapshot_asked(snapshot, reply->page_prefix, reply->page_bits) : NULL;
 }
 
 /* Something is being applied in parts. */
@@ -344,92 +300,51 @@ static bool is_amid_parts(const struct node *node)
     return false;
 }
 
+/* False: it cannot be, or there is no memory. */
+static bool merge_page(struct node *node, const struct message *reply, const int *member_map,
+                       struct number_reader reader)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
+    uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
+    struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
+    if (!stage.staged || !has_room_for_page(snapshot) || !page_digest(node, reply, member_map, &page) ||
+        !page_can_be_merged(node, &page)) {
+        free(stage.staged);
+        return false;
+    }
+    note_retired(node, reply, member_map, snapshot->page_count == 0);
+    stage.count = stage_page(node, reader, stage.staged, room);
+    correct_stage(node, &page, &stage);
+    /* What the donor evicted stands in no list: any key that it does not list may be meant. */
+    table_lower(node->table, page.prefix, page.bits, &reply->page_owed, node->now_ns, is_staged, &stage);
+    merge_stage(node, stage.staged, stage.count);
+    /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
+    table_absent_are_full(node->table, node->now_ns);
+    step_works(node, stage.count);
+    snapshot_add_page(snapshot, &page);
+    free(stage.staged);
+    return true;
+}
+
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;
     struct number_reader reader;
-    if (!is_expected(node, reply, member_map) || !message_page(reply, &reader))
+    struct part *part = answered_part(node, reply, member_map);
+    if (!part || !message_page(reply, &reader))
         return;
     if (is_amid_parts(node)) {
-        snapshot->asked_ns = 0; /* what is charged here cannot be told apart now */
+        part->asked_ns = 0; /* what is charged here cannot be told apart now */
         return;
     }
-    uint64_t prefix = reply->page_prefix;
-    uint32_t bits = reply->page_bits;
-    snapshot->asked_ns = 0;
     snapshot->started_ns = node->now_ns; /* it makes progress */
-    snapshot->todo_count--;
-    if (reply->page_split && bits == SNAPSHOT_PREFIX_BITS_MAX) {
-        node->stats.messages_invalid++;
+    bool sound = !reply->page_split || reply->page_bits < SNAPSHOT_PREFIX_BITS_MAX;
+    node->stats.messages_invalid += !sound;
+    if (!sound || (!reply->page_split && !merge_page(node, reply, member_map, reader))) {
         snapshot_abandon(node);
         return;
     }
-    if (reply->page_split) {
-        for (uint32_t child = 2; child-- > 0;) {
-            snapshot->todo[snapshot->todo_count].prefix = 2 * prefix + child;
-            snapshot->todo[snapshot->todo_count++].bits = bits + 1;
-        }
-    } else {
-        uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
-        struct page *page = page_add(snapshot);
-        struct staged *staged = calloc(room, sizeof *staged);
-        if (!page || !staged || !page_digest(node, reply, member_map, page) || !page_can_be_merged(node, page)) {
-            free(staged);
-            snapshot_abandon(node);
-            return;
-        }
-        page->prefix = prefix;
-        page->bits = bits;
-        if (snapshot->page_count == 0)
-            note_retired(node, reply, member_map);
-        uint32_t count = stage(node, reader, staged, room);
-        correct_stage(node, page, staged, count);
-        /* What the donor evicted stands in no list: any key that it does not list may be meant. */
-        struct stage_view view = {staged, count};
-        table_lower(node->table, prefix, bits, &reply->page_owed, node->now_ns, is_staged, &view);
-        merge_stage(node, staged, count);
-        /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
-        table_absent_are_full(node->table, node->now_ns);
-        snapshot->page_count++;
-        free(staged);
-    }
+    snapshot_answered(snapshot, part, reply->page_split);
     snapshot_ask(node, effects);
-}
-
-/* ---- remembering what the parts contained ---- */
-
-static uint64_t page_start(const struct page *page)
-{
-    return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
-}
-
-bool snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t last)
-{
-    const struct snapshot *snapshot = &node->snapshot;
-    uint32_t low = 0, high = snapshot->page_count; /* the last page that starts at or before the id */
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (page_start(&snapshot->page[middle]) <= id.high)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return false;
-    const struct page *page = &snapshot->page[low - 1];
-    bool inside = page->bits == 0 || id.high >> (64 - page->bits) == page->prefix;
-    return inside && page->applied[slot] >= last;
-}
-
-void snapshot_forget_pages(struct node *node)
-{
-    struct snapshot *snapshot = &node->snapshot;
-    if (snapshot->running)
-        return;
-    for (uint32_t p = 0; p < snapshot->page_count; p++)
-        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
-            if (node->origin[slot].uid && slot != node->my_slot &&
-                snapshot->page[p].applied[slot] > node->origin[slot].applied)
-                return;
-    snapshot->page_count = 0;
 }

@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { PAGE_HEAD_BYTES = 64 };
+enum {
+    PAGE_HEAD_BYTES = 64,
+    PAGE_SLOTS_MAX = 1 << 19, /* of the table, looked at for a page */
+};
 
 struct collection {
     const struct node *node;
@@ -51,13 +54,33 @@ static void urge(void *context, const struct entry *entry)
     untold_urge(context, entry);
 }
 
-/* So that the page and the digest in the header speak of the same spends. What has too many keys is not given. */
-static void urge_part(struct node *node, uint64_t prefix, uint32_t bits)
+/* As many as a step works on; of a table so large that these were too many pages, more. */
+static uint32_t page_keys_max(const struct node *node)
 {
     struct table_stats table;
     table_stats(node->table, &table);
-    bool given = table.used_keys >> bits <= 2 * (node->options.message_max_bytes / NUMBER_ENCODED_MAX_BYTES);
-    if (given && untold_count(node) > 0)
+    uint64_t fit = node->options.message_max_bytes / NUMBER_ENCODED_MAX_BYTES;
+    uint64_t keys = table.used_keys / (PAGES_MAX / 4);
+    keys = keys > node->step_keys ? keys : node->step_keys;
+    return (uint32_t)(keys < fit ? keys : fit);
+}
+
+/*
+ * Ids are hashes: the number of keys tells what a part holds without a look at all of them, and that of slots how long
+ * a look would take.
+ */
+static bool is_too_large(const struct node *node, uint32_t bits)
+{
+    struct table_stats table;
+    table_stats(node->table, &table);
+    return bits < SNAPSHOT_PREFIX_BITS_MAX && (table.used_keys >> bits > 2 * (uint64_t)page_keys_max(node) ||
+                                               table.capacity_keys >> bits > PAGE_SLOTS_MAX);
+}
+
+/* So that the page and the digest in the header speak of the same spends. What has too many keys is not given. */
+static void urge_part(struct node *node, uint64_t prefix, uint32_t bits)
+{
+    if (!is_too_large(node, bits) && untold_count(node) > 0)
         table_visit(node->table, prefix, bits, urge, node);
 }
 
@@ -71,14 +94,13 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     size_t head = message_size(&writer) + PAGE_HEAD_BYTES + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
-    struct table_stats table;
+    page.room = page.room < page_keys_max(node) ? page.room : page_keys_max(node);
     page.numbers = calloc(page.room + 1, sizeof *page.numbers);
     assert(page.numbers && "out of memory");
-    /* Ids are hashes, so that the number of keys tells what a part holds without a look at all of them. */
-    table_stats(node->table, &table);
-    bool split = table.used_keys >> bits > 2 * (uint64_t)page.room;
+    bool split = is_too_large(node, bits);
     if (!split)
         table_visit(node->table, prefix, bits, collect, &page);
+    step_works(node, page.count);
     split |= page.count > page.room && bits < SNAPSHOT_PREFIX_BITS_MAX;
     uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
     qsort(page.numbers, count, sizeof *page.numbers, by_limit);

@@ -24,6 +24,8 @@ enum {
     INBOX_PARTS_MAX = 2 * PARTS_MAX, /* and parts */
     LOG_BATCHES_MAX = 1024,          /* of one origin; then neighbours are merged */
     SNAPSHOT_PREFIX_BITS_MAX = 32,
+    SNAPSHOT_ASKED_MAX = 6, /* parts asked for at the same time */
+    SNAPSHOT_TODO_MAX = (SNAPSHOT_ASKED_MAX + 1) * (SNAPSHOT_PREFIX_BITS_MAX + 1),
     PAGES_MAX = 8192,           /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
     ECHOES_MAX = 4096,          /* own messages of which it is known when they were made */
@@ -126,19 +128,24 @@ struct due {
     bool spare; /* said already, and not overdue */
 };
 
-/* Taking a snapshot: pages still to ask for, a stack of (prefix, bits), and those merged already. */
+/* Of the key space: ids that begin with the `bits` low bits of `prefix`. */
+struct part {
+    uint64_t prefix;
+    uint32_t bits;
+    uint64_t asked_ns; /* 0: it is to be asked for at once */
+};
+
+/* Taking a snapshot: parts still to ask for, a stack; those asked for; and those merged already. */
 struct snapshot {
     bool running;
     bool done;      /* since this incarnation began to join */
     uint32_t donor; /* member */
     uint64_t donor_incarnation;
-    uint64_t started_ns, asked_ns;
-    uint32_t todo_count;
-    struct {
-        uint64_t prefix;
-        uint32_t bits;
-    } todo[2 * 33];
-    uint64_t retired[NODE_PEERS_MAX]; /* by member: incarnations whose spends the first part contains whole */
+    uint64_t started_ns;
+    uint32_t depth; /* bits of the first part that was not split; 0: there is none yet */
+    uint32_t todo_count, asked_count;
+    struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];
+    uint64_t retired[NODE_PEERS_MAX]; /* by member: incarnations whose spends every part contains whole */
     uint32_t page_count, page_room;
     struct page *page; /* by prefix, ascending; kept until everything applied here is beyond them */
 };
@@ -484,11 +491,20 @@ void gossip_header(struct node *node, enum message_kind kind);
 /* False: the message is not for us or not sound. Afterwards node->in is closed. */
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
 
-/* ---- snapshot.c, snapshot_serve.c: taking and giving parts of the table ---- */
+/* ---- snapshot_ask.c, snapshot.c, snapshot_serve.c: asking for parts of the table, taking, giving them ---- */
 /* An active peer to ask, or -1. */
 int snapshot_donor(const struct node *node);
 void snapshot_start(struct node *node, uint32_t donor);
+/* Asks for what is missing; when nothing is, the snapshot is taken. */
 void snapshot_ask(struct node *node, struct effects *effects);
+/* The part that was asked for; NULL: it was not. */
+struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);
+/* It was answered: it is merged, or its halves are to be asked for. */
+void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split);
+/* There is room for it. */
+void snapshot_add_page(struct snapshot *snapshot, const struct page *page);
+/* All parts are merged: what every one contains counts as applied, once all is told that was spent before. */
+void snapshot_finish(struct node *node, struct effects *effects);
 void snapshot_serve(struct node *node, const struct message *request, struct effects *effects);
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects);
 void snapshot_abandon(struct node *node);

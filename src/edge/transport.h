@@ -21,7 +21,7 @@
 enum {
     TRANSPORT_LINKS_MAX = 64,       /* addresses listened to */
     TRANSPORT_REQUESTS_MAX = 64,    /* requests that wait for their answers at the same time, */
-    TRANSPORT_REQUESTS_EACH = 2,    /* and of them to one address, so that a dead one does not take them all */
+    TRANSPORT_REQUESTS_EACH = 8,    /* and of them to one address, so that a dead one does not take them all */
     TRANSPORT_MESSAGES_A_TURN = 64, /* handled of one socket before the loop looks after others, */
     TRANSPORT_TURN_NS = 300000,     /* and no more of them once this time is over */
 };

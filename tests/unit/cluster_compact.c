@@ -58,9 +58,27 @@ static void merged(void)
     world_close();
 }
 
+static void taken(void)
+{
+    world_of_slices();
+    host_down(BOB);
+    OK_U64(world_spend_many(ANN, "key", KEYS), KEYS, "while bob is down, many keys get a token");
+    world_run(100);
+    uint64_t served = world_stats(ANN).snapshots_served;
+    world_start(BOB);
+    world_run(3000);
+    served = world_stats(ANN).snapshots_served - served;
+    OK(world_stats(BOB).snapshots_taken == 1 && served > KEYS / STEP_KEYS && served < 4 * KEYS / STEP_KEYS,
+       "he takes the table in as many parts as it needs: %" PRIu64, served);
+    OK_U64(world_count_left(BOB, "key", KEYS, 159), KEYS, "and knows of all");
+    check_steps("while the table is given");
+    world_close();
+}
+
 int main(void)
 {
     told();
     merged();
+    taken();
     return tap_done();
 }

@@ -1,0 +1,179 @@
+#include "cluster/effects.h"
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * Which parts of the donor's table are still to be asked for. A part that holds more than one answer does is split into
+ * halves; ids are hashes, so once one part was small enough, all others are asked for in parts of that size. Several
+ * are asked for at the same time, since they are small and the donor may be far away.
+ */
+enum {
+    ASK_AGAIN_INTERVALS = 4,
+    GIVE_UP_INTERVALS = 40,
+};
+
+int snapshot_donor(const struct node *node)
+{
+    int best = -1;
+    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member) || member->state != PEER_ACTIVE || member->silent || member->mute_in ||
+            member->number == 0)
+            continue;
+        if (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns)
+            best = i;
+    }
+    return best;
+}
+
+void snapshot_abandon(struct node *node)
+{
+    node->snapshot.running = false;
+    node->snapshot.done = false;
+    node->snapshot.page_count = 0;
+}
+
+void snapshot_start(struct node *node, uint32_t donor)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    snapshot->running = true;
+    snapshot->done = false;
+    snapshot->donor = donor;
+    snapshot->donor_incarnation = node->member[donor].incarnation;
+    snapshot->started_ns = node->now_ns;
+    snapshot->page_count = 0;
+    snapshot->asked_count = 0;
+    snapshot->depth = 0;
+    snapshot->todo_count = 1;
+    snapshot->todo[0] = (struct part){0};
+}
+
+static void ask_for(struct node *node, struct part *part, struct effects *effects)
+{
+    struct message_writer writer;
+    gossip_header(node, MESSAGE_REQUEST);
+    message_begin(&writer, effects, &node->header);
+    message_begin_batches(&writer, 0);
+    message_end_with_request(&writer, part->prefix, part->bits);
+    emit_message(node, &writer, EFFECT_REQUEST, node->member[node->snapshot.donor].snapshot_address);
+    part->asked_ns = node->now_ns;
+}
+
+static void split(struct snapshot *snapshot, const struct part *part)
+{
+    assert(snapshot->todo_count + 2 <= SNAPSHOT_TODO_MAX && part->bits < SNAPSHOT_PREFIX_BITS_MAX);
+    for (uint32_t child = 2; child-- > 0;)
+        snapshot->todo[snapshot->todo_count++] =
+            (struct part){.prefix = 2 * part->prefix + child, .bits = part->bits + 1};
+}
+
+/* The first by prefix is asked for first. */
+static struct part next_part(struct snapshot *snapshot)
+{
+    struct part part = snapshot->todo[--snapshot->todo_count];
+    while (part.bits < snapshot->depth) {
+        split(snapshot, &part);
+        part = snapshot->todo[--snapshot->todo_count];
+    }
+    return part;
+}
+
+void snapshot_ask(struct node *node, struct effects *effects)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    const struct member *donor = &node->member[snapshot->donor];
+    if (snapshot->todo_count == 0 && snapshot->asked_count == 0) {
+        snapshot_finish(node, effects);
+        return;
+    }
+    if (donor->state != PEER_ACTIVE || donor->silent || donor->incarnation != snapshot->donor_incarnation ||
+        node->now_ns - snapshot->started_ns > GIVE_UP_INTERVALS * node->options.interval_ns) {
+        snapshot_abandon(node);
+        return;
+    }
+    for (uint32_t i = 0; i < snapshot->asked_count; i++) {
+        struct part *part = &snapshot->asked[i];
+        if (part->asked_ns == 0 || node->now_ns - part->asked_ns >= ASK_AGAIN_INTERVALS * node->options.interval_ns)
+            ask_for(node, part, effects);
+    }
+    while (snapshot->todo_count > 0 && snapshot->asked_count < SNAPSHOT_ASKED_MAX) {
+        struct part *part = &snapshot->asked[snapshot->asked_count++];
+        *part = next_part(snapshot);
+        ask_for(node, part, effects);
+    }
+}
+
+struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits)
+{
+    for (uint32_t i = 0; i < snapshot->asked_count; i++)
+        if (snapshot->asked[i].prefix == prefix && snapshot->asked[i].bits == bits)
+            return &snapshot->asked[i];
+    return NULL;
+}
+
+void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split)
+{
+    struct part answered = *part;
+    *part = snapshot->asked[--snapshot->asked_count];
+    if (is_split)
+        split(snapshot, &answered);
+    else if (snapshot->depth == 0)
+        snapshot->depth = answered.bits;
+}
+
+/* ---- what the parts contained ---- */
+
+static uint64_t page_start(const struct page *page)
+{
+    return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
+}
+
+/* Where a page that starts there stands, or would. */
+static uint32_t page_index(const struct snapshot *snapshot, uint64_t start)
+{
+    uint32_t low = 0, high = snapshot->page_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (page_start(&snapshot->page[middle]) < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
+{
+    uint32_t index = page_index(snapshot, page_start(page));
+    assert(snapshot->page_count < snapshot->page_room);
+    memmove(&snapshot->page[index + 1], &snapshot->page[index],
+            (snapshot->page_count - index) * sizeof *snapshot->page);
+    snapshot->page[index] = *page;
+    snapshot->page_count++;
+}
+
+bool snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t last)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    uint32_t behind = id.high == UINT64_MAX ? snapshot->page_count : page_index(snapshot, id.high + 1);
+    if (behind == 0)
+        return false;
+    const struct page *page = &snapshot->page[behind - 1];
+    bool inside = page->bits == 0 || id.high >> (64 - page->bits) == page->prefix;
+    return inside && page->applied[slot] >= last;
+}
+
+void snapshot_forget_pages(struct node *node)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    if (snapshot->running)
+        return;
+    for (uint32_t p = 0; p < snapshot->page_count; p++)
+        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+            if (node->origin[slot].uid && slot != node->my_slot &&
+                snapshot->page[p].applied[slot] > node->origin[slot].applied)
+                return;
+    snapshot->page_count = 0;
+}
