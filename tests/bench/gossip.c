@@ -15,14 +15,7 @@
  * million keys a second, and a key takes at most 24 bytes, in batches of 10,000.
  */
 #include "base/random.h"
-#include "cluster/node.h"
-#include "limit/named_limit.h"
-
-#include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "tests/bench/nodes.h"
 
 enum {
     KEYS = 1000000,
@@ -32,8 +25,6 @@ enum {
     PACKETS_MAX = 256,
     AHEAD = 16, /* keys asked for before they are needed, as a daemon does */
 };
-
-#define MS UINT64_C(1000000)
 
 enum { SENDER, PEER, OTHER, ALONE, HOSTS };
 enum cost { RECORDING, RECORDING_ALONE, TELLING, SETTLING, APPLYING, COSTS };
@@ -56,58 +47,20 @@ static struct {
     struct random random;
 } world;
 
-static void give_up(const char *what)
-{
-    (void)fprintf(stderr, "gossip: %s\n", what);
-    exit(1);
-}
-
-static uint64_t processor_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static const char *const names[HOSTS] = {"sender", "peer", "other", "alone"};
 
-static struct node *make_node(unsigned host)
+static struct node *make_host(unsigned host)
 {
-    static struct named_limits limits;
-    static struct node_options options;
-    const struct limit_terms terms = {.capacity = 100000, .rate = 100, .period_ns = 3600000 * MS};
-    struct error error;
-    memset(&options, 0, sizeof options);
-    limits.count = 1;
-    if (!named_limit_init(&limits.limit[0], bytes_of("bench"), &terms, &error))
-        give_up(error.text);
-    (void)snprintf(options.name, sizeof options.name, "%s", names[host]);
-    (void)snprintf(options.region, sizeof options.region, "r");
-    (void)snprintf(options.gossip_address, sizeof options.gossip_address, "%s:1", names[host]);
-    options.region_count = 1;
-    (void)snprintf(options.regions[0].region, NODE_NAME_BYTES, "r");
-    options.regions[0].weight = SHARE_ONE;
+    const struct limit_terms terms = {.capacity = 100000, .rate = 100, .period_ns = 3600 * SECOND};
+    struct node_options options = plan_node(names[host], "r");
+    plan_region(&options, "r", SHARE_ONE);
     for (unsigned other = 0; other < ALONE && host != ALONE; other++)
-        if (other != host) {
-            struct node_peer_options *peer = &options.peers[options.peer_count++];
-            (void)snprintf(peer->name, sizeof peer->name, "%s", names[other]);
-            (void)snprintf(peer->region, sizeof peer->region, "r");
-            (void)snprintf(peer->gossip_address, sizeof peer->gossip_address, "%s:1", names[other]);
-        }
-    options.interval_ns = 100 * MS;
-    options.silent_after_ns = 1000 * MS;
-    options.join_timeout_ns = 100 * MS;
-    options.leave_timeout_ns = 1000 * MS;
+        if (other != host)
+            plan_peer(&options, names[other], "r");
     options.table_keys = TABLE_KEYS;
-    options.log_keys_max = 1 << 20;
     options.message_max_bytes = 4 << 20;
-    options.incarnation = 1;
     options.seed = host + 1;
-    options.limits = &limits;
-    struct node *node = node_create(&options, &error);
-    if (!node)
-        give_up(error.text);
-    return node;
+    return make_node(&options, &terms);
 }
 
 static void post(unsigned from)
@@ -202,7 +155,7 @@ static void open_world(void)
         world.id[i].low = random_u64(&world.random);
     }
     for (unsigned host = 0; host < HOSTS; host++) {
-        world.node[host] = make_node(host);
+        world.node[host] = make_host(host);
         step(host, (struct event){.kind = EVENT_START}, APPLYING);
     }
     for (int i = 0; i < 20; i++)

@@ -14,13 +14,11 @@
 #include "headgate/limiter.h"
 
 #include "base/random.h"
+#include "tests/bench/measure.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -40,25 +38,12 @@ enum {
 #define START_NS 1000000000000ull
 #define STEP_NS 50 /* from one request to the next, on the clock that is passed in */
 
-static void give_up(const char *what)
-{
-    (void)fprintf(stderr, "library: %s\n", what);
-    exit(1);
-}
-
 static void *room_for(size_t count, size_t size)
 {
     void *memory = calloc(count, size);
     if (!memory)
         give_up("not enough memory");
     return memory;
-}
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static uint64_t resident_bytes(void)
@@ -210,9 +195,7 @@ static void run(struct side *side, enum kind kind, struct cost *cost, uint64_t *
             allowed += ask_limiter_many(side, part * count, count, now_ns);
         else
             allowed += ask_limiter(side, part * count, count, now_ns);
-        uint64_t took_ns = clock_ns() - began_ns, *fastest_ns = &cost->part_ns[part];
-        if (*fastest_ns == 0 || took_ns < *fastest_ns)
-            *fastest_ns = took_ns;
+        keep_least(&cost->part_ns[part], clock_ns() - began_ns);
     }
     if (allowed != count * PARTS)
         give_up("something was refused");
@@ -370,10 +353,8 @@ static void read_memory(struct memory *memory, struct random *random)
         for (int i = 0; i < LINES; i++)
             read = read_line(memory, random, read);
         uint64_t one_ns = clock_ns() - then_ns;
-        if (memory->many_ns[part] == 0 || many_ns < memory->many_ns[part])
-            memory->many_ns[part] = many_ns;
-        if (memory->one_ns[part] == 0 || one_ns < memory->one_ns[part])
-            memory->one_ns[part] = one_ns;
+        keep_least(&memory->many_ns[part], many_ns);
+        keep_least(&memory->one_ns[part], one_ns);
     }
 }
 

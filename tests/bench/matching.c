@@ -15,12 +15,9 @@
 #include "base/random.h"
 #include "base/zipf.h"
 #include "rules/match.h"
+#include "tests/bench/measure.h"
 #include "tests/ruleset_world.h"
 #include "tests/served.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum {
     SERVICES = 500,
@@ -39,19 +36,6 @@ struct prepared {
     char command[352];
     size_t command_size;
 };
-
-static void give_up(const char *what)
-{
-    (void)fprintf(stderr, "matching: %s\n", what);
-    exit(1);
-}
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /*
  * Rule 0 counts users everywhere; rules 1 and 2 count at /three alone; the others are of other endpoints. Nobody is
@@ -163,9 +147,7 @@ static void run_part(const struct prepared *requests, int part, enum stage stage
         cost->refused += !node_check(served.node, match.charge, match.count, true, served.now_ns, verdicts);
         ruleset_note(ruleset, &match, verdicts);
     }
-    uint64_t took_ns = clock_ns() - began_ns, *fastest_ns = &cost->part_ns[stage][part];
-    if (*fastest_ns == 0 || took_ns < *fastest_ns)
-        *fastest_ns = took_ns;
+    keep_least(&cost->part_ns[stage][part], clock_ns() - began_ns);
 }
 
 static void run(const struct prepared *requests, struct cost *cost)

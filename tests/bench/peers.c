@@ -9,13 +9,7 @@
  *     peers [--quick]      --quick: at most 10 peers
  */
 #include "base/random.h"
-#include "cluster/node.h"
-#include "limit/named_limit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "tests/bench/nodes.h"
 
 enum {
     PEERS_MAX = 50,
@@ -24,8 +18,6 @@ enum {
     PACKETS_MAX = 1 << 18, /* on their way at once; a power of two */
 };
 
-#define MS UINT64_C(1000000)
-#define SECOND (1000 * MS)
 #define NEAR_NS (1 * MS)
 #define FAR_NS (40 * MS)
 #define COUNTED_NS (300 * MS) /* at least */
@@ -74,19 +66,6 @@ static struct {
     uint64_t messages, bytes, far_bytes, step_ns, spends; /* while counting; bytes: of all copies */
 } world;
 
-static void give_up(const char *what)
-{
-    (void)fprintf(stderr, "peers: %s\n", what);
-    exit(1);
-}
-
-static uint64_t processor_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static unsigned region_of(unsigned host)
 {
     return host % world.setting.regions;
@@ -94,51 +73,33 @@ static unsigned region_of(unsigned host)
 
 /* ---- nodes ---- */
 
-static void name_peer(struct node_options *options, unsigned host)
+struct name {
+    char text[NODE_NAME_BYTES];
+};
+
+static struct name name_of(const char *kind, unsigned number)
 {
-    struct node_peer_options *peer = &options->peers[options->peer_count++];
-    (void)snprintf(peer->name, sizeof peer->name, "node-%u", host);
-    (void)snprintf(peer->region, sizeof peer->region, "region-%u", region_of(host));
-    (void)snprintf(peer->gossip_address, sizeof peer->gossip_address, "node-%u:1", host);
-    (void)snprintf(peer->snapshot_address, sizeof peer->snapshot_address, "node-%u:2", host);
+    struct name name;
+    (void)snprintf(name.text, sizeof name.text, "%s-%u", kind, number);
+    return name;
 }
 
-static struct node *make_node(unsigned host)
+static struct node *make_host(unsigned host)
 {
-    static struct named_limits limits;
-    static struct node_options options;
     const struct limit_terms terms = {.capacity = 100000000, .rate = 1, .period_ns = 3600 * SECOND};
-    struct error error;
-    memset(&options, 0, sizeof options);
-    limits.count = 1;
-    if (!named_limit_init(&limits.limit[0], bytes_of("bench"), &terms, &error))
-        give_up(error.text);
-    (void)snprintf(options.name, sizeof options.name, "node-%u", host);
-    (void)snprintf(options.region, sizeof options.region, "region-%u", region_of(host));
-    (void)snprintf(options.gossip_address, sizeof options.gossip_address, "node-%u:1", host);
-    (void)snprintf(options.snapshot_address, sizeof options.snapshot_address, "node-%u:2", host);
-    options.region_count = world.setting.regions;
-    for (unsigned r = 0; r < world.setting.regions; r++) {
-        (void)snprintf(options.regions[r].region, NODE_NAME_BYTES, "region-%u", r);
-        options.regions[r].weight = SHARE_ONE / world.setting.regions;
-    }
-    for (unsigned other = 0; other < world.setting.peers; other++)
+    const struct setting *setting = &world.setting;
+    struct node_options options = plan_node(name_of("node", host).text, name_of("region", region_of(host)).text);
+    for (unsigned r = 0; r < setting->regions; r++)
+        plan_region(&options, name_of("region", r).text, SHARE_ONE / setting->regions);
+    for (unsigned other = 0; other < setting->peers; other++)
         if (other != host)
-            name_peer(&options, other);
-    options.interval_ns = world.setting.interval_ns;
-    options.silent_after_ns = 10 * world.setting.interval_ns > SECOND ? 10 * world.setting.interval_ns : SECOND;
-    options.join_timeout_ns = 100 * MS;
-    options.leave_timeout_ns = SECOND;
+            plan_peer(&options, name_of("node", other).text, name_of("region", region_of(other)).text);
+    options.interval_ns = setting->interval_ns;
+    options.silent_after_ns = 10 * setting->interval_ns > SECOND ? 10 * setting->interval_ns : SECOND;
     options.table_keys = TABLE_KEYS;
-    options.log_keys_max = 1 << 20;
     options.message_max_bytes = 1 << 20;
-    options.incarnation = 1;
     options.seed = host + 1;
-    options.limits = &limits;
-    struct node *node = node_create(&options, &error);
-    if (!node)
-        give_up(error.text);
-    return node;
+    return make_node(&options, &terms);
 }
 
 /* ---- messages ---- */
@@ -303,7 +264,7 @@ static void measure(struct setting setting)
     world.messages = world.bytes = world.far_bytes = world.step_ns = world.spends = 0;
     world.now_ns = SECOND;
     for (unsigned i = 0; i < setting.peers; i++)
-        world.host[i] = (struct host){.node = make_node(i)};
+        world.host[i] = (struct host){.node = make_host(i)};
     for (unsigned i = 0; i < setting.peers; i++)
         step(i, (struct event){.kind = EVENT_START}, 0);
     for (unsigned s = 0; !all_met(); s++) {

@@ -10,11 +10,8 @@
  */
 #include "base/random.h"
 #include "edge/memory.h"
+#include "tests/bench/measure.h"
 #include "tests/served.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum {
     COMMANDS = 1 << 18, /* of a round */
@@ -32,13 +29,6 @@ enum { DEPTHS = sizeof depths / sizeof depths[0], KEY_COUNTS = sizeof key_counts
 enum kind { CAN_ACCESS, CHECK, KINDS };
 static const char *const names[KINDS] = {"CAN_ACCESS", "CHECK, three rules"};
 static const uint32_t keys_of[KINDS] = {1, 3}; /* of one command */
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* One after the other; at[i] is where command i begins, at[COMMANDS] where they end. */
 struct commands_text {
@@ -64,7 +54,7 @@ static struct commands_text write_commands(enum kind kind, uint32_t keys, uint64
     struct random random;
     size_t size = 0;
     if (!commands.text || !commands.at)
-        exit(1);
+        give_up("not enough memory");
     random_seed(&random, seed);
     for (int i = 0; i < COMMANDS; i++) {
         char key[24];
@@ -89,7 +79,7 @@ static double run(const struct commands_text *commands, int depth)
         const struct bytes input = {commands->text + first, end - first};
         (void)commands_serve(&served.commands, &served.session, input, &output, turn, &consumed);
         if (consumed != input.size || output.size < 4 * (size_t)depth)
-            exit(1);
+            give_up("a command was not served");
         served.now_ns += GAP_NS * (uint64_t)depth;
         served.wall_ns += GAP_NS * (uint64_t)depth;
     }
@@ -118,7 +108,7 @@ static void serve(enum kind kind, uint32_t peers, int rounds)
                    "  - {id: per-user, service: shop, by: user, rate: 100/s, burst: 100}\n"
                    "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"
                    "  - {id: per-tenant, service: shop, by: tenant, rate: 100/s, burst: 100}\n"))
-        exit(1);
+        give_up("the rules are refused");
     for (int i = 0; i < rounds * KEY_COUNTS; i++) {
         int k = i % KEY_COUNTS, round = i / KEY_COUNTS;
         struct commands_text commands = write_commands(kind, key_counts[k], (uint64_t)round);
