@@ -216,12 +216,12 @@ static void nothing(void *context)
 static void on_lingered(uv_timer_t *timer)
 {
     struct server *server = timer->data;
-    if (server->transport)
-        transport_destroy(&server->transport, nothing, NULL);
     server_hear_store(server);
     if (!keep_close(&server->keep))
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
                   server->keep.directory);
+    if (server->transport) /* after what must not be lost: nng 1.5.2 may wait for ever when a peer ends as well */
+        transport_destroy(&server->transport, nothing, NULL);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
     crew_leave(&server->crew);
     uv_close((uv_handle_t *)&server->again, NULL);

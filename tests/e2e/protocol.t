@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $cluster = Headgate::cluster(
-    regions => ['here'],
+    regions => ['here'], threads => 1,
     limits => [{name => 'default', capacity => 100, rate => '1/h', default => 'true'},
                {name => 'quick', capacity => 5, rate => '10/s'}],
     max_connections => 1100, debug => 'false');
