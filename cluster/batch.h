@@ -46,6 +46,7 @@ struct batch {
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
     bool complete; /* own: nothing was left untold when it was closed */
+    bool tallied;  /* own: see tally.c */
     /*
      * What is merged and too large for one batch is cut into parts, which stand for the same numbers together: `merge`
      * is the same for all of them and 0 for whole batches. Parts have different keys.

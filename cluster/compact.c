@@ -273,6 +273,8 @@ static void put_in_place(struct node *node, struct origin *origin, struct list *
     }
     struct list *end = newest->link.next;
     close_run(merger);
+    if (origin->mine)
+        tally_reset(node);
     for (struct list *at = first, *next; at != end; at = next) {
         next = at->next;
         origin_log_remove(node, origin, batch_at(at));

@@ -116,6 +116,7 @@ void node_destroy(struct node **node)
     struct node *dying = *node;
     origins_close(dying);
     compact_close(dying);
+    free(dying->tally.slot);
     while (!list_empty(&dying->inbox)) {
         struct batch *batch = LIST_OWNER(dying->inbox.next, struct batch, link);
         batch_destroy(&batch);
@@ -370,6 +371,7 @@ static void go_on(struct node *node)
 {
     bool applies = node->apply_left;
     node->apply_left = false;
+    tally_step(node);
     if (node->settle_left && !node->settled_last)
         settle_acknowledged(node);
     if (applies && inbox_drain(node))

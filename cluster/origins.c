@@ -59,6 +59,7 @@ void origin_log_remove(struct node *node, struct origin *origin, struct batch *b
 {
     assert(origin->log_count > 0 && origin->log_keys >= batch->spend_count);
     compact_forget(node, origin, batch);
+    tally_forget(node, batch);
     origin->log_count--;
     origin->log_keys -= batch->spend_count;
     node->log_keys -= batch->spend_count;

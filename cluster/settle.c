@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SMOOTHING = 8,
-    LEDGER_PAYS = 16, /* sorting a spend costs about as much as so many looks for it */
-};
+enum { SMOOTHING = 8 };
 
 static uint64_t smooth(uint64_t average, uint64_t sample)
 {
@@ -64,75 +61,6 @@ static uint64_t later_tokens(const struct node *node, const struct origin *origi
     return tokens;
 }
 
-/*
- * All own spends that were told and are not settled, one per key, whatever its limit was then. Who settles many
- * batches at once, after a long silence, would search all of the log for each of their keys; this is made once and
- * knows the sums.
- */
-struct ledger {
-    struct spend *spend;
-    size_t count;
-};
-
-/* How many own spends there are; copied to `to` unless it is NULL. */
-static size_t own_spends(const struct node *node, struct spend *to)
-{
-    size_t count = 0;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
-        const struct origin *own = &node->origin[slot];
-        if (!own->uid || !own->mine)
-            continue;
-        for (struct list *at = own->log.next; at != &own->log; at = at->next) {
-            const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-            if (to)
-                memcpy(to + count, batch->spend, batch->spend_count * sizeof *to);
-            count += batch->spend_count;
-        }
-    }
-    return count;
-}
-
-/* False without memory. */
-static bool ledger_init(struct ledger *ledger, const struct node *node)
-{
-    size_t all = own_spends(node, NULL);
-    struct spend *unsorted = malloc((all + 1) * sizeof *unsorted);
-    ledger->count = 0;
-    ledger->spend = malloc((all + 1) * sizeof *ledger->spend);
-    if (!ledger->spend || !unsorted) {
-        free(unsorted);
-        free(ledger->spend);
-        ledger->spend = NULL;
-        return false;
-    }
-    (void)own_spends(node, unsorted);
-    spends_sort(ledger->spend, unsorted, all, SPENDS_BY_ID);
-    free(unsorted);
-    for (size_t i = 0; i < all; i++) {
-        struct spend *last = ledger->count > 0 ? &ledger->spend[ledger->count - 1] : NULL;
-        if (last && spend_compare_ids(last, &ledger->spend[i]) == 0)
-            spend_add(last, &ledger->spend[i], false); /* its expiry does not matter */
-        else
-            ledger->spend[ledger->count++] = ledger->spend[i];
-    }
-    return true;
-}
-
-static void ledger_close(struct ledger *ledger)
-{
-    free(ledger->spend);
-    ledger->spend = NULL;
-}
-
-/* Strikes a spend off; what is left of its key. */
-static uint64_t ledger_strike(const struct ledger *ledger, const struct spend *spend)
-{
-    struct spend *found = bsearch(spend, ledger->spend, ledger->count, sizeof *spend, spend_compare_ids);
-    assert(found && found->tokens >= spend->tokens);
-    found->tokens -= spend->tokens;
-    return found->tokens;
-}
-
 /* The entry's bucket gains and loses by a batch that everybody has. */
 static void settle_spend(struct node *node, struct entry *entry, const struct batch *batch,
                          const struct spend *spend, uint64_t later)
@@ -153,40 +81,39 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     node->stats.settled_tokens += spend->tokens;
 }
 
-/* `ledger` may be NULL. */
-static void settle_spends(struct node *node, const struct origin *origin, const struct batch *batch,
-                          const struct ledger *ledger, bool converted)
+/* `tallied`: the tally is whole. */
+static void settle_spends(struct node *node, const struct origin *origin, struct batch *batch, bool tallied,
+                          bool converted)
 {
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
-        uint64_t later = ledger ? ledger_strike(ledger, spend) : 0;
+        uint64_t later = tallied ? tally_strike(node, spend) : 0;
         prefetch_spends(node, batch, i);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)
             continue;
-        if (ledger)
+        if (tallied)
             later += untold_tokens(node, entry);
         else
             later = later_tokens(node, origin, batch, entry, converted);
         settle_spend(node, entry, batch, spend, later);
     }
+    if (tallied)
+        tally_struck(node, batch);
     node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
 }
 
 void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once)
 {
-    struct ledger ledger = {0};
-    uint64_t keys = 0;
+    bool tallied = tally_is_whole(node);
     bool converted = false; /* a key since then: its spends stand under several limits */
-    for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-        if (batch->last > everywhere || (!at_once && keys + batch->spend_count > node->step_left && keys > 0))
-            break;
-        keys += batch->spend_count;
-        converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;
+    if (list_empty(&mine->log) || LIST_OWNER(mine->log.next, struct batch, link)->last > everywhere)
+        return;
+    if (!tallied && !at_once && tally_is_wanted(node)) {
+        node->settle_left = true; /* the tally is on its way */
+        node->step_again = true;
+        return;
     }
-    bool many = keys * mine->log_count > LEDGER_PAYS * mine->log_keys;
-    bool has_ledger = many && ledger_init(&ledger, node);
     while (!list_empty(&mine->log)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
         if (batch->last > everywhere)
@@ -196,11 +123,11 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
             break;
         }
         step_works(node, batch->spend_count);
-        settle_spends(node, mine, batch, has_ledger ? &ledger : NULL, converted);
+        converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;
+        settle_spends(node, mine, batch, tallied, converted);
         mine->forgotten = batch->last;
         origin_log_remove(node, mine, batch);
     }
-    ledger_close(&ledger);
 }
 
 /*

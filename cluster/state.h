@@ -85,6 +85,14 @@ struct origin {
     struct list log; /* struct batch in order: those that somebody may lack */
 };
 
+/* Tokens per key in own batches: see tally.c. */
+struct tally {
+    struct tally_slot *slot; /* mask + 1; NULL until it is needed */
+    uint64_t mask, epoch, used;
+    uint32_t batches; /* that it is of */
+    bool failed;      /* there was no memory */
+};
+
 /* What is left of a sorted batch. */
 struct merge_source {
     const struct spend *at, *end;
@@ -247,6 +255,7 @@ struct node {
     uint64_t compacted_keys; /* what it left of a log that was too large; 0: the log is not */
     uint64_t everywhere;     /* own batches up to this one are acknowledged by all */
     struct merger merger;
+    struct tally tally;
 
     /* The work of a step is bounded: see step_has_time(). */
     uint32_t step_keys, step_left;
@@ -320,6 +329,20 @@ void origins_forget_stable(struct node *node);
 /* All that this member's incarnations up to `incarnation` spent is contained in what we have. */
 void origins_retire(struct node *node, uint32_t member, uint64_t incarnation);
 void origins_close(struct node *node);
+
+/* ---- tally.c: what is told and not settled, where there is much of it ---- */
+/* There are so many own batches that they are not searched. */
+bool tally_is_wanted(const struct node *node);
+/* All own batches are in it. */
+bool tally_is_whole(struct node *node);
+/* Brings it nearer to that, as far as there is time. */
+void tally_step(struct node *node);
+void tally_reset(struct node *node);
+/* Strikes a spend of a batch that is in it off; what is left of its key. Then, once, the batch. */
+uint64_t tally_strike(struct node *node, const struct spend *spend);
+void tally_struck(struct node *node, struct batch *batch);
+/* The batch leaves the log, unsettled. */
+void tally_forget(struct node *node, struct batch *batch);
 
 /* ---- compact.c: merging what is in a log ---- */
 void compact_init(struct node *node);

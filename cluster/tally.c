@@ -1,0 +1,152 @@
+#include "cluster/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/*
+ * What of each key was told and is not settled yet, over all own batches: where there are many, settling would search
+ * all of them for every key. Made a slice at a time, and settling waits for it; then it follows the log. Slots of
+ * another epoch are empty.
+ */
+enum {
+    TALLY_BATCHES = 64, /* fewer are searched */
+    TALLY_KEYS_MAX = 1 << 23,
+    TALLY_AHEAD = 12, /* slots are asked of memory before they are needed */
+};
+
+struct tally_slot {
+    struct key_id id;
+    uint64_t tokens;
+    uint64_t epoch; /* 0: never used */
+};
+
+static struct tally_slot *slot_of(const struct tally *tally, struct key_id id)
+{
+    uint64_t index = id.low & tally->mask;
+    while (tally->slot[index].epoch == tally->epoch && !key_id_equal(tally->slot[index].id, id))
+        index = (index + 1) & tally->mask;
+    return &tally->slot[index];
+}
+
+static void add(struct node *node, struct batch *batch)
+{
+    struct tally *tally = &node->tally;
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
+        if (i + TALLY_AHEAD < batch->spend_count)
+            __builtin_prefetch(&tally->slot[batch->spend[i + TALLY_AHEAD].id.low & tally->mask], 1);
+        struct tally_slot *slot = slot_of(tally, batch->spend[i].id);
+        if (slot->epoch != tally->epoch) {
+            *slot = (struct tally_slot){.id = batch->spend[i].id, .epoch = tally->epoch};
+            tally->used++;
+        }
+        slot->tokens += batch->spend[i].tokens;
+    }
+    batch->tallied = true;
+    tally->batches++;
+}
+
+/* Calls for the batches of all own origins; how many there are. */
+static uint32_t for_each_own(struct node *node, bool (*visit)(struct node *node, struct batch *batch))
+{
+    uint32_t count = 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        struct origin *own = &node->origin[slot];
+        if (!own->uid || !own->mine)
+            continue;
+        count += own->log_count;
+        for (struct list *at = own->log.next; at != &own->log && visit; at = at->next)
+            if (!visit(node, LIST_OWNER(at, struct batch, link)))
+                return count;
+    }
+    return count;
+}
+
+static bool leave_out(struct node *node, struct batch *batch)
+{
+    (void)node;
+    batch->tallied = false;
+    return true;
+}
+
+void tally_reset(struct node *node)
+{
+    struct tally *tally = &node->tally;
+    if (tally->batches > 0)
+        (void)for_each_own(node, leave_out);
+    tally->epoch++;
+    tally->used = 0;
+    tally->batches = 0;
+}
+
+static bool add_if_missing(struct node *node, struct batch *batch)
+{
+    if (batch->tallied)
+        return true;
+    if (!step_has_time(node, batch->spend_count))
+        return false;
+    step_works(node, batch->spend_count);
+    add(node, batch);
+    return true;
+}
+
+static bool create(struct node *node)
+{
+    struct tally *tally = &node->tally;
+    uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
+    uint64_t slots = 2 * OPEN_KEYS_MAX;
+    while (slots < 2 * most)
+        slots *= 2;
+    if (!tally->slot)
+        tally->slot = calloc(slots, sizeof *tally->slot);
+    tally->mask = slots - 1;
+    tally->failed = tally->slot == NULL;
+    return !tally->failed;
+}
+
+bool tally_is_wanted(const struct node *node)
+{
+    const struct origin *mine = &node->origin[node->my_slot];
+    return mine->log_count > TALLY_BATCHES && mine->log_keys < TALLY_KEYS_MAX / 2 && !node->tally.failed;
+}
+
+bool tally_is_whole(struct node *node)
+{
+    return node->tally.batches > 0 && node->tally.batches == for_each_own(node, NULL);
+}
+
+void tally_step(struct node *node)
+{
+    struct tally *tally = &node->tally;
+    if (!tally_is_wanted(node)) {
+        if (tally->batches > 0 && node->origin[node->my_slot].log_count == 0)
+            tally_reset(node);
+        return;
+    }
+    if (tally_is_whole(node) || !create(node))
+        return;
+    if (tally->epoch == 0 || tally->used + node->log_keys > tally->mask / 4 * 3)
+        tally_reset(node);
+    (void)for_each_own(node, add_if_missing);
+}
+
+uint64_t tally_strike(struct node *node, const struct spend *spend)
+{
+    struct tally_slot *slot = slot_of(&node->tally, spend->id);
+    assert(slot->epoch == node->tally.epoch && slot->tokens >= spend->tokens);
+    slot->tokens -= spend->tokens;
+    return slot->tokens;
+}
+
+void tally_struck(struct node *node, struct batch *batch)
+{
+    batch->tallied = false;
+    node->tally.batches--;
+}
+
+void tally_forget(struct node *node, struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->spend_count && batch->tallied; i++)
+        (void)tally_strike(node, &batch->spend[i]);
+    if (batch->tallied)
+        tally_struck(node, batch);
+}
