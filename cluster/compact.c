@@ -1,301 +1,16 @@
 #include "cluster/state.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 /*
- * A log that is too long or too large is swept: runs of neighbours are merged per key. The batches of a run are sorted,
- * so that a heap of their heads gives all of its spends in order, as many in a step as it has time for. What has been
- * made takes the place of the run in one moment, unless that has changed meanwhile. If it does not fit one batch, it is
- * cut into parts.
+ * When what is in logs is merged: a log that is too long or too large is swept, run by run (merge.c), in as many steps
+ * as it takes.
  */
 enum {
     MERGE_PATIENCE_INTERVALS = 64,
-    TRANSIT_INTERVALS = 16, /* parts that were said to somebody so lately are left as they are */
     GROWTH_PART = 16,
     HEADROOM_PART = 8, /* merging begins when so much of the log is free, since it takes many steps */
 };
-
-/* ---- making one of many ---- */
-
-/*
- * Whoever is charged more than a full bucket and the declared debt together stands at the declared debt anyway; a LOG
- * lists no more than that either.
- */
-static uint64_t clip_to_limit(const struct node *node, const struct spend *spend)
-{
-    const struct limit *limit = &node->limits.limit[spend->limit];
-    uint64_t most = limit->capacity + limit->overshoot + spend->returned;
-    return spend->tokens < most ? spend->tokens : most;
-}
-
-static void sift_down(struct merge_source *source, uint32_t count, uint32_t index)
-{
-    struct merge_source moved = source[index];
-    for (uint32_t child; (child = 2 * index + 1) < count; index = child) {
-        if (child + 1 < count && spend_compare(source[child + 1].at, source[child].at) < 0)
-            child++;
-        if (spend_compare(moved.at, source[child].at) <= 0)
-            break;
-        source[index] = source[child];
-    }
-    source[index] = moved;
-}
-
-static void take_least(struct merger *merger)
-{
-    if (++merger->source[0].at == merger->source[0].end)
-        merger->source[0] = merger->source[--merger->source_count];
-    if (merger->source_count > 0)
-        sift_down(merger->source, merger->source_count, 0);
-}
-
-static void close_made(struct node *node)
-{
-    struct merger *merger = &node->merger;
-    const struct batch *newest = merger->newest;
-    struct batch *batch = batch_create(newest->depend_count, merger->spend_count);
-    assert(batch && "out of memory");
-    memcpy(batch->depend, newest->depend, newest->depend_count * sizeof *batch->depend);
-    memcpy(batch->spend, merger->spend, merger->spend_count * sizeof *batch->spend);
-    list_insert_before(&merger->made, &batch->link);
-    merger->made_count++;
-    merger->spend_count = merger->group_count = 0;
-}
-
-static void put_spend(struct node *node, const struct spend *spend)
-{
-    struct merger *merger = &node->merger;
-    struct spend *last = merger->spend_count > 0 ? &merger->spend[merger->spend_count - 1] : NULL;
-    if (last && spend_compare(last, spend) == 0) {
-        spend_add(last, spend, node->limits.limit[last->limit].kind == LIMIT_LOG);
-        return;
-    }
-    if (last)
-        last->tokens = clip_to_limit(node, last);
-    bool begins = !last || last->limit != spend->limit;
-    if (last && (merger->spend_count == node->batch_max ||
-                 !batch_fits(node, merger->spend_count + 1, merger->group_count + begins))) {
-        close_made(node);
-        begins = true;
-    }
-    merger->spend[merger->spend_count++] = *spend;
-    merger->group_count += begins;
-}
-
-/* False: there is more than this step has time for. */
-static bool merge_some(struct node *node)
-{
-    struct merger *merger = &node->merger;
-    while (merger->source_count > 0) {
-        if (!step_has_time(node, 1))
-            return false;
-        step_works(node, 1);
-        put_spend(node, merger->source[0].at);
-        take_least(merger);
-    }
-    struct spend *last = &merger->spend[merger->spend_count - 1];
-    if (merger->spend_count > 0) {
-        last->tokens = clip_to_limit(node, last);
-        close_made(node);
-    }
-    return true;
-}
-
-/* ---- what may be merged ---- */
-
-/* Merging across a number that some member has reached would make it apply the merged part twice. */
-static bool somebody_stands_at(const struct node *node, uint32_t slot, uint64_t sequence)
-{
-    for (int m = 0; m < NODE_PEERS_MAX; m++)
-        if (member_needed(&node->member[m]) && node->member[m].known[slot] == sequence)
-            return true;
-    return false;
-}
-
-/* Whoever gathers parts would begin anew with others. */
-static bool is_on_its_way(const struct node *node, uint32_t slot, const struct batch *batch)
-{
-    if (batch->parts == 0 || batch->sent_ns == 0 ||
-        node->now_ns - batch->sent_ns > TRANSIT_INTERVALS * node->options.interval_ns)
-        return false;
-    for (int m = 0; m < NODE_PEERS_MAX; m++) {
-        const struct member *member = &node->member[m];
-        if (member_needed(member) && !member->silent && member->known[slot] < batch->last)
-            return true;
-    }
-    return false;
-}
-
-/*
- * Whoever hears us but is not heard may have applied all that was sent, and forgotten it. A batch that was never sent
- * reaches him as new while it stands alone; merged with those, it could not be told from them there.
- */
-static bool may_merge(const struct node *node, uint32_t slot, const struct batch *left, const struct batch *right,
-                      enum merging how)
-{
-    if (batch_is_beside(left, right))
-        return true;
-    bool sent_up_to_here = slot == node->my_slot && left->sends_count > 0 && right->sends_count == 0;
-    if (slot == node->my_slot && left->last <= node->everywhere)
-        return false; /* it is being settled */
-    return !(sent_up_to_here && how == MERGE_WHAT_WAS_SENT) && !somebody_stands_at(node, slot, left->last) &&
-           !is_on_its_way(node, slot, left) && !is_on_its_way(node, slot, right);
-}
-
-/* ---- runs ---- */
-
-static struct batch *batch_at(const struct list *link)
-{
-    return LIST_OWNER((struct list *)(uintptr_t)link, struct batch, link);
-}
-
-/* Where the run that begins at `first` ends (exclusive): parts stay together, and it is not too much for parts. */
-static struct list *end_of_run(const struct node *node, const struct merger *merger, struct list *first)
-{
-    const struct origin *origin = &node->origin[merger->slot];
-    uint64_t keys_max = (uint64_t)node->batch_max * (PARTS_MAX / 2), keys = 0;
-    struct list *end = first, *part = first;
-    while (end != &origin->log && keys <= keys_max) {
-        if (end != first && !may_merge(node, merger->slot, batch_at(end->previous), batch_at(end), merger->how))
-            return end;
-        if (end != first && !batch_is_beside(batch_at(end->previous), batch_at(end)))
-            part = end;
-        keys += batch_at(end)->spend_count;
-        end = end->next;
-    }
-    return keys <= keys_max ? end : part != first ? part : end;
-}
-
-static bool is_worth_merging(const struct list *first, const struct list *end)
-{
-    return first->next != end && !batch_is_beside(batch_at(first), batch_at(end->previous));
-}
-
-static bool open_sources(struct merger *merger, struct list *first, const struct list *end)
-{
-    merger->source = calloc(merger->batch_count, sizeof *merger->source);
-    if (!merger->source)
-        return false;
-    for (struct list *at = first; at != end; at = at->next)
-        if (batch_at(at)->spend_count > 0)
-            merger->source[merger->source_count++] =
-                (struct merge_source){batch_at(at)->spend, batch_at(at)->spend + batch_at(at)->spend_count};
-    for (uint32_t i = merger->source_count / 2; i-- > 0;)
-        sift_down(merger->source, merger->source_count, i);
-    return true;
-}
-
-/* The next run of the sweep; false: it is at its end. */
-static bool begin_run(struct node *node)
-{
-    struct merger *merger = &node->merger;
-    struct origin *origin = &node->origin[merger->slot];
-    if (origin->uid != merger->slot_uid)
-        return false;
-    struct list *first = origin->log.next, *end;
-    while (first != &origin->log && batch_at(first)->last <= merger->next)
-        first = first->next;
-    for (; first != &origin->log; first = end) {
-        end = end_of_run(node, merger, first);
-        merger->next = batch_at(end->previous)->last;
-        if (is_worth_merging(first, end))
-            break;
-    }
-    if (first == &origin->log)
-        return false;
-    merger->batch_count = 0;
-    merger->opened_ns = UINT64_MAX;
-    for (struct list *at = first; at != end; at = at->next, merger->batch_count++)
-        if (batch_opened_ns(batch_at(at)) < merger->opened_ns)
-            merger->opened_ns = batch_opened_ns(batch_at(at));
-    if (!open_sources(merger, first, end))
-        return false;
-    merger->uid = origin->uid;
-    merger->first = batch_at(first)->first;
-    merger->newest = batch_at(end->previous);
-    return true;
-}
-
-static void close_run(struct merger *merger)
-{
-    while (!list_empty(&merger->made)) {
-        struct batch *batch = batch_at(merger->made.next);
-        batch_destroy(&batch);
-    }
-    free(merger->source);
-    merger->source = NULL;
-    merger->source_count = merger->made_count = merger->spend_count = merger->group_count = 0;
-    merger->uid = 0;
-    merger->newest = NULL;
-}
-
-/* ---- in its place ---- */
-
-/* The run is as it was, and may still be merged; what was made is fewer batches. */
-static bool run_gives_way(const struct node *node, const struct list *first)
-{
-    const struct merger *merger = &node->merger;
-    if (merger->made_count >= merger->batch_count || merger->made_count > PARTS_MAX)
-        return false;
-    for (const struct list *at = first; at != &merger->newest->link; at = at->next)
-        if (!may_merge(node, merger->slot, batch_at(at), batch_at(at->next), merger->how))
-            return false;
-    return true;
-}
-
-static void put_in_place(struct node *node, struct origin *origin, struct list *first)
-{
-    struct merger *merger = &node->merger;
-    const struct batch *newest = merger->newest;
-    uint64_t first_number = merger->first, opened_ns = merger->opened_ns, before = node->log_keys;
-    uint64_t merge = merger->made_count > 1 ? random_u64(&node->random) | 1 : 0;
-    uint32_t parts = merger->made_count > 1 ? merger->made_count : 0, run_batches = merger->batch_count;
-    for (uint32_t part = 0; !list_empty(&merger->made); part++) {
-        struct batch *made = batch_at(merger->made.next);
-        list_remove(&made->link);
-        made->origin_uid = origin->uid;
-        made->first = first_number;
-        made->last = newest->last;
-        made->at_ns = newest->at_ns;
-        made->open_ns = newest->at_ns > opened_ns ? newest->at_ns - opened_ns : 0;
-        made->arrived_ns = newest->arrived_ns;
-        made->sent_ns = newest->sent_ns;
-        made->sends_count = newest->sends_count;
-        made->merge = merge;
-        made->part = parts > 0 ? part : 0;
-        made->parts = parts;
-        list_insert_before(first, &made->link);
-        origin->log_count++;
-        origin->log_keys += made->spend_count;
-        node->log_keys += made->spend_count;
-    }
-    struct list *end = newest->link.next;
-    close_run(merger);
-    if (origin->mine)
-        tally_reset(node);
-    for (struct list *at = first, *next; at != end; at = next) {
-        next = at->next;
-        origin_log_remove(node, origin, batch_at(at));
-    }
-    merger->reclaimed |= node->log_keys < before;
-    node->stats.batches_compacted += run_batches;
-}
-
-static void finish_run(struct node *node)
-{
-    struct merger *merger = &node->merger;
-    struct origin *origin = &node->origin[merger->slot];
-    struct list *first = origin->log.next;
-    while (batch_at(first)->first < merger->first)
-        first = first->next;
-    if (run_gives_way(node, first))
-        put_in_place(node, origin, first);
-    close_run(merger);
-}
-
-/* ---- sweeps ---- */
 
 void compact_init(struct node *node)
 {
@@ -304,7 +19,7 @@ void compact_init(struct node *node)
 
 void compact_close(struct node *node)
 {
-    close_run(&node->merger);
+    merge_abandon(&node->merger);
     free(node->merger.spend);
 }
 
@@ -314,7 +29,7 @@ void compact_forget(struct node *node, const struct origin *origin, const struct
     if (merger->uid != origin->uid || merger->uid == 0 || batch->first < merger->first ||
         batch->last > merger->newest->last)
         return;
-    close_run(merger);
+    merge_abandon(merger);
     merger->sweeping = false;
     node->compacted_ns = node->now_ns;
 }
@@ -413,11 +128,11 @@ static void sweep(struct node *node)
     if (!merger->spend)
         merger->spend = calloc(node->batch_max, sizeof *merger->spend);
     while (merger->sweeping && merger->spend) {
-        if (merger->uid == 0 && !begin_run(node)) {
+        if (merger->uid == 0 && !merge_begin(node)) {
             if (!continue_sweeps(node))
                 return;
         } else if (merge_some(node)) {
-            finish_run(node);
+            merge_finish(node);
         } else {
             return;
         }
@@ -432,7 +147,7 @@ static void drop_what_others_made(struct node *node)
         if (!origin->uid || slot == node->my_slot || origin_is_ghost(node, origin))
             continue;
         while (!list_empty(&origin->log) && node->log_keys > node->options.log_keys_max) {
-            struct batch *oldest = batch_at(origin->log.next);
+            struct batch *oldest = LIST_OWNER(origin->log.next, struct batch, link);
             origin->dropped = oldest->last;
             origin_log_remove(node, origin, oldest);
             node->stats.limit_drops++;

@@ -12,9 +12,6 @@ enum {
     ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval, */
     ANSWERS_PEERS = 5,         /* in clusters of no more than so many: see answer_ns */
     FAREWELL_WAKE_NS = 20000000,
-    SNAPSHOT_GAP_INTERVALS = 2,
-    BEHIND_INTERVALS = 10,      /* then what is missing will not come as batches */
-    BEHIND_GHOST_INTERVALS = 4, /* the same where who made them is gone */
     DEMAND_SMOOTHING = 8,
     MERGE_PART = 4,
     RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
@@ -227,60 +224,6 @@ static void ensure_reply(struct effects *effects)
     effects_emit(effects, EFFECT_REPLY, NULL, effects->arena_size);
 }
 
-/* The active peer that has most of an origin, if that is more than we have; -1: nobody. */
-static int most_informed(const struct node *node, uint32_t slot)
-{
-    int best = -1;
-    uint64_t most = node->origin[slot].applied;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
-        const struct member *member = &node->member[i];
-        if (member_needed(member) && member->state == PEER_ACTIVE && !member->silent &&
-            member->known[slot] > most) {
-            best = i;
-            most = member->known[slot];
-        }
-    }
-    return best;
-}
-
-/* Somebody to take a snapshot from because what it has does not come to us as batches any more; -1: not needed. */
-static int donor_of_what_is_missing(struct node *node)
-{
-    int donor = -1;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
-        struct origin *origin = &node->origin[slot];
-        if (!origin->uid || slot == node->my_slot)
-            continue;
-        int informed = most_informed(node, slot);
-        bool comes = origin->next_part > 0 || inbox_gathers(node, origin->uid);
-        if (informed < 0 || comes || origin->behind_since_ns == 0 || origin->behind_at != origin->applied) {
-            origin->behind_since_ns = informed < 0 ? 0 : node->now_ns;
-            origin->behind_at = origin->applied;
-            continue;
-        }
-        uint64_t intervals = origin_is_ghost(node, origin) ? BEHIND_GHOST_INTERVALS : BEHIND_INTERVALS;
-        if (node->now_ns - origin->behind_since_ns > intervals * node->options.interval_ns)
-            donor = informed;
-    }
-    return donor >= 0 || !node->snapshot_wanted ? donor : snapshot_donor(node);
-}
-
-/* Batches that cannot come any more are replaced by a snapshot of somebody who had them. */
-static void catch_up(struct node *node, struct effects *effects)
-{
-    const struct snapshot *snapshot = &node->snapshot;
-    if (snapshot->running) {
-        snapshot_ask(node, effects);
-        return;
-    }
-    uint64_t gap_ns = SNAPSHOT_GAP_INTERVALS * node->options.interval_ns;
-    int donor = donor_of_what_is_missing(node);
-    if (donor < 0 || (snapshot->started_ns && node->now_ns - snapshot->started_ns <= gap_ns))
-        return;
-    snapshot_start(node, (uint32_t)donor);
-    snapshot_ask(node, effects);
-}
-
 /*
  * A message has a digest of every member, and goes to all of them: with the square of their number acknowledgements
  * wait longer for each other, so that what each has to tell and to hear of them grows no faster than that number.
@@ -407,7 +350,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     if (node->state == PEER_JOINING && !node->stopping)
         join_step(node, effects);
     else if (node->state == PEER_ACTIVE)
-        catch_up(node, effects);
+        snapshot_catch_up(node, effects);
     go_on(node);
     reserve_step(node);
     limits_sweep(node);

@@ -101,7 +101,7 @@ struct merge_source {
 /* Whether what was sent may be merged with what was not. */
 enum merging { MERGE_WHAT_WAS_SENT, MERGE_ALL };
 
-/* Merging a log, run by run, each in as many steps as it takes: see compact.c. */
+/* Merging a log, run by run, each in as many steps as it takes: see merge.c. */
 struct merger {
     bool sweeping, to_limit;
     bool reclaimed; /* this sweep made the log smaller */
@@ -344,7 +344,14 @@ void tally_struck(struct node *node, struct batch *batch);
 /* The batch leaves the log, unsettled. */
 void tally_forget(struct node *node, struct batch *batch);
 
-/* ---- compact.c: merging what is in a log ---- */
+/* ---- merge.c: one run of a log; compact.c: which, and when ---- */
+/* The next run of the sweep begins; false: it is at its end. */
+bool merge_begin(struct node *node);
+/* False: there is more than this step has time for. */
+bool merge_some(struct node *node);
+/* All is made: it takes the place of the run. */
+void merge_finish(struct node *node);
+void merge_abandon(struct merger *merger);
 void compact_init(struct node *node);
 void compact_close(struct node *node);
 /* Merges neighbours until the log is within its limit; tells node->log_full when it is not. */
@@ -520,6 +527,8 @@ int snapshot_donor(const struct node *node);
 void snapshot_start(struct node *node, uint32_t donor);
 /* Asks for what is missing; when nothing is, the snapshot is taken. */
 void snapshot_ask(struct node *node, struct effects *effects);
+/* Batches that cannot come any more are replaced by a snapshot of somebody who had them. */
+void snapshot_catch_up(struct node *node, struct effects *effects);
 /* The part that was asked for; NULL: it was not. */
 struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);
 /* It was answered: it is merged, or its halves are to be asked for. */
