@@ -163,14 +163,14 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 /* Entries tell where their untold spends are: these are asked for side by side as well. */
 static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count)
 {
+    struct table_held held = {.count = 0};
     for (uint32_t i = 0; i < count; i++) {
-        struct table_held held;
-        table_lock(node->table, &ids[i], 1, &held);
+        table_lock_next(node->table, ids[i], &held);
         const struct entry *entry = table_find(node->table, ids[i]);
         if (entry)
             untold_prefetch(node, entry);
-        table_unlock(node->table, &held);
     }
+    table_unlock(node->table, &held);
 }
 
 void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
@@ -189,8 +189,12 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     node_prefetch_each(node, ids, count);
     if (is_plain(node, like)) {
         uint64_t at_ns = request_time(node, now_ns);
-        for (uint32_t i = 0; i < count; i++)
-            allowed |= (uint64_t)take_like(node, like, ids[i], at_ns) << i;
+        struct table_held held = {.count = 0};
+        for (uint32_t i = 0; i < count; i++) {
+            table_lock_next(node->table, ids[i], &held);
+            allowed |= (uint64_t)take_held(node, like, ids[i], at_ns) << i;
+        }
+        table_unlock(node->table, &held);
         return allowed;
     }
     struct charge charge = *like;

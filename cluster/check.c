@@ -341,7 +341,7 @@ void hold_keys(struct node *node, const struct charge *charges, size_t count, st
 {
     struct key_id ids[2 * CHARGES_MAX];
     uint32_t ids_count = 0;
-    *held = (struct table_held){0};
+    held->count = 0;
     assert(count <= CHARGES_MAX);
     if (node->lane_count == 1)
         return;

@@ -104,8 +104,8 @@ static uint32_t first_in_page(uint64_t page_first, const struct batch *batch, ui
     return from;
 }
 
-static void correct_by_batch(const struct page *page, const struct stage *stage, const struct batch *batch, bool own,
-                             bool there)
+static void correct_by_batch(const struct page *page, const struct stage *stage, const struct batch *batch,
+                             bool own, bool there)
 {
     uint64_t first = page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
     uint64_t last = page->bits == 0 ? UINT64_MAX : first | UINT64_MAX >> page->bits;

@@ -1,3 +1,4 @@
+#include "base/touch.h"
 #include "cluster/state.h"
 
 #include <assert.h>
@@ -88,8 +89,8 @@ bool is_in_open(const struct node *node, const struct entry *entry)
 void untold_prefetch(const struct node *node, const struct entry *entry)
 {
     const struct spend *spend = &node->open[entry->open_index];
-    __builtin_prefetch(spend, 1);
-    __builtin_prefetch((const char *)(spend + 1) - 1, 1);
+    ask_to_write(spend);
+    ask_to_write((const char *)(spend + 1) - 1);
 }
 
 bool untold_has_room(const struct node *node, uint32_t keys)

@@ -80,9 +80,8 @@ __attribute__((unused)) static void served_wait_ms(uint64_t ms)
 }
 
 /* "default": 100 tokens, 100 a second; "slow": 5, one a minute. The config names peers that nobody ever hears. */
-__attribute__((unused)) static void served_open_with(uint64_t table_keys, uint32_t peers)
+static void served_plan(uint64_t table_keys, uint32_t peers)
 {
-    struct error error;
     struct node_options *options = &served.options;
     memset(&served, 0, sizeof served);
     served.now_ns = 1000 * SERVED_MS;
@@ -118,6 +117,13 @@ __attribute__((unused)) static void served_open_with(uint64_t table_keys, uint32
     options->limits = &served.limits.named;
     options->config_digest = 0xc0ffee;
     hash_key_from_secret(&options->hash_key, "secret", 6);
+}
+
+/* After served_plan, and what a test plans besides. */
+static void served_begin(void)
+{
+    struct error error;
+    const struct node_options *options = &served.options;
     effects_init(&served.effects);
     served.node = node_create(options, &error);
     assert(served.node != NULL);
@@ -132,6 +138,12 @@ __attribute__((unused)) static void served_open_with(uint64_t table_keys, uint32
     commands_init(&served.commands);
     session_open(&served.session, &served.commands, 7, "127.0.0.1:50000");
     served_wait_ms(2000);
+}
+
+__attribute__((unused)) static void served_open_with(uint64_t table_keys, uint32_t peers)
+{
+    served_plan(table_keys, peers);
+    served_begin();
 }
 
 __attribute__((unused)) static void served_open(void)

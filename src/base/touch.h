@@ -13,4 +13,16 @@ static inline void touch(const void *place)
     (void)*(const volatile char *)place;
 }
 
+/* A prefetch of what another processor may have written last: it is taken from there now, not when it is written. */
+static inline void ask_to_write(const void *place)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0"
+                     :
+                     : "m"(*(const char *)place)); /* compilers emit it for newer processors only */
+#else
+    __builtin_prefetch(place, 1);
+#endif
+}
+
 #endif

@@ -352,7 +352,10 @@ void table_set_owner(struct table *table, const struct table_owner *owner)
 
 void table_prefetch_tags(const struct table *table, struct key_id id)
 {
-    __builtin_prefetch(table->tags + home_of(table, id) * GROUP);
+    uint64_t home = home_of(table, id);
+    __builtin_prefetch(table->tags + home * GROUP);
+    if (table->shared) /* another thread may have had its lock last */
+        ask_to_write(stripe_of(table, home));
 }
 
 /*
@@ -366,8 +369,8 @@ void table_prefetch(const struct table *table, struct key_id id)
     if (mask == 0)
         mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
     const struct entry *entry = &table->entries[slot + nearest_of(mask, preferred_slot(id))];
-    __builtin_prefetch(entry, 1);
-    __builtin_prefetch((const char *)(entry + 1) - 1, 1);
+    ask_to_write(entry);
+    ask_to_write((const char *)(entry + 1) - 1);
 }
 
 /* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */

@@ -83,19 +83,23 @@ void *table_memory(struct table *table, size_t *bytes);
  */
 void table_share(struct table *table);
 
-/* What one thread has locked: a bit for each stripe; on its stack. */
+enum { TABLE_LOCK_KEYS_MAX = 32 };
+
+/* Which stripes one thread has locked, ascending; on its stack. All zero: none. */
 struct table_held {
-    uint64_t stripes;
+    uint32_t count;
+    uint16_t stripe[2 * TABLE_LOCK_KEYS_MAX];
 };
 
 /*
- * From here to table_unlock the caller may do everything with these keys, any number of them, that is done with single
- * keys, and what that does to their neighbours is covered. The locks spin: hold them briefly, and wait for nothing
+ * From here to table_unlock the caller may do everything with these keys, at most TABLE_LOCK_KEYS_MAX, that is done with
+ * single keys, and what that does to their neighbours is covered. The locks spin: hold them briefly, and wait for nothing
  * meanwhile; a thread that holds some asks for no more. Without table_share they do nothing.
  */
-static inline void table_lock(struct table *table, const struct key_id *ids, uint32_t count,
-                              struct table_held *held);
-static inline void table_unlock(struct table *table, const struct table_held *held);
+void table_lock(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held);
+void table_unlock(struct table *table, const struct table_held *held);
+/* For one key after the other: holds this one's instead of what is held (nothing, at first), unless it is the same. */
+void table_lock_next(struct table *table, struct key_id id, struct table_held *held);
 
 /* ---- looking up ---- */
 
@@ -193,22 +197,5 @@ void table_stats(const struct table *table, struct table_stats *stats);
 
 /* Asserts every invariant of the structure: for tests and the simulator. */
 void table_check(const struct table *table);
-
-/* ---- table_lock and table_unlock; by value, so that what is held can stay in a register ---- */
-
-struct table_held table_lock_one(struct table *table, struct key_id id);
-struct table_held table_lock_all(struct table *table, const struct key_id *ids, uint32_t count);
-void table_let_go(struct table *table, struct table_held held);
-
-static inline void table_lock(struct table *table, const struct key_id *ids, uint32_t count,
-                              struct table_held *held)
-{
-    *held = count == 1 ? table_lock_one(table, ids[0]) : table_lock_all(table, ids, count);
-}
-
-static inline void table_unlock(struct table *table, const struct table_held *held)
-{
-    table_let_go(table, *held);
-}
 
 #endif

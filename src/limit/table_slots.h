@@ -31,7 +31,7 @@ enum {
     EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour */
     LINE_BYTES = 64,
     TENANTS_MAX = 4096, /* entry.tenant has 12 bits */
-    STRIPES_MAX = 64,   /* bits of table_held; all of their lines stay near */
+    STRIPES_MAX = 1024, /* so many that two threads seldom want one line at the same time */
     STRIPE_BITS = 8,    /* at least 2^8 groups: of seven keys at most one has to do with two stripes */
     UNSHARED_BITS = 63, /* all groups are one stripe */
 };

@@ -26,14 +26,6 @@ void table_share(struct table *table)
         events_share(table->limits->events);
 }
 
-/* A bit for each stripe that has to do with keys of this home. */
-static inline uint64_t stripes_near(const struct table *table, uint64_t home)
-{
-    uint64_t first = home < WINDOW ? 0 : home - WINDOW + 1, last = home + WINDOW + REACH - 1;
-    last = last < table->groups ? last : table->groups - 1;
-    return (uint64_t)1 << (first >> table->stripe_bits) | (uint64_t)1 << (last >> table->stripe_bits);
-}
-
 static inline void lock_stripe(struct stripe *stripe)
 {
     if (!atomic_exchange_explicit(&stripe->locked, true, memory_order_acquire))
@@ -42,38 +34,81 @@ static inline void lock_stripe(struct stripe *stripe)
     stripe->lock_waits++;
 }
 
-__attribute__((noinline)) static struct table_held lock_stripes(struct table *table, uint64_t stripes)
+/* The first and the last stripe that have to do with keys of this home. They are neighbours, or the same. */
+struct reach {
+    uint16_t first, last;
+};
+
+static inline struct reach reach_of(const struct table *table, uint64_t home)
 {
-    for (uint64_t left = stripes; left != 0; left &= left - 1)
-        lock_stripe(&table->stripes[__builtin_ctzll(left)]);
-    return (struct table_held){stripes};
+    uint64_t first = home < WINDOW ? 0 : home - WINDOW + 1, last = home + WINDOW + REACH - 1;
+    last = last < table->groups ? last : table->groups - 1;
+    return (struct reach){(uint16_t)(first >> table->stripe_bits), (uint16_t)(last >> table->stripe_bits)};
 }
 
-/* Most keys are far from the borders of their stripe. */
-struct table_held table_lock_one(struct table *table, struct key_id id)
+/* A key of which nothing is held yet. */
+static inline void lock_reach(struct table *table, struct reach reach, struct table_held *held)
+{
+    held->stripe[0] = reach.first;
+    held->stripe[1] = reach.last;
+    held->count = 1 + (reach.last > reach.first);
+    lock_stripe(&table->stripes[reach.first]);
+    if (reach.last > reach.first)
+        lock_stripe(&table->stripes[reach.last]);
+}
+
+/* Keeps them ascending, each once. */
+static void add_stripe(struct table_held *held, uint16_t stripe)
+{
+    uint32_t at = held->count;
+    while (at > 0 && held->stripe[at - 1] > stripe)
+        at--;
+    if (at > 0 && held->stripe[at - 1] == stripe)
+        return;
+    for (uint32_t i = held->count++; i > at; i--)
+        held->stripe[i] = held->stripe[i - 1];
+    held->stripe[at] = stripe;
+}
+
+__attribute__((noinline)) static void lock_several(struct table *table, const struct key_id *ids, uint32_t count,
+                                                   struct table_held *held)
+{
+    assert(count <= TABLE_LOCK_KEYS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        struct reach reach = reach_of(table, home_of(table, ids[i]));
+        add_stripe(held, reach.first);
+        add_stripe(held, reach.last);
+    }
+    for (uint32_t i = 0; i < held->count; i++)
+        lock_stripe(&table->stripes[held->stripe[i]]);
+}
+
+void table_lock(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held)
+{
+    held->count = 0;
+    if (!table->shared)
+        return;
+    if (count == 1)
+        lock_reach(table, reach_of(table, home_of(table, ids[0])), held);
+    else
+        lock_several(table, ids, count, held);
+}
+
+void table_lock_next(struct table *table, struct key_id id, struct table_held *held)
 {
     if (!table->shared)
-        return (struct table_held){0};
-    uint64_t home = home_of(table, id), size = (uint64_t)1 << table->stripe_bits, at = home & (size - 1);
-    if (at - WINDOW >= size - (WINDOW + WINDOW + REACH))
-        return lock_stripes(table, stripes_near(table, home));
-    uint64_t stripe = home >> table->stripe_bits;
-    lock_stripe(&table->stripes[stripe]);
-    return (struct table_held){(uint64_t)1 << stripe};
+        return;
+    struct reach reach = reach_of(table, home_of(table, id));
+    if (held->count > 0 && held->stripe[0] == reach.first && held->stripe[held->count - 1] == reach.last)
+        return;
+    table_unlock(table, held);
+    lock_reach(table, reach, held);
 }
 
-struct table_held table_lock_all(struct table *table, const struct key_id *ids, uint32_t count)
+void table_unlock(struct table *table, const struct table_held *held)
 {
-    uint64_t stripes = 0;
-    for (uint32_t i = 0; table->shared && i < count; i++)
-        stripes |= stripes_near(table, home_of(table, ids[i]));
-    return lock_stripes(table, stripes);
-}
-
-void table_let_go(struct table *table, struct table_held held)
-{
-    for (uint64_t left = held.stripes; left != 0; left &= left - 1)
-        spin_unlock(&table->stripes[__builtin_ctzll(left)].locked);
+    for (uint32_t i = 0; i < held->count; i++)
+        spin_unlock(&table->stripes[held->stripe[i]].locked);
 }
 
 /* ---- for those who look ---- */

@@ -234,7 +234,7 @@ static void locks(void)
     assert(table);
     table_lock(table, &id, 1, &held);
     table_lock(table, &id, 1, &held);
-    OK(held.stripes == 0, "a table that is not shared has no locks");
+    OK(held.count == 0, "a table that is not shared has no locks");
     table_unlock(table, &held);
     (void)table_obtain(table, id, 0, 0, SECOND_NS);
     table_claim(table, table_obtain(table, (struct key_id){1, 1}, 0, 0, SECOND_NS), 2);
