@@ -93,7 +93,7 @@ static bool create(struct node *node)
 {
     struct tally *tally = &node->tally;
     uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
-    uint64_t slots = 2 * OPEN_KEYS_MAX;
+    uint64_t slots = 8 * OPEN_KEYS_MAX;
     while (slots < 2 * most)
         slots *= 2;
     if (!tally->slot)
@@ -124,7 +124,8 @@ void tally_step(struct node *node)
     }
     if (tally_is_whole(node) || !create(node))
         return;
-    if (tally->epoch == 0 || tally->used + node->log_keys > tally->mask / 4 * 3)
+    /* Keys that are settled keep their slots until then; those of the whole log fill no more than half. */
+    if (tally->epoch == 0 || tally->used > tally->mask / 4 * 3)
         tally_reset(node);
     (void)for_each_own(node, add_if_missing);
 }

@@ -58,6 +58,22 @@ static void merged(void)
     world_close();
 }
 
+static void full(void)
+{
+    world_of_slices();
+    world_links(BOB, LINK_CUT);
+    for (int i = 0; i < 2; i++)
+        OK_U64(world_spend_many(ANN, i ? "odd" : "key", KEYS), KEYS, "a log is nearly full of keys that differ");
+    world_run(1000);
+    world_links(BOB, LINK_FINE);
+    world_run(3000);
+    OK_U64(world_stats(ANN).log_keys, 0, "all of them settle");
+    OK_U64(world_count_left(BOB, "key", KEYS, 159) + world_count_left(BOB, "odd", KEYS, 159), 2 * KEYS,
+           "and are known");
+    check_steps("while they do");
+    world_close();
+}
+
 static void taken(void)
 {
     world_of_slices();
@@ -79,6 +95,7 @@ int main(void)
 {
     told();
     merged();
+    full();
     taken();
     return tap_done();
 }
