@@ -17,6 +17,8 @@ enum {
     RECONNECT_MIN_MS = 50,
     RECONNECT_MAX_MS = 1000,
     TICK_MS = 50,
+    CLOSING_TICK_MS = 2,
+    CLOSING_TICKS_MAX = 1500,
     REDIAL_DOUBLINGS = 2,
     QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
     QUEUE_MIN_MESSAGES = 256,
@@ -341,6 +343,15 @@ static void close_poll(uv_poll_t *poll)
         uv_close((uv_handle_t *)poll, handle_closed);
 }
 
+static void await_closed(uv_timer_t *timer)
+{
+    struct transport *transport = timer->data;
+    if (!closing_is_done(transport->closing) && ++transport->closing_ticks < CLOSING_TICKS_MAX)
+        return;
+    closing_forget(&transport->closing);
+    uv_close((uv_handle_t *)timer, handle_closed);
+}
+
 void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context)
 {
     struct transport *t = *transport;
@@ -348,14 +359,16 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     assert(!t->in_call && !t->closed);
     t->closed = closed;
     t->closed_context = context;
-    lanes_close(t);
+    t->closing = closing_create();
+    lanes_close(t, t->closing);
     /* uv must forget a descriptor before nng closes it. */
     close_poll(&t->subscriber_poll);
     close_poll(&t->replier_poll);
-    uv_close((uv_handle_t *)&t->timer, handle_closed);
-    (void)nng_close(t->replier);
-    (void)nng_close(t->subscriber);
-    (void)nng_close(t->publisher);
+    closing_add(t->closing, t->replier, NULL);
+    closing_add(t->closing, t->subscriber, NULL);
+    closing_add(t->closing, t->publisher, NULL);
+    closing_begin(t->closing);
+    (void)uv_timer_start(&t->timer, await_closed, CLOSING_TICK_MS, CLOSING_TICK_MS);
 }
 
 const struct transport_stats *transport_stats(const struct transport *transport)

@@ -69,7 +69,8 @@ struct transport *transport_create(const struct transport_options *options, stru
 
 /*
  * Closes all sockets at once; what was published in this turn may be lost. Frees the memory, then calls
- * `closed`, from the loop. Not to be called from a receiver's functions.
+ * `closed`, from the loop, within some seconds even if a socket cannot be closed. Not to be called from a receiver's
+ * functions.
  */
 void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context);
 

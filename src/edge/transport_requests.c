@@ -13,7 +13,7 @@ static void lane_poll_closed(uv_handle_t *handle)
     transport_count_closed(transport);
 }
 
-static void close_lane(struct lane *lane)
+static void close_lane(struct lane *lane, struct closing *closing)
 {
     if (!lane->address[0])
         return;
@@ -23,15 +23,17 @@ static void close_lane(struct lane *lane)
         uv_close((uv_handle_t *)lane->poll, lane_poll_closed);
         lane->poll = NULL;
     }
-    (void)nng_close(lane->socket);
-    nng_aio_stop(lane->sending);
-    /* An unsent request is still ours. */
-    nng_msg *unsent = nng_aio_get_msg(lane->sending);
-    if (unsent)
-        nng_msg_free(unsent);
-    nng_aio_free(lane->sending);
+    closing_add(closing, lane->socket, lane->sending);
     lane->address[0] = '\0';
     lane->waiting = false;
+}
+
+static void close_alone(struct lane *lane)
+{
+    struct closing *closing = closing_create();
+    close_lane(lane, closing);
+    closing_begin(closing);
+    closing_forget(&closing);
 }
 
 static void lane_ready(uv_poll_t *poll, int status, int events)
@@ -78,7 +80,7 @@ static int open_lane(struct lane *lane, const char *address)
         }
     }
     if (status != 0)
-        close_lane(lane);
+        close_alone(lane);
     return status;
 }
 
@@ -104,7 +106,7 @@ static struct lane *find_lane(struct transport *transport, const char *address)
     if (waiting >= TRANSPORT_REQUESTS_EACH)
         return NULL;
     if (!same && free_lane)
-        close_lane(free_lane);
+        close_alone(free_lane);
     return same ? same : free_lane;
 }
 
@@ -135,12 +137,12 @@ void lanes_expire(struct transport *transport, uint64_t now_ns)
         if (!lane->waiting || now_ns < lane->deadline_ns)
             continue;
         transport->stats.requests_expired++;
-        close_lane(lane);
+        close_alone(lane);
     }
 }
 
-void lanes_close(struct transport *transport)
+void lanes_close(struct transport *transport, struct closing *closing)
 {
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)
-        close_lane(&transport->lanes[i]);
+        close_lane(&transport->lanes[i], closing);
 }

@@ -45,6 +45,8 @@ struct transport {
     struct link links[TRANSPORT_LINKS_MAX];
     struct lane lanes[TRANSPORT_REQUESTS_MAX];
     unsigned handles_open;
+    struct closing *closing; /* at the end */
+    unsigned closing_ticks;
     bool in_call; /* one of the receiver's functions runs */
     void (*closed)(void *context);
     void *closed_context;
@@ -65,7 +67,24 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 
 /* Gives up the requests whose time is over. */
 void lanes_expire(struct transport *transport, uint64_t now_ns);
-/* Closes all; the loop lets go of them later. */
-void lanes_close(struct transport *transport);
+/* Closes all with others; the loop lets go of them later. */
+void lanes_close(struct transport *transport, struct closing *closing);
+
+/*
+ * ---- transport_close.c ----
+ *
+ * nng 1.5 waits for ever, once in some hundred times, when it closes a socket that has just been used: so a thread of
+ * its own closes, and nobody waits for it for long. What hangs is lost until the process ends.
+ */
+struct closing;
+/* NULL without memory: then what is added is closed at once. */
+struct closing *closing_create(void);
+/* The socket, and what sends by it (or NULL), are closed and freed; the loop knows them no more. */
+void closing_add(struct closing *closing, nng_socket socket, nng_aio *sending);
+/* Nothing is added after it. */
+void closing_begin(struct closing *closing);
+bool closing_is_done(const struct closing *closing);
+/* Nobody will ask whether it is done. */
+void closing_forget(struct closing **closing);
 
 #endif
