@@ -167,8 +167,13 @@ sub load_at {
 # Touches what a server will need, so that its first round is like the others.
 sub warm_up {
     my ($port, $words, $keys) = @_;
-    return load_at($port, $words, '--keys', $keys, '--prefix', 'key:', '--pipeline', 64, '--seconds', 0.5);
+    return load_at($port, $words, '--keys', $keys, '--prefix', 'key:', '--pipeline', 64, '--seconds',
+                   $option{quick} ? 0.25 : 0.5);
 }
+
+# Touches all memory that a daemon will need: its table, and the ring of spends that wait to be told. The first touch of
+# a huge page takes a while.
+sub touch_all { my ($port) = @_; return fill($port, 'CAN_ACCESS {key}', 1 << 20, '--prefix', 'key:') }
 
 # Asks for each of so many keys once.
 sub fill {

@@ -10,6 +10,8 @@
  * keys than it was made for add to it.
  *
  * It is linked with libheadgate as programs are. Exit status 1 if a goal is missed.
+ *
+ *     library [--quick]
  */
 #include "headgate/limiter.h"
 
@@ -31,6 +33,7 @@ enum {
     BATCH = 16,
     PARTS = 32, /* a part takes less time than a processor is lent for */
     ROUNDS = 8,
+    QUICK_ROUNDS = 5,
     THREADS = 2,
 };
 #define CAPACITY 1000000u
@@ -374,8 +377,9 @@ static bool goal(const char *what, double is, double most, const char *unit)
     return is <= most;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const int rounds = argc > 1 && strcmp(argv[1], "--quick") == 0 ? QUICK_ROUNDS : ROUNDS;
     static struct side warm, big, shared; /* shared: by threads, in a table of the usual size */
     static struct cost cost[KINDS];
     static struct memory memory;
@@ -400,7 +404,7 @@ int main(void)
     uint64_t now_ns = START_NS;
     open_memory(&memory);
     random_seed(&random, 1);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         for (int kind = 0; kind < KINDS; kind++)
             run(kind < BIG_ONE ? &warm : &big, (enum kind)kind, &cost[kind], &now_ns);
         read_memory(&memory, &random);
