@@ -171,9 +171,14 @@ sub warm_up {
                    $option{quick} ? 0.25 : 0.5);
 }
 
-# Touches all memory that a daemon will need: its table, and the ring of spends that wait to be told. The first touch of
-# a huge page takes a while.
-sub touch_all { my ($port) = @_; return fill($port, 'CAN_ACCESS {key}', 1 << 20, '--prefix', 'key:') }
+# A daemon touches all huge pages of its table, which takes a while, and has told its peers of it.
+sub warm_daemon {
+    my ($port) = @_;
+    fill($port, 'CAN_ACCESS {key}', 1 << 18, '--prefix', 'key:');
+    my $client = Headgate::Client::connect("127.0.0.1:$port");
+    Headgate::wait_until(60, sub { !$client->fields('INFO', 'stats')->{log_keys} }) or die "peers hear nothing\n";
+    return;
+}
 
 # Asks for each of so many keys once.
 sub fill {
