@@ -320,7 +320,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof interval_ms / sizeof interval_ms[0]; i++)
         measure((struct setting){5, 1, 10000, interval_ms[i] * MS});
     printf("\n");
-    for (size_t i = 0; i < sizeof regions / sizeof regions[0] && !quick; i++)
+    for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++)
         measure((struct setting){12, regions[i], 10000, 100 * MS});
     effects_close(&world.effects);
     free(world.id);
