@@ -4,9 +4,13 @@
  * Two processes, one with one thread, without gate and locks as a daemon with `threads: 1`, and one with two, each on a
  * core of its own. They measure by turns; nothing else runs meanwhile, since what clients and the kernel cost would need
  * cores of its own. Every millisecond a step of the node happens, alone. The node has two peers, so that all that is
- * spent waits to be told to them, and is. Of each pair of turns the ratio counts: median, least and most.
+ * spent waits to be told to them; what telling costs, gossip.c measures. Of each pair of turns the ratio counts: median,
+ * least and most.
  *
- *   tests/bench/sharing [ROUNDS]      exit status 1 if two threads do less than 1.8 times as much, where that is a goal
+ *   tests/bench/sharing [ROUNDS]
+ *
+ * Of what a daemon does for a request this is the part where threads can meet; the kernel's part, which is two thirds to
+ * nine tenths of it, knows nothing of threads. See tests/bench/threads for both together.
  */
 #include "base/gate.h"
 #include "base/random.h"
@@ -25,8 +29,10 @@ enum {
     DEPTH = 16,
     KEYS = 1000000,
     TABLE_KEYS = 2000000,
-    LOG_KEYS = 1 << 24,
+    LOG_KEYS = 1 << 20,
+    PACE = 1000, /* nobody acknowledges: what is told would fill the log */
     ROUNDS = 5,
+    PAGE_BYTES = 4096,
     ROUNDS_MAX = 64,
 };
 #define TURN_NS UINT64_C(200000000)
@@ -34,7 +40,6 @@ enum {
 
 enum kind { RANDOM_KEYS, ONE_KEY, THREE_RULES, KINDS };
 static const char *const names[KINDS] = {"CAN_ACCESS, 1 M keys", "CAN_ACCESS, one key", "CHECK, three rules"};
-static const double goals[KINDS] = {1.8, 0, 1.8}; /* one key is one lock: it is shown */
 
 struct text {
     char *bytes;
@@ -130,6 +135,16 @@ static void open_server(struct server *server, uint32_t lane)
 
 /* ---- one process ---- */
 
+/* All of it is there before anything is measured: what is touched for the first time may cost milliseconds. */
+static void warm(void *memory, size_t bytes)
+{
+    memory_prefer_huge_pages(memory, bytes);
+    for (size_t i = 0; i < bytes; i += PAGE_BYTES) {
+        volatile char *byte = (volatile char *)memory + i;
+        *byte = *byte;
+    }
+}
+
 static void step(uint64_t now_ns)
 {
     if (threads > 1)
@@ -207,6 +222,7 @@ static void run_process(uint32_t count, int asked, int told)
     served_plan(TABLE_KEYS, 2);
     served.options.lanes = count;
     served.options.log_keys_max = LOG_KEYS;
+    served.options.tell_pace = PACE;
     /* So wide that what nobody acknowledges does not use it up. */
     if (!limits_add(&served.limits, "wide", 1000000000, 1, 1000 * SERVED_MS, 0))
         give_up("the limit is refused");
@@ -217,7 +233,7 @@ static void run_process(uint32_t count, int asked, int told)
                    "  - {id: per-ip, service: shop, by: ip, rate: 1/s, burst: 1000000000}\n"
                    "  - {id: per-tenant, service: shop, by: tenant, rate: 1/s, burst: 1000000000}\n"))
         give_up("the rules are refused");
-    node_visit_memory(served.node, memory_prefer_huge_pages);
+    node_visit_memory(served.node, warm);
     for (uint32_t i = 0; i < count; i++)
         open_server(&servers[i], i);
     began_ns = served.now_ns - clock_ns();
@@ -279,7 +295,7 @@ int main(int argc, char **argv)
 {
     static double ratio[KINDS][ROUNDS_MAX];
     struct turn_report one, two = {0};
-    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS, status = 0;
+    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
     const struct process single = start_process(1), pair = start_process(THREADS);
     (void)measure(&single); /* tables fill */
@@ -300,13 +316,5 @@ int main(int argc, char **argv)
            " times; closing and steps\n"
            "  took %.2f %% of the time, of one thread %.2f %%\n",
            two.closed_count, two.waited_count, share_alone(&two, rounds), share_alone(&one, rounds));
-    for (enum kind kind = 0; kind < KINDS; kind++) {
-        if (goals[kind] <= 0)
-            continue;
-        bool kept = ratio[kind][rounds / 2] >= goals[kind];
-        printf("%s: two threads to one, %s, %.2f, at least %.1f\n", kept ? "kept" : "BROKEN", names[kind],
-               ratio[kind][rounds / 2], goals[kind]);
-        status |= !kept;
-    }
-    return status;
+    return 0;
 }
