@@ -1,16 +1,16 @@
 /*
  * sharing: how much more two threads serve than one, from the bytes of commands to those of the answers, over one node.
  *
- * Two processes, one with one thread, without gate and locks as a daemon with `threads: 1`, and one with two, each on a
- * core of its own. They measure by turns; nothing else runs meanwhile, since what clients and the kernel cost would need
- * cores of its own. Every millisecond a step of the node happens, alone. The node has two peers, so that all that is
- * spent waits to be told to them; what telling costs, gossip.c measures. Of each pair of turns the ratio counts: median,
- * least and most.
+ * Two processes, one with one thread, without gate and locks as a daemon with `threads: 1`, and one with two, each on
+ * a core of its own. They measure by turns; nothing else runs meanwhile, since what clients and the kernel cost would
+ * need cores of its own. Every millisecond a step of the node happens, alone. The node has two peers, so that all that
+ * is spent waits to be told to them; what telling costs, gossip.c measures. Of each pair of turns the ratio counts:
+ * median, least and most.
+ *
+ * Of what a daemon does for a request this is the part where threads can meet; the kernel's part, which is two thirds
+ * to nine tenths of it, knows nothing of threads. See tests/bench/threads for both together.
  *
  *   tests/bench/sharing [ROUNDS]
- *
- * Of what a daemon does for a request this is the part where threads can meet; the kernel's part, which is two thirds to
- * nine tenths of it, knows nothing of threads. See tests/bench/threads for both together.
  */
 #include "base/gate.h"
 #include "base/random.h"
