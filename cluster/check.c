@@ -1,4 +1,4 @@
-#include "cluster/state.h"
+#include "cluster/parts.h"
 #include "limit/sliding.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-#include "cluster/state.h"
+#include "cluster/parts.h"
 
 enum { PARTS_PATIENCE_INTERVALS = 8 };
 

@@ -1,6 +1,6 @@
 #include "cluster/effects.h"
+#include "cluster/parts.h"
 #include "cluster/plane.h"
-#include "cluster/state.h"
 
 enum { FAREWELL_GAP_NS = 20000000 };
 

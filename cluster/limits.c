@@ -1,4 +1,4 @@
-#include "cluster/state.h"
+#include "cluster/parts.h"
 #include "limit/events.h"
 #include "rules/ruleset.h"
 

@@ -8,7 +8,7 @@
 #define HEADGATE_CLUSTER_PLANE_STATE_H
 
 #include "cluster/plane.h"
-#include "cluster/state.h"
+#include "cluster/parts.h"
 #include "rules/health.h"
 #include "rules/ruleset.h"
 

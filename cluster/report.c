@@ -1,5 +1,5 @@
+#include "cluster/parts.h"
 #include "cluster/plane.h"
-#include "cluster/state.h"
 
 #include <assert.h>
 #include <stdio.h>

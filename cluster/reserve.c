@@ -1,5 +1,5 @@
 #include "base/spin.h"
-#include "cluster/state.h"
+#include "cluster/parts.h"
 
 #include <assert.h>
 

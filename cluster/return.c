@@ -1,4 +1,4 @@
-#include "cluster/state.h"
+#include "cluster/parts.h"
 #include "limit/events.h"
 
 static uint64_t least(uint64_t a, uint64_t b)

@@ -1,5 +1,5 @@
 #include "base/touch.h"
-#include "cluster/state.h"
+#include "cluster/parts.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,0 +1,282 @@
+/*
+ * parts: what the files of the cluster do for each other, file by file; nobody else includes it.
+ *
+ * They all work on one struct node (state.h), in one thread at a time but for what requests call (see lane.c). Which of
+ * them calls which: docs/architecture.md.
+ */
+#ifndef HEADGATE_CLUSTER_PARTS_H
+#define HEADGATE_CLUSTER_PARTS_H
+
+#include "cluster/state.h"
+
+/* ---- membership.c: who there is, and what share of a limit each has ---- */
+void membership_init(struct node *node, struct effects *effects);
+int member_find(const struct node *node, struct bytes name);
+/* A member that has not left and is not this node: its acknowledgement is needed. */
+bool member_needed(const struct member *member);
+/* Takes over what a message says of members; map[i] becomes the member index of its record i, or -1. */
+void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
+/* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
+void membership_refresh(struct node *node, struct effects *effects);
+/* What this node may use of limit number `index`, after its terms or the shares changed. */
+void membership_refresh_budget(struct node *node, uint32_t index);
+void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why);
+void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects);
+bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
+
+/* ---- join.c: from nothing to a share, and a graceful end ---- */
+void join_step(struct node *node, struct effects *effects);
+void leave_step(struct node *node, struct effects *effects);
+
+/*
+ * ---- how much is done in one step ----
+ * Requests wait while a step runs. So it works on about step_keys keys, and leaves the rest to a step that follows at
+ * once, when requests have been served. Whatever goes through keys says so, and asks before it begins with some: what
+ * comes first in a step is not refused, however large.
+ */
+static inline bool step_has_time(struct node *node, uint64_t keys)
+{
+    bool has = keys <= node->step_left || node->step_left == node->step_keys;
+    node->step_again |= !has;
+    return has;
+}
+static inline void step_works(struct node *node, uint64_t keys)
+{
+    node->step_worked += keys;
+    node->step_left -= keys < node->step_left ? (uint32_t)keys : node->step_left;
+}
+
+/* ---- origins.c: how far each origin is applied, and its log ---- */
+int origin_find(const struct node *node, uint32_t member, uint64_t incarnation);
+int origin_find_uid(const struct node *node, uint32_t uid);
+/* Finds or makes it; -1 when it is retired or there is no slot. */
+int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation);
+/* No new batches can come of it: its member restarted or left. */
+bool origin_is_ghost(const struct node *node, const struct origin *origin);
+/* Whether a batch of so many spends under so many limits may be made: it takes at most half of a message. */
+bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count);
+/* Where a batch of these sorted spends that begins with number `from` ends: as many as fit. */
+uint32_t batch_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count);
+void origin_log_append(struct node *node, struct origin *origin, struct batch *batch);
+void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
+/* Frees what everybody has, and retires ghosts. */
+void origins_forget_stable(struct node *node);
+/* All that this member's incarnations up to `incarnation` spent is contained in what we have. */
+void origins_retire(struct node *node, uint32_t member, uint64_t incarnation);
+void origins_close(struct node *node);
+
+/* ---- tally.c: what is told and not settled, where there is much of it ---- */
+/* There are so many own batches that they are not searched. */
+bool tally_is_wanted(const struct node *node);
+/* All own batches are in it. */
+bool tally_is_whole(struct node *node);
+/* Brings it nearer to that, as far as there is time. */
+void tally_step(struct node *node);
+void tally_reset(struct node *node);
+/* Strikes a spend of a batch that is in it off; what is left of its key. Then, once, the batch. */
+uint64_t tally_strike(struct node *node, const struct spend *spend);
+void tally_struck(struct node *node, struct batch *batch);
+/* The batch leaves the log, unsettled. */
+void tally_forget(struct node *node, struct batch *batch);
+
+/* ---- merge.c: one run of a log; compact.c: which, and when ---- */
+/* The next run of the sweep begins; false: it is at its end. */
+bool merge_begin(struct node *node);
+/* False: there is more than this step has time for. */
+bool merge_some(struct node *node);
+/* All is made: it takes the place of the run. */
+void merge_finish(struct node *node);
+void merge_abandon(struct merger *merger);
+void compact_init(struct node *node);
+void compact_close(struct node *node);
+/* Merges neighbours until the log is within its limit; tells node->log_full when it is not. */
+void origins_compact(struct node *node);
+/* The batch leaves the origin's log: a run that it is of is not merged. */
+void compact_forget(struct node *node, const struct origin *origin, const struct batch *batch);
+
+/* Seals the message that was written and emits it. */
+void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
+                  const char *address);
+
+/* ---- lane.c: what threads of requests have of their own ---- */
+bool lanes_create(struct node *node);
+void lanes_destroy(struct node *node);
+/* This thread's. */
+struct lane *own_lane(const struct node *node);
+/* What the lanes want becomes what the node wants. Alone. */
+void lanes_gather(struct node *node);
+
+/* ---- admit.c: the request path, one key ---- */
+/* False: this node decides nothing now. */
+bool may_decide(const struct node *node);
+/* The time of a request: never before the last step's. */
+uint64_t request_time(const struct node *node, uint64_t now_ns);
+/* What is spent from the key now can be told, to peers and to the store. */
+bool can_record(const struct node *node, const struct entry *entry);
+/* The same of so many keys, whichever they are; false: of some perhaps. */
+bool can_record_any(const struct node *node, uint32_t count);
+/* Notes what was spent from the key, or given back, for the next batch and the store; there is room. */
+void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
+/* `until_ns`: of a LOG: when others stop to take notice of it. */
+void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
+/* Charges all of a request that is as most are; false, with nothing changed: it is not, or is not allowed. */
+bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                    struct verdict *verdicts);
+/* How long until own spends are expected to be known everywhere. */
+uint64_t settling_ns(const struct node *node);
+struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
+/* The key was charged under that budget: it is recorded, told soon if little is left, and counted. */
+void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
+                  uint64_t now_ns);
+/* What is untold of the key is told as soon as can be. */
+void hurry_if_untold(struct node *node, const struct entry *entry);
+
+/* ---- untold.c: own spends from being recorded to being told ---- */
+bool untold_create(struct node *node);
+void untold_destroy(struct node *node);
+/* The entry's key has spends that are untold, at node->open[entry->open_index]. */
+bool is_in_open(const struct node *node, const struct entry *entry);
+/* All that is untold, ring by ring. Alone. */
+void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context);
+/* How many there are. Alone. */
+uint32_t untold_count(const struct node *node);
+/* Asks memory for the entry's untold spend, if there is any. */
+void untold_prefetch(const struct node *node, const struct entry *entry);
+/* So many more keys can be recorded by this thread. */
+bool untold_has_room(const struct node *node, uint32_t keys);
+/* Something is about to be recorded. */
+void note_open(struct node *node, uint64_t now_ns);
+/* The key's untold spend, begun if there is none; there is room for one. */
+struct spend *open_spend(struct node *node, struct entry *entry);
+/* So much is untold of this thread's that it should be told now. */
+bool untold_wants_push(const struct node *node);
+/* If the key has untold spends, they are told with the next batch. */
+void untold_urge(struct node *node, const struct entry *entry);
+/*
+ * Batches are closed: of all that is urgent; of that, and of others as fast as the pace allows, but no more than is
+ * worked on in a step; of everything.
+ */
+void tell_urgent(struct node *node);
+void tell_at_pace(struct node *node);
+void tell_all(struct node *node);
+/* Of as much as one step may work on, where that is not all; true if it was. */
+bool tell_some(struct node *node);
+/* Of what is urgent, if that is as much as one step may work on. */
+void tell_much_urgent(struct node *node);
+/* For how long the oldest one has waited. */
+uint64_t untold_age_ns(const struct node *node);
+void untold_check(const struct node *node);
+
+/* ---- check.c: several keys at once ---- */
+/* Asks memory for all of them: worth it before they are looked up one by one. */
+void touch_charges(const struct node *node, const struct charge *charges, size_t count);
+/* Decides over all and charges all; taken[i]: charges[i] was charged. False: none was. */
+bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                   struct verdict *verdicts, bool *taken);
+
+/* The stripes of all keys of all charges, until table_unlock: what was decided still holds when it is charged. */
+void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held);
+/* node_check by whoever holds the keys; the time is that of request_time. */
+bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts);
+
+/* ---- return.c: giving back ---- */
+/* node_return by whoever holds the keys. */
+uint64_t return_held(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+                     uint64_t now_ns);
+/* What a reservation holds of a LOG begins anew; false: it cannot, and ends as it would have. */
+bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
+
+/* ---- reserve.c ---- */
+/* Returns what ended reservations hold. */
+void reserve_step(struct node *node);
+
+/* ---- counters.c: what the store is told ---- */
+bool counters_create(struct node *node);
+void counters_destroy(struct node *node);
+/* The key's state has changed: it is told to the store, if its limit is to be kept. */
+void counters_touch(struct node *node, struct entry *entry);
+/* False: the store could not be told of one more key. */
+bool counters_have_room(const struct node *node, const struct entry *entry);
+void counters_emit(struct node *node, struct effects *effects);
+/* All of them are to be told again. */
+void counters_retell(struct node *node);
+void counters_restore(struct node *node, const struct counter *counters, size_t count);
+
+/* ---- limits.c: the limits that are in use ---- */
+bool limits_create(struct node *node, struct error *error);
+void limits_destroy(struct node *node);
+/* Frees those that nobody uses any more, when few are left. */
+void limits_sweep(struct node *node);
+
+/* ---- settle.c: own batches, until everybody has them; apply.c: those of others ---- */
+/* Takes the message's batches in, which was made at `made_ns` or later; true if anything was applied. */
+bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns);
+bool inbox_drain(struct node *node);
+/* The index of a limit that a peer told us of; -1: it makes no sense, or there are too many. */
+int limit_of_terms(struct node *node, const struct limit_terms *terms);
+/* Whoever goes through a batch's spends is at that one: memory that those a little further on need is asked for. */
+void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index);
+/* The entry that a spend of a batch concerns; NULL: a cell that has expired. It may have another limit. */
+struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns);
+/*
+ * Of the tokens that `batch` returned to a key, in excess of what it spent, what a full bucket has lost since, in
+ * units: it is charged again when the tokens are credited.
+ */
+int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
+/* The key is about to be charged: see peaks.h. */
+void note_peak(struct node *node, const struct entry *entry);
+void settle_acknowledged(struct node *node);
+/*
+ * Settles the batches of an own origin up to that number, which everybody has, and takes them out of its log; if not
+ * `at_once`, as many as this step has time for.
+ */
+void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once);
+
+/* ---- inbox.c: batches that wait for what they depend on, or for the snapshot of a joining node ---- */
+/* Some batch of that origin waits. */
+bool inbox_holds(const struct node *node, uint32_t origin_uid);
+/* That batch waits: what a record says it is. */
+bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record *record);
+/* All parts wait that belong to this one. */
+bool inbox_has_all(const struct node *node, const struct batch *part);
+/* Parts of something of that origin arrive: it is being told. */
+bool inbox_gathers(const struct node *node, uint32_t uid);
+/* Of what was merged in several ways only one is gathered: the first, unless the rest of it does not come. */
+bool inbox_wants_part(struct node *node, const struct batch *part);
+/* At the limit, whatever is further from its turn than `batch` gives way. False: there is no place for it. */
+bool inbox_make_room(struct node *node, const struct batch *batch);
+/* The batch belongs to the inbox until it is taken out. */
+void inbox_put(struct node *node, struct batch *batch);
+void inbox_take(struct node *node, struct batch *batch);
+
+/* ---- publish.c: what is said; gossip.c: how what is heard is understood ---- */
+void gossip_publish(struct node *node, struct effects *effects);
+void gossip_header(struct node *node, enum message_kind kind);
+/* False: the message is not for us or not sound. Afterwards node->in is closed. */
+void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
+
+/* ---- snapshot_ask.c, snapshot.c, snapshot_serve.c: asking for parts of the table, taking, giving them ---- */
+/* An active peer to ask, or -1. */
+int snapshot_donor(const struct node *node);
+void snapshot_start(struct node *node, uint32_t donor);
+/* Asks for what is missing; when nothing is, the snapshot is taken. */
+void snapshot_ask(struct node *node, struct effects *effects);
+/* Batches that cannot come any more are replaced by a snapshot of somebody who had them. */
+void snapshot_catch_up(struct node *node, struct effects *effects);
+/* The part that was asked for; NULL: it was not. */
+struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);
+/* It was answered: it is merged, or its halves are to be asked for. */
+void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split);
+/* There is room for it. */
+void snapshot_add_page(struct snapshot *snapshot, const struct page *page);
+/* All parts are merged: what every one contains counts as applied, once all is told that was spent before. */
+void snapshot_finish(struct node *node, struct effects *effects);
+void snapshot_serve(struct node *node, const struct message *request, struct effects *effects);
+void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects);
+void snapshot_abandon(struct node *node);
+/* True if the snapshot that gave this key's state already contained batch `last` of that origin slot. */
+bool snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t last);
+void snapshot_forget_pages(struct node *node);
+
+#endif
