@@ -81,6 +81,7 @@ struct asks {
     uint16_t limit[ASK_NODES_MAX][ASK_RULES_MAX]; /* each node's index of it */
     uint64_t wall_offset_ns[ASK_NODES_MAX];
     uint64_t life_tokens[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX]; /* of this life */
+    uint64_t ebb_ns[ASK_NODES_MAX];      /* when it was over, on each node's clock */
     uint64_t ebb_batches[ASK_NODES_MAX]; /* that each node had closed, or open, when the ebb was over */
     uint64_t skew_max_ns;                /* the most that two wall clocks ever differed */
     uint64_t asked, allowed, given_back, reservations, late_explains, ebbs_known;

@@ -448,7 +448,15 @@ void ask_ebb_ends(struct sim *sim)
         if (sim->node[i].life == LIFE_UP)
             node_stats(sim->node[i].node, &stats);
         sim->asks.ebb_batches[i] = stats.batches_closed + (stats.open_keys > 0);
+        sim->asks.ebb_ns[i] = world_local_ns(sim, i);
     }
+}
+
+/* A batch may tell less than all that is untold: then it is known once everybody has all there is. */
+static bool all_is_told(const struct sim *sim, unsigned i, const struct node_stats *stats, uint64_t lag_batches)
+{
+    uint64_t since_ns = world_local_ns(sim, i) - sim->asks.ebb_ns[i];
+    return sim->plan.step_keys == 0 || (lag_batches == 0 && (stats->open_oldest_ms + 2) * 1000000 < since_ns);
 }
 
 static bool ebb_is_known(struct sim *sim, unsigned i)
@@ -460,7 +468,8 @@ static bool ebb_is_known(struct sim *sim, unsigned i)
     size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
     node_stats(sim->node[i].node, &stats);
     for (size_t r = 0; r < count; r++)
-        if (!reports[r].self && reports[r].lag_batches + sim->asks.ebb_batches[i] > stats.batches_closed)
+        if (!reports[r].self && (reports[r].lag_batches + sim->asks.ebb_batches[i] > stats.batches_closed ||
+                                 !all_is_told(sim, i, &stats, reports[r].lag_batches)))
             return false;
     return stats.batches_closed >= sim->asks.ebb_batches[i];
 }

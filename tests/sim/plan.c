@@ -261,7 +261,7 @@ static void draw_slices(struct plan *plan)
     if (!draw_one_in(&random, 3))
         return;
     plan->step_keys = (uint32_t)draw_scale(&random, 1, 64);
-    if (draw_one_in(&random, 2) && plan->asks.rules == 0)
+    if (draw_one_in(&random, 2))
         plan->log_keys_max = draw_scale(&random, plan->keys + 8, 4 * plan->keys + 64);
 }
 
