@@ -92,9 +92,9 @@ struct table_held {
 };
 
 /*
- * From here to table_unlock the caller may do everything with these keys, at most TABLE_LOCK_KEYS_MAX, that is done with
- * single keys, and what that does to their neighbours is covered. The locks spin: hold them briefly, and wait for nothing
- * meanwhile; a thread that holds some asks for no more. Without table_share they do nothing.
+ * From here to table_unlock the caller may do everything with these keys, at most TABLE_LOCK_KEYS_MAX, that is done
+ * with single keys, and what that does to their neighbours is covered. The locks spin: hold them briefly, and wait for
+ * nothing meanwhile; a thread that holds some asks for no more. Without table_share they do nothing.
  */
 void table_lock(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held);
 void table_unlock(struct table *table, const struct table_held *held);
