@@ -74,6 +74,7 @@ static void put_spend(struct node *node, const struct spend *spend)
         close_made(node);
         begins = true;
     }
+    assert(merger->spend);
     merger->spend[merger->spend_count++] = *spend;
     merger->group_count += begins;
 }
@@ -139,9 +140,9 @@ static bool may_merge(const struct node *node, uint32_t slot, const struct batch
 
 /* ---- runs ---- */
 
-static struct batch *batch_at(const struct list *link)
+static struct batch *batch_at(struct list *link)
 {
-    return LIST_OWNER((struct list *)(uintptr_t)link, struct batch, link);
+    return LIST_OWNER(link, struct batch, link);
 }
 
 /* Where the run that begins at `first` ends (exclusive): parts stay together, and it is not too much for parts. */
@@ -161,13 +162,14 @@ static struct list *end_of_run(const struct node *node, const struct merger *mer
     return keys <= keys_max ? end : part != first ? part : end;
 }
 
-static bool is_worth_merging(const struct list *first, const struct list *end)
+static bool is_worth_merging(struct list *first, struct list *end)
 {
     return first->next != end && !batch_is_beside(batch_at(first), batch_at(end->previous));
 }
 
 static bool open_sources(struct merger *merger, struct list *first, const struct list *end)
 {
+    assert(merger->batch_count > 0);
     merger->source = calloc(merger->batch_count, sizeof *merger->source);
     if (!merger->source)
         return false;
@@ -186,7 +188,7 @@ bool merge_begin(struct node *node)
     struct origin *origin = &node->origin[merger->slot];
     if (origin->uid != merger->slot_uid)
         return false;
-    struct list *first = origin->log.next, *end;
+    struct list *first = origin->log.next, *end = first;
     while (first != &origin->log && batch_at(first)->last <= merger->next)
         first = first->next;
     for (; first != &origin->log; first = end) {
@@ -226,12 +228,12 @@ void merge_abandon(struct merger *merger)
 /* ---- in its place ---- */
 
 /* The run is as it was, and may still be merged; what was made is fewer batches. */
-static bool run_gives_way(const struct node *node, const struct list *first)
+static bool run_gives_way(const struct node *node, struct list *first)
 {
     const struct merger *merger = &node->merger;
     if (merger->made_count >= merger->batch_count || merger->made_count > PARTS_MAX)
         return false;
-    for (const struct list *at = first; at != &merger->newest->link; at = at->next)
+    for (struct list *at = first; at != &merger->newest->link; at = at->next)
         if (!may_merge(node, merger->slot, batch_at(at), batch_at(at->next), merger->how))
             return false;
     return true;

@@ -7,8 +7,8 @@
 #ifndef HEADGATE_CLUSTER_PLANE_STATE_H
 #define HEADGATE_CLUSTER_PLANE_STATE_H
 
-#include "cluster/plane.h"
 #include "cluster/parts.h"
+#include "cluster/plane.h"
 #include "rules/health.h"
 #include "rules/ruleset.h"
 

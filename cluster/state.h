@@ -170,18 +170,17 @@ struct changed {
  * and ends is its lane's alone.
  */
 struct lane {
-    alignas(64) uint32_t open_first,
-        open_span;       /* of open_room, from the oldest one on, gaps included: see untold.c */
-    uint32_t open_count; /* untold ones */
-    struct spend *open;  /* open_room of them, in node->open; what is not `untold` in it is a gap */
-    uint32_t *urgent;    /* indices in node->open of urgent ones, in all rings */
+    alignas(64) struct spend *open; /* open_room of them, in node->open; what is not `untold` in it is a gap */
+    uint32_t *urgent;               /* indices in node->open of urgent ones, in all rings */
+    uint32_t open_first, open_span; /* of open_room, from the oldest one on, gaps included: see untold.c */
+    uint32_t open_count;            /* untold ones */
     uint32_t urgent_count;
-    bool push_wanted, hurry_wanted; /* since the last step: see the node's */
-    uint64_t open_since_ns;         /* since when something is untold in this ring */
-    uint64_t spent_ns;              /* when something was last spent or returned */
+    uint64_t open_since_ns;                                        /* since when something is untold in this ring */
+    uint64_t spent_ns;                                             /* when something was last spent or returned */
+    uint64_t admitted_requests, refused_requests, admitted_tokens; /* see node_stats, as the next two */
+    uint64_t returned_tokens, limit_drops;
     struct changed changed;
-    uint64_t admitted_requests, refused_requests, admitted_tokens, returned_tokens,
-        limit_drops; /* see node_stats */
+    bool push_wanted, hurry_wanted; /* since the last step: see the node's */
 };
 
 struct node {

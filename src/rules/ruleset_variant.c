@@ -71,12 +71,20 @@ static bool obtain_window(struct ruleset *ruleset, struct variant *variant, uint
     return amount->window != NULL;
 }
 
+/* The number of a tier that some rule of the service names. */
+static unsigned tier_of(const struct service *service, struct bytes name)
+{
+    int found = word_find(service->tier, service->tier_count, name);
+    assert(found >= 0);
+    return (unsigned)found;
+}
+
 /* The row of amounts, as the rule says them. */
 static bool lay_out(struct service *service, struct variant *variant, const struct rule *rule, struct error *error)
 {
     struct arena *arena = &service->arena;
     for (uint16_t i = 0; i < rule->tier_count; i++)
-        variant->tiers |= (uint64_t)1 << word_find(service->tier, service->tier_count, rule->tiers[i].name);
+        variant->tiers |= (uint64_t)1 << tier_of(service, rule->tiers[i].name);
     variant->override_count = rule->override_count;
     variant->tier = arena_take(arena, rule->tier_count, sizeof *variant->tier);
     variant->overrides = arena_take(arena, rule->override_count, sizeof *variant->overrides);
@@ -88,8 +96,7 @@ static bool lay_out(struct service *service, struct variant *variant, const stru
     struct rule_amount *row = variant->amounts;
     *row++ = rule->amount;
     for (uint16_t i = 0; i < rule->tier_count; i++) {
-        int bit = word_find(service->tier, service->tier_count, rule->tiers[i].name);
-        uint64_t before = variant->tiers & (((uint64_t)1 << bit) - 1);
+        uint64_t before = variant->tiers & (((uint64_t)1 << tier_of(service, rule->tiers[i].name)) - 1);
         row[__builtin_popcountll(before)] = rule->tiers[i].amount;
     }
     row += rule->tier_count;

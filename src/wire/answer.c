@@ -18,13 +18,13 @@ static char *write_long(char *at, int64_t value)
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     if (value < 0)
         *at++ = '-';
-    char *end = at + 1;
+    char *behind = at + 1;
     for (uint64_t more = rest; more >= 10; more /= 10)
-        end++;
-    for (char *digit = end; digit > at; rest /= 10)
+        behind++;
+    for (char *digit = behind; digit > at; rest /= 10)
         *--digit = (char)('0' + rest % 10);
-    memcpy(end, "\r\n", 2);
-    return end + 2;
+    memcpy(behind, "\r\n", 2);
+    return behind + 2;
 }
 
 /* Writes HEADER_BYTES at most; returns where they end. Short numbers, as nearly all are, need no loop. */
