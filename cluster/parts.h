@@ -131,7 +131,7 @@ void note_charged(struct node *node, struct entry *entry, const struct budget *b
 /* What is untold of the key is told as soon as can be. */
 void hurry_if_untold(struct node *node, const struct entry *entry);
 
-/* ---- untold.c: own spends from being recorded to being told ---- */
+/* ---- untold.c: own spends that are recorded and not told yet ---- */
 bool untold_create(struct node *node);
 void untold_destroy(struct node *node);
 /* The entry's key has spends that are untold, at node->open[entry->open_index]. */
@@ -152,6 +152,13 @@ struct spend *open_spend(struct node *node, struct entry *entry);
 bool untold_wants_push(const struct node *node);
 /* If the key has untold spends, they are told with the next batch. */
 void untold_urge(struct node *node, const struct entry *entry);
+/* A ring that spans more is nearly full: some requests' keys fit beyond. */
+uint32_t untold_nearly_full(const struct node *node);
+/* When the spend began, to about a millisecond. */
+uint64_t untold_began_ns(const struct node *node, const struct spend *spend);
+void untold_check(const struct node *node);
+
+/* ---- tell.c: batches of what is untold ---- */
 /*
  * Batches are closed: of all that is urgent; of that, and of others as fast as the pace allows, but no more than is
  * worked on in a step; of everything.
@@ -165,7 +172,6 @@ bool tell_some(struct node *node);
 void tell_much_urgent(struct node *node);
 /* For how long the oldest one has waited. */
 uint64_t untold_age_ns(const struct node *node);
-void untold_check(const struct node *node);
 
 /* ---- check.c: several keys at once ---- */
 /* Asks memory for all of them: worth it before they are looked up one by one. */

@@ -1,0 +1,235 @@
+#include "cluster/parts.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * From what is untold to batches: oldest first, and at a pace. What must not wait is urgent: it is told before anything
+ * else, and before any message leaves that acknowledges what others have spent.
+ */
+enum { CREDIT_INTERVALS = 2 };
+
+#define KEY_CREDIT UINT64_C(1000000000) /* what telling one key costs: the pace earns so much in its time */
+#define TELL_GAP_NS UINT64_C(1000000)
+#define PATIENCE_NS UINT64_C(4000000000)
+
+/* What it returns is as old as the oldest spend that is unsettled: batches do not stand in that order. */
+static uint64_t returns_since_ns(const struct origin *mine, const struct batch *batch)
+{
+    uint64_t since_ns = batch_opened_ns(batch);
+    bool credited = false;
+    for (uint32_t i = 0; i < batch->spend_count && !credited; i++)
+        credited = batch->spend[i].credit > 0;
+    for (struct list *at = mine->log.next; at != &mine->log && credited; at = at->next) {
+        uint64_t opened_ns = batch_opened_ns(LIST_OWNER(at, const struct batch, link));
+        since_ns = opened_ns < since_ns ? opened_ns : since_ns;
+    }
+    return since_ns;
+}
+
+static void close_part(struct node *node, const struct spend *spends, uint32_t count)
+{
+    struct origin *mine = &node->origin[node->my_slot];
+    struct depend depends[ORIGINS_MAX];
+    uint32_t depend_count = 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        if (slot != node->my_slot && node->origin[slot].uid && node->origin[slot].applied > 0)
+            depends[depend_count++] = (struct depend){node->origin[slot].uid, node->origin[slot].applied};
+    struct batch *batch = batch_create(depend_count, count);
+    assert(batch && "out of memory");
+    memcpy(batch->depend, depends, depend_count * sizeof *depends);
+    memcpy(batch->spend, spends, count * sizeof *spends);
+    batch->origin_uid = mine->uid;
+    batch->first = batch->last = ++mine->applied;
+    batch->at_ns = batch->arrived_ns = node->now_ns;
+    batch->open_ns = node->now_ns > node->telling_since_ns ? node->now_ns - node->telling_since_ns : 0;
+    batch->open_ns = batch->at_ns - returns_since_ns(mine, batch);
+    batch->complete = untold_count(node) == 0;
+    origin_log_append(node, mine, batch);
+    node->stats.batches_closed++;
+}
+
+/* A key that was evicted and came back may stand there twice: it is told once. */
+static uint32_t add_equal_ones(const struct node *node, struct spend *spends, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept > 0 && spend_compare(&spends[kept - 1], &spends[i]) == 0)
+            spend_add(&spends[kept - 1], &spends[i], node->limits.limit[spends[i].limit].kind == LIMIT_LOG);
+        else
+            spends[kept++] = spends[i];
+    }
+    return kept;
+}
+
+static void flush(struct node *node)
+{
+    if (node->telling_count == 0)
+        return;
+    spends_sort(node->sorted, node->telling, node->telling_count, SPENDS_BY_LIMIT);
+    uint32_t count = add_equal_ones(node, node->sorted, node->telling_count);
+    for (uint32_t from = 0, end; from < count; from = end) {
+        end = batch_end(node, node->sorted, from, count);
+        close_part(node, node->sorted + from, end - from);
+    }
+    step_works(node, node->telling_count);
+    node->telling_count = 0;
+}
+
+static void gather(struct node *node, struct spend *spend)
+{
+    struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_room];
+    uint64_t made_ns = untold_began_ns(node, spend);
+    made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
+    if (node->telling_count == 0 || made_ns < node->telling_since_ns)
+        node->telling_since_ns = made_ns;
+    spend->untold = spend->urgent = false;
+    node->telling[node->telling_count++] = *spend;
+    lane->open_count--;
+    if (node->telling_count == node->batch_max)
+        flush(node);
+}
+
+/* The oldest untold spend stands at the front, if there is any. */
+static void skip_gaps(const struct node *node, struct lane *lane)
+{
+    while (lane->open_span > 0 && !lane->open[lane->open_first].untold) {
+        lane->open_first = lane->open_first + 1 == node->open_room ? 0 : lane->open_first + 1;
+        lane->open_span--;
+    }
+    if (lane->open_span == 0)
+        lane->open_first = 0; /* so that little memory is touched while little is untold */
+}
+
+static void gather_urgent(struct node *node)
+{
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct lane *lane = &node->lane[i];
+        for (uint32_t k = 0; k < lane->urgent_count; k++)
+            gather(node, &node->open[lane->urgent[k]]);
+        lane->urgent_count = 0;
+    }
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        skip_gaps(node, &node->lane[i]);
+}
+
+static void gather_front(struct node *node, struct lane *lane)
+{
+    gather(node, &lane->open[lane->open_first]);
+    skip_gaps(node, lane);
+}
+
+void tell_urgent(struct node *node)
+{
+    gather_urgent(node);
+    flush(node);
+}
+
+void tell_all(struct node *node)
+{
+    gather_urgent(node);
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        while (node->lane[i].open_span > 0)
+            gather_front(node, &node->lane[i]);
+    flush(node);
+}
+
+void tell_much_urgent(struct node *node)
+{
+    uint32_t urgent = 0;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        urgent += node->lane[i].urgent_count;
+    if (urgent >= node->step_keys)
+        tell_urgent(node);
+}
+
+/* Two intervals' worth at most, and a key's at least. */
+static void earn_credit(struct node *node)
+{
+    uint64_t most = CREDIT_INTERVALS * node->options.interval_ns * node->pace;
+    most = most < KEY_CREDIT ? KEY_CREDIT : most;
+    uint64_t elapsed_ns = node->now_ns - node->credit_ns;
+    uint64_t earned = elapsed_ns < most / node->pace ? elapsed_ns * node->pace : most;
+    node->credit = earned < most - node->credit ? node->credit + earned : most;
+    node->credit_ns = node->now_ns;
+}
+
+/* When the credit suffices for what is worth a message; `more` might have been told but for the step's time. */
+static void plan_next(struct node *node, bool more)
+{
+    node->push_wanted = false;
+    node->push_keys = node->slice_keys;
+    node->tell_ns = UINT64_MAX;
+    uint32_t count = untold_count(node);
+    if (count == 0)
+        return;
+    node->push_keys = UINT32_MAX;
+    uint64_t keys = count < node->slice_keys ? count : node->slice_keys;
+    uint64_t missing = keys * KEY_CREDIT > node->credit ? keys * KEY_CREDIT - node->credit : 0;
+    uint64_t wait_ns = missing / node->pace, gap_ns = more ? 0 : TELL_GAP_NS;
+    node->tell_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
+}
+
+/* The lane whose ring's front has waited longest, or is nearly full; NULL: nothing is untold. */
+static struct lane *next_lane(const struct node *node, uint64_t *since_ns)
+{
+    struct lane *next = NULL;
+    for (uint32_t i = 0; i < node->lane_count; i++) {
+        struct lane *lane = &node->lane[i];
+        if (lane->open_span == 0)
+            continue;
+        uint64_t front_ns = untold_began_ns(node, &lane->open[lane->open_first]);
+        if (next && front_ns >= *since_ns && lane->open_span <= untold_nearly_full(node))
+            continue;
+        next = lane;
+        *since_ns = front_ns;
+        if (lane->open_span > untold_nearly_full(node))
+            break;
+    }
+    return next;
+}
+
+void tell_at_pace(struct node *node)
+{
+    uint32_t before = untold_count(node), told;
+    uint64_t since_ns;
+    struct lane *lane;
+    earn_credit(node);
+    gather_urgent(node);
+    told = before - untold_count(node);
+    uint64_t most = node->credit / KEY_CREDIT;
+    bool more = false;
+    while ((lane = next_lane(node, &since_ns)) != NULL &&
+           (told < most || lane->open_span > untold_nearly_full(node) || node->stopping ||
+            node->now_ns - since_ns > PATIENCE_NS)) {
+        more = told >= node->step_keys;
+        if (more)
+            break;
+        gather_front(node, lane);
+        told++;
+    }
+    flush(node);
+    uint64_t spent = told * KEY_CREDIT;
+    node->credit -= spent < node->credit ? spent : node->credit;
+    plan_next(node, more);
+}
+
+bool tell_some(struct node *node)
+{
+    if (untold_count(node) <= node->step_keys) {
+        tell_all(node);
+        return true;
+    }
+    uint64_t since_ns;
+    gather_urgent(node);
+    for (uint32_t i = 0; i < node->step_keys && untold_count(node) > 0; i++)
+        gather_front(node, next_lane(node, &since_ns));
+    flush(node);
+    return false;
+}
+
+uint64_t untold_age_ns(const struct node *node)
+{
+    uint64_t since_ns;
+    return next_lane(node, &since_ns) ? node->now_ns - since_ns : 0;
+}
