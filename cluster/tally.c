@@ -45,48 +45,44 @@ static void add(struct node *node, struct batch *batch)
     tally->batches++;
 }
 
-/* Calls for the batches of all own origins; how many there are. */
-static uint32_t for_each_own(struct node *node, bool (*visit)(struct node *node, struct batch *batch))
+static bool is_own(const struct origin *origin)
 {
-    uint32_t count = 0;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
-        struct origin *own = &node->origin[slot];
-        if (!own->uid || !own->mine)
-            continue;
-        count += own->log_count;
-        for (struct list *at = own->log.next; at != &own->log && visit; at = at->next)
-            if (!visit(node, LIST_OWNER(at, struct batch, link)))
-                return count;
-    }
-    return count;
+    return origin->uid != 0 && origin->mine;
 }
 
-static bool leave_out(struct node *node, struct batch *batch)
+static uint32_t own_batches(const struct node *node)
 {
-    (void)node;
-    batch->tallied = false;
-    return true;
+    uint32_t count = 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        count += is_own(&node->origin[slot]) ? node->origin[slot].log_count : 0;
+    return count;
 }
 
 void tally_reset(struct node *node)
 {
     struct tally *tally = &node->tally;
-    if (tally->batches > 0)
-        (void)for_each_own(node, leave_out);
+    for (uint32_t slot = 0; slot < ORIGINS_MAX && tally->batches > 0; slot++) {
+        struct origin *own = &node->origin[slot];
+        for (struct list *at = own->log.next; is_own(own) && at != &own->log; at = at->next)
+            LIST_OWNER(at, struct batch, link)->tallied = false;
+    }
     tally->epoch++;
     tally->used = 0;
     tally->batches = 0;
 }
 
-static bool add_if_missing(struct node *node, struct batch *batch)
+/* From the newest on: once the tally was whole, it is the newest that are missing. */
+static void add_missing(struct node *node, struct origin *own, uint32_t whole)
 {
-    if (batch->tallied)
-        return true;
-    if (!step_has_time(node, batch->spend_count))
-        return false;
-    step_works(node, batch->spend_count);
-    add(node, batch);
-    return true;
+    for (struct list *at = own->log.previous; at != &own->log && node->tally.batches < whole; at = at->previous) {
+        struct batch *batch = LIST_OWNER(at, struct batch, link);
+        if (batch->tallied)
+            continue;
+        if (!step_has_time(node, batch->spend_count))
+            return;
+        step_works(node, batch->spend_count);
+        add(node, batch);
+    }
 }
 
 static bool create(struct node *node)
@@ -111,7 +107,7 @@ bool tally_is_wanted(const struct node *node)
 
 bool tally_is_whole(struct node *node)
 {
-    return node->tally.batches > 0 && node->tally.batches == for_each_own(node, NULL);
+    return node->tally.batches > 0 && node->tally.batches == own_batches(node);
 }
 
 void tally_step(struct node *node)
@@ -127,7 +123,10 @@ void tally_step(struct node *node)
     /* Keys that are settled keep their slots until then; those of the whole log fill no more than half. */
     if (tally->epoch == 0 || tally->used > tally->mask / 4 * 3)
         tally_reset(node);
-    (void)for_each_own(node, add_if_missing);
+    uint32_t whole = own_batches(node);
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        if (is_own(&node->origin[slot]))
+            add_missing(node, &node->origin[slot], whole);
 }
 
 uint64_t tally_strike(struct node *node, const struct spend *spend)
