@@ -15,6 +15,7 @@
 #include "base/gate.h"
 #include "base/random.h"
 #include "edge/memory.h"
+#include "tests/bench/measure.h"
 #include "tests/served.h"
 
 #include <pthread.h>
@@ -70,19 +71,6 @@ static uint32_t threads;
 static uint64_t began_ns;
 static atomic_bool over;
 static uint64_t alone_ns;
-
-static void give_up(const char *what)
-{
-    (void)fprintf(stderr, "sharing: %s\n", what);
-    exit(1);
-}
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void pin(uint32_t core)
 {
