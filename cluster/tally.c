@@ -85,13 +85,21 @@ static void add_missing(struct node *node, struct origin *own, uint32_t whole)
     }
 }
 
+/* Twice as many as keys may be in the log: what is untold when it is full is told all the same. */
+static uint64_t slot_count(const struct node *node)
+{
+    uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
+    uint64_t slots = 8 * OPEN_KEYS_MAX;
+    most += (uint64_t)node->open_room * node->lane_count;
+    while (slots < 2 * most)
+        slots *= 2;
+    return slots;
+}
+
 static bool create(struct node *node)
 {
     struct tally *tally = &node->tally;
-    uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
-    uint64_t slots = 8 * OPEN_KEYS_MAX;
-    while (slots < 2 * most)
-        slots *= 2;
+    uint64_t slots = slot_count(node);
     if (!tally->slot)
         tally->slot = calloc(slots, sizeof *tally->slot);
     tally->mask = slots - 1;
@@ -102,7 +110,7 @@ static bool create(struct node *node)
 bool tally_is_wanted(const struct node *node)
 {
     const struct origin *mine = &node->origin[node->my_slot];
-    return mine->log_count > TALLY_BATCHES && mine->log_keys < TALLY_KEYS_MAX / 2 && !node->tally.failed;
+    return mine->log_count > TALLY_BATCHES && mine->log_keys <= slot_count(node) / 2 && !node->tally.failed;
 }
 
 bool tally_is_whole(struct node *node)
