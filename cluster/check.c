@@ -353,23 +353,26 @@ void hold_keys(struct node *node, const struct charge *charges, size_t count, st
     table_lock(node->table, ids, ids_count, held);
 }
 
-bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts)
+static inline bool check_keys(struct node *node, const struct charge *charges, size_t count, bool take, bool near,
+                              uint64_t now_ns, struct verdict *verdicts)
 {
     struct table_held held;
     hold_keys(node, charges, count, &held);
-    touch_charges(node, charges, count);
+    if (!near)
+        touch_charges(node, charges, count);
     bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
     table_unlock(node->table, &held);
     return allowed;
 }
 
+bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts)
+{
+    return check_keys(node, charges, count, take, false, now_ns, verdicts);
+}
+
 bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                      struct verdict *verdicts)
 {
-    struct table_held held;
-    hold_keys(node, charges, count, &held);
-    bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
-    table_unlock(node->table, &held);
-    return allowed;
+    return check_keys(node, charges, count, take, true, now_ns, verdicts);
 }
