@@ -89,9 +89,13 @@ void call_refund(struct call *call)
     answer_integer(&call->answer, (int64_t)given);
 }
 
-static void reset_keys(struct call *call)
+void call_reset_keys(struct call *call)
 {
     struct question question;
+    if (!call->session->authenticated) {
+        answer_error(&call->answer, "NOAUTH Authentication required.");
+        return;
+    }
     if (!call_question(call, 0, &question))
         return;
     const struct match *match = &question.match;
@@ -99,13 +103,4 @@ static void reset_keys(struct call *call)
     if (count > 0)
         node_reset_key(call->commands->node, match->charge, count, call->now_ns);
     answer_integer(&call->answer, count);
-}
-
-void call_reset_keys(struct call *call)
-{
-    if (!call->session->authenticated) {
-        answer_error(&call->answer, "NOAUTH Authentication required.");
-        return;
-    }
-    reset_keys(call);
 }

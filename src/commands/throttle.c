@@ -310,13 +310,8 @@ static void call_either(struct call *call, enum throttle_door door)
         answer_never(&call->answer, &throttle);
     if (sense != SENSE_MADE)
         return;
-    bool gives = throttle.quantity < 0;
-    if (gives)
-        call_alone(call, true);
     if (prepare(call, &asked, &throttle))
         throttle_answer(call->commands->node, &throttle, false, &call->answer, call->now_ns);
-    if (gives)
-        call_alone(call, false);
 }
 
 void call_cl_throttle(struct call *call)
