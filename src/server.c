@@ -10,25 +10,19 @@ enum {
 
 /* ---- the node: events in, effects out ---- */
 
-/*
- * The timer counts milliseconds: late by less than one, never early by more than the loop's idea of now. What is due
- * by the time of a step follows in the next turn of the loop, after clients.
- */
-static void set_timer(struct server *server, uint64_t at_ns, uint64_t now_ns)
+/* What is due by the time of a step follows in the next turn of the loop, after clients. */
+static void set_timer(struct server *server, uint64_t at_ns)
 {
-    if (at_ns <= server->last_step_ns) {
-        (void)uv_timer_stop(&server->wake);
+    bool again = at_ns <= server->last_step_ns;
+    if (again)
         (void)uv_idle_start(&server->again, server_on_again);
-        return;
-    }
-    (void)uv_idle_stop(&server->again);
-    if (at_ns == UINT64_MAX) {
+    else
+        (void)uv_idle_stop(&server->again);
+    if (again || at_ns == UINT64_MAX)
         (void)uv_timer_stop(&server->wake);
-        return;
-    }
-    uint64_t wait_ns = at_ns > now_ns ? at_ns - now_ns : 0;
-    uv_update_time(&server->worker.loop);
-    (void)uv_timer_start(&server->wake, server_on_wake, (wait_ns + MILLISECOND_NS - 1) / MILLISECOND_NS, 0);
+    else if (at_ns != server->wake_ns || !uv_is_active((uv_handle_t *)&server->wake))
+        (void)uv_timer_start(&server->wake, server_on_wake, clock_timeout_ms(&server->worker.loop, at_ns), 0);
+    server->wake_ns = at_ns;
 }
 
 void server_tell(struct server *server, const struct notice *notice)
@@ -90,7 +84,7 @@ void server_step(struct server *server, struct event *event)
     if (server->leaving && server->effects.left)
         server_end(server);
     else
-        set_timer(server, server->next_wake_ns, event->now_ns);
+        set_timer(server, server->next_wake_ns);
 }
 
 static bool wants_step(const struct server *server)
@@ -105,7 +99,7 @@ void server_on_wake(uv_timer_t *timer)
     if (now_ns >= server->next_wake_ns || wants_step(server))
         server_step(server, &(struct event){.kind = EVENT_WAKE});
     else
-        set_timer(server, server->next_wake_ns, now_ns);
+        set_timer(server, server->next_wake_ns);
 }
 
 void server_on_again(uv_idle_t *handle)
@@ -171,7 +165,7 @@ static void step_if_wanted(struct server *server, uint64_t now_ns)
     if (now_ns >= due_ns)
         server_step(server, &(struct event){.kind = EVENT_WAKE});
     else if (due_ns < server->next_wake_ns)
-        set_timer(server, due_ns, now_ns);
+        set_timer(server, due_ns);
 }
 
 void server_on_decided(void *context, uint64_t now_ns)

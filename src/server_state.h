@@ -32,6 +32,7 @@ struct server {
     uv_idle_t again; /* the node has more to do at once */
     uv_signal_t signals[2];
     uint64_t next_wake_ns, last_step_ns;
+    uint64_t wake_ns; /* what the timer is set to */
     bool stepping; /* effects are being carried out */
     bool leaving, ending;
     struct gate gate; /* if there are several workers */

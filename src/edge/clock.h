@@ -16,6 +16,13 @@ uint64_t clock_monotonic_ns(void);
 /* Since 1970; jumps when somebody sets it: for incarnations, log lines, histories and calendars only. */
 uint64_t clock_wall_ns(void);
 
+/*
+ * For uv_timer_start: after how many of the loop's milliseconds, beginning now, clock_monotonic_ns() has reached
+ * `at_ns`. It is late by less than two of them; what is due soon may come early by less than one instead, and has to
+ * wait again then.
+ */
+uint64_t clock_timeout_ms(uv_loop_t *loop, uint64_t at_ns);
+
 struct loop_clock {
     uv_prepare_t before_poll;
     uv_check_t after_poll;

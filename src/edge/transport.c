@@ -16,7 +16,6 @@
 enum {
     RECONNECT_MIN_MS = 50,
     RECONNECT_MAX_MS = 1000,
-    TICK_MS = 50,
     CLOSING_TICK_MS = 2,
     CLOSING_TICKS_MAX = 1500,
     REDIAL_DOUBLINGS = 2,
@@ -118,6 +117,23 @@ int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng
     return 0;
 }
 
+/* ---- what is due ---- */
+
+static uint64_t redial_ns(const struct transport *transport, const struct link *link)
+{
+    return link->quiet_since_ns + (transport->redial_after_ns << link->doublings);
+}
+
+static void on_due(uv_timer_t *timer);
+
+void transport_wake_by(struct transport *transport, uint64_t at_ns)
+{
+    if (at_ns >= transport->wake_ns)
+        return;
+    transport->wake_ns = at_ns;
+    (void)uv_timer_start(&transport->timer, on_due, clock_timeout_ms(transport->loop, at_ns), 0);
+}
+
 /* ---- receiving ---- */
 
 void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message)
@@ -126,6 +142,14 @@ void transport_deliver(struct transport *transport, void (*function)(void *, str
     transport->in_call = true;
     function(transport->receiver.context, bytes);
     transport->in_call = false;
+}
+
+/* As nng_recvmsg and nng_sendmsg do it without waiting, which need a new aio each time. */
+static nng_msg *receive_now(struct transport *transport, nng_socket socket)
+{
+    nng_recv_aio(socket, transport->at_once);
+    nng_aio_wait(transport->at_once);
+    return nng_aio_result(transport->at_once) == 0 ? nng_aio_get_msg(transport->at_once) : NULL;
 }
 
 static struct link *link_of(struct transport *transport, nng_dialer dialer)
@@ -143,8 +167,8 @@ static void subscriber_ready(uv_poll_t *poll, int status, int events)
     uint64_t now_ns = clock_monotonic_ns();
     /* The descriptor stays readable while messages are left, so the loop comes back for the rest. */
     for (int i = 0; i < TRANSPORT_MESSAGES_A_TURN; i++) {
-        nng_msg *message;
-        if (nng_recvmsg(transport->subscriber, &message, NNG_FLAG_NONBLOCK) != 0)
+        nng_msg *message = receive_now(transport, transport->subscriber);
+        if (!message)
             return;
         struct link *link = link_of(transport, nng_pipe_dialer(nng_msg_get_pipe(message)));
         if (link) {
@@ -165,8 +189,8 @@ static void replier_ready(uv_poll_t *poll, int status, int events)
     struct transport *transport = poll->data;
     uint64_t now_ns = clock_monotonic_ns();
     for (int i = 0; i < TRANSPORT_MESSAGES_A_TURN; i++) {
-        nng_msg *message;
-        if (nng_recvmsg(transport->replier, &message, NNG_FLAG_NONBLOCK) != 0)
+        nng_msg *message = receive_now(transport, transport->replier);
+        if (!message)
             return;
         transport->stats.requests_received++;
         transport_deliver(transport, transport->receiver.request, message);
@@ -195,7 +219,10 @@ static bool send_now(struct transport *transport, nng_socket socket, struct byte
     nng_msg *message = transport_message(transport, bytes);
     if (!message)
         return false;
-    if (nng_sendmsg(socket, message, NNG_FLAG_NONBLOCK) == 0)
+    nng_aio_set_msg(transport->at_once, message);
+    nng_send_aio(socket, transport->at_once);
+    nng_aio_wait(transport->at_once);
+    if (nng_aio_result(transport->at_once) == 0)
         return true;
     nng_msg_free(message);
     transport->stats.send_failures++;
@@ -219,6 +246,7 @@ static bool dial(struct transport *transport, struct link *link)
 {
     char url[URL_BYTES];
     link->quiet_since_ns = clock_monotonic_ns();
+    transport_wake_by(transport, redial_ns(transport, link));
     return transport_url(url, link->address) &&
            nng_dial(transport->subscriber, url, &link->dialer, NNG_FLAG_NONBLOCK) == 0;
 }
@@ -268,8 +296,12 @@ static void redial_the_silent(struct transport *transport, uint64_t now_ns)
 {
     for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++) {
         struct link *link = &transport->links[i];
-        if (!link->address[0] || now_ns - link->quiet_since_ns < transport->redial_after_ns << link->doublings)
+        if (!link->address[0])
             continue;
+        if (now_ns < redial_ns(transport, link)) {
+            transport_wake_by(transport, redial_ns(transport, link));
+            continue;
+        }
         (void)nng_dialer_close(link->dialer);
         /* A dial fails at once only for want of memory or descriptors: then the next round tries again. */
         (void)dial(transport, link);
@@ -279,10 +311,12 @@ static void redial_the_silent(struct transport *transport, uint64_t now_ns)
     }
 }
 
-static void tick(uv_timer_t *timer)
+/* Whatever is not due yet asks to be woken again: a message that comes only puts off when its link is. */
+static void on_due(uv_timer_t *timer)
 {
     struct transport *transport = timer->data;
     uint64_t now_ns = clock_monotonic_ns();
+    transport->wake_ns = UINT64_MAX;
     lanes_expire(transport, now_ns);
     redial_the_silent(transport, now_ns);
 }
@@ -291,7 +325,11 @@ static void tick(uv_timer_t *timer)
 
 static bool start(struct transport *transport, const struct transport_options *options, struct error *error)
 {
-    int status = open_sockets(transport);
+    int status = nng_aio_alloc(&transport->at_once, NULL, NULL);
+    if (status == 0) {
+        nng_aio_set_timeout(transport->at_once, NNG_DURATION_ZERO);
+        status = open_sockets(transport);
+    }
     if (status != 0)
         return error_set(error, EX_OSERR, "cannot open sockets for peers: %s", nng_strerror(status));
     if (!listen_on(transport->publisher, "peers (gossip)", options->gossip_address, error) ||
@@ -328,12 +366,12 @@ struct transport *transport_create(const struct transport_options *options, stru
         transport->lanes[i].transport = transport;
     (void)uv_timer_init(transport->loop, &transport->timer);
     transport->timer.data = transport;
+    transport->wake_ns = UINT64_MAX;
     transport->handles_open = 1;
     if (!start(transport, options, error)) {
         transport_destroy(&transport, nothing, NULL);
         return NULL;
     }
-    (void)uv_timer_start(&transport->timer, tick, TICK_MS, TICK_MS);
     return transport;
 }
 
@@ -368,6 +406,7 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     closing_add(t->closing, t->subscriber, NULL);
     closing_add(t->closing, t->publisher, NULL);
     closing_begin(t->closing);
+    nng_aio_free(t->at_once);
     (void)uv_timer_start(&t->timer, await_closed, CLOSING_TICK_MS, CLOSING_TICK_MS);
 }
 

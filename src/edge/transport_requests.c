@@ -127,6 +127,7 @@ void transport_request(struct transport *transport, const char *address, struct 
     nng_aio_set_timeout(lane->sending, NNG_DURATION_INFINITE);
     nng_aio_set_msg(lane->sending, message);
     nng_send_aio(lane->socket, lane->sending);
+    transport_wake_by(transport, lane->deadline_ns);
     transport->stats.requests_sent++;
 }
 
@@ -134,8 +135,12 @@ void lanes_expire(struct transport *transport, uint64_t now_ns)
 {
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
         struct lane *lane = &transport->lanes[i];
-        if (!lane->waiting || now_ns < lane->deadline_ns)
+        if (!lane->waiting)
             continue;
+        if (now_ns < lane->deadline_ns) {
+            transport_wake_by(transport, lane->deadline_ns);
+            continue;
+        }
         transport->stats.requests_expired++;
         close_alone(lane);
     }

@@ -41,7 +41,9 @@ struct transport {
     uint64_t request_timeout_ns, redial_after_ns;
     nng_socket publisher, subscriber, replier;
     uv_poll_t subscriber_poll, replier_poll;
+    nng_aio *at_once; /* for what does not wait; unused between calls */
     uv_timer_t timer;
+    uint64_t wake_ns; /* when the timer is due; UINT64_MAX: never */
     struct link links[TRANSPORT_LINKS_MAX];
     struct lane lanes[TRANSPORT_REQUESTS_MAX];
     unsigned handles_open;
@@ -65,6 +67,8 @@ void transport_deliver(struct transport *transport, void (*function)(void *, str
 /* A message of nng's with a copy of `bytes`, or NULL, counted. */
 nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 
+/* Looks by then, or sooner, after what is due: lanes_expire and what it does with links. */
+void transport_wake_by(struct transport *transport, uint64_t at_ns);
 /* Gives up the requests whose time is over. */
 void lanes_expire(struct transport *transport, uint64_t now_ns);
 /* Closes all with others; the loop lets go of them later. */

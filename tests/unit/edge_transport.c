@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MESSAGE_MAX = 100000, DEADLINE_S = 10 };
+enum { MESSAGE_MAX = 100000, DEADLINE_S = 10, REDIAL_MS = 300 };
 
 struct peer {
     struct transport *transport;
@@ -129,7 +129,7 @@ static bool peer_start(struct peer *peer, struct error *error)
         .snapshot_address = peer->snapshots,
         .message_max_bytes = MESSAGE_MAX,
         .request_timeout_ms = 300,
-        .redial_after_ms = 300,
+        .redial_after_ms = REDIAL_MS,
         .receiver = {.context = peer, .message = on_message, .request = on_request, .response = on_response},
     };
     peer->transport = transport_create(&options, error);
@@ -264,6 +264,26 @@ static void a_counts(void)
         transport_publish(a.transport, (struct bytes){(const char *)&sent, sizeof sent});
 }
 
+/* Nothing in the loop is due before that; -1: nothing ever is. */
+static int idle_ms(void)
+{
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+    uv_update_time(&loop);
+    return uv_backend_timeout(&loop);
+}
+
+static void idling(void)
+{
+    struct peer d;
+    OK_I64(idle_ms(), -1, "who listens to nobody and asks nobody does not wake up");
+    peer_open(&d);
+    OK(transport_connect(d.transport, a.gossip), "who listens");
+    OK(idle_ms() > REDIAL_MS / 4, "looks after that when it would be dialled anew");
+    transport_destroy(&d.transport, on_closed, &d.closed);
+    while (!d.closed)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+}
+
 static void publishing(void)
 {
     OK(transport_connect(a.transport, b.gossip), "a listens to b");
@@ -396,6 +416,7 @@ int main(void)
     peer_open(&a);
     peer_open(&b);
     peer_open(&c);
+    idling();
     publishing();
     requests();
     addresses_in_use();
