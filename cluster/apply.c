@@ -181,7 +181,7 @@ static bool is_orphan(const struct node *node, uint32_t slot, const struct batch
     if (!origin_is_ghost(node, origin) ||
         node->now_ns - batch->arrived_ns <= INBOX_PATIENCE_INTERVALS * node->options.interval_ns)
         return false;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         if (member_needed(&node->member[i]) && node->member[i].known[slot] > origin->applied)
             return false;
     return true;

@@ -38,10 +38,10 @@ void compact_forget(struct node *node, const struct origin *origin, const struct
 static int largest_log(const struct node *node)
 {
     int largest = -1;
-    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (node->origin[slot].log_count > 1 &&
             (largest < 0 || node->origin[slot].log_keys > node->origin[largest].log_keys))
-            largest = slot;
+            largest = (int)slot;
     return largest;
 }
 
@@ -65,7 +65,7 @@ static void begin_sweep(struct node *node, uint32_t slot, enum merging how, bool
 
 static bool sweep_long_logs(struct node *node)
 {
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (origin->log_count <= LOG_BATCHES_MAX)
             origin->merged_count = 0;
@@ -142,7 +142,7 @@ static void sweep(struct node *node)
 /* What others made is kept for convenience only: they have it as well. */
 static void drop_what_others_made(struct node *node)
 {
-    for (uint32_t slot = 0; slot < ORIGINS_MAX && node->log_keys > node->options.log_keys_max; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end && node->log_keys > node->options.log_keys_max; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot || origin_is_ghost(node, origin))
             continue;

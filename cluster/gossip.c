@@ -86,7 +86,7 @@ static void take_ending(struct node *node, const struct message *message, uint32
 
 static void take_endings(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
 {
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         for (uint32_t i = 0; i < message->member_count && node->origin[slot].uid; i++)
             if (member_map[i] == (int)node->origin[slot].member)
                 take_ending(node, message, i, slot, &node->member[sender]);
@@ -95,9 +95,8 @@ static void take_endings(struct node *node, const struct message *message, const
 static void take_digests(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
 {
     int origin_map[ORIGINS_MAX];
-    for (uint32_t o = 0; o < ORIGINS_MAX; o++)
-        origin_map[o] = -1;
     for (uint32_t o = 0; o < message->origin_count; o++) {
+        origin_map[o] = -1;
         int member = member_map[message->origins[o].member];
         uint64_t incarnation = message->origins[o].incarnation;
         if (member >= 0 && ((uint32_t)member != node->me || incarnation <= node->incarnation))

@@ -23,7 +23,7 @@ static bool peer_is_out_of_reach(const struct member *member)
 /* All those that we have heard ourselves say that our share is counted, whatever our incarnation. */
 static bool heard_peers_reserve_ours(const struct node *node)
 {
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && member->heard_direct_ns && !member->reserves_ours)
             return false;
@@ -40,7 +40,7 @@ static bool share_is_ours(const struct node *node)
 {
     bool reserved = heard_peers_reserve_ours(node);
     bool waited = node->now_ns - node->started_ns > node->options.silent_after_ns;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->knows_me)
             continue;
@@ -54,7 +54,7 @@ static bool share_is_ours(const struct node *node)
 
 static bool everybody_is_new(const struct node *node)
 {
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) &&
             (peer_is_out_of_reach(member) || member->state != PEER_JOINING || !member->knows_me))
@@ -66,7 +66,7 @@ static bool everybody_is_new(const struct node *node)
 /* Tells peers that we exist, in case nobody listens to what we publish yet. */
 static void say_hello(struct node *node, struct effects *effects)
 {
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->knows_me || member->snapshot_address[0] == '\0')
             continue;
@@ -110,7 +110,7 @@ void join_step(struct node *node, struct effects *effects)
 
 static bool everybody_knows_we_left(const struct node *node)
 {
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && !peer_is_out_of_reach(member) && !member->knows_we_left)
             return false;

@@ -133,7 +133,7 @@ void limits_sweep(struct node *node)
     for (uint32_t i = 0; i < node->config_limits; i++)
         use(usage, (uint16_t)i);
     untold_visit(node, use_spend, usage);
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (node->origin[slot].uid)
             use_batches(usage, &node->origin[slot].log);
     use_batches(usage, &node->inbox);

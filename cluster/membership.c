@@ -27,9 +27,9 @@ static void copy_text(char *to, size_t room, struct bytes from)
 
 int member_find(const struct node *node, struct bytes name)
 {
-    for (int i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         if (node->member[i].used && bytes_equal(bytes_of(node->member[i].name), name))
-            return i;
+            return (int)i;
     return -1;
 }
 
@@ -48,7 +48,7 @@ static int member_slot(struct node *node)
         if (node->member[i].state != PEER_LEFT || node->member[i].self)
             continue;
         bool remembered = false;
-        for (int o = 0; o < ORIGINS_MAX; o++)
+        for (uint32_t o = 0; o < node->origin_end; o++)
             remembered |= node->origin[o].uid && node->origin[o].member == (uint32_t)i;
         if (!remembered)
             return i;
@@ -59,7 +59,7 @@ static int member_slot(struct node *node)
 /* Bits that speak of a slot's former owner must not speak of the next one. */
 static void forget_bit(struct node *node, int slot)
 {
-    for (int i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         node->member[i].hears &= ~((uint64_t)1 << slot);
 }
 
@@ -73,6 +73,8 @@ static int member_add(struct node *node, struct bytes name, struct bytes region,
     }
     struct member *member = &node->member[slot];
     memset(member, 0, sizeof *member);
+    if ((uint32_t)slot >= node->member_end)
+        node->member_end = (uint32_t)slot + 1;
     forget_bit(node, slot);
     member->used = true;
     member->state = PEER_JOINING;
@@ -134,7 +136,7 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     member->round_trip_ns = 0;
     memset(member->known, 0, sizeof member->known);
     memset(member->knows_ended, 0, sizeof member->knows_ended);
-    for (int m = 0; m < NODE_PEERS_MAX; m++)
+    for (uint32_t m = 0; m < node->member_end; m++)
         node->member[m].hears &= ~((uint64_t)1 << index);
     (void)origin_obtain(node, index, record->incarnation);
     if (was_left)
@@ -202,7 +204,7 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
     node->origin[slot].mine = true;
     node->my_slot =
         (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
-    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+    for (uint32_t m = 0; m < node->member_end; m++) {
         node->member[m].acknowledged = 0;
         node->member[m].knows_me = false;
     }
@@ -286,7 +288,7 @@ bool member_hears(const struct node *node, const struct member *listener, uint32
 static void refresh_silence(struct node *node, struct effects *effects)
 {
     node->somebody_silent = false;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;
@@ -298,7 +300,7 @@ static void refresh_silence(struct node *node, struct effects *effects)
                            silent ? "is silent: its share stays reserved" : "is heard again");
         member->silent = silent;
         if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
-            membership_left(node, (uint32_t)i, true, effects, "was silent for forget_after and is forgotten");
+            membership_left(node, i, true, effects, "was silent for forget_after and is forgotten");
             continue;
         }
         node->somebody_silent |= silent || !member->heard_ns;
@@ -312,13 +314,13 @@ static void refresh_silence(struct node *node, struct effects *effects)
  */
 static void refresh_freed(struct node *node)
 {
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (!member->used || member->state != PEER_LEFT || member->share_freed ||
             (member->configured && !member->forgotten))
             continue;
         bool complete = true;
-        for (uint32_t o = 0; o < ORIGINS_MAX; o++)
+        for (uint32_t o = 0; o < node->origin_end; o++)
             complete &=
                 !node->origin[o].uid || node->origin[o].member != i || node->origin[o].applied >= member->known[o];
         member->share_freed = complete || node->now_ns - member->left_ns > node->options.silent_after_ns;
@@ -336,7 +338,7 @@ static uint64_t region_weight(const struct node *node, const char *region)
 static uint64_t member_share(const struct node *node, const struct member *member)
 {
     uint64_t sharers = 0;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *other = &node->member[i];
         sharers += other->used && !other->share_freed && strcmp(other->region, member->region) == 0;
     }
@@ -360,7 +362,7 @@ static void refresh_budgets(struct node *node)
     uint32_t peers_before = node->peer_count;
     node->peer_count = 0;
     uint32_t counted = 0;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         node->peer_count += member->self || member_needed(member);
         counted += member->used && !member->share_freed;

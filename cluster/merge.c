@@ -102,7 +102,7 @@ bool merge_some(struct node *node)
 /* Merging across a number that some member has reached would make it apply the merged part twice. */
 static bool somebody_stands_at(const struct node *node, uint32_t slot, uint64_t sequence)
 {
-    for (int m = 0; m < NODE_PEERS_MAX; m++)
+    for (uint32_t m = 0; m < node->member_end; m++)
         if (member_needed(&node->member[m]) && node->member[m].known[slot] == sequence)
             return true;
     return false;
@@ -114,7 +114,7 @@ static bool is_on_its_way(const struct node *node, uint32_t slot, const struct b
     if (batch->parts == 0 || batch->sent_ns == 0 ||
         node->now_ns - batch->sent_ns > TRANSIT_INTERVALS * node->options.interval_ns)
         return false;
-    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+    for (uint32_t m = 0; m < node->member_end; m++) {
         const struct member *member = &node->member[m];
         if (member_needed(member) && !member->silent && member->known[slot] < batch->last)
             return true;

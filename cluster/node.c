@@ -249,7 +249,7 @@ static void average_demand(struct node *node)
     node->demand_ns = node->now_ns;
     if (elapsed_ns == 0)
         return;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         double sample = (double)member->demand_tokens * 1e9 / (double)elapsed_ns;
         member->demand_tokens_per_s += (sample - member->demand_tokens_per_s) / DEMAND_SMOOTHING;

@@ -6,20 +6,26 @@
 
 int origin_find(const struct node *node, uint32_t member, uint64_t incarnation)
 {
-    for (int i = 0; i < ORIGINS_MAX; i++) {
+    for (uint32_t i = 0; i < node->origin_end; i++) {
         const struct origin *origin = &node->origin[i];
         if (origin->uid && origin->member == member && origin->incarnation == incarnation)
-            return i;
+            return (int)i;
     }
     return -1;
 }
 
 int origin_find_uid(const struct node *node, uint32_t uid)
 {
-    for (int i = 0; i < ORIGINS_MAX; i++)
+    for (uint32_t i = 0; i < node->origin_end; i++)
         if (node->origin[i].uid == uid)
-            return i;
+            return (int)i;
     return -1;
+}
+
+static int free_slot(struct node *node)
+{
+    int slot = origin_find_uid(node, 0);
+    return slot < 0 && node->origin_end < ORIGINS_MAX ? (int)node->origin_end++ : slot;
 }
 
 int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation)
@@ -29,7 +35,7 @@ int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation)
         return found;
     if (incarnation == 0 || incarnation <= node->member[member].retired_incarnation)
         return -1;
-    int slot = origin_find_uid(node, 0);
+    int slot = free_slot(node);
     if (slot < 0) {
         node->stats.limit_drops++;
         return -1;
@@ -40,7 +46,7 @@ int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation)
     origin->member = member;
     origin->incarnation = incarnation;
     list_init(&origin->log);
-    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+    for (uint32_t m = 0; m < node->member_end; m++) {
         node->member[m].known[slot] = 0;
         node->member[m].knows_ended[slot / 64] &= ~((uint64_t)1 << (slot % 64));
     }
@@ -88,9 +94,9 @@ void origin_log_append(struct node *node, struct origin *origin, struct batch *b
 static uint64_t known_everywhere(const struct node *node, uint32_t slot)
 {
     uint64_t least = node->origin[slot].applied;
-    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+    for (uint32_t m = 0; m < node->member_end; m++) {
         const struct member *member = &node->member[m];
-        if (!member_needed(member) || (uint32_t)m == node->origin[slot].member)
+        if (!member_needed(member) || m == node->origin[slot].member)
             continue;
         if (member->known[slot] < least)
             least = member->known[slot];
@@ -107,11 +113,11 @@ static bool ghost_is_done(const struct node *node, uint32_t slot)
     const struct origin *origin = &node->origin[slot];
     if (inbox_holds(node, origin->uid))
         return false;
-    for (uint32_t o = 0; o < ORIGINS_MAX; o++) /* in order: a retired incarnation speaks for all before it */
+    for (uint32_t o = 0; o < node->origin_end; o++) /* in order: a retired incarnation speaks for all before it */
         if (node->origin[o].uid && node->origin[o].member == origin->member &&
             node->origin[o].incarnation < origin->incarnation)
             return false;
-    for (int m = 0; m < NODE_PEERS_MAX; m++) {
+    for (uint32_t m = 0; m < node->member_end; m++) {
         const struct member *member = &node->member[m];
         if (!member_needed(member))
             continue;
@@ -150,7 +156,7 @@ void origins_forget_stable(struct node *node)
 {
     if (node->snapshot.running)
         return;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
@@ -165,7 +171,7 @@ void origins_forget_stable(struct node *node)
 
 void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
 {
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (origin->uid && slot != node->my_slot && origin->member == member && origin->incarnation <= incarnation)
             retire(node, origin);
@@ -176,7 +182,7 @@ void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
 
 void origins_close(struct node *node)
 {
-    for (int slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         node->origin[slot].mine = false; /* nothing is left to settle in */
         if (node->origin[slot].uid)
             forget_log_up_to(node, &node->origin[slot], UINT64_MAX, true);

@@ -193,7 +193,7 @@ bool plane_knows_the_rules(const struct node *node)
         return true;
     if (plane->scan.running || !plane->asked)
         return false;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         if (plane_differs(node, i) && node->member[i].state == PEER_ACTIVE)
             return false;
     return true;

@@ -145,10 +145,10 @@ static size_t begin(const struct node *node, enum plane_kind kind, msgpack_packe
     msgpack_pack_uint64(packer, (uint64_t)kind);
     pack_text(packer, bytes_of(node->options.name));
     msgpack_pack_uint64(packer, node->incarnation);
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         muted += node->member[i].used && node->member[i].mute_out;
     msgpack_pack_array(packer, muted);
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         if (node->member[i].used && node->member[i].mute_out)
             pack_text(packer, bytes_of(node->member[i].name));
     return start;

@@ -34,7 +34,7 @@ static void put_member(const struct node *node, struct message *header, const st
 static uint64_t hears_bits(const struct node *node, const struct member *member, const int *record_of)
 {
     uint64_t bits = 0;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         if (node->member[i].used && record_of[i] >= 0 && member_hears(node, member, i))
             bits |= (uint64_t)1 << record_of[i];
     return bits;
@@ -45,8 +45,9 @@ static void put_rows(const struct node *node, struct message *header, const int 
     /* Where messages are small and members many, the others' rows take turns; our own is always there. */
     size_t row_bytes = ROW_HEAD_BYTES + (size_t)header->origin_count * ROW_NUMBER_BYTES;
     size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
-    for (uint32_t n = 0; n <= NODE_PEERS_MAX; n++) {
-        uint32_t i = n == 0 ? node->me : (uint32_t)((n + node->number) % NODE_PEERS_MAX);
+    uint32_t turn = (uint32_t)((node->number + 1) % NODE_PEERS_MAX), first = turn < node->member_end ? turn : 0;
+    for (uint32_t n = 0; n <= node->member_end; n++) {
+        uint32_t i = n == 0 ? node->me : (first + n - 1) % node->member_end;
         const struct member *member = &node->member[i];
         if (!member->used || (n > 0 && (member->self || member->number == 0 || header->row_count >= most)))
             continue;
@@ -78,7 +79,7 @@ static void header_of(struct node *node, enum message_kind kind, uint32_t *slots
     node->made_ns[node->number % ECHOES_MAX] = node->now_ns;
     header->floor = own_floor(node);
     header->muted = 0;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         record_of[i] = member->used ? (int)header->member_count : -1;
         if (member->used && member->mute_out)
@@ -87,7 +88,7 @@ static void header_of(struct node *node, enum message_kind kind, uint32_t *slots
             put_member(node, header, member);
     }
     header->sender = (uint32_t)record_of[node->me];
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
@@ -120,7 +121,7 @@ static uint64_t resend_after_ns(const struct node *node, const struct member *me
 static bool we_pass_it_on(const struct node *node, uint32_t slot, const struct batch *batch,
                           const struct member *lacking)
 {
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member == lacking || member->silent || member->known[slot] < batch->last)
             continue;
@@ -152,7 +153,7 @@ enum dueness { NOT_LACKED, LACKED, DUE };
 static enum dueness dueness_of(const struct node *node, uint32_t slot, const struct batch *batch)
 {
     enum dueness dueness = slot == node->my_slot && batch->sends_count == 0 ? DUE : NOT_LACKED;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX && dueness != DUE; i++) {
+    for (uint32_t i = 0; i < node->member_end && dueness != DUE; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member ||
             member->known[slot] >= batch->last)
@@ -176,8 +177,8 @@ static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
 {
     uint32_t count = 0;
     size_t spare_bytes = SPARE_BYTES;
-    for (uint32_t i = 0; i < ORIGINS_MAX; i++) {
-        uint32_t slot = (node->my_slot + i) % ORIGINS_MAX;
+    for (uint32_t i = 0; i < node->origin_end; i++) {
+        uint32_t slot = (node->my_slot + i) % node->origin_end;
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;

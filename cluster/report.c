@@ -13,7 +13,7 @@ static uint64_t share_of(const struct node *node, uint32_t index)
         return node->budget[0].share;
     if (member->state == PEER_LEFT || (member->state == PEER_JOINING && !member->reserved))
         return 0;
-    for (int i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = 0; i < node->member_end; i++)
         sharers += node->member[i].used && !node->member[i].share_freed &&
                    strcmp(node->member[i].region, member->region) == 0;
     for (uint32_t i = 0; i < node->options.region_count; i++)
@@ -42,7 +42,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     report->round_trip_ns = member->round_trip_ns;
     if (member_needed(member))
         report->lag_batches = node->origin[node->my_slot].applied - member->acknowledged;
-    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (node->origin[slot].uid && node->origin[slot].member == index)
             report->log_batches += node->origin[slot].log_count;
 }
@@ -50,7 +50,7 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
 size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room)
 {
     size_t count = 0;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         if (!node->member[i].used)
             continue;
         if (count < room)
@@ -76,7 +76,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     }
     stats->open_oldest_ms = untold_age_ns(node) / 1000000;
     stats->log_batches = 0;
-    for (int slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         stats->log_batches += node->origin[slot].log_count;
     stats->settle_ns = node->settle_ns;
     stats->worst_debt_tokens = 0;
@@ -108,7 +108,7 @@ void node_status(const struct node *node, struct node_status *status)
     memset(status, 0, sizeof *status);
     status->state = node->superseded ? PEER_LEFT : node->state;
     status->config_digest = node->options.config_digest;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member->self && !member_needed(member))
             continue;
@@ -123,7 +123,7 @@ void node_status(const struct node *node, struct node_status *status)
 static double in_flight_tokens(const struct node *node, double capacity_tokens)
 {
     double sum = 0;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;
@@ -185,7 +185,7 @@ void node_validate(const struct node *node)
     uint64_t log_keys = 0;
     uint32_t waiting = 0, selves = 0;
     plane_check(node);
-    for (int slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         if (!node->origin[slot].uid)
             continue;
         check_origin(&node->origin[slot]);
@@ -198,7 +198,11 @@ void node_validate(const struct node *node)
     assert(node->inbox_parts <= waiting && waiting - node->inbox_parts <= INBOX_BATCHES_MAX);
     assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step_keys);
     untold_check(node);
-    for (int i = 0; i < NODE_PEERS_MAX; i++)
+    for (uint32_t i = node->member_end; i < NODE_PEERS_MAX; i++)
+        assert(!node->member[i].used);
+    for (uint32_t slot = node->origin_end; slot < ORIGINS_MAX; slot++)
+        assert(!node->origin[slot].uid);
+    for (uint32_t i = 0; i < node->member_end; i++)
         selves += node->member[i].used && node->member[i].self;
     assert(selves == (node->now_ns > 0 && node->last_uid > 0 ? 1u : 0u));
     for (uint32_t i = 0; i < node->limits.count; i++)

@@ -49,8 +49,8 @@ static uint64_t later_tokens(const struct node *node, const struct origin *origi
     if (origin == mine && has_the_last(mine, batch, entry))
         return 0;
     uint64_t tokens = untold_tokens(node, entry);
-    for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? ORIGINS_MAX : 1); i++) {
-        const struct origin *own = &node->origin[(node->my_slot + i) % ORIGINS_MAX];
+    for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? node->origin_end : 1); i++) {
+        const struct origin *own = &node->origin[(node->my_slot + i) % node->origin_end];
         if (!own->uid || !own->mine)
             continue;
         for (struct list *at = own->log.next; at != &own->log; at = at->next) {
@@ -139,7 +139,7 @@ static bool acknowledgement_counts(const struct node *node, uint32_t index)
     const struct member *member = &node->member[index];
     if (origin_find(node, index, member->incarnation) < 0)
         return false;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         if (origin->uid && origin->member == index && member->known[slot] > origin->applied)
             return false;
@@ -150,7 +150,7 @@ static bool acknowledgement_counts(const struct node *node, uint32_t index)
 void settle_acknowledged(struct node *node)
 {
     uint64_t everywhere = UINT64_MAX;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;

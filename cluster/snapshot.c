@@ -132,7 +132,7 @@ static void correct_stage(struct node *node, const struct page *page, const stru
         table_visit(node->table, page->prefix, page->bits, urge, node);
         tell_urgent(node);
     }
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
@@ -229,7 +229,7 @@ static void note_retired(struct node *node, const struct message *reply, const i
 static bool page_can_be_merged(const struct node *node, const struct page *page)
 {
     const struct member *donor = &node->member[node->snapshot.donor];
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         bool late = origin->forgotten > page->applied[slot] && donor->known[slot] >= origin->forgotten;
         if (origin->uid && (late || origin->dropped > page->applied[slot]))
@@ -259,7 +259,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
         node->step_again = true;
         return;
     }
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot)
             continue;
@@ -269,7 +269,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
         if (base > origin->applied && origin->next_part == 0)
             origin->applied = base;
     }
-    for (uint32_t member = 0; member < NODE_PEERS_MAX; member++)
+    for (uint32_t member = 0; member < node->member_end; member++)
         if (node->member[member].used)
             origins_retire(node, member, snapshot->retired[member]);
     snapshot->running = false;
@@ -294,7 +294,7 @@ static struct part *answered_part(struct node *node, const struct message *reply
 /* Something is being applied in parts. */
 static bool is_amid_parts(const struct node *node)
 {
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (node->origin[slot].uid && node->origin[slot].next_part > 0)
             return true;
     return false;

@@ -20,13 +20,13 @@ enum {
 int snapshot_donor(const struct node *node)
 {
     int best = -1;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->state != PEER_ACTIVE || member->silent || member->mute_in ||
             member->number == 0)
             continue;
         if (best < 0 || member->heard_direct_ns > node->member[best].heard_direct_ns)
-            best = i;
+            best = (int)i;
     }
     return best;
 }
@@ -133,11 +133,11 @@ static int most_informed(const struct node *node, uint32_t slot)
 {
     int best = -1;
     uint64_t most = node->origin[slot].applied;
-    for (int i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (member_needed(member) && member->state == PEER_ACTIVE && !member->silent &&
             member->known[slot] > most) {
-            best = i;
+            best = (int)i;
             most = member->known[slot];
         }
     }
@@ -148,7 +148,7 @@ static int most_informed(const struct node *node, uint32_t slot)
 static int donor_of_what_is_missing(struct node *node)
 {
     int donor = -1;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot)
             continue;
@@ -229,7 +229,7 @@ void snapshot_forget_pages(struct node *node)
     if (snapshot->running)
         return;
     for (uint32_t p = 0; p < snapshot->page_count; p++)
-        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+        for (uint32_t slot = 0; slot < node->origin_end; slot++)
             if (node->origin[slot].uid && slot != node->my_slot &&
                 snapshot->page[p].applied[slot] > node->origin[slot].applied)
                 return;

@@ -201,6 +201,7 @@ struct node {
 
     struct member member[NODE_PEERS_MAX];
     struct origin origin[ORIGINS_MAX];
+    uint32_t member_end, origin_end; /* from there on no slot was ever used */
     uint32_t me;      /* member index of this node */
     uint32_t my_slot; /* origin slot of this incarnation */
     uint32_t last_uid;

@@ -53,7 +53,7 @@ static bool is_own(const struct origin *origin)
 static uint32_t own_batches(const struct node *node)
 {
     uint32_t count = 0;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         count += is_own(&node->origin[slot]) ? node->origin[slot].log_count : 0;
     return count;
 }
@@ -61,7 +61,7 @@ static uint32_t own_batches(const struct node *node)
 void tally_reset(struct node *node)
 {
     struct tally *tally = &node->tally;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX && tally->batches > 0; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end && tally->batches > 0; slot++) {
         struct origin *own = &node->origin[slot];
         for (struct list *at = own->log.next; is_own(own) && at != &own->log; at = at->next)
             LIST_OWNER(at, struct batch, link)->tallied = false;
@@ -132,7 +132,7 @@ void tally_step(struct node *node)
     if (tally->epoch == 0 || tally->used > tally->mask / 4 * 3)
         tally_reset(node);
     uint32_t whole = own_batches(node);
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (is_own(&node->origin[slot]))
             add_missing(node, &node->origin[slot], whole);
 }

@@ -32,7 +32,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     struct origin *mine = &node->origin[node->my_slot];
     struct depend depends[ORIGINS_MAX];
     uint32_t depend_count = 0;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (slot != node->my_slot && node->origin[slot].uid && node->origin[slot].applied > 0)
             depends[depend_count++] = (struct depend){node->origin[slot].uid, node->origin[slot].applied};
     struct batch *batch = batch_create(depend_count, count);
