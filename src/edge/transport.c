@@ -18,7 +18,6 @@ enum {
     RECONNECT_MAX_MS = 1000,
     CLOSING_TICK_MS = 2,
     CLOSING_TICKS_MAX = 1500,
-    REDIAL_DOUBLINGS = 2,
     QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
     QUEUE_MIN_MESSAGES = 256,
     ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */
@@ -119,12 +118,15 @@ int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng
 
 /* ---- what is due ---- */
 
-static uint64_t redial_ns(const struct transport *transport, const struct link *link)
+/* Whatever is not due yet asks to be woken again: a message that comes only puts off when its link is. */
+static void on_due(uv_timer_t *timer)
 {
-    return link->quiet_since_ns + (transport->redial_after_ns << link->doublings);
+    struct transport *transport = timer->data;
+    uint64_t now_ns = clock_monotonic_ns();
+    transport->wake_ns = UINT64_MAX;
+    lanes_expire(transport, now_ns);
+    links_redial(transport, now_ns);
 }
-
-static void on_due(uv_timer_t *timer);
 
 void transport_wake_by(struct transport *transport, uint64_t at_ns)
 {
@@ -152,14 +154,6 @@ static nng_msg *receive_now(struct transport *transport, nng_socket socket)
     return nng_aio_result(transport->at_once) == 0 ? nng_aio_get_msg(transport->at_once) : NULL;
 }
 
-static struct link *link_of(struct transport *transport, nng_dialer dialer)
-{
-    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
-        if (transport->links[i].address[0] && transport->links[i].dialer.id == dialer.id)
-            return &transport->links[i];
-    return NULL;
-}
-
 static void subscriber_ready(uv_poll_t *poll, int status, int events)
 {
     (void)status, (void)events;
@@ -170,11 +164,7 @@ static void subscriber_ready(uv_poll_t *poll, int status, int events)
         nng_msg *message = receive_now(transport, transport->subscriber);
         if (!message)
             return;
-        struct link *link = link_of(transport, nng_pipe_dialer(nng_msg_get_pipe(message)));
-        if (link) {
-            link->quiet_since_ns = now_ns;
-            link->doublings = 0;
-        }
+        links_hear(transport, nng_pipe_dialer(nng_msg_get_pipe(message)), now_ns);
         transport->stats.received_messages++;
         transport_deliver(transport, transport->receiver.message, message);
         nng_msg_free(message);
@@ -238,87 +228,6 @@ void transport_publish(struct transport *transport, struct bytes bytes)
 void transport_reply(struct transport *transport, struct bytes bytes)
 {
     (void)send_now(transport, transport->replier, bytes);
-}
-
-/* ---- links ---- */
-
-static bool dial(struct transport *transport, struct link *link)
-{
-    char url[URL_BYTES];
-    link->quiet_since_ns = clock_monotonic_ns();
-    transport_wake_by(transport, redial_ns(transport, link));
-    return transport_url(url, link->address) &&
-           nng_dial(transport->subscriber, url, &link->dialer, NNG_FLAG_NONBLOCK) == 0;
-}
-
-static struct link *link_at(struct transport *transport, const char *address)
-{
-    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
-        if (strcmp(transport->links[i].address, address) == 0)
-            return &transport->links[i];
-    return NULL;
-}
-
-bool transport_connect(struct transport *transport, const char *address)
-{
-    if (address[0] == '\0' || strlen(address) >= ADDRESS_BYTES)
-        return false;
-    if (link_at(transport, address))
-        return true;
-    struct link *link = link_at(transport, "");
-    if (!link)
-        return false;
-    memcpy(link->address, address, strlen(address) + 1);
-    link->doublings = 0;
-    if (!dial(transport, link)) {
-        link->address[0] = '\0';
-        return false;
-    }
-    transport->stats.links++;
-    return true;
-}
-
-static void drop_link(struct transport *transport, struct link *link)
-{
-    (void)nng_dialer_close(link->dialer);
-    memset(link, 0, sizeof *link);
-    transport->stats.links--;
-}
-
-void transport_disconnect(struct transport *transport, const char *address)
-{
-    struct link *link = address[0] ? link_at(transport, address) : NULL;
-    if (link)
-        drop_link(transport, link);
-}
-
-static void redial_the_silent(struct transport *transport, uint64_t now_ns)
-{
-    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++) {
-        struct link *link = &transport->links[i];
-        if (!link->address[0])
-            continue;
-        if (now_ns < redial_ns(transport, link)) {
-            transport_wake_by(transport, redial_ns(transport, link));
-            continue;
-        }
-        (void)nng_dialer_close(link->dialer);
-        /* A dial fails at once only for want of memory or descriptors: then the next round tries again. */
-        (void)dial(transport, link);
-        if (link->doublings < REDIAL_DOUBLINGS)
-            link->doublings++;
-        transport->stats.redials++;
-    }
-}
-
-/* Whatever is not due yet asks to be woken again: a message that comes only puts off when its link is. */
-static void on_due(uv_timer_t *timer)
-{
-    struct transport *transport = timer->data;
-    uint64_t now_ns = clock_monotonic_ns();
-    transport->wake_ns = UINT64_MAX;
-    lanes_expire(transport, now_ns);
-    redial_the_silent(transport, now_ns);
 }
 
 /* ---- life ---- */

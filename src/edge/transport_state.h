@@ -67,8 +67,12 @@ void transport_deliver(struct transport *transport, void (*function)(void *, str
 /* A message of nng's with a copy of `bytes`, or NULL, counted. */
 nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 
-/* Looks by then, or sooner, after what is due: lanes_expire and what it does with links. */
+/* Looks by then, or sooner, after what is due: links_redial and lanes_expire. */
 void transport_wake_by(struct transport *transport, uint64_t at_ns);
+/* Somebody spoke on the link that this dialer made. */
+void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns);
+/* Dials those anew that have been silent for too long. */
+void links_redial(struct transport *transport, uint64_t now_ns);
 /* Gives up the requests whose time is over. */
 void lanes_expire(struct transport *transport, uint64_t now_ns);
 /* Closes all with others; the loop lets go of them later. */
