@@ -94,7 +94,7 @@ static void take_endings(struct node *node, const struct message *message, const
 
 static void take_digests(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
 {
-    int origin_map[ORIGINS_MAX];
+    int origin_map[ORIGINS_MAX] = {0};
     for (uint32_t o = 0; o < message->origin_count; o++) {
         origin_map[o] = -1;
         int member = member_map[message->origins[o].member];

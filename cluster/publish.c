@@ -88,15 +88,16 @@ static void header_of(struct node *node, enum message_kind kind, uint32_t *slots
             put_member(node, header, member);
     }
     header->sender = (uint32_t)record_of[node->me];
+    uint32_t count = 0;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
-        slots[header->origin_count] = slot;
-        header->origins[header->origin_count++] =
-            (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation,
-                                   inbox_holds(node, origin->uid)};
+        slots[count] = slot;
+        header->origins[count++] = (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation,
+                                                          inbox_holds(node, origin->uid)};
     }
+    header->origin_count = count;
     put_rows(node, header, record_of, slots);
 }
 
@@ -260,7 +261,7 @@ static uint32_t without_spare(struct due *due, uint32_t count)
 
 void gossip_publish(struct node *node, struct effects *effects)
 {
-    uint32_t slots[ORIGINS_MAX];
+    uint32_t slots[ORIGINS_MAX] = {0};
     tell_at_pace(node);
     struct due *due = node->due;
     header_of(node, MESSAGE_GOSSIP, slots);

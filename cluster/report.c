@@ -16,6 +16,7 @@ static uint64_t share_of(const struct node *node, uint32_t index)
     for (uint32_t i = 0; i < node->member_end; i++)
         sharers += node->member[i].used && !node->member[i].share_freed &&
                    strcmp(node->member[i].region, member->region) == 0;
+    assert(sharers > 0); /* this one is */
     for (uint32_t i = 0; i < node->options.region_count; i++)
         if (strcmp(node->options.regions[i].region, member->region) == 0)
             return node->options.regions[i].weight / sharers;
