@@ -88,7 +88,7 @@ void hurry_if_untold(struct node *node, const struct entry *entry)
     own_lane(node)->hurry_wanted = true;
 }
 
-static void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget)
+void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget)
 {
     if (entry->bucket.unsettled <= bucket_allowance(&entry->bucket, budget) / 2)
         return;
@@ -209,61 +209,6 @@ bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64
 {
     const struct charge charge = {.id = id, .limit = limit, .cost = cost};
     return node_takes(node, &charge, now_ns);
-}
-
-/* ---- several keys, all in the table, and all rules allow it: the fast path of node_check ---- */
-
-/* Nothing but the key's tokens has to be seen to. */
-static bool is_plain_entry(const struct node *node, const struct charge *charge, const struct entry *entry)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    return entry && entry->limit == charge->limit && entry->tenant == charge->tenant && !charge->sliding &&
-           (limit->kind == LIMIT_BUCKET ||
-            (limit->kind == LIMIT_CELL && entry->bucket.expires_ns >= charge->expires_ns)) &&
-           !(charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent);
-}
-
-/* Spends that are allowed, and told if they are to be told: there is room. */
-static void spend_plain(struct node *node, const struct charge *charge, struct entry *entry, uint64_t now_ns,
-                        struct verdict *verdict)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    const struct budget *budget = &node->budget[charge->limit];
-    struct bucket *bucket = &entry->bucket;
-    (void)bucket_spend(bucket, limit, budget, charge->cost, now_ns);
-    note_charged(node, entry, budget, charge->cost, now_ns);
-    *verdict = (struct verdict){
-        .allowed = true,
-        .reason = VERDICT_ALLOWED,
-        .limit_tokens = limit->capacity,
-        .remaining_tokens = bucket_remaining(bucket, limit, budget, charge->floor_tokens),
-        .reset_after_ns = bucket_reset_after_ns(bucket, limit, now_ns, charge->window_end_ns),
-    };
-}
-
-bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                    struct verdict *verdicts)
-{
-    struct entry *entries[CHARGES_MAX];
-    if (!may_decide(node) || !can_record_any(node, (uint32_t)count))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const struct charge *charge = &charges[i];
-        const struct limit *limit = &node->limits.limit[charge->limit];
-        const struct budget *budget = &node->budget[charge->limit];
-        assert(limit_set_has(&node->limits, charge->limit));
-        entries[i] = table_find(node->table, charge->id);
-        if (!is_plain_entry(node, charge, entries[i]))
-            return false;
-        bucket_refill(&entries[i]->bucket, limit, budget, now_ns);
-        if (!bucket_allows(&entries[i]->bucket, limit, budget, charge->cost, charge->floor_tokens))
-            return false;
-    }
-    for (size_t i = 0; i < count; i++)
-        spend_plain(node, &charges[i], entries[i], now_ns, &verdicts[i]);
-    for (size_t i = 0; i < count; i++)
-        table_pass_by(node->table, entries[i], now_ns);
-    return true;
 }
 
 /* ---- the rest ---- */

@@ -304,17 +304,12 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
-bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                   struct verdict *verdicts, bool *taken)
+/* Apart: what this needs of the stack, requests that are plain should not pay for. */
+__attribute__((noinline)) static bool check_slowly(struct node *node, const struct charge *charges, size_t count,
+                                                   uint64_t now_ns, struct verdict *verdicts, bool *taken)
 {
-    assert(count <= CHARGES_MAX);
-    if (take_all_plain(node, charges, count, now_ns, verdicts)) {
-        for (size_t i = 0; i < count; i++)
-            taken[i] = true;
-        own_lane(node)->admitted_requests++;
-        return true;
-    }
     struct decision decisions[CHARGES_MAX];
+    assert(count <= CHARGES_MAX);
     bool allowed = decide_all(node, charges, count, true, now_ns, verdicts, decisions) &&
                    charge_all(node, charges, count, decisions, now_ns, verdicts);
     if (!allowed)
@@ -326,15 +321,32 @@ bool check_charges(struct node *node, const struct charge *charges, size_t count
     return allowed;
 }
 
+bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                   struct verdict *verdicts, bool *taken)
+{
+    if (!take_all_plain(node, charges, count, now_ns, verdicts))
+        return check_slowly(node, charges, count, now_ns, verdicts, taken);
+    for (size_t i = 0; i < count; i++)
+        taken[i] = true;
+    return true;
+}
+
+__attribute__((noinline)) static bool look_at_all(struct node *node, const struct charge *charges, size_t count,
+                                                  uint64_t now_ns, struct verdict *verdicts)
+{
+    struct decision decisions[CHARGES_MAX];
+    assert(count <= CHARGES_MAX);
+    return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
+}
+
 bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts)
 {
     bool taken[CHARGES_MAX];
-    if (take)
-        return check_charges(node, charges, count, now_ns, verdicts, taken);
-    struct decision decisions[CHARGES_MAX];
-    assert(count <= CHARGES_MAX);
-    return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
+    if (!take)
+        return look_at_all(node, charges, count, now_ns, verdicts);
+    return take_all_plain(node, charges, count, now_ns, verdicts) ||
+           check_slowly(node, charges, count, now_ns, verdicts, taken);
 }
 
 void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)

@@ -119,17 +119,15 @@ bool can_record_any(const struct node *node, uint32_t count);
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
 /* `until_ns`: of a LOG: when others stop to take notice of it. */
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
-/* Charges all of a request that is as most are; false, with nothing changed: it is not, or is not allowed. */
-bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                    struct verdict *verdicts);
 /* How long until own spends are expected to be known everywhere. */
 uint64_t settling_ns(const struct node *node);
 struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
 /* The key was charged under that budget: it is recorded, told soon if little is left, and counted. */
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns);
-/* What is untold of the key is told as soon as can be. */
+/* What is untold of the key is told as soon as can be; hurry_if_low: where half of what may be spent is. */
 void hurry_if_untold(struct node *node, const struct entry *entry);
+void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget);
 
 /* ---- untold.c: own spends that are recorded and not told yet ---- */
 bool untold_create(struct node *node);
@@ -172,6 +170,11 @@ bool tell_some(struct node *node);
 void tell_much_urgent(struct node *node);
 /* For how long the oldest one has waited. */
 uint64_t untold_age_ns(const struct node *node);
+
+/* ---- plain.c: several keys at once, of which nothing but tokens has to be seen to ---- */
+/* Charges all of a request that is as most are; false, with nothing changed: it is not, or is not allowed. */
+bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                    struct verdict *verdicts);
 
 /* ---- check.c: several keys at once ---- */
 /* Asks memory for all of them: worth it before they are looked up one by one. */

@@ -1,16 +1,10 @@
-#include "limit/bucket_units.h"
+#include "limit/bucket_inline.h"
 
 #include <assert.h>
 
-__extension__ typedef unsigned __int128 wide;
-
 int64_t units_times(int64_t units, uint64_t fraction)
 {
-    assert(fraction <= SHARE_ONE);
-    if (units >= 0)
-        return (int64_t)(((wide)(uint64_t)units * fraction) >> 32);
-    wide product = (wide)(0 - (uint64_t)units) * fraction;
-    return -(int64_t)((product + (SHARE_ONE - 1)) >> 32);
+    return units_times_here(units, fraction);
 }
 
 void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone)
@@ -45,7 +39,7 @@ static void leave_log(struct bucket *bucket, int64_t tokens, int64_t capacity)
     bucket->settled = capacity - listed + bucket->unsettled;
 }
 
-static void refill_window(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
+void bucket_refill_window(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
 {
     if (limit->kind == LIMIT_CELL) {
         if (now_ns >= bucket->expires_ns) {
@@ -58,41 +52,19 @@ static void refill_window(struct bucket *bucket, const struct limit *limit, uint
     }
 }
 
-static inline void refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                          uint64_t now_ns)
-{
-    if (limit->kind != LIMIT_BUCKET) {
-        refill_window(bucket, limit, now_ns);
-        return;
-    }
-    int64_t spill = bucket_refill_settled(bucket, limit, now_ns);
-    if (spill > 0 && bucket->unsettled > 0) {
-        int64_t paid = units_times(spill, budget->share);
-        bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
-    }
-}
-
 void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
 {
-    refill(bucket, limit, budget, now_ns);
-}
-
-static inline int64_t allowance(const struct budget *budget, int64_t settled)
-{
-    if (budget->alone)
-        return settled;
-    int64_t part = units_times(settled, budget->spendable) + budget->slack_units;
-    return part < settled ? part : settled;
+    bucket_refill_here(bucket, limit, budget, now_ns);
 }
 
 int64_t budget_allowance(const struct budget *budget, int64_t settled)
 {
-    return allowance(budget, settled);
+    return budget_allowance_here(budget, settled);
 }
 
 int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget)
 {
-    return allowance(budget, bucket->settled);
+    return budget_allowance_here(budget, bucket->settled);
 }
 
 int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
@@ -103,58 +75,34 @@ int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
 int64_t bucket_allowance_above(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                uint64_t floor_tokens)
 {
-    return allowance(budget, bucket->settled - bucket_floor_units(limit, floor_tokens));
+    return budget_allowance_here(budget, bucket->settled - bucket_floor_units(limit, floor_tokens));
 }
 
 uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                           uint64_t floor_tokens)
 {
-    int64_t free_units = bucket_allowance_above(bucket, limit, budget, floor_tokens) - bucket->unsettled;
-    if (free_units <= 0)
-        return 0;
-    return limit_quotient((uint64_t)free_units, (uint64_t)limit->units_per_token, limit->token_reciprocal);
-}
-
-static inline bool allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                          uint64_t cost, uint64_t floor_tokens)
-{
-    if (cost > limit->capacity) /* so that its product fits 64 bits */
-        return false;
-    int64_t settled = bucket->settled - (floor_tokens > 0 ? bucket_floor_units(limit, floor_tokens) : 0);
-    return bucket->unsettled + (int64_t)cost * limit->units_per_token <= allowance(budget, settled);
+    return bucket_remaining_here(bucket, limit, budget, floor_tokens);
 }
 
 bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                    uint64_t cost, uint64_t floor_tokens)
 {
-    return allows(bucket, limit, budget, cost, floor_tokens);
-}
-
-static inline bool spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                         uint64_t cost, uint64_t now_ns)
-{
-    int64_t units = (int64_t)cost * limit->units_per_token;
-    if (limit->kind == LIMIT_LOG && !events_append(limit->events, &bucket->events, (uint32_t)cost, now_ns))
-        return false;
-    if (budget->alone)
-        bucket->settled -= units;
-    else
-        bucket->unsettled += units;
-    return true;
+    return bucket_allows_here(bucket, limit, budget, cost, floor_tokens);
 }
 
 bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns)
 {
     assert(cost <= limit->capacity);
-    return spend(bucket, limit, budget, cost, now_ns);
+    return bucket_spend_here(bucket, limit, budget, cost, now_ns);
 }
 
 bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
                  uint64_t floor_tokens, uint64_t now_ns)
 {
-    refill(bucket, limit, budget, now_ns);
-    return allows(bucket, limit, budget, cost, floor_tokens) && spend(bucket, limit, budget, cost, now_ns);
+    bucket_refill_here(bucket, limit, budget, now_ns);
+    return bucket_allows_here(bucket, limit, budget, cost, floor_tokens) &&
+           bucket_spend_here(bucket, limit, budget, cost, now_ns);
 }
 
 void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost)

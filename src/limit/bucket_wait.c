@@ -1,4 +1,4 @@
-#include "limit/bucket_units.h"
+#include "limit/bucket_inline.h"
 
 #include <assert.h>
 
@@ -127,16 +127,19 @@ uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *
     return wait_for_settling(bucket, limit, budget, units, floor, wait->settle_ns);
 }
 
-uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
-                               uint64_t window_end_ns)
+uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
+                                uint64_t window_end_ns)
 {
-    int64_t used = limit->capacity_units - (bucket->settled - bucket->unsettled);
-    if (limit->kind == LIMIT_BUCKET)
-        return limit_refill_ns(limit, used);
-    if (used <= 0)
+    if (limit->capacity_units - (bucket->settled - bucket->unsettled) <= 0)
         return 0;
     if (limit->kind == LIMIT_CELL)
         return until(window_end_ns, now_ns);
     uint32_t newest = bucket->events.newest;
     return newest ? until(events_at(limit->events, newest)->at_ns + limit->period_ns, now_ns) : 0;
+}
+
+uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
+                               uint64_t window_end_ns)
+{
+    return bucket_reset_after_ns_here(bucket, limit, now_ns, window_end_ns);
 }

@@ -1,6 +1,5 @@
 #include "limit/limit.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <sysexits.h>
 
@@ -132,14 +131,4 @@ bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b)
 {
     return a->kind == b->kind && a->flags == b->flags && a->capacity == b->capacity && a->rate == b->rate &&
            a->period_ns == b->period_ns && a->overshoot == b->overshoot;
-}
-
-uint64_t limit_refill_ns(const struct limit *limit, int64_t units)
-{
-    assert(limit->kind == LIMIT_BUCKET);
-    if (units <= 0)
-        return 0;
-    uint64_t per_tick = (uint64_t)limit->units_per_tick, ns;
-    uint64_t ticks = limit_quotient((uint64_t)units + per_tick - 1, per_tick, limit->tick_reciprocal);
-    return __builtin_mul_overflow(ticks, limit->tick_ns, &ns) ? UINT64_MAX : ns;
 }

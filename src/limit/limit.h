@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -69,7 +70,15 @@ static inline uint64_t limit_quotient(uint64_t dividend, uint64_t divisor, uint6
 }
 
 /* BUCKET: how long `units` take to refill, rounded up; saturates at UINT64_MAX. 0 for units <= 0. */
-uint64_t limit_refill_ns(const struct limit *limit, int64_t units);
+static inline uint64_t limit_refill_ns(const struct limit *limit, int64_t units)
+{
+    assert(limit->kind == LIMIT_BUCKET);
+    if (units <= 0)
+        return 0;
+    uint64_t per_tick = (uint64_t)limit->units_per_tick, ns;
+    uint64_t ticks = limit_quotient((uint64_t)units + per_tick - 1, per_tick, limit->tick_reciprocal);
+    return __builtin_mul_overflow(ticks, limit->tick_ns, &ns) ? UINT64_MAX : ns;
+}
 
 /* ---- all limits of a node: equal terms have one index, which stays while anybody uses it ---- */
 
