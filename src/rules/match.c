@@ -16,6 +16,7 @@ struct matcher {
     uint32_t hashed;      /* bits: of those, whose part is there */
     uint32_t joined_of;   /* `joined` is of these dimensions, if it is of any */
     struct key_id joined; /* parts without salt */
+    uint8_t priority;     /* less than RULE_PRIORITIES */
     uint64_t tier;        /* one bit, or none */
     size_t tally_offset;  /* of this thread's tallies, behind those of the first */
     uint8_t id_of[SERVICE_DIMENSIONS_MAX];
@@ -23,7 +24,7 @@ struct matcher {
 };
 
 /* Of the identifier of that dimension, which the request names. */
-static struct key_id part_of(struct matcher *matcher, unsigned dimension)
+__attribute__((always_inline)) static inline struct key_id part_of(struct matcher *matcher, unsigned dimension)
 {
     if (!(matcher->hashed >> dimension & 1)) {
         const struct request_id *id = &matcher->request->id[matcher->id_of[dimension]];
@@ -33,15 +34,18 @@ static struct key_id part_of(struct matcher *matcher, unsigned dimension)
     return matcher->part[dimension];
 }
 
-static void join(struct matcher *matcher, uint32_t dimensions)
+/* Parts without salt; several dimensions together are mostly those of several rules. */
+static inline struct key_id joined_of(struct matcher *matcher, uint32_t dimensions)
 {
-    struct key_id joined = {0, 0};
-    if (matcher->joined_of == dimensions)
-        return;
-    for (uint32_t left = dimensions; left; left &= left - 1)
-        joined = key_join(joined, part_of(matcher, (unsigned)__builtin_ctz(left)));
-    matcher->joined = joined;
-    matcher->joined_of = dimensions;
+    if (dimensions != 0 && (dimensions & (dimensions - 1)) == 0)
+        return part_of(matcher, (unsigned)__builtin_ctz(dimensions));
+    if (matcher->joined_of != dimensions) {
+        matcher->joined = (struct key_id){0, 0};
+        matcher->joined_of = dimensions;
+        for (uint32_t left = dimensions; left; left &= left - 1)
+            matcher->joined = key_join(matcher->joined, part_of(matcher, (unsigned)__builtin_ctz(left)));
+    }
+    return matcher->joined;
 }
 
 /* During a canary, a key's hash decides which version it falls under; of the key as it is without epoch and window. */
@@ -114,15 +118,13 @@ static struct finding find_amount(struct matcher *matcher, const struct variant 
 /* ---- charges ---- */
 
 /* Field by field: as a whole it would be made aside and copied, as what fill_matched fills. */
-static void fill_charge(struct matcher *matcher, const struct variant *variant, const struct amount *amount,
-                        struct charge *charge)
+static inline void fill_charge(const struct matcher *matcher, const struct variant *variant,
+                               const struct amount *amount, struct key_id joined, struct charge *charge)
 {
-    const struct request *request = matcher->request;
-    uint8_t priority = request->priority < RULE_PRIORITIES ? request->priority : RULE_PRIORITY_CRITICAL;
-    uint32_t floor = variant->floor[priority];
-    charge->id = key_join(variant->salt, matcher->joined);
-    charge->cost = variant->concurrency && request->cost > 1 ? 1 : request->cost;
-    charge->floor_tokens = floor > 0 ? amount->capacity * floor / MILLION : 0;
+    uint32_t floor = variant->floor[matcher->priority];
+    charge->id = key_join(variant->salt, joined);
+    charge->cost = matcher->request->cost;
+    charge->floor_tokens = __builtin_expect(floor > 0, 0) ? amount->capacity * floor / MILLION : 0;
     charge->limit = amount->limit;
     charge->tenant = matcher->match->tenant;
     charge->inherit = variant->inherit;
@@ -132,9 +134,12 @@ static void fill_charge(struct matcher *matcher, const struct variant *variant, 
     charge->shadow = variant->shadow;
     charge->previous = (struct key_id){0, 0};
     charge->expires_ns = charge->window_end_ns = charge->window_ns = 0;
-    struct window *window = amount->window;
-    if (!window)
-        return;
+}
+
+static void fill_window(const struct matcher *matcher, const struct variant *variant, struct window *window,
+                        struct charge *charge)
+{
+    const struct request *request = matcher->request;
     const struct present *present = &window->present[request->lane];
     if (!present_is_current(present, matcher->now_ns, matcher->wall_ns))
         window_renew(&matcher->ruleset->windows, window, request->lane, matcher->now_ns, matcher->wall_ns);
@@ -146,40 +151,72 @@ static void fill_charge(struct matcher *matcher, const struct variant *variant, 
     charge->window_ns = present->wall_length_ns;
 }
 
-static void fill_matched(const struct variant *variant, struct rule_tally *tally, const struct finding *finding,
-                         struct matched *matched)
+static inline void fill_matched(const struct variant *variant, struct rule_tally *tally,
+                                const struct amount *amount, enum match_why why, uint8_t id,
+                                struct matched *matched)
 {
     matched->rule = &variant->slot->ruled;
     matched->tally = tally;
     matched->version = &variant->version;
-    matched->limit_tokens = finding->amount ? finding->amount->capacity : 0;
-    matched->why = (uint8_t)finding->why;
-    matched->id = finding->id;
+    matched->limit_tokens = amount ? amount->capacity : 0;
+    matched->why = (uint8_t)why;
+    matched->id = id;
     matched->candidate = variant->candidate;
     matched->shadow = variant->shadow;
 }
 
-/* The variant applies. False: its deny list has the last word. */
-static bool apply(struct matcher *matcher, const struct variant *variant)
+/* Of this thread; ruleset_note will want it. */
+static inline struct rule_tally *tally_of(const struct matcher *matcher, const struct variant *variant)
+{
+    struct rule_tally *tally = variant->tally + matcher->tally_offset;
+    __builtin_prefetch(tally, 1);
+    return tally;
+}
+
+/* The variant applies, and nothing else than its own amount can: as it is with nearly all. */
+static inline void apply_plain(const struct matcher *matcher, const struct variant *variant, struct key_id joined)
 {
     struct match *match = matcher->match;
-    struct rule_tally *tally = variant->tally + matcher->tally_offset;
-    __builtin_prefetch(tally, 1); /* ruleset_note will want it */
+    uint32_t index = match->count++;
+    assert(index < CHARGES_MAX);
+    fill_charge(matcher, variant, &variant->base, joined, &match->charge[index]);
+    fill_matched(variant, tally_of(matcher, variant), &variant->base, WHY_RULE, 0, &match->rule[index]);
+}
+
+/* The variant applies. False: its deny list has the last word. */
+__attribute__((noinline)) static bool apply_any(struct matcher *matcher, const struct variant *variant,
+                                                struct key_id joined)
+{
+    struct match *match = matcher->match;
+    struct rule_tally *tally = tally_of(matcher, variant);
     struct finding finding = find_amount(matcher, variant);
     if (finding.amount) {
         assert(match->count < CHARGES_MAX);
-        fill_charge(matcher, variant, finding.amount, &match->charge[match->count]);
-        fill_matched(variant, tally, &finding, &match->rule[match->count++]);
+        struct charge *charge = &match->charge[match->count];
+        fill_charge(matcher, variant, finding.amount, joined, charge);
+        if (variant->concurrency && charge->cost > 1)
+            charge->cost = 1;
+        if (finding.amount->window)
+            fill_window(matcher, variant, finding.amount->window, charge);
+        fill_matched(variant, tally, finding.amount, finding.why, finding.id, &match->rule[match->count++]);
         return true;
     }
     assert(match->passed_count < CHARGES_MAX);
-    fill_matched(variant, tally, &finding, &match->passed[match->passed_count++]);
+    fill_matched(variant, tally, NULL, finding.why, finding.id, &match->passed[match->passed_count++]);
     if (finding.why != WHY_DENY_LIST || variant->shadow)
         return true;
     match->status = MATCH_DENIED;
     match->denied_by = match->passed_count - 1;
     match->count = 0;
     return false;
+}
+
+static inline bool apply(struct matcher *matcher, const struct variant *variant, struct key_id joined)
+{
+    if (!variant->plain || (variant->tiers & matcher->tier) != 0)
+        return apply_any(matcher, variant, joined);
+    apply_plain(matcher, variant, joined);
+    return true;
 }
 
 /* ---- which rules ---- */
@@ -203,14 +240,10 @@ static void read_request(struct matcher *matcher)
     }
 }
 
-/* True if an enforced rule applied. */
-static bool follow(struct matcher *matcher, const struct plan *plan)
+/* Where rules have canaries: see ruleset_state.h. */
+__attribute__((noinline)) static bool follow_canaries(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false, hides = false;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        __builtin_prefetch(plan->step[i].variant);
-        __builtin_prefetch((const char *)plan->step[i].variant + 64);
-    }
     for (uint32_t i = 0; i < plan->count;) {
         const struct step *step = &plan->step[i];
         const struct variant *variant = step->variant;
@@ -218,9 +251,9 @@ static bool follow(struct matcher *matcher, const struct plan *plan)
             i = step->group_end;
             continue;
         }
-        join(matcher, step->dimensions);
-        if (is_selected(variant, matcher->joined)) {
-            if (!apply(matcher, variant))
+        struct key_id joined = joined_of(matcher, step->dimensions);
+        if (is_selected(variant, joined)) {
+            if (!apply(matcher, variant, joined))
                 return true;
             hides = hides || !variant->shadow;
         }
@@ -232,55 +265,26 @@ static bool follow(struct matcher *matcher, const struct plan *plan)
     return enforced;
 }
 
-/* Limits of the config have neither windows nor floors. */
-static struct charge charge_by_config(const struct variant *variant)
+/* True if an enforced rule applied. */
+static inline bool follow(struct matcher *matcher, const struct plan *plan)
 {
-    return (struct charge){
-        .limit = variant->base.limit,
-        .inherit = variant->inherit,
-        .on_isolation = variant->on_isolation,
-    };
-}
-
-static bool count_by_config(const struct ruleset *ruleset, const struct request *request, const struct slot *named,
-                            struct match *match)
-{
-    const struct variant *variant = named->variant[0];
-    const struct request_id *first = &request->id[0];
-    struct charge *charge = &match->charge[match->count];
-    struct hash_key dimension_key = ruleset->default_key;
-    if (!bytes_equal(first->dimension, bytes_of(RULE_DEFAULT_DIMENSION)))
-        key_of_dimension(&dimension_key, &ruleset->hash_key, first->dimension);
-    *charge = charge_by_config(variant);
-    charge->id = key_join(variant->salt, key_part(&dimension_key, first->value));
-    charge->cost = request->cost;
-    charge->tenant = match->tenant;
-    match->rule[match->count++] = (struct matched){
-        .rule = &variant->slot->ruled,
-        .tally = variant->tally + (size_t)request->lane * ruleset->named_count,
-        .version = &variant->version,
-        .limit_tokens = variant->base.capacity,
-        .why = WHY_CONFIG,
-    };
-    return true;
-}
-
-static bool is_direct(const struct ruleset *ruleset)
-{
-    return !ruleset->by_default && ruleset->named_count > 0;
-}
-
-bool ruleset_direct(const struct ruleset *ruleset, uint8_t lane, struct direct *direct)
-{
-    assert(lane < ruleset->options.lanes);
-    if (!is_direct(ruleset))
-        return false;
-    struct slot *named = &ruleset->named[ruleset->named_by_default];
-    direct->like = charge_by_config(named->variant[0]);
-    direct->salt = named->variant[0]->salt;
-    direct->dimension_key = ruleset->default_key;
-    direct->counts = &named->ruled.tally[(size_t)lane * ruleset->named_count].counts;
-    return true;
+    bool enforced = false;
+    const struct step *end = plan->step + plan->count;
+    for (const struct step *step = plan->step; step < end; step++) {
+        __builtin_prefetch(step->variant);
+        __builtin_prefetch((const char *)step->variant + 64);
+    }
+    if (plan->canaries)
+        return follow_canaries(matcher, plan);
+    for (const struct step *step = plan->step; step < end; step++) {
+        const struct variant *variant = step->variant;
+        if (step->dimensions & ~matcher->given)
+            continue;
+        if (!apply(matcher, variant, joined_of(matcher, step->dimensions)))
+            return true;
+        enforced |= !variant->shadow;
+    }
+    return enforced;
 }
 
 static bool refuse(struct match *match, enum match_status status)
@@ -297,7 +301,7 @@ static bool match_one(struct matcher *matcher, bool by_default)
     const struct slot *slot = service ? service_slot(service, request->only_rule) : NULL;
     for (uint32_t i = 0; by_default && !slot && i < ruleset->named_count; i++)
         if (bytes_equal(ruleset->named[i].ruled.id, request->only_rule))
-            return count_by_config(ruleset, request, &ruleset->named[i], matcher->match);
+            return match_config(ruleset, request, &ruleset->named[i], matcher->match);
     if (!slot)
         return refuse(matcher->match, MATCH_UNKNOWN_RULE);
     bool concerned = !slot->variant[0] && !slot->variant[1]; /* it is off: that is no mistake */
@@ -307,9 +311,9 @@ static bool match_one(struct matcher *matcher, bool by_default)
             !pattern_covers(&service->pattern[variant->pattern], request->endpoint))
             continue;
         concerned = true;
-        join(matcher, variant->dimensions);
-        if (is_selected(variant, matcher->joined))
-            return apply(matcher, variant);
+        struct key_id joined = joined_of(matcher, variant->dimensions);
+        if (is_selected(variant, joined))
+            return apply(matcher, variant, joined);
     }
     return concerned || refuse(matcher->match, MATCH_RULE_NOT_CONCERNED);
 }
@@ -322,8 +326,8 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     match->status = MATCH_CHARGES;
     match->count = match->passed_count = match->denied_by = 0;
     match->tenant = 0;
-    if (by_default && is_direct(ruleset) && request->only_rule.size == 0)
-        return count_by_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
+    if (by_default && ruleset_is_direct(ruleset) && request->only_rule.size == 0)
+        return match_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
     struct matcher
         matcher; /* the arrays in it are filled as far as they are needed: clearing them would cost more */
     matcher.ruleset = ruleset;
@@ -334,6 +338,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     matcher.wall_ns = wall_ns;
     matcher.given = matcher.hashed = matcher.joined_of = 0;
     matcher.joined = (struct key_id){0, 0};
+    matcher.priority = request->priority < RULE_PRIORITIES ? request->priority : RULE_PRIORITY_CRITICAL;
     matcher.tier = 0;
     bool enforced = false;
     if (matcher.service) {
@@ -348,58 +353,6 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
         enforced = plan && follow(&matcher, plan);
     }
     if (!enforced && by_default && ruleset->named_count > 0 && match->count < CHARGES_MAX)
-        return count_by_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
+        return match_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
     return match->status == MATCH_CHARGES;
-}
-
-/* ---- counting ---- */
-
-static void note(const struct matched *matched, bool allowed)
-{
-    struct rule_counts *counts = &matched->tally->counts;
-    bool shadow = matched->shadow;
-    counts->allowed += allowed || shadow;
-    counts->denied += !allowed && !shadow;
-    counts->shadow_denied += !allowed && shadow;
-    if (!matched->tally->has_canary)
-        return;
-    if (matched->candidate) {
-        counts->canary_allowed += allowed;
-        counts->canary_denied += !allowed;
-    } else {
-        counts->stable_allowed += allowed;
-        counts->stable_denied += !allowed;
-    }
-}
-
-void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts)
-{
-    (void)ruleset;
-    for (uint32_t i = 0; i < match->count; i++)
-        note(&match->rule[i], verdicts[i].allowed);
-    for (uint32_t i = 0; i < match->passed_count; i++)
-        note(&match->passed[i], match->passed[i].why != WHY_DENY_LIST);
-}
-
-const char *match_why_name(enum match_why why)
-{
-    switch (why) {
-    case WHY_RULE:
-        return "rule";
-    case WHY_TIER:
-        return "tier";
-    case WHY_OVERRIDE:
-        return "override";
-    case WHY_ALLOW_LIST:
-        return "allow list";
-    case WHY_DENY_LIST:
-        return "deny list";
-    case WHY_UNLIMITED:
-        return "unlimited";
-    case WHY_UNLIMITED_OVERRIDE:
-        return "unlimited override";
-    case WHY_CONFIG:
-        return "config";
-    }
-    return "?";
 }

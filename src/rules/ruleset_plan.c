@@ -213,6 +213,12 @@ static bool has_group(const struct planner *planner, uint32_t dimensions)
     return false;
 }
 
+/* It is for all keys. */
+static bool is_whole(const struct variant *variant)
+{
+    return variant->select_from == 0 && variant->select_below == MILLION;
+}
+
 static bool make_plan(struct service *service, uint32_t index, struct error *error)
 {
     struct planner planner = {.service = service};
@@ -235,6 +241,8 @@ static bool make_plan(struct service *service, uint32_t index, struct error *err
     if (!pattern->plan.step)
         return error_set(error, 71, "not enough memory for the rules");
     memcpy(pattern->plan.step, planner.step, planner.count * sizeof(struct step));
+    for (uint32_t i = 0; i < planner.count; i++)
+        pattern->plan.canaries |= !is_whole(planner.step[i].variant);
     return true;
 }
 

@@ -181,6 +181,7 @@ struct variant {
     uint32_t floor[RULE_PRIORITIES];    /* millionths of the amount */
     uint8_t inherit, on_isolation;
     bool sliding, shadow, concurrency, candidate;
+    bool plain; /* where no tier of it is the request's, its own amount alone counts: no lists, windows, leases */
     /* What requests do not need: */
     struct ruled_version version;
     uint32_t pattern; /* index */
@@ -210,6 +211,7 @@ struct step {
 
 struct plan {
     uint32_t count;
+    bool canaries; /* some step is for a part of the keys; else all count whose dimensions are there */
     struct step *step;
 };
 
@@ -310,5 +312,20 @@ struct slot *service_slot(const struct service *service, struct bytes id);
 /* The plan of the most specific pattern that covers it; NULL: none does. */
 const struct plan *service_find_plan(const struct service *service, struct bytes endpoint);
 bool pattern_covers(const struct pattern *pattern, struct bytes endpoint);
+
+/* ---- match_config.c ---- */
+
+struct request;
+struct match;
+
+/* By the limit `named`, whatever else there is: one charge more. True. */
+bool match_config(const struct ruleset *ruleset, const struct request *request, const struct slot *named,
+                  struct match *match);
+
+/* Requests of the service "default" that name no rule all come to the config's default limit. */
+static inline bool ruleset_is_direct(const struct ruleset *ruleset)
+{
+    return !ruleset->by_default && ruleset->named_count > 0;
+}
 
 #endif

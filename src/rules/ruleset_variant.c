@@ -274,5 +274,9 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->shadow = rule->mode == RULE_SHADOW;
     variant->adaptive_floor = rule->adaptive_floor;
     variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
-    return compile_amounts(ruleset, service, variant, rule, error) && compile_roster(service, variant, rule, error);
+    if (!compile_amounts(ruleset, service, variant, rule, error) || !compile_roster(service, variant, rule, error))
+        return false;
+    variant->plain =
+        !variant->roster && !variant->base.window && !variant->concurrency && variant->base.limit != LIMIT_NONE;
+    return true;
 }

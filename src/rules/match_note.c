@@ -1,0 +1,56 @@
+#include "rules/match.h"
+
+/* ---- counting ---- */
+
+static inline void note(const struct matched *matched, bool allowed)
+{
+    struct rule_tally *tally = matched->tally;
+    struct rule_counts *counts = &tally->counts;
+    if (allowed || matched->shadow)
+        counts->allowed++;
+    else
+        counts->denied++;
+    if (!allowed && matched->shadow)
+        counts->shadow_denied++;
+    if (__builtin_expect(!tally->has_canary, 1))
+        return;
+    if (matched->candidate) {
+        counts->canary_allowed += allowed;
+        counts->canary_denied += !allowed;
+    } else {
+        counts->stable_allowed += allowed;
+        counts->stable_denied += !allowed;
+    }
+}
+
+void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts)
+{
+    (void)ruleset;
+    for (uint32_t i = 0; i < match->count; i++)
+        note(&match->rule[i], verdicts[i].allowed);
+    for (uint32_t i = 0; i < match->passed_count; i++)
+        note(&match->passed[i], match->passed[i].why != WHY_DENY_LIST);
+}
+
+const char *match_why_name(enum match_why why)
+{
+    switch (why) {
+    case WHY_RULE:
+        return "rule";
+    case WHY_TIER:
+        return "tier";
+    case WHY_OVERRIDE:
+        return "override";
+    case WHY_ALLOW_LIST:
+        return "allow list";
+    case WHY_DENY_LIST:
+        return "deny list";
+    case WHY_UNLIMITED:
+        return "unlimited";
+    case WHY_UNLIMITED_OVERRIDE:
+        return "unlimited override";
+    case WHY_CONFIG:
+        return "config";
+    }
+    return "?";
+}
