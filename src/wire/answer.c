@@ -30,17 +30,24 @@ static char *write_long(char *at, int64_t value)
 /* Writes HEADER_BYTES at most; returns where they end. Short numbers, as nearly all are, need no loop. */
 static inline char *write_header(char *at, char type, int64_t value)
 {
-    uint32_t small = (uint32_t)value;
+    uint32_t small = (uint32_t)value, tens = small / 10;
     *at++ = type;
-    if (value < 0 || value >= 1000)
+    if ((uint64_t)value < 10) {
+        *at = (char)('0' + small);
+        memcpy(at + 1, "\r\n", 2);
+        return at + 3;
+    }
+    if ((uint64_t)value >= 1000)
         return write_long(at, value);
-    if (value >= 100)
+    if (small >= 100) {
         *at++ = (char)('0' + small / 100);
-    if (value >= 10)
-        *at++ = (char)('0' + small / 10 % 10);
-    *at++ = (char)('0' + small % 10);
-    memcpy(at, "\r\n", 2);
-    return at + 2;
+        *at++ = (char)('0' + tens % 10);
+    } else {
+        *at++ = (char)('0' + tens);
+    }
+    *at = (char)('0' + small - 10 * tens);
+    memcpy(at + 1, "\r\n", 2);
+    return at + 3;
 }
 
 /* Apart: what it needs of the stack, those that fit should not pay for. */
@@ -90,21 +97,33 @@ void answer_integer(struct answer *answer, int64_t value)
 
 void answer_integers(struct answer *answer, const int64_t *values, size_t count)
 {
-    char *front = answer->output->data + answer->output->size, *at = front;
-    bool fits = output_has_room(answer->output, count * HEADER_BYTES);
-    for (size_t i = 0; i < count; i++)
-        if (fits)
-            at = write_header(at, ':', values[i]);
-        else
+    struct output *output = answer->output;
+    if (!output_has_room(output, count * HEADER_BYTES)) {
+        for (size_t i = 0; i < count; i++)
             answer_integer(answer, values[i]);
-    answer->output->size += (size_t)(at - front);
+        return;
+    }
+    char *front = output->data + output->size, *at = front;
+    for (size_t i = 0; i < count; i++)
+        at = write_header(at, ':', values[i]);
+    output->size += (size_t)(at - front);
 }
 
 void answer_bulk(struct answer *answer, struct bytes bytes)
 {
-    header(answer->output, '$', (int64_t)bytes.size);
-    output_append(answer->output, bytes.data, bytes.size);
-    output_append(answer->output, "\r\n", 2);
+    struct output *output = answer->output;
+    if (!output_has_room(output, HEADER_BYTES + bytes.size + 2)) {
+        header_at_the_end(output, '$', (int64_t)bytes.size);
+        output_append(output, bytes.data, bytes.size);
+        output_append(output, "\r\n", 2);
+        return;
+    }
+    char *front = output->data + output->size, *at = write_header(front, '$', (int64_t)bytes.size);
+    if (bytes.size > 0)
+        memcpy(at, bytes.data, bytes.size);
+    at += bytes.size;
+    memcpy(at, "\r\n", 2);
+    output->size += (size_t)(at + 2 - front);
 }
 
 void answer_text(struct answer *answer, const char *text)

@@ -3,12 +3,18 @@
 #include "wire/command_words.h"
 
 #include <assert.h>
+#include <limits.h>
 
-static bool is_dimension_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.';
-}
+/* What a dimension consists of. */
+static const bool of_dimension[UCHAR_MAX + 1] = {
+    ['-'] = 1, ['.'] = 1, ['_'] = 1, ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1,
+    ['7'] = 1, ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, ['E'] = 1, ['F'] = 1, ['G'] = 1,
+    ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1, ['N'] = 1, ['O'] = 1, ['P'] = 1, ['Q'] = 1,
+    ['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1, ['W'] = 1, ['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['a'] = 1,
+    ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['j'] = 1, ['k'] = 1,
+    ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1, ['u'] = 1,
+    ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
+};
 
 /* What is in front of the first '='; `clean`: so many characters that a dimension may have are in front of it. */
 static bool check_dimension(struct bytes dimension, size_t clean, char *error)
@@ -29,7 +35,7 @@ static bool check_dimension(struct bytes dimension, size_t clean, char *error)
 static bool parse_id(struct bytes word, struct command_id_words *id, char *error)
 {
     size_t clean = 0;
-    while (clean < word.size && is_dimension_character(word.data[clean]))
+    while (clean < word.size && of_dimension[(unsigned char)word.data[clean]])
         clean++;
     const char *equals = word.data + clean;
     if (clean == word.size)
@@ -239,17 +245,18 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
                          char *error)
 {
     unsigned seen = 0;
-    uint32_t i = 2;
+    uint32_t i = 1;
+    enum option option = OPTION_COUNT;
     assert(command->count >= 2);
     clear(query);
-    if (!add_id(query, command->args[1], takes, error))
-        return false;
-    for (; i < command->count && find_option(command->args[i], takes) == OPTION_COUNT; i++)
-        if (!add_id(query, command->args[i], takes, error))
+    do {
+        if (!add_id(query, command->args[i++], takes, error))
             return false;
+    } while (i < command->count && (option = find_option(command->args[i], takes)) == OPTION_COUNT);
     while (i < command->count) {
         struct bytes word = command->args[i++], value = {0};
-        enum option option = find_option(word, takes);
+        if (option == OPTION_COUNT)
+            option = find_option(word, takes);
         if (option == OPTION_COUNT)
             return fail_unknown(word, takes, error);
         if ((seen & 1u << option) != 0)
@@ -261,6 +268,7 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
             value = command->args[i++];
         if (!parse_option(option, value, query, error))
             return false;
+        option = OPTION_COUNT;
     }
     if ((takes & QUERY_TTL) != 0 && (seen & 1u << OPTION_TTL) == 0)
         return word_fail(error, "no TTL: expected TTL and milliseconds, after which what is reserved comes back");

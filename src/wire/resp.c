@@ -82,7 +82,30 @@ static inline enum resp_status parse_header(struct cursor *cursor, int64_t *numb
     return parse_short_header(cursor, number) ? RESP_COMMAND : parse_long_header(cursor, number, bad);
 }
 
-static inline enum resp_status parse_bulk(struct cursor *cursor, struct bytes *argument)
+/*
+ * An argument of up to 99 bytes that is there whole, and right, as nearly all are: where it ends. NULL: it is not such,
+ * and takes the long way.
+ */
+static inline const char *parse_short_bulk(const char *at, const char *end, struct bytes *argument)
+{
+    if (end - at < 6 || at[0] != '$')
+        return NULL;
+    size_t size = (size_t)(unsigned char)at[1] - '0', second = (size_t)(unsigned char)at[2] - '0';
+    if (size - 1 > 8)
+        return NULL;
+    at += 2;
+    if (second <= 9) {
+        size = size * 10 + second;
+        at++;
+    }
+    const char *text = at + 2;
+    if (memcmp(at, "\r\n", 2) != 0 || (size_t)(end - text) < size + 2 || memcmp(text + size, "\r\n", 2) != 0)
+        return NULL;
+    *argument = (struct bytes){text, size};
+    return text + size + 2;
+}
+
+static enum resp_status parse_bulk(struct cursor *cursor, struct bytes *argument)
 {
     if (cursor->at == cursor->end)
         return RESP_MORE;
@@ -116,6 +139,11 @@ static enum resp_status parse_array(struct cursor *cursor, struct resp_command *
     if (count > RESP_ARGS_MAX)
         return wrong(cursor, "Protocol error: too many arguments, at most 64");
     for (int64_t i = 0; i < count; i++) {
+        const char *next = parse_short_bulk(cursor->at, cursor->frame_end, &command->args[i]);
+        if (next) {
+            cursor->at = next;
+            continue;
+        }
         status = parse_bulk(cursor, &command->args[i]);
         if (status != RESP_COMMAND)
             return status;
