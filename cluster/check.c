@@ -1,4 +1,5 @@
 #include "cluster/parts.h"
+#include "limit/bucket_inline.h"
 #include "limit/sliding.h"
 
 #include <assert.h>
@@ -41,26 +42,23 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
 }
 
 /* Whether the key may be in the table: false where its tenant has as many as it may. */
-static bool admits_key(struct node *node, const struct charge *charge)
+static inline bool admits_key(struct node *node, const struct charge *charge)
 {
     return charge->tenant == 0 || node->tenant_keys_max == 0 ||
            table_tenant_keys(node->table, charge->tenant) < node->tenant_keys_max ||
            table_find(node->table, charge->id) != NULL;
 }
 
-static struct entry *entry_of(struct node *node, const struct charge *charge, bool take, uint64_t now_ns)
+/* What an entry that was found or made has to be seen to before its key is decided over. */
+static inline void fit(struct node *node, struct entry *entry, const struct charge *charge, bool take,
+                       uint64_t now_ns)
 {
-    struct entry *entry = take ? table_obtain(node->table, charge->id, charge->limit, charge->expires_ns, now_ns)
-                               : table_find(node->table, charge->id);
-    if (!entry)
-        return NULL;
-    if (entry->limit != charge->limit)
+    if (__builtin_expect(entry->limit != charge->limit, 0))
         convert(node, entry, charge, now_ns);
     if (entry->tenant != charge->tenant && take)
         table_claim(node->table, entry, charge->tenant);
-    if (node->limits.limit[entry->limit].kind == LIMIT_CELL && entry->bucket.expires_ns < charge->expires_ns)
+    if (node->limits.limit[charge->limit].kind == LIMIT_CELL && entry->bucket.expires_ns < charge->expires_ns)
         entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: its cell would end too early */
-    return entry;
 }
 
 static const struct bucket *previous_of(struct node *node, const struct charge *charge, struct bucket *absent,
@@ -83,32 +81,43 @@ static const struct bucket *previous_of(struct node *node, const struct charge *
     return absent;
 }
 
+static struct sliding sliding_of(struct node *node, const struct charge *charge, struct view *view, uint64_t now_ns)
+{
+    return (struct sliding){
+        .current = view->bucket,
+        .previous = previous_of(node, charge, &view->previous, now_ns),
+        .limit = view->limit,
+        .budget = view->budget,
+        .window_ns = charge->window_ns,
+        .window_end_ns = charge->window_end_ns,
+    };
+}
+
 /* Looks the charge's key up; the view is valid until the next table_obtain. */
-static void look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns, struct view *view)
+static inline void look(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
+                        struct view *view)
 {
     view->limit = &node->limits.limit[charge->limit];
     view->budget = &node->budget[charge->limit];
-    view->entry = entry_of(node, charge, take, now_ns);
-    view->bucket = view->entry ? &view->entry->bucket : &view->absent;
-    if (!view->entry)
+    view->entry = take ? table_obtain(node->table, charge->id, charge->limit, charge->expires_ns, now_ns)
+                       : table_find(node->table, charge->id);
+    if (view->entry) {
+        fit(node, view->entry, charge, take, now_ns);
+        view->bucket = &view->entry->bucket;
+    } else {
+        view->bucket = &view->absent;
         table_start(node->table, charge->id, charge->limit, charge->expires_ns, now_ns, &view->absent);
-    bucket_refill(view->bucket, view->limit, view->budget, now_ns);
+    }
+    bucket_refill_here(view->bucket, view->limit, view->budget, now_ns);
     if (charge->sliding)
-        view->sliding = (struct sliding){
-            .current = view->bucket,
-            .previous = previous_of(node, charge, &view->previous, now_ns),
-            .limit = view->limit,
-            .budget = view->budget,
-            .window_ns = charge->window_ns,
-            .window_end_ns = charge->window_end_ns,
-        };
+        view->sliding = sliding_of(node, charge, view, now_ns);
 }
 
-static bool allows(const struct view *view, const struct charge *charge, const struct budget *budget,
-                   uint64_t now_ns)
+static inline bool allows(const struct view *view, const struct charge *charge, const struct budget *budget,
+                          uint64_t now_ns)
 {
     if (!charge->sliding)
-        return bucket_allows(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
+        return bucket_allows_here(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
     struct sliding sliding = view->sliding;
     sliding.budget = budget;
     return sliding_allows(&sliding, charge->cost, charge->floor_tokens, now_ns);
@@ -126,33 +135,44 @@ static uint64_t retry_after_ns(const struct node *node, const struct view *view,
                            : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
 }
 
-/* The figures, as they are now; whether it is allowed is the caller's. */
-static struct verdict figures(const struct node *node, const struct view *view, const struct charge *charge,
-                              bool allowed, uint64_t now_ns)
+/* The figures, as they are now. */
+static inline void show(const struct view *view, const struct charge *charge, uint64_t now_ns,
+                        struct verdict *verdict)
 {
-    struct verdict verdict = {.allowed = allowed, .reason = VERDICT_ALLOWED, .limit_tokens = view->limit->capacity};
+    verdict->allowed = true;
+    verdict->reason = VERDICT_ALLOWED;
+    verdict->limit_tokens = view->limit->capacity;
+    verdict->retry_after_ns = 0;
+    if (charge->sliding) {
+        verdict->remaining_tokens = sliding_remaining(&view->sliding, charge->floor_tokens, now_ns);
+        verdict->reset_after_ns = sliding_reset_after_ns(&view->sliding, now_ns);
+    } else {
+        verdict->remaining_tokens =
+            bucket_remaining_here(view->bucket, view->limit, view->budget, charge->floor_tokens);
+        verdict->reset_after_ns =
+            bucket_reset_after_ns_here(view->bucket, view->limit, now_ns, charge->window_end_ns);
+    }
+}
+
+static void show_refused(const struct node *node, const struct view *view, const struct charge *charge,
+                         uint64_t now_ns, struct verdict *verdict)
+{
     struct bucket level = charge->sliding ? sliding_level(&view->sliding, now_ns) : *view->bucket;
-    verdict.remaining_tokens =
-        charge->sliding ? sliding_remaining(&view->sliding, charge->floor_tokens, now_ns)
-                        : bucket_remaining(view->bucket, view->limit, view->budget, charge->floor_tokens);
-    verdict.reset_after_ns = charge->sliding
-                                 ? sliding_reset_after_ns(&view->sliding, now_ns)
-                                 : bucket_reset_after_ns(view->bucket, view->limit, now_ns, charge->window_end_ns);
-    if (allowed)
-        return verdict;
-    verdict.retry_after_ns = retry_after_ns(node, view, charge, now_ns);
     int64_t left = level.settled - level.unsettled;
-    if (verdict.retry_after_ns == UINT64_MAX)
-        verdict.reason = VERDICT_TOO_LARGE;
+    show(view, charge, now_ns, verdict);
+    verdict->allowed = false;
+    verdict->retry_after_ns = retry_after_ns(node, view, charge, now_ns);
+    if (verdict->retry_after_ns == UINT64_MAX)
+        verdict->reason = VERDICT_TOO_LARGE;
     else if (charge->cost > view->limit->capacity || left < (int64_t)charge->cost * view->limit->units_per_token)
-        verdict.reason = VERDICT_NO_TOKENS;
+        verdict->reason = VERDICT_NO_TOKENS;
     else
-        verdict.reason = VERDICT_NO_SHARE;
-    return verdict;
+        verdict->reason = VERDICT_NO_SHARE;
 }
 
 /* What is refused whatever the key has left. */
-static bool is_refused(struct node *node, const struct charge *charge, bool take, enum verdict_reason *reason)
+static inline bool is_refused(struct node *node, const struct charge *charge, bool take,
+                              enum verdict_reason *reason)
 {
     assert(limit_set_has(&node->limits, charge->limit));
     *reason = VERDICT_ALLOWED;
@@ -183,8 +203,8 @@ struct decision {
 };
 
 /* NULL: nothing allows it. */
-static const struct budget *allowing(const struct node *node, const struct view *view, const struct charge *charge,
-                                     uint64_t now_ns)
+static inline const struct budget *allowing(const struct node *node, const struct view *view,
+                                            const struct charge *charge, uint64_t now_ns)
 {
     if (allows(view, charge, view->budget, now_ns))
         return view->budget;
@@ -192,8 +212,8 @@ static const struct budget *allowing(const struct node *node, const struct view 
 }
 
 /* The verdict of what is allowed has no figures yet if it is to be taken: they are of the time after. */
-static void decide(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
-                   struct decision *decision, struct verdict *verdict)
+static inline void decide(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
+                          struct decision *decision, struct verdict *verdict)
 {
     struct view *view = &decision->view;
     enum verdict_reason reason;
@@ -201,7 +221,7 @@ static void decide(struct node *node, const struct charge *charge, bool take, ui
         *verdict = refusal(node, charge->limit, reason);
         if (reason == VERDICT_TOO_LARGE) {
             look(node, charge, false, now_ns, view);
-            *verdict = figures(node, view, charge, false, now_ns);
+            show_refused(node, view, charge, now_ns, verdict);
         }
         verdict->allowed = reason != VERDICT_JOINING && is_open(node, charge);
         decision->outcome = verdict->allowed ? OUTCOME_PASSED : OUTCOME_DENIED;
@@ -220,14 +240,16 @@ static void decide(struct node *node, const struct charge *charge, bool take, ui
     if (!decision->budget && view->entry && take)
         hurry_if_untold(node, view->entry);
     if (decision->outcome == OUTCOME_TAKEN && take)
-        *verdict = (struct verdict){.allowed = true, .reason = VERDICT_ALLOWED};
+        verdict->allowed = true; /* the rest is of the time after */
+    else if (decision->outcome != OUTCOME_DENIED)
+        show(view, charge, now_ns, verdict);
     else
-        *verdict = figures(node, view, charge, decision->outcome != OUTCOME_DENIED, now_ns);
+        show_refused(node, view, charge, now_ns, verdict);
 }
 
 /* Charges what was allowed a moment ago. False: it is not any more. */
-static bool charge_one(struct node *node, const struct charge *charge, struct decision *decision, uint64_t now_ns,
-                       struct verdict *verdict)
+static inline bool charge_one(struct node *node, const struct charge *charge, struct decision *decision,
+                              uint64_t now_ns, struct verdict *verdict)
 {
     struct view *view = &decision->view;
     const struct budget *budget = decision->budget;
@@ -241,7 +263,7 @@ static bool charge_one(struct node *node, const struct charge *charge, struct de
         return false;
     }
     note_charged(node, view->entry, budget, charge->cost, now_ns);
-    *verdict = figures(node, view, charge, true, now_ns);
+    show(view, charge, now_ns, verdict);
     return true;
 }
 
@@ -300,7 +322,7 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
         if (decisions[i].outcome != OUTCOME_TAKEN || !verdicts[i].allowed)
             continue;
         look(node, &charges[i], false, now_ns, &decisions[i].view);
-        verdicts[i] = figures(node, &decisions[i].view, &charges[i], true, now_ns);
+        show(&decisions[i].view, &charges[i], now_ns, &verdicts[i]);
     }
 }
 

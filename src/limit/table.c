@@ -42,6 +42,15 @@ static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
 #endif
 }
 
+/* How many slots of a group a mask has: in line, since not all processors can count. */
+static inline uint32_t slots_of(uint32_t mask)
+{
+    mask -= mask >> 1 & 0x5555u;
+    mask = (mask & 0x3333u) + (mask >> 2 & 0x3333u);
+    mask = (mask + (mask >> 4)) & 0x0f0fu;
+    return (mask + (mask >> 8)) & 0x1fu;
+}
+
 static inline void set_tag(struct table *table, uint64_t slot, uint8_t tag)
 {
     __atomic_store_n(&table->tags[slot], tag, __ATOMIC_RELAXED);
@@ -245,15 +254,15 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
 static void forget_neighbours(struct table *table, struct key_id id, uint64_t now_ns)
 {
     uint64_t home = home_of(table, id) * GROUP, near = home + preferred_slot(id) / QUAD * QUAD;
-    if (__builtin_popcount(group_match(table->tags + home, 0)) >= ROOMY)
+    if (slots_of(group_match(table->tags + home, 0)) >= ROOMY)
         return;
     for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
         expire(table, neighbour, now_ns);
 }
 
 /* Kept apart, as pass_by is: what they need of registers and stack, a hit should not pay for. */
-__attribute__((noinline)) static struct entry *insert(struct table *table, struct key_id id, uint16_t limit,
-                                                      uint64_t expires_ns, uint64_t now_ns)
+__attribute__((noinline)) struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit,
+                                                     uint64_t expires_ns, uint64_t now_ns)
 {
     forget_neighbours(table, id, now_ns);
     uint64_t slot = free_slot(table, id, now_ns);
@@ -416,7 +425,7 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     assert(limit_set_has(table->limits, limit));
     struct entry *entry = lookup(table, id);
     if (!entry)
-        return insert(table, id, limit, expires_ns, now_ns);
+        return table_insert(table, id, limit, expires_ns, now_ns);
     table_pass_by(table, entry, now_ns);
     return entry;
 }

@@ -127,6 +127,9 @@ struct entry *table_find(struct table *table, struct key_id id);
  */
 uint64_t table_changes(const struct table *table, struct key_id id);
 
+/* No key was evicted at its own expense: whoever is absent starts full. */
+bool table_absent_start_full(const struct table *table);
+
 /*
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until
  * the next table_obtain. An insertion where half of the slots are taken looks at a few neighbours and forgets those
@@ -135,6 +138,9 @@ uint64_t table_changes(const struct table *table, struct key_id id);
  * another limit.
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
+                           uint64_t now_ns);
+/* The same for who has just not found it, and has obtained or inserted no other key of that id since. */
+struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
 /* What table_obtain does besides, for an entry that table_find found: now and then a neighbour that is full goes. */
 void table_pass_by(struct table *table, const struct entry *entry, uint64_t now_ns);

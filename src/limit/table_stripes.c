@@ -120,6 +120,11 @@ uint64_t table_changes(const struct table *table, struct key_id id)
     return first == last ? first->changes : first->changes + last->changes;
 }
 
+bool table_absent_start_full(const struct table *table)
+{
+    return !has_floors(table);
+}
+
 uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
 {
     if (tenant >= table->tenants)

@@ -1,3 +1,4 @@
+#include "base/random.h"
 #include "tests/cluster_harness.h"
 
 /* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
@@ -225,6 +226,14 @@ static void tenants(void)
         allowed += ask(ANN, &charge, 1);
     }
     OK(allowed == 10, "a tenant has so many keys and no more");
+    struct charge several[3] = {charge_at(ANN, "x", &slow, 1), charge_at(ANN, "y", &slow, 1),
+                                charge_at(ANN, "z", &slow, 1)};
+    for (int i = 0; i < 3; i++)
+        several[i].tenant = 9;
+    node_set_tenant_keys_max(world.host[ANN].node, 2);
+    OK(!ask(ANN, several, 3) && left(ANN, "x", &slow) == 160, "nor where the last of three is one too many");
+    OK(ask(ANN, several, 2) && left(ANN, "x", &slow) == 159 && left(ANN, "y", &slow) == 159, "two are not");
+    node_set_tenant_keys_max(world.host[ANN].node, 10);
     struct charge charge = charge_at(ANN, "key 0", &slow, 1);
     charge.tenant = 7;
     OK(ask(ANN, &charge, 1), "those that it has go on");
@@ -273,6 +282,83 @@ static void a_split(void)
     world_close();
 }
 
+/* ---- what is plain, and what is not ---- */
+
+enum { DRAWN_MAX = 5 };
+
+/* Of few groups of the table, so that keys are in each other's way; some are full again soon. */
+static size_t draw_charges(struct random *random, const struct charge *like, struct charge *charges)
+{
+    size_t count = 1 + random_below(random, DRAWN_MAX);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t key = random_below(random, 40), kind = random_below(random, 3);
+        charges[i] = like[kind];
+        charges[i].id = (struct key_id){key % 6 << 61 | kind << 50, (key + 1) * 0x9e3779b97f4a7c15u};
+        charges[i].cost = random_below(random, 20) == 0 ? 161 : random_below(random, 8);
+        charges[i].floor_tokens = random_below(random, 10) == 0 ? 80 : 0;
+        charges[i].tenant = (uint16_t)random_below(random, 2);
+        charges[i].id.low ^= charges[i].tenant;
+    }
+    return count;
+}
+
+static bool same_verdicts(const struct verdict *a, const struct verdict *b, size_t count)
+{
+    bool same = true;
+    for (size_t i = 0; i < count; i++)
+        same = same && a[i].allowed == b[i].allowed && a[i].reason == b[i].reason &&
+               a[i].limit_tokens == b[i].limit_tokens && a[i].remaining_tokens == b[i].remaining_tokens &&
+               a[i].retry_after_ns == b[i].retry_after_ns && a[i].reset_after_ns == b[i].reset_after_ns;
+    return same;
+}
+
+/*
+ * Two that never hear of each other are asked the same. Bob's requests have a charge more, of a log, which costs
+ * nothing: so none of them goes the short way.
+ */
+static void both_ways(bool alone)
+{
+    const struct limit_terms soon = {.capacity = 160, .rate = 160, .period_ns = 200 * MS};
+    struct random random;
+    struct charge like[3], charges[DRAWN_MAX + 1];
+    struct verdict anns[DRAWN_MAX + 1], bobs[DRAWN_MAX + 1];
+    unsigned allowed = 0, refused = 0;
+    bool same = true;
+    world_init(2);
+    if (!alone)
+        world_name_all();
+    world_links(BOB, LINK_CUT);
+    world_start_all();
+    world_run(5000);
+    random_seed(&random, 3 + alone);
+    for (unsigned i = 0; i < 2; i++) {
+        node_set_tenant_keys_max(world.host[i].node, 1000); /* more than there will be */
+        like[0] = charge_at(i, "", &soon, 0);
+        like[1] = charge_at(i, "", &cell, 0);
+        like[2] = charge_at(i, "", &slow, 0);
+        charges[0] = charge_at(i, "", &leases, 0);
+    }
+    const struct charge log = charges[0];
+    for (int round = 0; round < 20000 && same; round++) {
+        size_t count = draw_charges(&random, like, charges);
+        bool ann = node_check(world.host[ANN].node, charges, count, true, world.now_ns, anns);
+        charges[count] = log;
+        bool bob = node_check(world.host[BOB].node, charges, count + 1, true, world.now_ns, bobs);
+        same = ann == bob && same_verdicts(anns, bobs, count);
+        allowed += ann;
+        refused += !ann;
+        if (random_below(&random, 10) == 0)
+            world_run(1 + random_below(&random, 40));
+    }
+    OK(same, "%s: whichever way requests go, they are answered the same", alone ? "alone" : "cut off");
+    OK(allowed > 2000 && refused > 2000, "%u are allowed, %u refused", allowed, refused);
+    struct table_stats stats;
+    node_table_stats(world.host[ANN].node, &stats);
+    OK(stats.evicted_harmful_keys == 0 && stats.expired_keys > 100, "... while %u keys were forgotten",
+       (unsigned)stats.expired_keys);
+    world_close();
+}
+
 int main(void)
 {
     all_or_nothing();
@@ -287,5 +373,7 @@ int main(void)
     tenants();
     another_limit();
     a_split();
+    both_ways(true);
+    both_ways(false);
     return tap_done();
 }
