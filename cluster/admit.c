@@ -46,14 +46,24 @@ static uint64_t add_up(uint64_t sum, uint64_t more)
     return more < SPEND_TOKENS_MAX - sum ? sum + more : SPEND_TOKENS_MAX;
 }
 
+/* Refill pays it off before others need to know: see pay.c. */
+static bool pays_off_soon(const struct node *node, const struct entry *entry)
+{
+    return entry->bucket.unsettled <= node->soon_units[entry->limit] &&
+           entry->bucket.settled == node->limits.limit[entry->limit].capacity_units;
+}
+
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 {
     entry->last_spender = (node->me + 1) & 0x7f;
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
-    struct spend *spend = open_spend(node, entry);
+    bool waits = pays_off_soon(node, entry);
+    struct spend *spend = open_spend(node, entry, waits);
     spend->tokens = add_up(spend->tokens, tokens);
+    if (spend->waits && !waits)
+        untold_urge(node, entry);
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||
         units >= node->early_units[entry->limit]) {
@@ -69,7 +79,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
-    struct spend *spend = open_spend(node, entry);
+    struct spend *spend = open_spend(node, entry, false);
     if (node->limits.limit[entry->limit].kind == LIMIT_LOG &&
         (spend->returned == 0 || until_ns < spend->expires_ns))
         spend->expires_ns = until_ns;

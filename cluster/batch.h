@@ -24,8 +24,8 @@ struct spend {
     uint64_t
         expires_ns; /* on this node's clock; cells; of returns to a log: when they are not heeded any more; else 0 */
     uint16_t limit;      /* index into the limit set */
-    bool untold, urgent; /* own, in the ring of what is untold: see untold.c */
-    uint32_t since;      /* own: when the first of it was made, in its steps */
+    bool untold, urgent, waits; /* own, in the ring of what is untold: see untold.c */
+    uint32_t since, looked;     /* own: when the first of it was made, and looked at, if it waits; in the ring's steps */
 };
 
 #define SPEND_TOKENS_MAX ((uint64_t)1 << 60) /* of each figure: more does not add up */

@@ -289,6 +289,7 @@ static uint64_t next_wake_ns(const struct node *node)
     if (node->push_wanted)
         set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
     set_if_earlier(&wake_ns, node->tell_ns);
+    set_if_earlier(&wake_ns, node->look_ns);
     if (node->state == PEER_JOINING)
         set_if_earlier(&wake_ns, node->joining_next_ns);
     if (node->reservations)
@@ -354,6 +355,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     go_on(node);
     reserve_step(node);
     limits_sweep(node);
+    pay_step(node);
     tell_much_urgent(node);
     publish_if_due(node, effects);
     if (node->stopping)

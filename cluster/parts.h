@@ -136,24 +136,33 @@ void untold_destroy(struct node *node);
 bool is_in_open(const struct node *node, const struct entry *entry);
 /* All that is untold, ring by ring. Alone. */
 void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context);
-/* How many there are. Alone. */
+/* How many there are, and how many of these do not wait. Alone. */
 uint32_t untold_count(const struct node *node);
+uint32_t untold_plain_count(const struct node *node);
+/* Number `index` of the lane's ring, from its front: untold, or a gap. */
+struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index);
+/* It is a gap from now on: told, or it need not be. Alone, as what follows. */
+void untold_drop(struct node *node, struct spend *spend);
+/* One that waits is looked at again, after all others. */
+void untold_requeue(struct node *node, struct lane *lane, struct spend *spend);
+/* Afterwards the oldest untold spend stands at the lane's front, if there is any. */
+void untold_skip_gaps(const struct node *node, struct lane *lane);
 /* Asks memory for the entry's untold spend, if there is any. */
 void untold_prefetch(const struct node *node, const struct entry *entry);
 /* So many more keys can be recorded by this thread. */
 bool untold_has_room(const struct node *node, uint32_t keys);
 /* Something is about to be recorded. */
 void note_open(struct node *node, uint64_t now_ns);
-/* The key's untold spend, begun if there is none; there is room for one. */
-struct spend *open_spend(struct node *node, struct entry *entry);
+/* The key's untold spend, begun if there is none, as one that waits or not; there is room for one. */
+struct spend *open_spend(struct node *node, struct entry *entry, bool waits);
 /* So much is untold of this thread's that it should be told now. */
 bool untold_wants_push(const struct node *node);
 /* If the key has untold spends, they are told with the next batch. */
 void untold_urge(struct node *node, const struct entry *entry);
 /* A ring that spans more is nearly full: some requests' keys fit beyond. */
 uint32_t untold_nearly_full(const struct node *node);
-/* When the spend began, to about a millisecond. */
-uint64_t untold_began_ns(const struct node *node, const struct spend *spend);
+/* What the spend's `since` or `looked` says, to about a millisecond; no later than now. */
+uint64_t untold_time_ns(const struct node *node, uint32_t then);
 void untold_check(const struct node *node);
 
 /* ---- tell.c: batches of what is untold ---- */
@@ -175,6 +184,12 @@ uint64_t untold_age_ns(const struct node *node);
 /* Charges all of a request that is as most are; false, with nothing changed: it is not, or is not allowed. */
 bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                     struct verdict *verdicts);
+
+/* ---- pay.c: what need not be told ---- */
+/* For node->soon_units. */
+int64_t soon_paid_units(const struct node *node, uint32_t index);
+/* Looks at what has waited to be paid off. */
+void pay_step(struct node *node);
 
 /* ---- check.c: several keys at once ---- */
 /* Asks memory for all of them: worth it before they are looked up one by one. */
