@@ -50,6 +50,8 @@ static bool keeps_untold(void *node, const struct entry *entry)
 static void urges_evicted(void *node, const struct entry *entry)
 {
     untold_urge(node, entry);
+    if (is_in_open(node, entry))
+        ((struct node *)node)->open[entry->open_index].orphan = true;
 }
 
 /* All memory besides that of the limits. */

@@ -161,8 +161,10 @@ bool untold_wants_push(const struct node *node);
 void untold_urge(struct node *node, const struct entry *entry);
 /* A ring that spans more is nearly full: some requests' keys fit beyond. */
 uint32_t untold_nearly_full(const struct node *node);
-/* What the spend's `since` or `looked` says, to about a millisecond; no later than now. */
+/* What the spend's `since` says, or another of its times: at most a millisecond too early, and no later than now. */
 uint64_t untold_time_ns(const struct node *node, uint32_t then);
+/* The same, at most a millisecond too late. */
+uint64_t untold_passed_ns(const struct node *node, uint32_t then);
 void untold_check(const struct node *node);
 
 /* ---- tell.c: batches of what is untold ---- */

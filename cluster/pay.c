@@ -1,7 +1,4 @@
 #include "cluster/parts.h"
-#include "limit/bucket_units.h"
-
-#include <assert.h>
 
 /*
  * What need not be told: a spend that this node's share of the refill has paid off, if no other view of its key was
@@ -62,16 +59,20 @@ static uint64_t covered_until_ns(struct node *node)
     return until_ns;
 }
 
+/*
+ * When it was made, the key was full otherwise, and nothing has been charged to it since, or the spend would not wait
+ * any more: our share of an interval's refill has paid it off. The table may know better, if shares have changed.
+ */
 static bool is_paid_off(const struct node *node, const struct spend *spend, uint64_t covered_ns)
 {
-    const struct entry *entry = table_find(node->table, spend->id);
-    if (!entry || entry->limit != spend->limit || &node->open[entry->open_index] != spend ||
-        entry->bucket.last_refill_ns > covered_ns)
+    if (untold_passed_ns(node, spend->spent) + node->options.interval_ns > covered_ns)
         return false;
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    struct bucket then = entry->bucket;
-    bucket_refill(&then, limit, &node->budget[entry->limit], covered_ns);
-    return bucket_is_full(&then, limit);
+    const struct entry *entry = table_find(node->table, spend->id);
+    if (!entry || entry->limit != spend->limit || &node->open[entry->open_index] != spend)
+        return false;
+    struct bucket now = entry->bucket;
+    bucket_refill(&now, &node->limits.limit[entry->limit], &node->budget[entry->limit], covered_ns);
+    return bucket_is_full(&now, &node->limits.limit[entry->limit]);
 }
 
 static void prefetch_ahead(const struct node *node, const struct lane *lane)

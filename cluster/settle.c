@@ -14,8 +14,9 @@ static uint64_t smooth(uint64_t average, uint64_t sample)
 /* ---- what else was spent of a key ---- */
 
 /*
- * Its last spend was recorded when the batch after `applied - n` ones was the next, by its trace. A batch that is no
- * older has it, if it has one of that key and left nothing untold: then there is no later one.
+ * Its last untold spend was begun when the batch after `applied - n` ones was the next, by its trace. A batch that is no
+ * older and has one of that key has that one: another would have been begun later. Unless the key was evicted between
+ * the two: then it is not known when the one was begun.
  */
 static bool has_the_last(const struct origin *mine, const struct batch *batch, const struct entry *entry)
 {
@@ -24,9 +25,15 @@ static bool has_the_last(const struct origin *mine, const struct batch *batch, c
     return batch->complete && entry->own_batch != 0 && behind < BATCH_TRACES && recorded >= behind;
 }
 
-static uint64_t untold_tokens(const struct node *node, const struct entry *entry)
+/* Did they wait for refill to pay them off, it is delayed now that the bucket is charged. */
+static uint64_t untold_tokens(struct node *node, const struct entry *entry)
 {
-    return is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
+    if (!is_in_open(node, entry))
+        return 0;
+    struct spend *spend = &node->open[entry->open_index];
+    if (spend->waits)
+        untold_urge(node, entry);
+    return spend->tokens;
 }
 
 /* What the batch has of the key, under the limit it has now or, if keys were converted, under any. */
@@ -42,7 +49,7 @@ static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, 
 }
 
 /* Own spends of a key in batches other than `batch`, and untold ones. */
-static uint64_t later_tokens(const struct node *node, const struct origin *origin, const struct batch *batch,
+static uint64_t later_tokens(struct node *node, const struct origin *origin, const struct batch *batch,
                              const struct entry *entry, bool any_limit)
 {
     const struct origin *mine = &node->origin[node->my_slot];

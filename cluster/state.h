@@ -234,11 +234,13 @@ struct node {
     /* Own spends that no peer was told of: see untold.c. */
     struct lane *lane;
     uint32_t lane_count;
-    struct spend *open;               /* the rings of all lanes, one behind the other */
+    struct spend *open;               /* the rings of all lanes, one behind the other: each spend is a cache line */
+    void *open_memory;
     uint32_t open_room;               /* of each ring */
     uint32_t batch_max;               /* keys in a batch */
     struct spend *telling, *sorted;   /* scratch for batch_max of them */
     uint32_t telling_count;           /* 0 between calls */
+    bool telling_orphans;             /* some of these are of keys that were evicted since */
     uint64_t telling_since_ns;        /* nothing of that is older */
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */
     uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */

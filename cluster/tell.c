@@ -27,6 +27,14 @@ static uint64_t returns_since_ns(const struct origin *mine, const struct batch *
     return since_ns;
 }
 
+static uint32_t urgent_count(const struct node *node)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        count += node->lane[i].urgent_count;
+    return count;
+}
+
 static void close_part(struct node *node, const struct spend *spends, uint32_t count)
 {
     struct origin *mine = &node->origin[node->my_slot];
@@ -44,7 +52,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     batch->at_ns = batch->arrived_ns = node->now_ns;
     batch->open_ns = node->now_ns > node->telling_since_ns ? node->now_ns - node->telling_since_ns : 0;
     batch->open_ns = batch->at_ns - returns_since_ns(mine, batch);
-    batch->complete = untold_count(node) == 0;
+    batch->complete = !node->telling_orphans && urgent_count(node) == 0;
     origin_log_append(node, mine, batch);
     node->stats.batches_closed++;
 }
@@ -74,6 +82,7 @@ static void flush(struct node *node)
     }
     step_works(node, node->telling_count);
     node->telling_count = 0;
+    node->telling_orphans = false;
 }
 
 static void gather(struct node *node, struct spend *spend)
@@ -83,9 +92,10 @@ static void gather(struct node *node, struct spend *spend)
     made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
     if (node->telling_count == 0 || made_ns < node->telling_since_ns)
         node->telling_since_ns = made_ns;
+    node->telling_orphans |= spend->orphan;
     struct spend *told = &node->telling[node->telling_count++];
     *told = *spend;
-    told->untold = told->urgent = told->waits = false;
+    told->untold = told->urgent = told->waits = told->orphan = false;
     untold_drop(node, spend);
     if (node->telling_count == node->batch_max)
         flush(node);
@@ -126,10 +136,7 @@ void tell_all(struct node *node)
 
 void tell_much_urgent(struct node *node)
 {
-    uint32_t urgent = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        urgent += node->lane[i].urgent_count;
-    if (urgent >= node->step_keys)
+    if (urgent_count(node) >= node->step_keys)
         tell_urgent(node);
 }
 

@@ -20,7 +20,7 @@ enum {
     RING_KEYS_MIN = 4 * CHARGES_MAX,
     PACE_DEFAULT = 250000,
     NEARLY_FULL_PART = 16,
-    SINCE_SHIFT = 20, /* spend.since is in steps of about a millisecond */
+    SINCE_SHIFT = 20, /* times in spends are in steps of about a millisecond */
 };
 
 #define PACE_MAX UINT64_C(50000000)
@@ -45,7 +45,9 @@ bool untold_create(struct node *node)
     node->tell_ns = UINT64_MAX;
     const size_t all = (size_t)node->open_room * node->lane_count;
     bool has_urgent = true;
-    node->open = calloc(all, sizeof *node->open);
+    node->open_memory = calloc(all + 1, sizeof *node->open); /* of zeros that are not touched yet */
+    uintptr_t begin = ((uintptr_t)node->open_memory + sizeof *node->open - 1) / sizeof *node->open;
+    node->open = node->open_memory ? (struct spend *)(begin * sizeof *node->open) : NULL;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         node->lane[i].open = node->open ? node->open + (size_t)i * node->open_room : NULL;
         node->lane[i].urgent = calloc(all, sizeof *node->lane[i].urgent);
@@ -60,7 +62,7 @@ void untold_destroy(struct node *node)
 {
     for (uint32_t i = 0; i < node->lane_count; i++)
         free(node->lane[i].urgent);
-    free(node->open);
+    free(node->open_memory);
     free(node->telling);
     free(node->sorted);
 }
@@ -84,7 +86,6 @@ void untold_prefetch(const struct node *node, const struct entry *entry)
 {
     const struct spend *spend = &node->open[entry->open_index];
     ask_to_write(spend);
-    ask_to_write((const char *)(spend + 1) - 1);
 }
 
 bool untold_has_room(const struct node *node, uint32_t keys)
@@ -102,9 +103,12 @@ void note_open(struct node *node, uint64_t now_ns)
 
 struct spend *open_spend(struct node *node, struct entry *entry, bool waits)
 {
-    if (is_in_open(node, entry))
-        return &node->open[entry->open_index];
     struct lane *lane = own_lane(node);
+    uint32_t now = (uint32_t)(lane->spent_ns >> SINCE_SHIFT);
+    if (is_in_open(node, entry)) {
+        node->open[entry->open_index].spent = now;
+        return &node->open[entry->open_index];
+    }
     assert(lane->open_span < node->open_room);
     struct spend *spend = untold_at(node, lane, lane->open_span++);
     lane->open_count++;
@@ -114,10 +118,10 @@ struct spend *open_spend(struct node *node, struct entry *entry, bool waits)
     spend->id.high = entry->id.high;
     spend->tokens = spend->returned = spend->credit = 0;
     spend->limit = entry->limit;
-    spend->urgent = false;
+    spend->urgent = spend->orphan = false;
     spend->waits = waits;
     lane->waits_count += waits;
-    spend->since = spend->looked = (uint32_t)(lane->spent_ns >> SINCE_SHIFT);
+    spend->since = spend->spent = spend->looked = now;
     spend->expires_ns = node->limits.limit[entry->limit].kind == LIMIT_CELL ? entry->bucket.expires_ns : 0;
     __atomic_store_n(&spend->untold, true, __ATOMIC_RELEASE);
     return spend;
@@ -206,6 +210,11 @@ void untold_urge(struct node *node, const struct entry *entry)
         return;
     spend->urgent = true;
     lane->urgent[lane->urgent_count++] = entry->open_index;
+}
+
+uint64_t untold_passed_ns(const struct node *node, uint32_t then)
+{
+    return untold_time_ns(node, then) + (1u << SINCE_SHIFT);
 }
 
 uint64_t untold_time_ns(const struct node *node, uint32_t then)

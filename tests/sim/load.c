@@ -162,10 +162,33 @@ static void sip(struct sim *sim, unsigned i, unsigned k)
         (void)load_admit(sim, i, k, left / 3);
 }
 
+/*
+ * Of a key that is full, as much as refill may pay off within an interval, and mostly at one node: what several tell
+ * each other of, they all tell. In a rush, which is the same for all, everything.
+ */
+static void trickle(struct sim *sim, unsigned i, unsigned k)
+{
+    const struct plan_key *key = &sim->plan.key[k];
+    const struct limit *limit = &sim->plan.limits.limit[key->limit];
+    struct random *random = &sim->load_random;
+    if (sim->now_ns < sim->rush_until_ns) {
+        take_all(sim, i, k);
+        return;
+    }
+    if (k % sim->plan.nodes != i && !draw_one_in(random, 32))
+        return;
+    if (draw_one_in(random, 300))
+        sim->rush_until_ns = sim->now_ns + sim->plan.interval_ns * draw_between(random, 1, 12);
+    struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i));
+    uint64_t most = limit->rate * sim->plan.interval_ns / limit->period_ns / sim->plan.nodes;
+    if (bucket.settled == limit->capacity_units && (bucket.unsettled == 0 || draw_one_in(random, 4)))
+        (void)load_admit(sim, i, k, draw_between(random, 1, most > 1 ? most : 1));
+}
+
 static void one_client(struct sim *sim, unsigned i, unsigned k)
 {
     const struct plan_key *key = &sim->plan.key[k];
-    if (random_below(&sim->load_random, 65536) < key->skip && !sim->plan.sips)
+    if (random_below(&sim->load_random, 65536) < key->skip && !sim->plan.sips && !sim->plan.trickles)
         return;
     uint64_t cost = draw_between(&sim->load_random, 1, key->cost_max);
     if (draw_one_in(&sim->load_random, 64))
@@ -181,7 +204,9 @@ static void one_client(struct sim *sim, unsigned i, unsigned k)
                                                              .value = cost});
         return;
     }
-    if (sim->plan.sips && i != busiest_node(sim))
+    if (sim->plan.trickles)
+        trickle(sim, i, k);
+    else if (sim->plan.sips && i != busiest_node(sim))
         sip(sim, i, k);
     else if (sim->plan.sips)
         take_all(sim, i, k);

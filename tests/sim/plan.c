@@ -246,6 +246,25 @@ static void draw_pace(struct plan *plan)
     plan->untold_max = (uint32_t)draw_scale(&random, 64, 512);
 }
 
+/* Buckets that are full again soon, under a load that needs hardly to be told, but for rushes. */
+static void draw_trickle(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 8 + 4);
+    plan->trickles = !plan->sips && plan->table_keys >= SIM_KEYS_MAX && draw_one_in(&random, 3);
+    if (!plan->trickles)
+        return;
+    plan->limits = (struct test_limits){0};
+    uint64_t capacity = draw_between(&random, 40, 400), overshoot = draw_one_in(&random, 3) ? capacity / 5 : 0;
+    while (!limits_add(&plan->limits, "trickle", capacity, capacity,
+                       plan->interval_ns * draw_between(&random, 2, 24), overshoot))
+        capacity--;
+    plan->keys = (unsigned)draw_scale(&random, 1, 24);
+    plan->arrival_gap_ns = plan->interval_ns / draw_between(&random, 4, 24);
+    plan->early_push_share = 0;
+    draw_keys(plan, &random);
+}
+
 static void draw_lanes(struct plan *plan)
 {
     struct random random;
@@ -285,6 +304,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
     plan->safety_ns = plan->interval_ns * (40 + 480 / (plan->nodes * plan->nodes));
     plan->liveness = plan->corrupt == 0;
     draw_pace(plan);
+    draw_trickle(plan);
     draw_lanes(plan);
     ask_draw(plan);
     draw_slices(plan);

@@ -76,6 +76,8 @@ struct plan {
         sips; /* the busiest node takes all it may; others a little, too little to be urgent, of what is nearly full
                    again while that one rests */
 
+    bool trickles; /* all take so little of what is full that refill pays it off, and in a rush all they may */
+
     /* The network. */
     uint64_t latency_ns[SIM_NODES_MAX][SIM_NODES_MAX];
     uint64_t latency_max_ns;

@@ -72,6 +72,7 @@ struct sim {
     enum phase phase;
     uint64_t phase_ends_ns;            /* at the latest */
     uint64_t healed_ns, idle_until_ns; /* load stands still until then (gaps) */
+    uint64_t rush_until_ns;
     struct sim_node node[SIM_NODES_MAX];
     struct link link[SIM_NODES_MAX][SIM_NODES_MAX];
     struct truth truth[SIM_KEYS_MAX];
