@@ -62,7 +62,11 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
     bool waits = pays_off_soon(node, entry);
     struct spend *spend = open_spend(node, entry, waits);
     spend->tokens = add_up(spend->tokens, tokens);
-    if (spend->waits && !waits)
+    if (spend->waits && waits) { /* most of it may be paid off long since */
+        own_lane(node)->push_wanted |= untold_wants_push(node);
+        return;
+    }
+    if (spend->waits)
         untold_urge(node, entry);
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||

@@ -411,7 +411,8 @@ struct explanation {
     double share;
     uint64_t capacity_tokens, overshoot_tokens;
     double
-        in_flight_bound_tokens; /* sum over other peers of min(C, share of R over interval + latency): see accounting */
+        in_flight_bound_tokens; /* sum over other peers of min(C, demand * (interval + latency)), and what they do not
+                                   tell because refill pays it off: see accounting */
     double overshoot_bound_tokens;      /* the smaller of declared and in-flight */
     double worst_debt_tokens;           /* measured: most tokens below zero seen here for any key of this limit */
     char last_spender[NODE_NAME_BYTES]; /* "" = nobody known */

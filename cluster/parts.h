@@ -188,8 +188,8 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
                     struct verdict *verdicts);
 
 /* ---- pay.c: what need not be told ---- */
-/* For node->soon_units. */
-int64_t soon_paid_units(const struct node *node, uint32_t index);
+/* What that share of the refill pays off within an interval: so much waits instead of being told; -1: nothing does. */
+int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share);
 /* Looks at what has waited to be paid off. */
 void pay_step(struct node *node);
 

@@ -15,17 +15,15 @@ enum {
     AHEAD_SLOTS = 12,
 };
 
-int64_t soon_paid_units(const struct node *node, uint32_t index)
+int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
 {
-    const struct limit *limit = &node->limits.limit[index];
-    const struct budget *budget = &node->budget[index];
-    if (limit->kind != LIMIT_BUCKET || budget->alone || (limit->flags & LIMIT_SPLIT) != 0)
+    if (limit->kind != LIMIT_BUCKET || node->alone || (limit->flags & LIMIT_SPLIT) != 0)
         return -1;
     int64_t units;
     if (__builtin_mul_overflow(node->options.interval_ns / limit->tick_ns, limit->units_per_tick, &units) ||
         units > limit->capacity_units)
         units = limit->capacity_units;
-    return units_times(units, budget->share);
+    return units_times(units, share);
 }
 
 /* All that its view was charged with when it made its newest message is charged here. */

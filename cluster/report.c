@@ -151,6 +151,9 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
     out->capacity_tokens = of->capacity;
     out->overshoot_tokens = of->overshoot;
     out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
+    int64_t waiting_units = soon_paid_units(node, of, SHARE_ONE - node->budget[limit].share);
+    if (waiting_units > 0)
+        out->in_flight_bound_tokens += (double)waiting_units / per_token;
     out->overshoot_bound_tokens =
         out->in_flight_bound_tokens < (double)of->overshoot ? out->in_flight_bound_tokens : (double)of->overshoot;
     out->worst_debt_tokens = (double)node->worst_debt_units[limit] / per_token;

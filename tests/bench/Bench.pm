@@ -171,10 +171,11 @@ sub warm_up {
                    $option{quick} ? 0.25 : 0.5);
 }
 
-# A daemon touches all huge pages of its table, which takes a while, and has told its peers of it.
+# A daemon touches all huge pages of its table, which takes a while, and has told its peers of it: of a fifth of each
+# key, which no refill pays off before it is told.
 sub warm_daemon {
     my ($port) = @_;
-    fill($port, 'CAN_ACCESS {key}', 1 << 18, '--prefix', 'key:');
+    fill($port, 'CAN_ACCESS {key} 20', 1 << 18, '--prefix', 'key:');
     my $client = Headgate::Client::connect("127.0.0.1:$port");
     Headgate::wait_until(60, sub { !$client->fields('INFO', 'stats')->{log_keys} }) or die "peers hear nothing\n";
     return;

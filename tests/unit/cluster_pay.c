@@ -1,0 +1,175 @@
+/* What refill has paid off is told to nobody; what only might be is told. */
+#include "tests/cluster_harness.h"
+
+enum { FAST = 1 }; /* 160 tokens a second: 8 within an interval at half of it */
+
+static void take(unsigned host, const char *key, uint64_t cost)
+{
+    struct verdict verdict = world_ask(host, key, FAST, cost);
+    if (!verdict.allowed)
+        tell("%s: %" PRIu64 " of %s? %s", host_names[host], cost, key, reason_text(&verdict));
+}
+
+static void show(const char *when)
+{
+    struct node_stats ann = world_stats(ANN), bob = world_stats(BOB);
+    tell("%s: ann has %" PRIu64 " untold and %" PRIu64 " paid off, bob heard of %" PRIu64 " tokens", when,
+         ann.open_keys, ann.spends_paid_off, bob.applied_tokens);
+}
+
+static void paid_off(void)
+{
+    world_of(2);
+    take(ANN, "alice", 8);
+    world_run(150);
+    show("an interval later");
+    world_run(400);
+    show("when bob was heard since");
+    take(ANN, "alice", 9);
+    world_run(150);
+    show("of one token more");
+    EXPECT("what is paid off within an interval is not told, what takes longer is told at once",
+           "an interval later: ann has 1 untold and 0 paid off, bob heard of 0 tokens\n"
+           "when bob was heard since: ann has 0 untold and 1 paid off, bob heard of 0 tokens\n"
+           "of one token more: ann has 0 untold and 1 paid off, bob heard of 9 tokens\n");
+    world_close();
+}
+
+static void grows(void)
+{
+    world_of(2);
+    take(ANN, "alice", 6);
+    world_run(20);
+    take(ANN, "alice", 6);
+    show("it grows");
+    world_run(150);
+    show("an interval later");
+    EXPECT("what has waited and becomes too much is told with the next batch",
+           "it grows: ann has 1 untold and 0 paid off, bob heard of 0 tokens\n"
+           "an interval later: ann has 0 untold and 0 paid off, bob heard of 12 tokens\n");
+    world_close();
+}
+
+/* What bob has been told by then ann cannot know. */
+static void unheard(void)
+{
+    world_of(2);
+    world_link(BOB, ANN, LINK_HELD);
+    take(ANN, "alice", 4);
+    world_run(600);
+    show("bob is not heard");
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(250);
+    show("he is again");
+    EXPECT("nothing counts as paid off beyond what all others were heard of",
+           "bob is not heard: ann has 1 untold and 0 paid off, bob heard of 0 tokens\n"
+           "he is again: ann has 0 untold and 1 paid off, bob heard of 0 tokens\n");
+    world_link(BOB, ANN, LINK_HELD);
+    take(ANN, "alice", 4);
+    world_run(1300);
+    show("for long");
+    EXPECT("nothing waits for long",
+           "ann: bob is silent: its share stays reserved\n"
+           "for long: ann has 0 untold and 1 paid off, bob heard of 4 tokens\n");
+    world_close();
+}
+
+static void spent_elsewhere(void)
+{
+    world_of(2);
+    take(ANN, "alice", 4);
+    take(BOB, "alice", 20);
+    world_run(150);
+    show("both have spent");
+    EXPECT("what a peer has spent from as well is told to him",
+           "both have spent: ann has 0 untold and 0 paid off, bob heard of 4 tokens\n");
+    world_close();
+}
+
+/* The first batch, when it settles, leaves less than refill would have needed. */
+static void settles_meanwhile(void)
+{
+    world_of(2);
+    world_link(ANN, BOB, LINK_HELD);
+    take(ANN, "alice", 12);
+    world_run(170);
+    take(ANN, "alice", 1);
+    show("the first is on its way");
+    world_link(ANN, BOB, LINK_FINE);
+    world_run(200);
+    show("it has settled");
+    EXPECT("what waits while an earlier batch of its key settles is told",
+           "the first is on its way: ann has 1 untold and 0 paid off, bob heard of 0 tokens\n"
+           "it has settled: ann has 0 untold and 0 paid off, bob heard of 13 tokens\n");
+    world_close();
+}
+
+static void hot(void)
+{
+    world_of(2);
+    for (unsigned i = 0; i < 40; i++) {
+        take(ANN, "alice", 1);
+        world_run(50);
+    }
+    tell("%" PRIu64 " of 40 tokens were told, in %s batches", world_stats(BOB).applied_tokens,
+         world_stats(ANN).batches_closed <= 3 ? "few" : "many");
+    world_run(500);
+    show("at rest");
+    EXPECT("a key that never rests is told of now and then",
+           "23 of 40 tokens were told, in few batches\n"
+           "at rest: ann has 0 untold and 1 paid off, bob heard of 23 tokens\n");
+    world_close();
+}
+
+static void leaves(void)
+{
+    world_of(2);
+    take(ANN, "alice", 4);
+    world_stop(ANN);
+    world_run(200);
+    tell("bob heard of %" PRIu64 " tokens", world_stats(BOB).applied_tokens);
+    EXPECT("who leaves tells all", "ann is asked to leave\n"
+                                   "bob: ann has left\n"
+                                   "ann is gone\n"
+                                   "bob heard of 4 tokens\n");
+    world_close();
+}
+
+/* Of 600 keys that all wait, 512 have room: those that wait longest are looked at, or told. */
+static void crowded(void)
+{
+    char key[32];
+    unsigned given = 0;
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.untold_max = 512;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    for (unsigned i = 0; i < 3000; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        given += world_ask(ANN, key, FAST, 1).allowed;
+        if (i % 20 == 19)
+            world_run(2);
+        world_push(ANN);
+    }
+    world_run(600);
+    struct node_stats ann = world_stats(ANN), bob = world_stats(BOB);
+    tell("%u are given, %" PRIu64 " wait, the rest was %s", given, ann.open_keys,
+         ann.spends_paid_off + bob.applied_tokens == given ? "paid off or told" : "lost");
+    EXPECT("where there is no room to wait, more is told", "3000 are given, 0 wait, the rest was paid off or told\n");
+    world_close();
+}
+
+int main(void)
+{
+    paid_off();
+    grows();
+    unheard();
+    spent_elsewhere();
+    settles_meanwhile();
+    hot();
+    leaves();
+    crowded();
+    return tap_done();
+}
