@@ -74,6 +74,22 @@ static void unheard(void)
     world_close();
 }
 
+/* Both have told each other something since, but too early: refill was not done. */
+static void heard_too_early(void)
+{
+    world_of(2);
+    take(ANN, "alice", 8);
+    world_until_published(ANN);
+    world_until_published(BOB);
+    world_run(10);
+    world_link(BOB, ANN, LINK_HELD);
+    world_run(250);
+    show("heard within an interval");
+    EXPECT("who was heard before it was paid off may have been charged since",
+           "heard within an interval: ann has 1 untold and 0 paid off, bob heard of 0 tokens\n");
+    world_close();
+}
+
 static void spent_elsewhere(void)
 {
     world_of(2);
@@ -166,6 +182,7 @@ int main(void)
     paid_off();
     grows();
     unheard();
+    heard_too_early();
     spent_elsewhere();
     settles_meanwhile();
     hot();
