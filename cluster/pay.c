@@ -32,7 +32,7 @@ static bool covers(const struct node *node, uint32_t index)
     const struct member *member = &node->member[index];
     if (origin_find(node, index, member->incarnation) < 0)
         return false;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         if (origin->uid && member->known[slot] > origin->applied &&
             (origin->member == index || origin_is_ghost(node, origin)))
@@ -45,7 +45,7 @@ static bool covers(const struct node *node, uint32_t index)
 static uint64_t covered_until_ns(struct node *node)
 {
     uint64_t until_ns = node->now_ns;
-    for (uint32_t i = 0; i < NODE_PEERS_MAX; i++) {
+    for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;

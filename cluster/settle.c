@@ -14,9 +14,9 @@ static uint64_t smooth(uint64_t average, uint64_t sample)
 /* ---- what else was spent of a key ---- */
 
 /*
- * Its last untold spend was begun when the batch after `applied - n` ones was the next, by its trace. A batch that is no
- * older and has one of that key has that one: another would have been begun later. Unless the key was evicted between
- * the two: then it is not known when the one was begun.
+ * Its last untold spend was begun when the batch after `applied - n` ones was the next, by its trace. A batch that is
+ * no older and has one of that key has that one: another would have been begun later. Unless the key was evicted
+ * between the two: then it is not known when the one was begun.
  */
 static bool has_the_last(const struct origin *mine, const struct batch *batch, const struct entry *entry)
 {
