@@ -5,8 +5,8 @@
 
 /*
  * Most requests concern keys that are in the table, under the limits that their rules have now, or new ones that start
- * full, and all rules allow them. These are decided in one pass and charged in another. Whatever is otherwise is left to
- * check.c, as it was. What both do comes to the same, down to which neighbours are looked at.
+ * full, and all rules allow them. These are decided in one pass and charged in another. Whatever is otherwise is left
+ * to check.c, as it was. What both do comes to the same, down to which neighbours are looked at.
  */
 
 /* A key of the request, and what it is counted by. */
