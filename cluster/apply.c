@@ -3,7 +3,6 @@
 #include <string.h>
 
 enum {
-    INBOX_PATIENCE_INTERVALS = 10,
     TAGS_AHEAD = 24, /* keys whose tags are asked for before they are needed */
     SLOTS_AHEAD = 12,
 };
@@ -170,16 +169,14 @@ static bool is_next(struct node *node, const struct origin *origin, const struct
     if (covered > origin->applied)
         return true;
     node->snapshot_wanted = true;
-    return !node->snapshot.running &&
-           node->now_ns - batch->arrived_ns > INBOX_PATIENCE_INTERVALS * node->options.interval_ns;
+    return !node->snapshot.running && inbox_waited_long(node, batch);
 }
 
 /* What stands before it was lost with the crash of its maker: nobody has it, nobody can make it again. */
 static bool is_orphan(const struct node *node, uint32_t slot, const struct batch *batch)
 {
     const struct origin *origin = &node->origin[slot];
-    if (!origin_is_ghost(node, origin) ||
-        node->now_ns - batch->arrived_ns <= INBOX_PATIENCE_INTERVALS * node->options.interval_ns)
+    if (!origin_is_ghost(node, origin) || origin_has_begun(origin, batch) || !inbox_waited_long(node, batch))
         return false;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (member_needed(&node->member[i]) && node->member[i].known[slot] > origin->applied)

@@ -148,9 +148,7 @@ static void drop_what_others_made(struct node *node)
             continue;
         while (!list_empty(&origin->log) && node->log_keys > node->options.log_keys_max) {
             struct batch *oldest = LIST_OWNER(origin->log.next, struct batch, link);
-            origin->dropped = oldest->last;
-            origin_log_remove(node, origin, oldest);
-            node->stats.limit_drops++;
+            origin_log_drop(node, origin, oldest);
         }
     }
 }

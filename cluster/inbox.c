@@ -1,6 +1,6 @@
 #include "cluster/parts.h"
 
-enum { PARTS_PATIENCE_INTERVALS = 8 };
+enum { PARTS_PATIENCE_INTERVALS = 8, PATIENCE_INTERVALS = 10 };
 
 bool inbox_holds(const struct node *node, uint32_t origin_uid)
 {
@@ -46,21 +46,40 @@ bool inbox_gathers(const struct node *node, uint32_t uid)
     return false;
 }
 
+/* Both are parts, of what was merged in different ways. */
+static bool is_another_way(const struct batch *batch, const struct batch *part)
+{
+    return batch->origin_uid == part->origin_uid && batch->parts > 0 && !batch_is_beside(batch, part) &&
+           batch->first <= part->last && batch->last >= part->first;
+}
+
+/* The number of its origin that it waits for. */
+static uint64_t turn_of(const struct origin *origin, const struct batch *batch)
+{
+    return batch->first > origin->applied ? batch->first : origin->applied + 1;
+}
+
 bool inbox_wants_part(struct node *node, const struct batch *part)
 {
     bool others = false;
+    int slot = origin_find_uid(node, part->origin_uid);
+    if (slot < 0)
+        return false;
+    const struct origin *origin = &node->origin[slot];
     for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-        if (batch->origin_uid != part->origin_uid || batch->parts == 0 || batch_is_beside(batch, part))
+        if (!is_another_way(batch, part))
             continue;
-        if (comes_still(node, batch))
+        bool later = turn_of(origin, batch) > turn_of(origin, part),
+             whole = batch->part == 0 && inbox_has_all(node, batch);
+        if (origin_has_begun(origin, batch) || (!later && (comes_still(node, batch) || whole)))
             return false;
         others = true;
     }
     for (struct list *at = node->inbox.next, *next; at != &node->inbox && others; at = next) {
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         next = at->next;
-        if (batch->origin_uid != part->origin_uid || batch->parts == 0 || batch_is_beside(batch, part))
+        if (!is_another_way(batch, part))
             continue;
         inbox_take(node, batch);
         batch_destroy(&batch);
@@ -91,6 +110,8 @@ static uint64_t distance_of(const struct node *node, const struct batch *batch)
     if (slot < 0)
         return UINT64_MAX; /* the origin is gone */
     uint64_t applied = node->origin[slot].applied;
+    if (origin_has_begun(&node->origin[slot], batch))
+        return 0;
     return batch->first > applied ? batch->first - applied : 0;
 }
 
@@ -127,4 +148,9 @@ bool inbox_make_room(struct node *node, const struct batch *batch)
         node->stats.limit_drops++;
     }
     return true;
+}
+
+bool inbox_waited_long(const struct node *node, const struct batch *batch)
+{
+    return node->now_ns - batch->arrived_ns > PATIENCE_INTERVALS * node->options.interval_ns;
 }

@@ -131,6 +131,8 @@ static bool may_merge(const struct node *node, uint32_t slot, const struct batch
 {
     if (batch_is_beside(left, right))
         return true;
+    if (origin_has_begun(&node->origin[slot], left) || origin_has_begun(&node->origin[slot], right))
+        return false; /* the rest of its parts comes behind it */
     bool sent_up_to_here = slot == node->my_slot && left->sends_count > 0 && right->sends_count == 0;
     if (slot == node->my_slot && left->last <= node->everywhere)
         return false; /* it is being settled */

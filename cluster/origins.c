@@ -61,6 +61,11 @@ bool origin_is_ghost(const struct node *node, const struct origin *origin)
     return origin->incarnation != member->incarnation || member->state == PEER_LEFT;
 }
 
+bool origin_has_begun(const struct origin *origin, const struct batch *part)
+{
+    return origin->next_part > 0 && part->parts > 0 && part->merge == origin->merge;
+}
+
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch)
 {
     assert(origin->log_count > 0 && origin->log_keys >= batch->spend_count);
@@ -70,6 +75,31 @@ void origin_log_remove(struct node *node, struct origin *origin, struct batch *b
     origin->log_keys -= batch->spend_count;
     node->log_keys -= batch->spend_count;
     batch_destroy(&batch);
+}
+
+void origin_log_drop(struct node *node, struct origin *origin, struct batch *batch)
+{
+    origin->dropped = batch->last;
+    for (bool goes_on = true; goes_on;) {
+        struct list *next = batch->link.next;
+        struct batch *beside = LIST_OWNER(next, struct batch, link);
+        goes_on = next != &origin->log && batch_is_beside(batch, beside);
+        origin_log_remove(node, origin, batch);
+        node->stats.limit_drops++;
+        batch = beside;
+    }
+}
+
+/* The first of the parts that end the log. */
+static struct batch *first_beside(const struct origin *origin, struct batch *last, uint32_t *count)
+{
+    struct batch *first = last;
+    for (struct list *at = last->link.previous; at != &origin->log; at = at->previous, ++*count) {
+        if (!batch_is_beside(LIST_OWNER(at, struct batch, link), last))
+            break;
+        first = LIST_OWNER(at, struct batch, link);
+    }
+    return first;
 }
 
 void origin_log_append(struct node *node, struct origin *origin, struct batch *batch)
@@ -88,6 +118,10 @@ void origin_log_append(struct node *node, struct origin *origin, struct batch *b
     origin->log_count++;
     origin->log_keys += batch->spend_count;
     node->log_keys += batch->spend_count;
+    uint32_t parts = 1;
+    struct batch *first = first_beside(origin, batch, &parts);
+    if (batch->parts > 0 && whole && parts < batch->parts) /* some were dropped while the others were applied */
+        origin_log_drop(node, origin, first);
 }
 
 /* The highest number of `slot` that every needed member is known to have applied. */

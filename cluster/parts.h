@@ -53,12 +53,16 @@ int origin_find_uid(const struct node *node, uint32_t uid);
 int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation);
 /* No new batches can come of it: its member restarted or left. */
 bool origin_is_ghost(const struct node *node, const struct origin *origin);
+/* It is a part of what is being applied in parts. */
+bool origin_has_begun(const struct origin *origin, const struct batch *part);
 /* Whether a batch of so many spends under so many limits may be made: it takes at most half of a message. */
 bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count);
 /* Where a batch of these sorted spends that begins with number `from` ends: as many as fit. */
 uint32_t batch_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count);
 void origin_log_append(struct node *node, struct origin *origin, struct batch *batch);
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
+/* The same where somebody may lack it: with all parts beside it, since the others would be of no use. */
+void origin_log_drop(struct node *node, struct origin *origin, struct batch *batch);
 /* Frees what everybody has, and retires ghosts. */
 void origins_forget_stable(struct node *node);
 /* All that this member's incarnations up to `incarnation` spent is contained in what we have. */
@@ -268,10 +272,15 @@ bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record 
 bool inbox_has_all(const struct node *node, const struct batch *part);
 /* Parts of something of that origin arrive: it is being told. */
 bool inbox_gathers(const struct node *node, uint32_t uid);
-/* Of what was merged in several ways only one is gathered: the first, unless the rest of it does not come. */
+/*
+ * Of what was merged in several ways only one is gathered: the one nearest to its turn, and the first of these, unless
+ * the rest of it does not come.
+ */
 bool inbox_wants_part(struct node *node, const struct batch *part);
 /* At the limit, whatever is further from its turn than `batch` gives way. False: there is no place for it. */
 bool inbox_make_room(struct node *node, const struct batch *batch);
+/* Longer than what it needs takes to come, if that still comes. */
+bool inbox_waited_long(const struct node *node, const struct batch *batch);
 /* The batch belongs to the inbox until it is taken out. */
 void inbox_put(struct node *node, struct batch *batch);
 void inbox_take(struct node *node, struct batch *batch);
