@@ -172,6 +172,12 @@ static bool is_next(struct node *node, const struct origin *origin, const struct
     return !node->snapshot.running && inbox_waited_long(node, batch);
 }
 
+static bool is_its_turn(const struct node *node, uint32_t slot, const struct batch *batch)
+{
+    return depends_are_met(node, batch) || origin_has_begun(&node->origin[slot], batch) ||
+           inbox_breaks_ring(node, batch);
+}
+
 /* What stands before it was lost with the crash of its maker: nobody has it, nobody can make it again. */
 static bool is_orphan(const struct node *node, uint32_t slot, const struct batch *batch)
 {
@@ -195,7 +201,7 @@ static bool inbox_pass(struct node *node)
         if (slot < 0 || batch->last <= node->origin[slot].applied || is_orphan(node, (uint32_t)slot, batch)) {
             inbox_take(node, batch);
             batch_destroy(&batch);
-        } else if (is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch)) {
+        } else if (is_next(node, &node->origin[slot], batch) && is_its_turn(node, (uint32_t)slot, batch)) {
             if (!step_has_time(node, batch->spend_count)) {
                 node->apply_left = true;
                 break;

@@ -154,3 +154,24 @@ bool inbox_waited_long(const struct node *node, const struct batch *batch)
 {
     return node->now_ns - batch->arrived_ns > PATIENCE_INTERVALS * node->options.interval_ns;
 }
+
+/* No snapshot replaces it. */
+static bool is_in_a_ring(const struct node *node, const struct batch *batch)
+{
+    return !node->snapshot.running && inbox_waited_long(node, batch) &&
+           node->snapshot.refused_ns > batch->arrived_ns;
+}
+
+/* Of what may go first the longest does: it stands for the others. */
+bool inbox_breaks_ring(const struct node *node, const struct batch *batch)
+{
+    if (!is_in_a_ring(node, batch))
+        return false;
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+        const struct batch *other = LIST_OWNER(at, const struct batch, link);
+        if (other->origin_uid == batch->origin_uid && other->first <= batch->first && other->last > batch->last &&
+            is_in_a_ring(node, other) && (other->parts == 0 || inbox_has_all(node, other)))
+            return false;
+    }
+    return true;
+}

@@ -226,13 +226,16 @@ static void note_retired(struct node *node, const struct message *reply, const i
  * Batches that are applied or settled here, but kept no longer, cannot be charged on top of what the donor says. Where
  * it has them by now, it is asked again.
  */
-static bool page_can_be_merged(const struct node *node, const struct page *page)
+static bool page_can_be_merged(struct node *node, const struct page *page)
 {
     const struct member *donor = &node->member[node->snapshot.donor];
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         bool late = origin->forgotten > page->applied[slot] && donor->known[slot] >= origin->forgotten;
-        if (origin->uid && (late || origin->dropped > page->applied[slot]))
+        bool lost = origin->uid && origin->dropped > page->applied[slot];
+        if (lost)
+            node->snapshot.refused_ns = node->now_ns;
+        if (lost || (origin->uid && late))
             return false;
     }
     return true;

@@ -78,7 +78,7 @@ struct origin {
     uint64_t behind_since_ns,
         behind_at;      /* somebody has more, and `behind_at` is all we have had since; 0: not so */
     uint64_t forgotten; /* kept no longer, since everybody has it: up to this number */
-    uint64_t dropped;   /* applied here, but kept no longer although somebody lacks it: up to this number */
+    uint64_t dropped;   /* applied here, but not kept although somebody may lack it: up to this number */
     /* What is being applied in parts, and the next of them; 0: nothing is. Then `applied` is below all of it. */
     uint64_t merge;
     uint32_t next_part;
@@ -152,6 +152,7 @@ struct snapshot {
     uint32_t donor; /* member */
     uint64_t donor_incarnation;
     uint64_t started_ns;
+    uint64_t refused_ns; /* when a part could last not be taken since batches were dropped; 0: never */
     uint32_t depth; /* bits of the first part that was not split; 0: there is none yet */
     uint32_t todo_count, asked_count;
     struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];

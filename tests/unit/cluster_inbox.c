@@ -1,0 +1,78 @@
+#include "tests/cluster_harness.h"
+
+enum { LOG_KEYS = 8, KEYS = 5, TURNS = 60 };
+
+static void cut_in_two(enum link_mood mood)
+{
+    for (unsigned i = ANN; i <= BOB; i++)
+        for (unsigned j = CAT; j <= DAN; j++) {
+            world_link(i, j, mood);
+            world_link(j, i, mood);
+        }
+}
+
+/* Every one of them has heard what the one before spent when it spends itself. */
+static uint64_t spend_in_turns(unsigned first, unsigned last, unsigned gap)
+{
+    char key[32];
+    uint64_t spent = 0;
+    for (unsigned i = 0; i < TURNS; i++)
+        for (unsigned host = first; host <= last; host += gap) {
+            (void)snprintf(key, sizeof key, "key %u", i % KEYS);
+            spent += world_ask(host, key, 0, 1).allowed;
+            world_run(60);
+        }
+    return spent;
+}
+
+/* Tokens of all those keys that the host takes to be spent, rounded up. */
+static uint64_t spent_as_seen_by(unsigned host)
+{
+    char key[32];
+    uint64_t spent = 0;
+    for (unsigned k = 0; k < KEYS; k++) {
+        (void)snprintf(key, sizeof key, "key %u", k);
+        struct bucket bucket = node_bucket(world.host[host].node, key_of(key, 0), 0, world.now_ns);
+        int64_t per_token = world.limits.limit[0].units_per_token;
+        spent += (uint64_t)((world.limits.limit[0].capacity_units - bucket.settled + per_token - 1) / per_token);
+    }
+    return spent;
+}
+
+static void world_of_small_logs(void)
+{
+    world_init(4);
+    world_name_all();
+    for (unsigned i = ANN; i <= DAN; i++)
+        world.host[i].options.log_keys_max = LOG_KEYS;
+    world_start_all();
+    world_run(1000);
+}
+
+static void ring(void)
+{
+    uint64_t dropped = 0, waiting = 0, kept = 0, forgets = 0;
+    world_of_small_logs();
+    cut_in_two(LINK_CUT);
+    uint64_t spent = spend_in_turns(ANN, DAN, 1);
+    for (unsigned i = ANN; i <= DAN; i++)
+        dropped += world_stats(i).limit_drops > 0;
+    OK_U64(dropped, 4, "on both sides of a cut, logs are too small for what others spend");
+    cut_in_two(LINK_FINE);
+    world_run(8000);
+    for (unsigned i = ANN; i <= DAN; i++) {
+        waiting += world_stats(i).batches_waiting;
+        kept += world_stats(i).log_batches;
+        forgets += spent_as_seen_by(i) < spent;
+    }
+    OK_U64(waiting, 0, "what two merged, each after the other's, does not wait for ever");
+    OK_U64(kept, 0, "and all of it settles");
+    OK_U64(forgets, 0, "with nothing forgotten");
+    world_close();
+}
+
+int main(void)
+{
+    ring();
+    return tap_done();
+}
