@@ -254,7 +254,10 @@ static bool has_room_for_page(struct snapshot *snapshot)
     return true;
 }
 
-/* All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. */
+/*
+ * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it, so
+ * that a page of somebody who lacks it cannot be corrected by it: it counts as dropped.
+ */
 void snapshot_finish(struct node *node, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;
@@ -270,7 +273,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
         for (uint32_t p = 0; p < snapshot->page_count; p++)
             base = snapshot->page[p].applied[slot] < base ? snapshot->page[p].applied[slot] : base;
         if (base > origin->applied && origin->next_part == 0)
-            origin->applied = base;
+            origin->applied = origin->dropped = base;
     }
     for (uint32_t member = 0; member < node->member_end; member++)
         if (node->member[member].used)

@@ -71,8 +71,37 @@ static void ring(void)
     world_close();
 }
 
+static void taken_from_two(void)
+{
+    world_of_small_logs();
+    host_down(ANN);
+    for (unsigned i = ANN; i <= DAN; i++)
+        if (i != CAT)
+            world_links(i, LINK_CUT);
+    uint64_t spent = world_ask(CAT, "key 0", 0, 10).allowed ? 10 : 0;
+    OK_U64(spent, 10, "cat spends something that the others do not hear of");
+    world_link(ANN, CAT, LINK_FINE);
+    world_link(CAT, ANN, LINK_FINE);
+    world_start(ANN);
+    world_run(3000);
+    OK_U64(spent_as_seen_by(ANN), spent, "ann, who returns, has it from a snapshot");
+    world_links(ANN, LINK_CUT);
+    world_link(BOB, DAN, LINK_FINE);
+    world_link(DAN, BOB, LINK_FINE);
+    spent += spend_in_turns(BOB, DAN, DAN - BOB);
+    world_link(ANN, BOB, LINK_FINE);
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(3000);
+    for (unsigned i = ANN; i <= DAN; i++)
+        world_links(i, LINK_FINE);
+    world_run(8000);
+    OK(spent_as_seen_by(ANN) >= spent, "and does not forget it over another one that lacks it");
+    world_close();
+}
+
 int main(void)
 {
     ring();
+    taken_from_two();
     return tap_done();
 }
