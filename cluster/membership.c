@@ -217,11 +217,14 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
                    node->options.name);
 }
 
-static void merge_record(struct node *node, const struct member_record *record, uint32_t index,
+static void merge_record(struct node *node, const struct member_record *record, uint32_t index, bool first_hand,
                          struct effects *effects)
 {
     struct member *member = &node->member[index];
-    if (record->incarnation > member->incarnation && record->state == PEER_LEFT && member->state == PEER_LEFT) {
+    /* Whom an operator forgot before we had heard of him: what others had heard of him is over as well. */
+    bool meant = member->forgotten && member->incarnation == 0 && !first_hand;
+    if (record->incarnation > member->incarnation && (record->state == PEER_LEFT || meant) &&
+        member->state == PEER_LEFT) {
         member->incarnation = record->incarnation; /* came and went without us */
         (void)origin_obtain(node, index, record->incarnation);
     } else if (record->incarnation > member->incarnation) {
@@ -271,7 +274,7 @@ void membership_merge(struct node *node, const struct message *message, int *map
             }
             connect_to(effects, &node->member[index]);
         }
-        merge_record(node, record, (uint32_t)index, effects);
+        merge_record(node, record, (uint32_t)index, i == message->sender, effects);
     }
 }
 

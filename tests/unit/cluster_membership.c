@@ -164,6 +164,34 @@ static void forgetting(void)
     world_close();
 }
 
+static void forgetting_unheard(void)
+{
+    world_init(3);
+    world_name_all();
+    world_links(ANN, LINK_CUT);
+    world_start_all();
+    world_run(2500);
+    world_crash(CAT);
+    world_run(1500);
+    skip_text();
+    world_forget(ANN, CAT);
+    world_links(ANN, LINK_FINE);
+    world_run(500);
+    world_show_peers();
+    EXPECT("who is forgotten by a node that never heard him is forgotten by those that have",
+           "ann: cat is forgotten, as the operator asked\n"
+           "bob: ann (region ann's) is heard for the first time\n"
+           "bob: ann is active\n"
+           "bob: ann is heard again\n"
+           "ann: bob (region bob's) is heard for the first time\n"
+           "ann: bob is active\n"
+           "ann: bob is heard again\n"
+           "bob: cat is forgotten\n"
+           "ann sees itself active 50.0%, bob active 25.0%, cat left 0.0%\n"
+           "bob sees itself active 25.0%, ann active 50.0%, cat left 0.0%\n");
+    world_close();
+}
+
 static void restarting(void)
 {
     world_of(3);
@@ -367,6 +395,7 @@ int main(void)
     leaving();
     leaving_alone();
     forgetting();
+    forgetting_unheard();
     restarting();
     unlisted();
     unlisted_and_unheard();
