@@ -83,11 +83,13 @@ static int64_t left_of(struct sim *sim, unsigned i, const struct charge *charge)
     return bucket.settled - bucket.unsettled;
 }
 
+/* Of keys whose views may have changed by it: a full one that is forgotten begins with what an evicted one may owe. */
 static uint64_t evictions(const struct node *node)
 {
     struct table_stats stats;
     node_table_stats(node, &stats);
-    return stats.evicted_harmful_keys;
+    uint64_t harmful = stats.evicted_harmful_keys;
+    return harmful == 0 ? 0 : harmful + stats.evicted_harmless_keys + stats.expired_keys;
 }
 
 /* ---- a node's life ---- */

@@ -23,7 +23,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MEASURED_KEYS_MAX = 2, SMALL_LOG_KEYS = 256, STEP_SLICES_MAX = 4 };
+enum { MEASURED_KEYS_MAX = 2, SMALL_LOG_KEYS = 256, STEP_SLICES_MAX = 4, SNAPSHOT_PARTS_AT_ONCE = 6 };
 
 void sim_fail(struct sim *sim, const char *format, ...)
 {
@@ -155,6 +155,13 @@ static bool may_be_too_low(const struct sim *sim)
     return sim->evicted || sim->plan.log_keys_max < SMALL_LOG_KEYS;
 }
 
+static void note_evictions(struct sim *sim, unsigned i)
+{
+    struct table_stats table;
+    node_table_stats(sim->node[i].node, &table);
+    sim->evicted |= table.evicted_harmful_keys > 0;
+}
+
 static void check_limits(struct sim *sim, unsigned i)
 {
     struct node_stats stats;
@@ -170,9 +177,9 @@ static void check_limits(struct sim *sim, unsigned i)
     if (stats.log_keys > sim->plan.log_keys_max + sim->plan.keys)
         sim_fail(sim, "log: %s keeps %" PRIu64 " spends, the limit is %" PRIu64, n->name, stats.log_keys,
                  sim->plan.log_keys_max);
-    sim->evicted |= table.evicted_harmful_keys > 0;
     if (stats.messages_invalid > 0 && sim->plan.corrupt == 0 && sim->phase == PHASE_SAFETY && !sim->quiet_laws)
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
+    note_evictions(sim, i);
     note_acknowledged(sim, i);
     if (table.used_keys > table.capacity_keys)
         sim_fail(sim, "table: %s uses %" PRIu64 " of %" PRIu64 " keys", n->name, table.used_keys,
@@ -281,16 +288,40 @@ uint64_t laws_untold_ns(const struct sim *sim)
     return ns < UINT64_C(4000000000) ? ns : UINT64_C(4000000000);
 }
 
+static uint64_t round_trip_ns(const struct sim *sim)
+{
+    return 2 * (sim->plan.latency_max_ns + sim->plan.latency_max_ns / 65536 * sim->plan.jitter);
+}
+
 /* Three intervals and the way there and back at its slowest. */
 uint64_t laws_settle_ns(const struct sim *sim)
 {
-    return 3 * sim->plan.interval_ns + laws_untold_ns(sim) +
-           2 * (sim->plan.latency_max_ns + sim->plan.latency_max_ns / 65536 * sim->plan.jitter);
+    return 3 * sim->plan.interval_ns + laws_untold_ns(sim) + round_trip_ns(sim);
+}
+
+/*
+ * A table comes in parts of no more than step_keys, half full at least on the average, SNAPSHOT_PARTS_AT_ONCE in a
+ * round trip; before that the first of them is found by halving.
+ */
+static uint64_t snapshot_ns(const struct sim *sim)
+{
+    uint64_t keys = 0, rounds = 0;
+    for (unsigned i = 0; i < sim->plan.nodes && sim->plan.step_keys > 0; i++) {
+        struct table_stats table = {0};
+        if (world_is_up(sim, i))
+            node_table_stats(sim->node[i].node, &table);
+        keys = table.used_keys > keys ? table.used_keys : keys;
+    }
+    uint64_t parts = sim->plan.step_keys > 0 ? 2 * keys / sim->plan.step_keys : 0;
+    for (uint64_t halves = parts; halves > 0; halves /= 2)
+        rounds++;
+    return (rounds + parts / SNAPSHOT_PARTS_AT_ONCE) * round_trip_ns(sim);
 }
 
 uint64_t laws_agree_ns(const struct sim *sim)
 {
-    return laws_settle_ns(sim) + sim->plan.join_timeout_ns + 2 * sim->plan.silent_after_ns + edit_agree_ns(sim);
+    return laws_settle_ns(sim) + sim->plan.join_timeout_ns + 2 * sim->plan.silent_after_ns + snapshot_ns(sim) +
+           edit_agree_ns(sim);
 }
 
 static bool node_is_settled(struct sim *sim, unsigned i, char *text, size_t room)
@@ -382,7 +413,8 @@ static void check_agreement(struct sim *sim, unsigned key, uint64_t lateness_ns)
         if (settled < least)
             least = settled, lowest = i;
     }
-    if (!may_be_too_low(sim) && !sim->alone && most > least && (double)(most - least) > late_units(limit, lateness_ns))
+    if (!may_be_too_low(sim) && !sim->alone && most > least &&
+        (double)(most - least) > late_units(limit, lateness_ns))
         sim_fail(sim, "agreement: of key %u %s sees %.3f tokens and %s %.3f; lateness explains %.3f", key,
                  sim->node[highest].name, tokens(limit, most), sim->node[lowest].name, tokens(limit, least),
                  late_units(limit, lateness_ns) / (double)limit->units_per_token);
@@ -412,6 +444,9 @@ void laws_agree(struct sim *sim, uint64_t lateness_ns)
         sim_fail(sim, "agreement: %.3f s after healing %s", (double)(sim->now_ns - sim->healed_ns) / 1e9, text);
         return;
     }
+    for (unsigned i = 0; i < sim->plan.nodes; i++)
+        if (sim->node[i].life == LIFE_UP)
+            note_evictions(sim, i); /* also those since the limits were last checked */
     for (unsigned k = 0; k < sim->plan.keys; k++) {
         truth_now(sim, k);
         /* A key that was not full since the faults has heard of them late, and of clocks that jumped. */
