@@ -283,8 +283,8 @@ bool inbox_make_room(struct node *node, const struct batch *batch);
 bool inbox_waited_long(const struct node *node, const struct batch *batch);
 /*
  * Merged batches of several may depend on each other, so that none can be the first. A snapshot has what all of them
- * have. Where it cannot be taken either, since batches that were to be charged on top of it are not kept any more, true:
- * it goes first all the same.
+ * have. Where it cannot be taken either, since batches that were to be charged on top of it are not kept any more,
+ * true: it goes first all the same.
  */
 bool inbox_breaks_ring(const struct node *node, const struct batch *batch);
 /* The batch belongs to the inbox until it is taken out. */

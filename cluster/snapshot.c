@@ -255,8 +255,8 @@ static bool has_room_for_page(struct snapshot *snapshot)
 }
 
 /*
- * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it, so
- * that a page of somebody who lacks it cannot be corrected by it: it counts as dropped.
+ * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it,
+ * so that a page of somebody who lacks it cannot be corrected by it: it counts as dropped.
  */
 void snapshot_finish(struct node *node, struct effects *effects)
 {
