@@ -328,7 +328,7 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
-/* Apart: what this needs of the stack, requests that are plain should not pay for. */
+/* `taken` may be NULL. Apart: what this needs of the stack, requests that are plain should not pay for. */
 __attribute__((noinline)) static bool check_slowly(struct node *node, const struct charge *charges, size_t count,
                                                    uint64_t now_ns, struct verdict *verdicts, bool *taken)
 {
@@ -338,7 +338,7 @@ __attribute__((noinline)) static bool check_slowly(struct node *node, const stru
                    charge_all(node, charges, count, decisions, now_ns, verdicts);
     if (!allowed)
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && taken; i++)
         taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
     struct lane *lane = own_lane(node);
     *(allowed ? &lane->admitted_requests : &lane->refused_requests) += 1;
@@ -366,11 +366,10 @@ __attribute__((noinline)) static bool look_at_all(struct node *node, const struc
 bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts)
 {
-    bool taken[CHARGES_MAX];
     if (!take)
         return look_at_all(node, charges, count, now_ns, verdicts);
     return take_all_plain(node, charges, count, now_ns, verdicts) ||
-           check_slowly(node, charges, count, now_ns, verdicts, taken);
+           check_slowly(node, charges, count, now_ns, verdicts, NULL);
 }
 
 void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
@@ -389,26 +388,26 @@ void hold_keys(struct node *node, const struct charge *charges, size_t count, st
     table_lock(node->table, ids, ids_count, held);
 }
 
-static inline bool check_keys(struct node *node, const struct charge *charges, size_t count, bool take, bool near,
-                              uint64_t now_ns, struct verdict *verdicts)
+bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts)
 {
     struct table_held held;
     hold_keys(node, charges, count, &held);
-    if (!near)
-        touch_charges(node, charges, count);
+    touch_charges(node, charges, count);
     bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
     table_unlock(node->table, &held);
     return allowed;
 }
 
-bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts)
-{
-    return check_keys(node, charges, count, take, false, now_ns, verdicts);
-}
-
 bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                      struct verdict *verdicts)
 {
-    return check_keys(node, charges, count, take, true, now_ns, verdicts);
+    struct table_held held;
+    now_ns = request_time(node, now_ns);
+    if (node->lane_count == 1) /* there is nothing to hold */
+        return check_held(node, charges, count, take, now_ns, verdicts);
+    hold_keys(node, charges, count, &held);
+    bool allowed = check_held(node, charges, count, take, now_ns, verdicts);
+    table_unlock(node->table, &held);
+    return allowed;
 }

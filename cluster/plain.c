@@ -45,13 +45,14 @@ static bool allows_new(const struct node *node, const struct charge *charge, con
            bucket_allows_here(&full, key->limit, key->budget, charge->cost, charge->floor_tokens);
 }
 
-/* Spends that are allowed, and told if they are to be told: there is room. */
-static inline void spend(struct node *node, const struct charge *charge, const struct key *key, uint64_t now_ns)
+/* Spends that are allowed, and told if they are to be told: there is room. `me`: this node, for last_spender. */
+static inline void spend(struct node *node, const struct charge *charge, const struct key *key, uint32_t me,
+                         uint64_t now_ns)
 {
     struct entry *entry = key->entry;
     (void)bucket_spend_here(&entry->bucket, key->limit, key->budget, charge->cost, now_ns);
     if (node->alone && (key->limit->flags & LIMIT_PERSISTENT) == 0)
-        entry->last_spender = (node->me + 1) & 0x7f; /* all that there is to record */
+        entry->last_spender = me & 0x7f; /* all that there is to record */
     else
         record_spend(node, entry, charge->cost);
     if (!key->budget->alone && charge->cost > 0)
@@ -107,13 +108,14 @@ static bool obtain_all(struct node *node, const struct charge *charges, size_t c
 static void spend_all(struct node *node, const struct charge *charges, size_t count, struct key *keys,
                       bool some_new, uint64_t now_ns, struct verdict *verdicts)
 {
+    const uint32_t me = node->me + 1;
     uint64_t tokens = 0;
     if (count > 0)
         note_open(node, now_ns);
     for (size_t i = 0; i < count; i++) {
         if (some_new && keys[i].changes != table_changes(node->table, charges[i].id))
             obtain(node, &charges[i], false, now_ns, &keys[i]);
-        spend(node, &charges[i], &keys[i], now_ns);
+        spend(node, &charges[i], &keys[i], me, now_ns);
         describe(&charges[i], &keys[i], now_ns, &verdicts[i]);
         tokens += charges[i].cost;
     }
@@ -126,6 +128,7 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
                     struct verdict *verdicts)
 {
     struct key keys[CHARGES_MAX];
+    struct entry *entries[CHARGES_MAX];
     bool some_new = false;
     assert(count <= CHARGES_MAX);
     if (!may_decide(node) || !can_record_any(node, (uint32_t)count))
@@ -135,7 +138,7 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
         struct key *key = &keys[i];
         struct entry *entry = table_find(node->table, charge->id);
         assert(limit_set_has(&node->limits, charge->limit));
-        key->entry = entry;
+        key->entry = entries[i] = entry;
         key->limit = &node->limits.limit[charge->limit];
         key->budget = &node->budget[charge->limit];
         if (!is_plain(node, charge, key->limit))
@@ -155,7 +158,7 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
     if (some_new && !obtain_all(node, charges, count, keys, now_ns))
         return false;
     spend_all(node, charges, count, keys, some_new, now_ns, verdicts);
-    for (size_t i = 0; i < count && !some_new; i++)
-        table_pass_by(node->table, keys[i].entry, now_ns);
+    if (!some_new)
+        table_pass_by(node->table, entries, count, now_ns);
     return true;
 }

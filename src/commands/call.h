@@ -90,9 +90,11 @@ struct decision {
 /* Decides what a request matched, and counts it if it takes tokens; `near`: see node_check_near. */
 void call_decide(struct commands *commands, const struct match *match, bool take, bool near, uint64_t now_ns,
                  struct decision *decision);
-/* The allowed of all, and the figures of the rule that decided: six fields. */
+/* The allowed of all, and the figures of the rule that decided: six fields, of an array with
+ * so many `more`. */
 enum { VERDICT_FIELDS = 6 };
-void call_answer_verdict(struct answer *answer, const struct match *match, const struct decision *decision);
+void call_answer_verdict(struct answer *answer, size_t more, const struct match *match,
+                         const struct decision *decision);
 /* An array of maps, one for each rule. */
 void call_answer_rules(struct answer *answer, const struct match *match, const struct decision *decision);
 /* The index of the charge that decided, or -1 if none did. */

@@ -100,8 +100,7 @@ static void decide(struct commands *commands, struct grouped *grouped, bool near
         throttle_answer(commands->node, &grouped->throttle, near, answer, now_ns);
     } else {
         call_decide(commands, &grouped->match, grouped->command == COMMAND_CHECK, near, now_ns, &decision);
-        answer_array(answer, VERDICT_FIELDS);
-        call_answer_verdict(answer, &grouped->match, &decision);
+        call_answer_verdict(answer, 0, &grouped->match, &decision);
     }
 }
 

@@ -59,8 +59,7 @@ static void check(struct call *call, bool take)
         return;
     call_decide(call->commands, &question.match, take, false, call->now_ns, &decision);
     const struct command_query *query = &question.query;
-    answer_array(&call->answer, VERDICT_FIELDS + (size_t)query->wait + (size_t)query->verbose);
-    call_answer_verdict(&call->answer, &question.match, &decision);
+    call_answer_verdict(&call->answer, (size_t)query->wait + (size_t)query->verbose, &question.match, &decision);
     if (query->wait)
         answer_integer(&call->answer, hold_ms(call, &question, &decision));
     if (query->verbose)

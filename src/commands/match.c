@@ -68,17 +68,19 @@ static bool decides_before(const struct verdict *a, const struct verdict *b, boo
 
 int decision_of(const struct match *match, const struct decision *decision)
 {
-    int best = -1;
-    for (uint32_t i = 0; i < match->count; i++) {
-        if (match->charge[i].shadow || (!decision->allowed && decision->verdict[i].allowed))
+    const struct verdict *best = NULL, *verdict = decision->verdict;
+    for (const struct charge *charge = match->charge, *end = charge + match->count; charge < end;
+         charge++, verdict++) {
+        if (charge->shadow || (!decision->allowed && verdict->allowed))
             continue;
-        if (best < 0 || decides_before(&decision->verdict[i], &decision->verdict[best], decision->allowed))
-            best = (int)i;
+        if (!best || decides_before(verdict, best, decision->allowed))
+            best = verdict;
     }
-    return best;
+    return best ? (int)(best - decision->verdict) : -1;
 }
 
-void call_answer_verdict(struct answer *answer, const struct match *match, const struct decision *decision)
+void call_answer_verdict(struct answer *answer, size_t more, const struct match *match,
+                         const struct decision *decision)
 {
     int decider = decision_of(match, decision);
     if (decider >= 0) {
@@ -87,14 +89,14 @@ void call_answer_verdict(struct answer *answer, const struct match *match, const
                                    (int64_t)verdict->remaining_tokens,
                                    verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
                                    call_ms(verdict->reset_after_ns)};
-        answer_integers(answer, figures, sizeof figures / sizeof figures[0]);
+        answer_array_of(answer, VERDICT_FIELDS + more, figures, sizeof figures / sizeof figures[0]);
         answer_bulk(answer, match->rule[decider].rule->id);
         return;
     }
     /* Nothing is counted: no limit, or denied for good. */
     const int64_t none = decision->allowed ? -1 : 0, never = decision->allowed ? 0 : -1;
     const int64_t uncounted[] = {decision->allowed, none, none, never, 0};
-    answer_integers(answer, uncounted, sizeof uncounted / sizeof uncounted[0]);
+    answer_array_of(answer, VERDICT_FIELDS + more, uncounted, sizeof uncounted / sizeof uncounted[0]);
     if (match->status == MATCH_DENIED)
         answer_bulk(answer, match->passed[match->denied_by].rule->id);
     else

@@ -58,8 +58,7 @@ void call_reserve(struct call *call)
         }
     }
     ruleset_note(node_rules(call->commands->node), match, decision.verdict);
-    answer_array(&call->answer, VERDICT_FIELDS + 1);
-    call_answer_verdict(&call->answer, match, &decision);
+    call_answer_verdict(&call->answer, 1, match, &decision);
     if (!decision.allowed) {
         answer_null(&call->answer);
         return;

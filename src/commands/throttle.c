@@ -196,8 +196,8 @@ static void answer_cell(struct answer *answer, const struct throttle *throttle, 
     bool waits = !result->allowed && !result->never && result->retry_ns != UINT64_MAX;
     const int64_t figures[] = {!result->allowed, throttle->capacity, (int64_t)result->remaining,
                                waits ? seconds_up(result->retry_ns) : -1, seconds_up(result->full_ns)};
-    answer_array(answer, sizeof figures / sizeof figures[0]);
-    answer_integers(answer, figures, sizeof figures / sizeof figures[0]);
+    const size_t count = sizeof figures / sizeof figures[0];
+    answer_array_of(answer, count, figures, count);
 }
 
 static void answer_never(struct answer *answer, const struct throttle *throttle)
@@ -258,8 +258,8 @@ static void answer_crab(struct answer *answer, const struct throttle *throttle, 
     const int64_t figures[] = {result->allowed, throttle->capacity, (int64_t)result->remaining,
                                (int64_t)(crab_reset_ns(throttle, result->full_ns) / SECOND_NS),
                                (int64_t)(crab_retry_ns(throttle, result) / SECOND_NS)};
-    answer_array(answer, sizeof figures / sizeof figures[0]);
-    answer_integers(answer, figures, sizeof figures / sizeof figures[0]);
+    const size_t count = sizeof figures / sizeof figures[0];
+    answer_array_of(answer, count, figures, count);
 }
 
 /* ---- both ---- */

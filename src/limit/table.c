@@ -410,13 +410,22 @@ struct entry *table_find(struct table *table, struct key_id id)
     return lookup(table, id);
 }
 
-void table_pass_by(struct table *table, const struct entry *entry, uint64_t now_ns)
+static inline void count_hit(struct table *table, struct stripe *stripe, const struct entry *entry, uint64_t now_ns)
 {
-    struct stripe *stripe =
-        __builtin_expect(table->shared, 0) ? stripe_of(table, home_of(table, entry->id)) : table->stripes;
     uint64_t scattered = ++stripe->hits * 0x9e3779b97f4a7c15u; /* no pattern of requests escapes it */
     if (scattered >> (64 - EXPIRE_BITS) == 0)
         pass_by(table, entry, scattered, now_ns);
+}
+
+static inline struct stripe *stripe_of_key(struct table *table, struct key_id id)
+{
+    return __builtin_expect(table->shared, 0) ? stripe_of(table, home_of(table, id)) : table->stripes;
+}
+
+void table_pass_by(struct table *table, struct entry *const *entries, size_t count, uint64_t now_ns)
+{
+    for (size_t i = 0; i < count; i++)
+        count_hit(table, stripe_of_key(table, entries[i]->id), entries[i], now_ns);
 }
 
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
@@ -426,7 +435,7 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     struct entry *entry = lookup(table, id);
     if (!entry)
         return table_insert(table, id, limit, expires_ns, now_ns);
-    table_pass_by(table, entry, now_ns);
+    count_hit(table, stripe_of_key(table, id), entry, now_ns);
     return entry;
 }
 

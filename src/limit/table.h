@@ -142,8 +142,8 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
 /* The same for who has just not found it, and has obtained or inserted no other key of that id since. */
 struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
-/* What table_obtain does besides, for an entry that table_find found: now and then a neighbour that is full goes. */
-void table_pass_by(struct table *table, const struct entry *entry, uint64_t now_ns);
+/* What table_obtain does besides, for entries that table_find found: now and then a neighbour that is full goes. */
+void table_pass_by(struct table *table, struct entry *const *entries, size_t count, uint64_t now_ns);
 
 /*
  * Keys per tenant. A new entry belongs to tenant 0, which is counted as well; table_claim gives it to another. Both

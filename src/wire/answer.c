@@ -95,20 +95,6 @@ void answer_integer(struct answer *answer, int64_t value)
     header(answer->output, ':', value);
 }
 
-void answer_integers(struct answer *answer, const int64_t *values, size_t count)
-{
-    struct output *output = answer->output;
-    if (!output_has_room(output, count * HEADER_BYTES)) {
-        for (size_t i = 0; i < count; i++)
-            answer_integer(answer, values[i]);
-        return;
-    }
-    char *front = output->data + output->size, *at = front;
-    for (size_t i = 0; i < count; i++)
-        at = write_header(at, ':', values[i]);
-    output->size += (size_t)(at - front);
-}
-
 void answer_bulk(struct answer *answer, struct bytes bytes)
 {
     struct output *output = answer->output;
@@ -167,6 +153,21 @@ void answer_double(struct answer *answer, double value)
 void answer_array(struct answer *answer, size_t count)
 {
     header(answer->output, '*', (int64_t)count);
+}
+
+void answer_array_of(struct answer *answer, size_t count, const int64_t *values, size_t values_count)
+{
+    struct output *output = answer->output;
+    if (!output_has_room(output, (1 + values_count) * HEADER_BYTES)) {
+        answer_array(answer, count);
+        for (size_t i = 0; i < values_count; i++)
+            answer_integer(answer, values[i]);
+        return;
+    }
+    char *front = output->data + output->size, *at = write_header(front, '*', (int64_t)count);
+    for (size_t i = 0; i < values_count; i++)
+        at = write_header(at, ':', values[i]);
+    output->size += (size_t)(at - front);
 }
 
 void answer_map(struct answer *answer, size_t pairs)

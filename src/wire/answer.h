@@ -25,14 +25,14 @@ void answer_simple(struct answer *answer, const char *text);
 /* "-message", printf style and cut at 500 bytes; control characters and bytes beyond ASCII become '?'. */
 void answer_error(struct answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void answer_integer(struct answer *answer, int64_t value);
-/* The same for several. */
-void answer_integers(struct answer *answer, const int64_t *values, size_t count);
 void answer_bulk(struct answer *answer, struct bytes bytes);
 void answer_text(struct answer *answer, const char *text);
 void answer_null(struct answer *answer);
 void answer_bool(struct answer *answer, bool value);
 void answer_double(struct answer *answer, double value);
 void answer_array(struct answer *answer, size_t count);
+/* The same, and the first of its elements: `values_count` numbers. */
+void answer_array_of(struct answer *answer, size_t count, const int64_t *values, size_t values_count);
 /* `pairs` keys, each followed by its value. */
 void answer_map(struct answer *answer, size_t pairs);
 void answer_set(struct answer *answer, size_t count);

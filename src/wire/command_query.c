@@ -32,9 +32,23 @@ static bool check_dimension(struct bytes dimension, size_t clean, char *error)
                      word_shown(dimension), dimension.data);
 }
 
+/* How many letters stand in front, if it can be told from the first eight characters at once; else fewer, or none. */
+static inline size_t small_letters(struct bytes word)
+{
+    const uint64_t each = 0x0101010101010101u;
+    uint64_t text;
+    if (word.size < sizeof text || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        return 0;
+    memcpy(&text, word.data, sizeof text);
+    /* The first bit of a character is set where it is at least 'a', or above 'z'; carries reach only what follows. */
+    uint64_t from_a = text + each * (0x80 - 'a'), above_z = text + each * (0x7f - 'z');
+    uint64_t others = ~(from_a & ~above_z & ~text) & each << 7;
+    return others == 0 ? sizeof text : (size_t)__builtin_ctzll(others) / 8;
+}
+
 static bool parse_id(struct bytes word, struct command_id_words *id, char *error)
 {
-    size_t clean = 0;
+    size_t clean = small_letters(word);
     while (clean < word.size && of_dimension[(unsigned char)word.data[clean]])
         clean++;
     const char *equals = word.data + clean;
