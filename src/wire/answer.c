@@ -12,17 +12,26 @@ enum {
     HEADER_BYTES = 1 + NUMBER_BYTES + 2,
 };
 
-/* Any number and its end; returns where that ends. */
+/* Any number and its end, two digits at a time; returns where that ends. */
 static char *write_long(char *at, int64_t value)
 {
+    static const char pairs[] =
+        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
+        "4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
+        "888990919293949596979899";
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     if (value < 0)
         *at++ = '-';
     char *behind = at + 1;
-    for (uint64_t more = rest; more >= 10; more /= 10)
-        behind++;
-    for (char *digit = behind; digit > at; rest /= 10)
-        *--digit = (char)('0' + rest % 10);
+    for (uint64_t more = rest; more >= 10; more /= 100)
+        behind += more >= 100 ? 2 : 1;
+    char *digit = behind;
+    for (; rest >= 10; rest /= 100) {
+        digit -= 2;
+        memcpy(digit, pairs + 2 * (rest % 100), 2);
+    }
+    if (digit > at)
+        *at = (char)('0' + rest);
     memcpy(behind, "\r\n", 2);
     return behind + 2;
 }
