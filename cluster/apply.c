@@ -33,10 +33,31 @@ static struct spend applied_already(const struct origin *origin, const struct ba
     return applied;
 }
 
-/* The rest. Only the sum of both figures counts, so that one may be made up for by the other. */
-static struct spend fresh_part(const struct origin *origin, const struct batch *batch, const struct spend *spend)
+/* The log tells all that is applied of a batch that reaches back. */
+static bool log_covers(const struct origin *origin, const struct batch *batch)
+{
+    uint64_t covered = batch->first;
+    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+        const struct batch *applied = LIST_OWNER(at, const struct batch, link);
+        if (applied->first == covered && !batch_is_beside(applied, batch))
+            covered = applied->last + 1;
+    }
+    return covered > origin->applied;
+}
+
+/*
+ * The rest. Only the sum of both figures counts, so that one may be made up for by the other. If the log does not tell
+ * all (not `covered`), more may be charged than the rest, but nothing that was heeded before is given back once more.
+ */
+static struct spend fresh_part(const struct origin *origin, const struct batch *batch, const struct spend *spend,
+                               bool covered)
 {
     struct spend fresh = *spend, applied = applied_already(origin, batch, spend);
+    if (!covered) {
+        fresh.tokens -= applied.tokens < fresh.tokens ? applied.tokens : fresh.tokens;
+        fresh.returned = 0;
+        return fresh;
+    }
     fresh.tokens += applied.returned;
     fresh.returned += applied.tokens;
     uint64_t both = fresh.tokens < fresh.returned ? fresh.tokens : fresh.returned;
@@ -108,11 +129,12 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
     bool is_new = batch->first > origin->applied, has_pages = node->snapshot.page_count > 0;
     bool has_untold = untold_count(node) > 0;
     uint64_t tokens = 0;
+    bool covered = is_new || log_covers(origin, batch);
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
         bool contained = has_pages && snapshot_contains(node, spend->id, slot, batch->last);
-        struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend);
+        struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
         if (entry && has_untold) /* own spends of the key that are older than our knowing of this one */
@@ -160,13 +182,7 @@ static bool is_next(struct node *node, const struct origin *origin, const struct
         return false;
     if (batch->first > origin->applied)
         return batch->first == origin->applied + 1;
-    uint64_t covered = batch->first;
-    for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-        const struct batch *applied = LIST_OWNER(at, const struct batch, link);
-        if (applied->first == covered)
-            covered = applied->last + 1;
-    }
-    if (covered > origin->applied)
+    if (log_covers(origin, batch))
         return true;
     node->snapshot_wanted = true;
     return !node->snapshot.running && inbox_waited_long(node, batch);
