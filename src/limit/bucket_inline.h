@@ -18,8 +18,8 @@ uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit 
 
 static inline int64_t units_times_here(int64_t units, uint64_t fraction)
 {
-    __extension__ typedef unsigned __int128 wide;
     assert(fraction <= SHARE_ONE);
+    __extension__ typedef unsigned __int128 wide;
     if (units >= 0)
         return (int64_t)(((wide)(uint64_t)units * fraction) >> 32);
     wide product = (wide)(0 - (uint64_t)units) * fraction;
