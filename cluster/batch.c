@@ -236,3 +236,15 @@ uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
     }
     return low;
 }
+
+uint32_t batch_first_from(const struct batch *batch, uint64_t high, uint32_t from, uint32_t end)
+{
+    while (from < end) {
+        uint32_t middle = from + (end - from) / 2;
+        if (batch->spend[middle].id.high < high)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return from;
+}

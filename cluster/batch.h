@@ -86,6 +86,8 @@ void batch_sort(struct batch *batch);
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
 /* The first spend under another limit after number `index` of a sorted batch. */
 uint32_t batch_next_limit(const struct batch *batch, uint32_t index);
+/* The first of the spends number from..end - 1, of one limit, whose id begins with `high` or more. */
+uint32_t batch_first_from(const struct batch *batch, uint64_t high, uint32_t from, uint32_t end);
 /* By limit, then by id. */
 int spend_compare(const void *a, const void *b);
 /* By id alone. */

@@ -91,19 +91,6 @@ static void correct_key(struct staged *staged, uint32_t count, const struct spen
         found->later = add_units(found->later, (int64_t)(spend->tokens - spend->returned));
 }
 
-/* The first of the spends number from..end - 1, of one limit, that is not before the page. */
-static uint32_t first_in_page(uint64_t page_first, const struct batch *batch, uint32_t from, uint32_t end)
-{
-    while (from < end) {
-        uint32_t middle = from + (end - from) / 2;
-        if (batch->spend[middle].id.high < page_first)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    return from;
-}
-
 static void correct_by_batch(const struct page *page, const struct stage *stage, const struct batch *batch,
                              bool own, bool there)
 {
@@ -111,7 +98,7 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
     uint64_t last = page->bits == 0 ? UINT64_MAX : first | UINT64_MAX >> page->bits;
     for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
         end = batch_next_limit(batch, i);
-        for (i = first_in_page(first, batch, i, end); i < end && batch->spend[i].id.high <= last; i++)
+        for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++)
             correct_key(stage->staged, stage->count, &batch->spend[i], own, there);
     }
 }

@@ -13,7 +13,89 @@ struct collection {
     const struct node *node;
     struct spend *numbers;
     uint32_t count, room;
+    struct spend *own; /* told and not settled, of buckets, by id: its tokens are what settling will charge */
+    uint32_t own_count;
 };
+
+/* ---- own spends ---- */
+
+/*
+ * What refill has paid off of them is charged when they settle: elsewhere, it has refilled what others spent meanwhile.
+ * So they count in full, as they do in batches.
+ */
+static void gather_batch(struct collection *collection, const struct batch *batch, uint64_t first, uint64_t last)
+{
+    for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
+        end = batch_next_limit(batch, i);
+        bool is_bucket = collection->node->limits.limit[batch->spend[i].limit].kind == LIMIT_BUCKET;
+        i = batch_first_from(batch, first, i, end);
+        for (; is_bucket && i < end && batch->spend[i].id.high <= last; i++, collection->own_count++)
+            if (collection->own)
+                collection->own[collection->own_count] = batch->spend[i];
+    }
+}
+
+/* One for each key, by id. */
+static void add_up(struct collection *collection)
+{
+    uint32_t count = 0;
+    qsort(collection->own, collection->own_count, sizeof *collection->own, spend_compare_ids);
+    for (uint32_t i = 0; i < collection->own_count; i++) {
+        if (count > 0 && key_id_equal(collection->own[count - 1].id, collection->own[i].id))
+            spend_add(&collection->own[count - 1], &collection->own[i], false);
+        else
+            collection->own[count++] = collection->own[i];
+    }
+    collection->own_count = count;
+}
+
+static void gather_logs(struct collection *collection, uint64_t prefix, uint32_t bits)
+{
+    uint64_t first = bits == 0 ? 0 : prefix << (64 - bits);
+    uint64_t last = bits == 0 ? UINT64_MAX : first | UINT64_MAX >> bits;
+    collection->own_count = 0;
+    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+        const struct origin *own = &collection->node->origin[slot];
+        for (struct list *at = own->log.next; own->uid && own->mine && at != &own->log; at = at->next)
+            gather_batch(collection, LIST_OWNER(at, const struct batch, link), first, last);
+    }
+}
+
+static void gather_own(struct collection *collection, uint64_t prefix, uint32_t bits)
+{
+    gather_logs(collection, prefix, bits); /* counts them */
+    if (collection->own_count == 0)
+        return;
+    collection->own = calloc(collection->own_count, sizeof *collection->own);
+    assert(collection->own && "out of memory");
+    gather_logs(collection, prefix, bits);
+    add_up(collection);
+}
+
+/* Units that settling will charge to the key. */
+static int64_t own_units(const struct limit *limit, const struct spend *own)
+{
+    uint64_t tokens = own->tokens > own->credit ? own->tokens - own->credit : 0;
+    uint64_t most = limit->capacity + limit->overshoot;
+    return (int64_t)(tokens < most ? tokens : most) * limit->units_per_token;
+}
+
+/* ---- numbers ---- */
+
+static void put_number(struct collection *collection, struct key_id id, uint16_t limit, const struct bucket *bucket)
+{
+    const struct limit *of = &collection->node->limits.limit[limit];
+    uint64_t number = bucket_number(bucket, of);
+    if (number == 0)
+        return;
+    if (collection->count < collection->room)
+        collection->numbers[collection->count] =
+            (struct spend){.id = id,
+                           .tokens = number,
+                           .expires_ns = of->kind == LIMIT_CELL ? bucket->expires_ns : 0,
+                           .limit = limit};
+    collection->count++;
+}
 
 static void collect(void *context, const struct entry *visited)
 {
@@ -25,16 +107,30 @@ static void collect(void *context, const struct entry *visited)
     if ((limit->flags & LIMIT_SPLIT) != 0) /* a split key is nobody else's */
         return;
     bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
-    uint64_t number = bucket_number(&entry->bucket, limit);
-    if (number == 0)
-        return;
-    if (collection->count < collection->room)
-        collection->numbers[collection->count] =
-            (struct spend){.id = entry->id,
-                           .tokens = number,
-                           .expires_ns = limit->kind == LIMIT_CELL ? entry->bucket.expires_ns : 0,
-                           .limit = entry->limit};
-    collection->count++;
+    struct bucket bucket = entry->bucket;
+    struct spend key = {.id = entry->id};
+    const struct spend *own =
+        limit->kind != LIMIT_BUCKET || collection->own_count == 0
+            ? NULL
+            : bsearch(&key, collection->own, collection->own_count, sizeof key, spend_compare_ids);
+    if (own && own_units(limit, own) > bucket.unsettled)
+        bucket.unsettled = own_units(limit, own);
+    put_number(collection, entry->id, entry->limit, &bucket);
+}
+
+/* Own keys that were full and are forgotten. */
+static void collect_absent(struct collection *collection)
+{
+    for (uint32_t i = 0; i < collection->own_count; i++) {
+        const struct spend *own = &collection->own[i];
+        const struct limit *limit = &collection->node->limits.limit[own->limit];
+        if (table_find(collection->node->table, own->id))
+            continue;
+        struct bucket bucket = {.settled = limit->capacity_units,
+                                .unsettled = own_units(limit, own),
+                                .last_refill_ns = collection->node->now_ns};
+        put_number(collection, own->id, own->limit, &bucket);
+    }
 }
 
 static int by_limit(const void *a, const void *b)
@@ -98,8 +194,11 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     page.numbers = calloc(page.room + 1, sizeof *page.numbers);
     assert(page.numbers && "out of memory");
     bool split = is_too_large(node, bits);
-    if (!split)
+    if (!split) {
+        gather_own(&page, prefix, bits);
         table_visit(node->table, prefix, bits, collect, &page);
+        collect_absent(&page);
+    }
     step_works(node, page.count);
     split |= page.count > page.room && bits < SNAPSHOT_PREFIX_BITS_MAX;
     uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
@@ -113,6 +212,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
         table_owed(node->table, prefix, bits, node->now_ns, &owed);
     message_end_with_page(&writer, prefix, bits, split, &owed, page.numbers, count, &node->limits, node->now_ns);
     free(page.numbers);
+    free(page.own);
     emit_message(node, &writer, EFFECT_REPLY, NULL);
     node->stats.snapshots_served++;
 }

@@ -121,8 +121,31 @@ static void spends_between_parts(void)
     world_close();
 }
 
+static void own_in_full(void)
+{
+    world_init(3);
+    world_name_all();
+    world_start_all();
+    world_run(1000);
+    host_down(CAT);
+    world_links(BOB, LINK_CUT);
+    (void)world_ask(ANN, "alice", 1, 40);
+    world_run(200);
+    struct bucket ann = node_bucket(world.host[ANN].node, key_of("alice", 1), 1, world.now_ns);
+    const struct limit *fast = &world.limits.limit[1];
+    OK(ann.unsettled < 30 * fast->units_per_token, "refill has paid off some of what ann spent");
+    world_start(CAT);
+    while (world_stats(CAT).snapshots_taken == 0)
+        world_run(1);
+    struct bucket cat = node_bucket(world.host[CAT].node, key_of("alice", 1), 1, world.now_ns);
+    OK(cat.settled <= (fast->capacity_units - 38 * fast->units_per_token),
+       "but in a snapshot all of it counts, as it does in batches");
+    world_close();
+}
+
 int main(void)
 {
+    own_in_full();
     spends_between_parts();
     split_for_ever();
     page_of_nonsense();
