@@ -196,7 +196,7 @@ uint64_t waiting_tokens(const struct node *node, const struct entry *entry);
 bool may_wait(const struct node *node, const struct entry *entry, uint64_t tokens);
 /* Begins the untold spend of a key that waits, which waits no more, with so many tokens; there is room for it. */
 struct spend *open_waiting(struct node *node, struct entry *entry, uint64_t tokens);
-/* If the key waits, it waits no more: what is left of it is told with the next batch. Alone; or only if there is room. */
+/* If the key waits, it waits no more: what is left of it is told with the next batch. Alone. The other: if it can. */
 void list_waiting(struct node *node, struct entry *entry);
 void list_waiting_if_room(struct node *node, struct entry *entry);
 /* All that is untold of keys in that part is told with the next batch. Alone. */

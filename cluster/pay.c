@@ -50,8 +50,8 @@ bool may_wait(const struct node *node, const struct entry *entry, uint64_t token
 }
 
 /*
- * What waits was spent while the key was full otherwise. Then an interval pays it off; or the key was charged meanwhile,
- * and is not full since.
+ * What waits was spent while the key was full otherwise. Then an interval pays it off; or the key was charged
+ * meanwhile, and is not full since.
  */
 static uint64_t began_ns(const struct entry *entry, const struct limit *limit, uint64_t interval_ns,
                          uint64_t now_ns)

@@ -70,7 +70,7 @@ static uint64_t own_floor(const struct node *node)
 static void header_of(struct node *node, enum message_kind kind, uint32_t *slots)
 {
     struct message *header = &node->header;
-    int record_of[NODE_PEERS_MAX];
+    int record_of[NODE_PEERS_MAX] = {0};
     tell_urgent(node); /* so that no digest overtakes what its reader has to know first */
     memset(header, 0, offsetof(struct message, members));
     header->kind = kind;

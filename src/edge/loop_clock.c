@@ -2,6 +2,9 @@
 
 enum { USES_PER_READING = 64 };
 
+#define MILLISECOND_NS ((uint64_t)1000000)
+#define SOON_NS (10 * MILLISECOND_NS)
+
 static void forget_before_poll(uv_prepare_t *handle)
 {
     ((struct loop_clock *)handle->data)->uses_left = 0;
@@ -48,4 +51,18 @@ uint64_t loop_clock_wall(struct loop_clock *clock)
     if (clock->uses_left == 0)
         (void)loop_clock_now(clock);
     return clock->wall_ns;
+}
+
+/*
+ * The loop's time is this clock's, without what is below a millisecond. It looks at its timers whenever anything
+ * happens, and waits whole milliseconds each time: a timer that is due once so many have gone by since now may come a
+ * little early if anything happens before, one that is due at a full millisecond never does.
+ */
+uint64_t clock_timeout_ms(uv_loop_t *loop, uint64_t at_ns)
+{
+    uv_update_time(loop);
+    uint64_t now_ns = clock_monotonic_ns(), wait_ns = at_ns > now_ns ? at_ns - now_ns : 0;
+    if (wait_ns < SOON_NS)
+        return (wait_ns + MILLISECOND_NS - 1) / MILLISECOND_NS;
+    return (at_ns + MILLISECOND_NS - 1) / MILLISECOND_NS - uv_now(loop);
 }
