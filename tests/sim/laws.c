@@ -28,6 +28,7 @@ enum {
     SMALL_LOG_KEYS = 256,
     STEP_SLICES_MAX = 4,
     SNAPSHOT_PARTS_AT_ONCE = 6,
+    WAITS_INTERVALS_MAX = 10
 };
 
 void sim_fail(struct sim *sim, const char *format, ...)
@@ -394,10 +395,18 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
     return edit_is_settled(sim, text, room);
 }
 
-/* A bucket that was full when it heard of a spend lost the refill of the time between. */
-static double late_units(const struct limit *limit, uint64_t lateness_ns)
+/* A spend that refill may pay off within an interval waits for that, until it is told after all (cluster/pay.c). */
+static uint64_t waits_ns(const struct sim *sim, const struct limit *limit)
 {
-    return (double)lateness_ns / (double)limit->tick_ns * (double)limit->units_per_tick * 1.001 +
+    bool may_wait = limit_refill_ns(limit, limit->units_per_token) <= sim->plan.interval_ns;
+    return may_wait ? WAITS_INTERVALS_MAX * sim->plan.interval_ns : 0;
+}
+
+/* A bucket that was full when it heard of a spend lost the refill of the time between. */
+static double late_units(const struct sim *sim, const struct limit *limit, uint64_t lateness_ns)
+{
+    return (double)(lateness_ns + waits_ns(sim, limit)) / (double)limit->tick_ns * (double)limit->units_per_tick *
+               1.001 +
            (double)rounding_units(limit);
 }
 
@@ -419,10 +428,10 @@ static void check_agreement(struct sim *sim, unsigned key, uint64_t lateness_ns)
             least = settled, lowest = i;
     }
     if (!may_be_too_low(sim) && !sim->alone && most > least &&
-        (double)(most - least) > late_units(limit, lateness_ns))
+        (double)(most - least) > late_units(sim, limit, lateness_ns))
         sim_fail(sim, "agreement: of key %u %s sees %.3f tokens and %s %.3f; lateness explains %.3f", key,
                  sim->node[highest].name, tokens(limit, most), sim->node[lowest].name, tokens(limit, least),
-                 late_units(limit, lateness_ns) / (double)limit->units_per_token);
+                 late_units(sim, limit, lateness_ns) / (double)limit->units_per_token);
 }
 
 static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t lateness_ns)
@@ -436,10 +445,10 @@ static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t laten
                  tokens(limit, bucket.settled), key, tokens(limit, truth->high));
     if (may_be_too_low(sim))
         return;
-    if ((double)bucket.settled < (double)truth->low - late_units(limit, lateness_ns))
+    if ((double)bucket.settled < (double)truth->low - late_units(sim, limit, lateness_ns))
         sim_fail(sim, "phantom: %s sees %.3f tokens of key %u, the truth is %.3f and lateness explains %.3f",
                  sim->node[i].name, tokens(limit, bucket.settled), key, tokens(limit, truth->low),
-                 late_units(limit, lateness_ns) / (double)limit->units_per_token);
+                 late_units(sim, limit, lateness_ns) / (double)limit->units_per_token);
 }
 
 void laws_agree(struct sim *sim, uint64_t lateness_ns)
