@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-enum { UNTOLD_FEW = 1024 }; /* so many are in the processor's caches anyway */
-
 bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count)
 {
     return (uint64_t)spend_count * NUMBER_ENCODED_MAX_BYTES + (uint64_t)group_count * GROUP_ENCODED_MAX_BYTES <=
@@ -48,21 +46,28 @@ static uint64_t add_up(uint64_t sum, uint64_t more)
     return more < SPEND_TOKENS_MAX - sum ? sum + more : SPEND_TOKENS_MAX;
 }
 
+/* Refill pays it off before others need to know: see pay.c. */
+static bool pays_off_soon(const struct node *node, const struct entry *entry)
+{
+    return entry->bucket.unsettled <= node->soon_units[entry->limit] &&
+           entry->bucket.settled == node->limits.limit[entry->limit].capacity_units;
+}
+
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 {
     entry->last_spender = (node->me + 1) & 0x7f;
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
-    if (may_wait(node, entry, tokens)) {
-        entry->open_index = WAITS;
-        own_lane(node)->waiting_spends++;
+    bool waits = pays_off_soon(node, entry);
+    struct spend *spend = open_spend(node, entry, waits);
+    spend->tokens = add_up(spend->tokens, tokens);
+    if (spend->waits && waits) { /* most of it may be paid off long since */
+        own_lane(node)->push_wanted |= untold_wants_push(node);
         return;
     }
-    uint64_t waited = waiting_tokens(node, entry); /* these included */
-    struct spend *spend = waited > 0 ? open_waiting(node, entry, waited) : open_spend(node, entry);
-    if (waited == 0)
-        spend->tokens = add_up(spend->tokens, tokens);
+    if (spend->waits)
+        untold_urge(node, entry);
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||
         units >= node->early_units[entry->limit]) {
@@ -78,9 +83,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
-    uint64_t waited =
-        entry->open_index == WAITS ? waiting_tokens(node, entry) + credit : 0; /* before it was returned */
-    struct spend *spend = waited > 0 ? open_waiting(node, entry, waited) : open_spend(node, entry);
+    struct spend *spend = open_spend(node, entry, false);
     if (node->limits.limit[entry->limit].kind == LIMIT_LOG &&
         (spend->returned == 0 || until_ns < spend->expires_ns))
         spend->expires_ns = until_ns;
@@ -91,9 +94,8 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         own_lane(node)->push_wanted = true;
 }
 
-void hurry_if_untold(struct node *node, struct entry *entry)
+void hurry_if_untold(struct node *node, const struct entry *entry)
 {
-    list_waiting_if_room(node, entry);
     if (!is_in_open(node, entry))
         return;
     untold_urge(node, entry);
@@ -189,7 +191,7 @@ void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t co
 {
     for (uint32_t i = 0; i < count; i++)
         table_prefetch(node->table, ids[i]);
-    if (count > 1 && own_lane(node)->open_span > UNTOLD_FEW)
+    if (count > 1 && !node->alone)
         prefetch_untold(node, ids, count);
 }
 

@@ -137,9 +137,7 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
-        if (entry) /* own spends of the key that are older than our knowing of this one */
-            list_waiting(node, entry);
-        if (entry && has_untold)
+        if (entry && has_untold) /* own spends of the key that are older than our knowing of this one */
             untold_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;

@@ -36,8 +36,10 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     bucket_refill(&entry->bucket, from, &node->budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit;
-    if (open)
+    if (open) {
         node->open[entry->open_index].limit = charge->limit;
+        untold_urge(node, entry); /* by which limit refill pays it off is not the same everywhere now */
+    }
     __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* read by steps */
 }
 

@@ -181,6 +181,7 @@ static void hear(struct node *node, const struct message *message, const int *me
     note_config(node, message, member, effects);
     take_digests(node, message, member_map, sender);
     uint64_t made_ns = made_after_ns(node, message, member_map, member);
+    member->made_ns = made_ns > member->made_ns ? made_ns : member->made_ns;
     bool applied = receive_batches(node, message, member_map, made_ns);
     int slot = origin_find(node, sender, member->incarnation);
     if (slot >= 0 && message->floor > node->origin[slot].applied + 1)

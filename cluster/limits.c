@@ -21,9 +21,9 @@ bool limits_create(struct node *node, struct error *error)
     bool made = limit_set_init(&node->limits, room, node->events);
     node->budget = calloc(room, sizeof *node->budget);
     node->early_units = calloc(room, sizeof *node->early_units);
-    node->waits_max_units = calloc(room, sizeof *node->waits_max_units);
+    node->soon_units = calloc(room, sizeof *node->soon_units);
     node->worst_debt_units = calloc(room, sizeof *node->worst_debt_units);
-    if (!made || !node->budget || !node->early_units || !node->waits_max_units || !node->worst_debt_units)
+    if (!made || !node->budget || !node->early_units || !node->soon_units || !node->worst_debt_units)
         return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
     for (uint32_t i = 0; i < options->limits->count; i++) {
         int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
@@ -40,7 +40,7 @@ void limits_destroy(struct node *node)
     events_destroy(&node->events);
     free(node->budget);
     free(node->early_units);
-    free(node->waits_max_units);
+    free(node->soon_units);
     free(node->worst_debt_units);
 }
 

@@ -357,7 +357,7 @@ void membership_refresh_budget(struct node *node, uint32_t index)
         early ? units_times(limit->capacity_units, early) : limit->capacity_units / (4 * (int64_t)peers);
     if (node->early_units[index] < limit->units_per_token)
         node->early_units[index] = limit->units_per_token;
-    node->waits_max_units[index] = waits_max_units(node, index);
+    node->soon_units[index] = soon_paid_units(node, limit, node->share);
 }
 
 /* Thousands of limits are not gone through unless a share has changed. */

@@ -46,10 +46,7 @@ static bool keeps_untold(void *node, const struct entry *entry)
     return is_in_open(node, entry);
 }
 
-/*
- * Batches of others can no longer tell that the key is among those that they concern. What waits is remembered by the
- * table, as less that is left.
- */
+/* Batches of others can no longer tell that the key is among those that they concern. */
 static void urges_evicted(void *node, const struct entry *entry)
 {
     untold_urge(node, entry);
@@ -203,10 +200,8 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         mute(node, event, effects);
         break;
     case EVENT_STOP:
-        if (!node->stopping) {
+        if (!node->stopping)
             node->stop_ns = node->now_ns;
-            urge_part(node, 0, 0);
-        }
         node->stopping = true;
         node->answer_wanted = true;
         break;
@@ -296,6 +291,7 @@ static uint64_t next_wake_ns(const struct node *node)
     if (node->push_wanted)
         set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
     set_if_earlier(&wake_ns, node->tell_ns);
+    set_if_earlier(&wake_ns, node->look_ns);
     if (node->state == PEER_JOINING)
         set_if_earlier(&wake_ns, node->joining_next_ns);
     if (node->reservations)
@@ -361,6 +357,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     go_on(node);
     reserve_step(node);
     limits_sweep(node);
+    pay_step(node);
     tell_much_urgent(node);
     publish_if_due(node, effects);
     if (node->stopping)

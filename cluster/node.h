@@ -373,7 +373,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
     X(open_keys, "spends that no peer was told of yet (now)")                                                      \
-    X(waiting_spends, "spends that were left to refill to pay off, instead of being told")                         \
+    X(spends_paid_off, "spends that refill had paid off before anybody was told of them")                          \
     X(open_oldest_ms, "for how many milliseconds the oldest of them has waited (now)")                             \
     X(rule_changes, "changes of rules made here, automatic ones included")                                         \
     X(rule_versions_fetched, "versions of rules that came from peers")                                             \

@@ -130,7 +130,7 @@ struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_rea
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns);
 /* What is untold of the key is told as soon as can be; hurry_if_low: where half of what may be spent is. */
-void hurry_if_untold(struct node *node, struct entry *entry);
+void hurry_if_untold(struct node *node, const struct entry *entry);
 void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget);
 
 /* ---- untold.c: own spends that are recorded and not told yet ---- */
@@ -140,26 +140,35 @@ void untold_destroy(struct node *node);
 bool is_in_open(const struct node *node, const struct entry *entry);
 /* All that is untold, ring by ring. Alone. */
 void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context);
-/* How many there are. Alone. */
+/* How many there are, and how many of these do not wait. Alone. */
 uint32_t untold_count(const struct node *node);
+uint32_t untold_plain_count(const struct node *node);
+/* Number `index` of the lane's ring, from its front: untold, or a gap. */
+struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index);
+/* It is a gap from now on: told, or it need not be. Alone, as what follows. */
+void untold_drop(struct node *node, struct spend *spend);
+/* One that waits is looked at again, after all others. */
+void untold_requeue(struct node *node, struct lane *lane, struct spend *spend);
+/* Afterwards the oldest untold spend stands at the lane's front, if there is any. */
+void untold_skip_gaps(const struct node *node, struct lane *lane);
 /* Asks memory for the entry's untold spend, if there is any. */
 void untold_prefetch(const struct node *node, const struct entry *entry);
 /* So many more keys can be recorded by this thread. */
 bool untold_has_room(const struct node *node, uint32_t keys);
 /* Something is about to be recorded. */
 void note_open(struct node *node, uint64_t now_ns);
-/* The key's untold spend, begun if there is none; there is room for one. */
-struct spend *open_spend(struct node *node, struct entry *entry);
-/* The spend began then already. */
-void untold_date(struct spend *spend, uint64_t since_ns);
+/* The key's untold spend, begun if there is none, as one that waits or not; there is room for one. */
+struct spend *open_spend(struct node *node, struct entry *entry, bool waits);
 /* So much is untold of this thread's that it should be told now. */
 bool untold_wants_push(const struct node *node);
 /* If the key has untold spends, they are told with the next batch. */
 void untold_urge(struct node *node, const struct entry *entry);
 /* A ring that spans more is nearly full: some requests' keys fit beyond. */
 uint32_t untold_nearly_full(const struct node *node);
-/* When the spend began, to about a millisecond. */
-uint64_t untold_began_ns(const struct node *node, const struct spend *spend);
+/* What the spend's `since` says, or another of its times: at most a millisecond too early, and no later than now. */
+uint64_t untold_time_ns(const struct node *node, uint32_t then);
+/* The same, at most a millisecond too late. */
+uint64_t untold_passed_ns(const struct node *node, uint32_t then);
 void untold_check(const struct node *node);
 
 /* ---- tell.c: batches of what is untold ---- */
@@ -170,8 +179,6 @@ void untold_check(const struct node *node);
 void tell_urgent(struct node *node);
 void tell_at_pace(struct node *node);
 void tell_all(struct node *node);
-/* Of enough that there are places in this thread's ring again. */
-void tell_for_room(struct node *node);
 /* Of as much as one step may work on, where that is not all; true if it was. */
 bool tell_some(struct node *node);
 /* Of what is urgent, if that is as much as one step may work on. */
@@ -185,22 +192,10 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
                     struct verdict *verdicts);
 
 /* ---- pay.c: what need not be told ---- */
-enum { WAITS = (1 << 20) - 1 }; /* entry.open_index of a key that waits: nothing else of it is unsettled */
-/* What that share of the refill pays off within an interval; -1: nothing. */
-int64_t refill_pays_units(const struct node *node, const struct limit *limit, uint64_t share);
-/* For node->waits_max_units. */
-int64_t waits_max_units(const struct node *node, uint32_t index);
-/* What is untold of a key that waits; 0: it does not. */
-uint64_t waiting_tokens(const struct node *node, const struct entry *entry);
-/* So many tokens were just spent from the key, and may wait, or wait with it. */
-bool may_wait(const struct node *node, const struct entry *entry, uint64_t tokens);
-/* Begins the untold spend of a key that waits, which waits no more, with so many tokens; there is room for it. */
-struct spend *open_waiting(struct node *node, struct entry *entry, uint64_t tokens);
-/* If the key waits, it waits no more: what is left of it is told with the next batch. Alone. The other: if it can. */
-void list_waiting(struct node *node, struct entry *entry);
-void list_waiting_if_room(struct node *node, struct entry *entry);
-/* All that is untold of keys in that part is told with the next batch. Alone. */
-void urge_part(struct node *node, uint64_t prefix, uint32_t bits);
+/* What that share of the refill pays off within an interval: so much waits instead of being told; -1: nothing does. */
+int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share);
+/* Looks at what has waited to be paid off. */
+void pay_step(struct node *node);
 
 /* ---- check.c: several keys at once ---- */
 /* Asks memory for all of them: worth it before they are looked up one by one. */

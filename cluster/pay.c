@@ -1,17 +1,21 @@
 #include "cluster/parts.h"
 
-#include <assert.h>
-
 /*
- * What need not be told: spends from a key that is full otherwise, as long as this node's share of the refill pays off
- * within an interval what is unsettled of it. Such a key waits: all that is unsettled of it is untold, stands in no
- * ring, and vanishes as refill pays it off. docs/accounting.md, "What is never told", says why nobody has to know.
+ * What need not be told: a spend that this node's share of the refill has paid off, if no other view of its key was
+ * below the capacity meanwhile. docs/accounting.md, "What is never told", has the argument.
  *
- * It is listed, as one spend of all that is still unsettled, as soon as more is spent than that, and where knowledge of
- * the key is given away: when a spend of a peer is applied to it, and before a part of a snapshot with it.
+ * So a spend from a key that is full otherwise waits, if what is unsettled of it will soon be paid off. It is looked
+ * at when it is old enough; what is not paid off by then is told at the pace, like others.
  */
+enum {
+    LOOK_INTERVALS = 2,       /* to be paid off, and for the news of others to come */
+    WAITS_INTERVALS_MAX = 10, /* in all */
+    LOOKS_PER_INTERVAL = 16,
+    AHEAD_TAGS = 24,         /* keys whose tags are asked for before they are needed */
+    AHEAD_SLOTS = 12,
+};
 
-int64_t refill_pays_units(const struct node *node, const struct limit *limit, uint64_t share)
+int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
 {
     if (limit->kind != LIMIT_BUCKET || node->alone || (limit->flags & LIMIT_SPLIT) != 0)
         return -1;
@@ -22,85 +26,122 @@ int64_t refill_pays_units(const struct node *node, const struct limit *limit, ui
     return units_times(units, share);
 }
 
-int64_t waits_max_units(const struct node *node, uint32_t index)
+/* All that its view was charged with when it made its newest message is charged here. */
+static bool covers(const struct node *node, uint32_t index)
 {
-    const struct limit *limit = &node->limits.limit[index];
-    const struct budget *budget = &node->budget[index];
-    int64_t most = refill_pays_units(node, limit, budget->share),
-            half = budget_allowance(budget, limit->capacity_units) / 2;
-    most = most < half ? most : half;
-    return most < node->early_units[index] ? most : node->early_units[index] - 1;
-}
-
-uint64_t waiting_tokens(const struct node *node, const struct entry *entry)
-{
-    int64_t token = node->limits.limit[entry->limit].units_per_token;
-    return entry->open_index == WAITS ? (uint64_t)((entry->bucket.unsettled + token - 1) / token) : 0;
-}
-
-bool may_wait(const struct node *node, const struct entry *entry, uint64_t tokens)
-{
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct bucket *bucket = &entry->bucket;
-    if (bucket->unsettled > node->waits_max_units[entry->limit] || bucket->settled != limit->capacity_units)
+    const struct member *member = &node->member[index];
+    if (origin_find(node, index, member->incarnation) < 0)
         return false;
-    /* Nothing else is unsettled, told or listed. */
-    return entry->open_index == WAITS ||
-           (bucket->unsettled == (int64_t)tokens * limit->units_per_token && !is_in_open(node, entry));
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && member->known[slot] > origin->applied &&
+            (origin->member == index || origin_is_ghost(node, origin)))
+            return false;
+    }
+    return true;
+}
+
+/* All that any view was charged with until then is charged here. */
+static uint64_t covered_until_ns(struct node *node)
+{
+    uint64_t until_ns = node->now_ns;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        struct member *member = &node->member[i];
+        if (!member_needed(member))
+            continue;
+        if (member->made_ns > member->covered_ns && covers(node, i))
+            member->covered_ns = member->made_ns;
+        if (member->covered_ns < until_ns)
+            until_ns = member->covered_ns;
+    }
+    return until_ns;
 }
 
 /*
- * What waits was spent while the key was full otherwise. Then an interval pays it off; or the key was charged
- * meanwhile, and is not full since.
+ * When it was made, the key was full otherwise, and nothing has been charged to it since, or the spend would not wait
+ * any more: our share of an interval's refill has paid it off. The table may know better, if shares have changed.
  */
-static uint64_t began_ns(const struct entry *entry, const struct limit *limit, uint64_t interval_ns,
-                         uint64_t now_ns)
+static bool is_paid_off(const struct node *node, const struct spend *spend, uint64_t covered_ns)
 {
-    uint64_t age_ns = limit_refill_ns(limit, limit->capacity_units - entry->bucket.settled);
-    if (__builtin_add_overflow(age_ns, 2 * interval_ns, &age_ns) || age_ns > now_ns)
-        return 0;
-    return now_ns - age_ns;
+    if (untold_passed_ns(node, spend->spent) + node->options.interval_ns > covered_ns)
+        return false;
+    const struct entry *entry = table_find(node->table, spend->id);
+    if (!entry || entry->limit != spend->limit || &node->open[entry->open_index] != spend)
+        return false;
+    struct bucket now = entry->bucket;
+    bucket_refill(&now, &node->limits.limit[entry->limit], &node->budget[entry->limit], covered_ns);
+    return bucket_is_full(&now, &node->limits.limit[entry->limit]);
 }
 
-struct spend *open_waiting(struct node *node, struct entry *entry, uint64_t tokens)
+static void prefetch_ahead(const struct node *node, const struct lane *lane)
 {
-    struct lane *lane = own_lane(node);
-    uint64_t now_ns = lane->spent_ns > node->now_ns ? lane->spent_ns : node->now_ns;
-    uint64_t since_ns = began_ns(entry, &node->limits.limit[entry->limit], node->options.interval_ns, now_ns);
-    if (lane->open_count == 0 || since_ns < lane->open_since_ns)
-        lane->open_since_ns = since_ns;
-    struct spend *spend = open_spend(node, entry);
-    spend->tokens = tokens;
-    untold_date(spend, since_ns);
-    return spend;
+    uint32_t tags = lane->looked_span + AHEAD_TAGS, slots = lane->looked_span + AHEAD_SLOTS;
+    if (tags < lane->open_span)
+        table_prefetch_tags(node->table, untold_at(node, lane, tags)->id);
+    if (slots < lane->open_span)
+        table_prefetch(node->table, untold_at(node, lane, slots)->id);
 }
 
-void list_waiting(struct node *node, struct entry *entry)
+static uint64_t age_ns(const struct node *node, uint32_t then)
 {
-    uint64_t tokens = waiting_tokens(node, entry);
-    if (tokens == 0)
+    return node->now_ns - untold_time_ns(node, then);
+}
+
+/* It has waited for too long, or keeps others from being recorded. */
+static bool waits_no_more(const struct node *node, const struct lane *lane, const struct spend *spend)
+{
+    return age_ns(node, spend->since) > WAITS_INTERVALS_MAX * node->options.interval_ns ||
+           lane->open_span > untold_nearly_full(node);
+}
+
+static void wait_no_more(struct lane *lane, struct spend *spend)
+{
+    spend->waits = false;
+    lane->waits_count--;
+    if (lane->passed_span > lane->looked_span)
+        lane->passed_span = lane->looked_span;
+}
+
+static bool is_due(const struct node *node, const struct lane *lane, const struct spend *spend)
+{
+    return age_ns(node, spend->looked) > LOOK_INTERVALS * node->options.interval_ns ||
+           lane->open_span > untold_nearly_full(node);
+}
+
+/* Looks at no more than `most`, which is counted down. */
+static void look(struct node *node, struct lane *lane, uint64_t covered_ns, uint32_t *most)
+{
+    for (; lane->looked_span < lane->open_span; lane->looked_span++) {
+        struct spend *spend = untold_at(node, lane, lane->looked_span);
+        if (!spend->untold || !spend->waits || spend->urgent)
+            continue;
+        if (!is_due(node, lane, spend))
+            break;
+        if (*most == 0)
+            break;
+        --*most;
+        prefetch_ahead(node, lane);
+        if (is_paid_off(node, spend, covered_ns)) {
+            untold_drop(node, spend);
+            node->stats.spends_paid_off++;
+        } else if (waits_no_more(node, lane, spend)) {
+            wait_no_more(lane, spend);
+        } else {
+            untold_requeue(node, lane, spend);
+        }
+    }
+    untold_skip_gaps(node, lane);
+}
+
+void pay_step(struct node *node)
+{
+    uint32_t most = node->step_keys;
+    node->look_ns = UINT64_MAX;
+    if (untold_count(node) == untold_plain_count(node))
         return;
-    if (!untold_has_room(node, 1))
-        tell_for_room(node);
-    (void)open_waiting(node, entry, tokens);
-    untold_urge(node, entry);
-}
-
-void list_waiting_if_room(struct node *node, struct entry *entry)
-{
-    if (entry->open_index == WAITS && untold_has_room(node, 1))
-        list_waiting(node, entry);
-}
-
-static void list_one(void *context, const struct entry *entry)
-{
-    struct node *node = context;
-    if (waiting_tokens(node, entry) > 0)
-        list_waiting(node, table_find(node->table, entry->id));
-    untold_urge(node, entry);
-}
-
-void urge_part(struct node *node, uint64_t prefix, uint32_t bits)
-{
-    table_visit(node->table, prefix, bits, list_one, node);
+    uint64_t covered_ns = covered_until_ns(node);
+    for (uint32_t i = 0; i < node->lane_count && most > 0; i++)
+        look(node, &node->lane[i], covered_ns, &most);
+    node->step_again |= most == 0;
+    node->look_ns = node->now_ns + node->options.interval_ns / LOOKS_PER_INTERVAL;
 }

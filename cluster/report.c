@@ -73,7 +73,6 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->refused_requests += lane->refused_requests;
         stats->admitted_tokens += lane->admitted_tokens;
         stats->returned_tokens += lane->returned_tokens;
-        stats->waiting_spends += lane->waiting_spends;
         stats->limit_drops += lane->limit_drops;
     }
     stats->open_oldest_ms = untold_age_ns(node) / 1000000;
@@ -152,7 +151,7 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
     out->capacity_tokens = of->capacity;
     out->overshoot_tokens = of->overshoot;
     out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
-    int64_t waiting_units = refill_pays_units(node, of, SHARE_ONE - node->budget[limit].share);
+    int64_t waiting_units = soon_paid_units(node, of, SHARE_ONE - node->budget[limit].share);
     if (waiting_units > 0)
         out->in_flight_bound_tokens += (double)waiting_units / per_token;
     out->overshoot_bound_tokens =

@@ -25,9 +25,15 @@ static bool has_the_last(const struct origin *mine, const struct batch *batch, c
     return batch->complete && entry->own_batch != 0 && behind < BATCH_TRACES && recorded >= behind;
 }
 
-static uint64_t untold_tokens(const struct node *node, const struct entry *entry)
+/* Did they wait for refill to pay them off, it is delayed now that the bucket is charged. */
+static uint64_t untold_tokens(struct node *node, const struct entry *entry)
 {
-    return is_in_open(node, entry) ? node->open[entry->open_index].tokens : waiting_tokens(node, entry);
+    if (!is_in_open(node, entry))
+        return 0;
+    struct spend *spend = &node->open[entry->open_index];
+    if (spend->waits)
+        untold_urge(node, entry);
+    return spend->tokens;
 }
 
 /* What the batch has of the key, under the limit it has now or, if keys were converted, under any. */
@@ -43,11 +49,11 @@ static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, 
 }
 
 /* Own spends of a key in batches other than `batch`, and untold ones. */
-static uint64_t later_tokens(const struct node *node, const struct origin *origin, const struct batch *batch,
+static uint64_t later_tokens(struct node *node, const struct origin *origin, const struct batch *batch,
                              const struct entry *entry, bool any_limit)
 {
     const struct origin *mine = &node->origin[node->my_slot];
-    if (origin == mine && entry->open_index != WAITS && has_the_last(mine, batch, entry))
+    if (origin == mine && has_the_last(mine, batch, entry))
         return 0;
     uint64_t tokens = untold_tokens(node, entry);
     for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? node->origin_end : 1); i++) {
@@ -93,7 +99,6 @@ static void settle_spends(struct node *node, const struct origin *origin, struct
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)
             continue;
-        list_waiting_if_room(node, entry); /* refill pays it off later, now that the key is charged */
         if (tallied)
             later += untold_tokens(node, entry);
         else

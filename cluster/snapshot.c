@@ -103,6 +103,11 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
     }
 }
 
+static void urge(void *context, const struct entry *entry)
+{
+    untold_urge(context, entry);
+}
+
 /*
  * Batches of third peers that are applied here and were not there: charged on top. Own batches that were
  * applied there are still unsettled here: given back, since they will be charged when they settle. What is untold of
@@ -110,8 +115,10 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
  */
 static void correct_stage(struct node *node, const struct page *page, const struct stage *stage)
 {
-    urge_part(node, page->prefix, page->bits);
-    tell_urgent(node);
+    if (untold_count(node) > 0) {
+        table_visit(node->table, page->prefix, page->bits, urge, node);
+        tell_urgent(node);
+    }
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)

@@ -61,6 +61,8 @@ struct member {
     uint64_t hears;                         /* bit i: it hears member i directly */
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
     uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
+    uint64_t made_ns;                       /* its newest message was made then or later, on our clock */
+    uint64_t covered_ns; /* what it had charged its keys with until then is charged here: see pay.c */
     uint64_t round_trip_ns, round_trip_spread_ns;
     uint64_t demand_tokens;      /* spent there since the demand was last averaged */
     double demand_tokens_per_s;  /* smoothed, over all keys */
@@ -174,12 +176,15 @@ struct lane {
     alignas(64) struct spend *open; /* open_room of them, in node->open; what is not `untold` in it is a gap */
     uint32_t *urgent;               /* indices in node->open of urgent ones, in all rings */
     uint32_t open_first, open_span; /* of open_room, from the oldest one on, gaps included: see untold.c */
+    uint32_t passed_span;           /* of these, from the front on: what is untold among them waits */
+    uint32_t looked_span;           /* the same: what is untold among them does not wait */
     uint32_t open_count;            /* untold ones */
+    uint32_t waits_count;           /* of these */
     uint32_t urgent_count;
     uint64_t open_since_ns;                                        /* since when something is untold in this ring */
     uint64_t spent_ns;                                             /* when something was last spent or returned */
     uint64_t admitted_requests, refused_requests, admitted_tokens; /* see node_stats, as the next two */
-    uint64_t returned_tokens, limit_drops, waiting_spends;
+    uint64_t returned_tokens, limit_drops;
     struct changed changed;
     bool push_wanted, hurry_wanted; /* since the last step: see the node's */
 };
@@ -203,14 +208,14 @@ struct node {
     struct member member[NODE_PEERS_MAX];
     struct origin origin[ORIGINS_MAX];
     uint32_t member_end, origin_end; /* from there on no slot was ever used */
-    uint32_t me;                     /* member index of this node */
-    uint32_t my_slot;                /* origin slot of this incarnation */
+    uint32_t me;      /* member index of this node */
+    uint32_t my_slot; /* origin slot of this incarnation */
     uint32_t last_uid;
     uint32_t peer_count; /* members that have not left, this node included */
 
-    struct budget *budget;    /* by limit, as the next two: limits.room of them */
-    int64_t *early_units;     /* a key's unsent tokens that ask for an early push */
-    int64_t *waits_max_units; /* of a key, unsettled: then they wait; see pay.c */
+    struct budget *budget; /* by limit, as the next two: limits.room of them */
+    int64_t *early_units;  /* a key's unsent tokens that ask for an early push */
+    int64_t *soon_units;   /* unsettled ones that our share of the refill pays off within an interval; -1: none */
     int64_t *worst_debt_units;
     uint64_t share;     /* of this node in every limit */
     uint64_t settle_ns; /* smoothed; initially a guess */
@@ -230,7 +235,7 @@ struct node {
     /* Own spends that no peer was told of: see untold.c. */
     struct lane *lane;
     uint32_t lane_count;
-    struct spend *open; /* the rings of all lanes, one behind the other: each spend is a cache line */
+    struct spend *open;               /* the rings of all lanes, one behind the other: each spend is a cache line */
     void *open_memory;
     uint32_t open_room;               /* of each ring */
     uint32_t batch_max;               /* keys in a batch */
@@ -240,6 +245,7 @@ struct node {
     uint64_t telling_since_ns;        /* nothing of that is older */
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */
     uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */
+    uint64_t look_ns;                 /* when what waits is looked at again; UINT64_MAX: nothing does */
     uint64_t tell_ns;                 /* when more may be told; UINT64_MAX: nothing waits for the pace */
     bool push_wanted;                 /* spends since the last step call for an early push */
     bool push_waits;                  /* the last step saw it, but it was too early */

@@ -7,10 +7,7 @@
  * From what is untold to batches: oldest first, and at a pace. What must not wait is urgent: it is told before anything
  * else, and before any message leaves that acknowledges what others have spent.
  */
-enum {
-    CREDIT_INTERVALS = 2,
-    ROOM_KEYS = 64, /* made at a time, where a step needs it */
-};
+enum { CREDIT_INTERVALS = 2 };
 
 #define KEY_CREDIT UINT64_C(1000000000) /* what telling one key costs: the pace earns so much in its time */
 #define TELL_GAP_NS UINT64_C(1000000)
@@ -90,28 +87,18 @@ static void flush(struct node *node)
 
 static void gather(struct node *node, struct spend *spend)
 {
-    struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_room];
-    uint64_t made_ns = untold_began_ns(node, spend);
+    const struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_room];
+    uint64_t made_ns = untold_time_ns(node, spend->since);
     made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
     if (node->telling_count == 0 || made_ns < node->telling_since_ns)
         node->telling_since_ns = made_ns;
     node->telling_orphans |= spend->orphan;
-    spend->untold = spend->urgent = spend->orphan = false;
-    node->telling[node->telling_count++] = *spend;
-    lane->open_count--;
+    struct spend *told = &node->telling[node->telling_count++];
+    *told = *spend;
+    told->untold = told->urgent = told->waits = told->orphan = false;
+    untold_drop(node, spend);
     if (node->telling_count == node->batch_max)
         flush(node);
-}
-
-/* The oldest untold spend stands at the front, if there is any. */
-static void skip_gaps(const struct node *node, struct lane *lane)
-{
-    while (lane->open_span > 0 && !lane->open[lane->open_first].untold) {
-        lane->open_first = lane->open_first + 1 == node->open_room ? 0 : lane->open_first + 1;
-        lane->open_span--;
-    }
-    if (lane->open_span == 0)
-        lane->open_first = 0; /* so that little memory is touched while little is untold */
 }
 
 static void gather_urgent(struct node *node)
@@ -123,13 +110,13 @@ static void gather_urgent(struct node *node)
         lane->urgent_count = 0;
     }
     for (uint32_t i = 0; i < node->lane_count; i++)
-        skip_gaps(node, &node->lane[i]);
+        untold_skip_gaps(node, &node->lane[i]);
 }
 
 static void gather_front(struct node *node, struct lane *lane)
 {
     gather(node, &lane->open[lane->open_first]);
-    skip_gaps(node, lane);
+    untold_skip_gaps(node, lane);
 }
 
 void tell_urgent(struct node *node)
@@ -153,15 +140,6 @@ void tell_much_urgent(struct node *node)
         tell_urgent(node);
 }
 
-void tell_for_room(struct node *node)
-{
-    struct lane *lane = own_lane(node);
-    gather_urgent(node);
-    for (uint32_t i = 0; i < ROOM_KEYS && lane->open_span > 0; i++)
-        gather_front(node, lane);
-    flush(node);
-}
-
 /* Two intervals' worth at most, and a key's at least. */
 static void earn_credit(struct node *node)
 {
@@ -179,7 +157,7 @@ static void plan_next(struct node *node, bool more)
     node->push_wanted = false;
     node->push_keys = node->slice_keys;
     node->tell_ns = UINT64_MAX;
-    uint32_t count = untold_count(node);
+    uint32_t count = untold_plain_count(node);
     if (count == 0)
         return;
     node->push_keys = UINT32_MAX;
@@ -189,20 +167,38 @@ static void plan_next(struct node *node, bool more)
     node->tell_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
 }
 
-/* The lane whose ring's front has waited longest, or is nearly full; NULL: nothing is untold. */
-static struct lane *next_lane(const struct node *node, uint64_t *since_ns)
+/* The lane's oldest spend that is told at the pace; NULL: there is none. */
+static struct spend *next_plain(const struct node *node, struct lane *lane)
 {
-    struct lane *next = NULL;
+    if (lane->open_count == lane->waits_count)
+        lane->passed_span = lane->open_span;
+    for (; lane->passed_span < lane->open_span; lane->passed_span++) {
+        struct spend *spend = untold_at(node, lane, lane->passed_span);
+        if (spend->untold && !spend->waits)
+            return spend;
+    }
+    return NULL;
+}
+
+/* All that is untold, or what is told at the pace. */
+enum whose { OF_ALL, OF_PLAIN };
+
+/* The oldest of all lanes, or of one that is nearly full; NULL: there is none. */
+static struct spend *next_spend(const struct node *node, enum whose whose, struct lane **lane_of, uint64_t *since_ns)
+{
+    struct spend *next = NULL;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         struct lane *lane = &node->lane[i];
-        if (lane->open_span == 0)
+        struct spend *front = lane->open_span == 0 ? NULL : &lane->open[lane->open_first];
+        struct spend *spend = whose == OF_ALL ? front : next_plain(node, lane);
+        uint64_t made_ns = spend ? untold_time_ns(node, spend->since) : UINT64_MAX;
+        bool nearly_full = lane->open_span > untold_nearly_full(node);
+        if (!spend || (next && made_ns >= *since_ns && !nearly_full))
             continue;
-        uint64_t front_ns = untold_began_ns(node, &lane->open[lane->open_first]);
-        if (next && front_ns >= *since_ns && lane->open_span <= untold_nearly_full(node))
-            continue;
-        next = lane;
-        *since_ns = front_ns;
-        if (lane->open_span > untold_nearly_full(node))
+        next = spend;
+        *lane_of = lane;
+        *since_ns = made_ns;
+        if (nearly_full)
             break;
     }
     return next;
@@ -213,18 +209,20 @@ void tell_at_pace(struct node *node)
     uint32_t before = untold_count(node), told;
     uint64_t since_ns;
     struct lane *lane;
+    struct spend *next;
     earn_credit(node);
     gather_urgent(node);
     told = before - untold_count(node);
     uint64_t most = node->credit / KEY_CREDIT;
     bool more = false;
-    while ((lane = next_lane(node, &since_ns)) != NULL &&
+    while ((next = next_spend(node, node->stopping ? OF_ALL : OF_PLAIN, &lane, &since_ns)) != NULL &&
            (told < most || lane->open_span > untold_nearly_full(node) || node->stopping ||
             node->now_ns - since_ns > PATIENCE_NS)) {
         more = told >= node->step_keys;
         if (more)
             break;
-        gather_front(node, lane);
+        gather(node, next);
+        untold_skip_gaps(node, lane);
         told++;
     }
     flush(node);
@@ -240,9 +238,10 @@ bool tell_some(struct node *node)
         return true;
     }
     uint64_t since_ns;
+    struct lane *lane;
     gather_urgent(node);
-    for (uint32_t i = 0; i < node->step_keys && untold_count(node) > 0; i++)
-        gather_front(node, next_lane(node, &since_ns));
+    for (uint32_t i = 0; i < node->step_keys && next_spend(node, OF_ALL, &lane, &since_ns) != NULL; i++)
+        gather_front(node, lane);
     flush(node);
     return false;
 }
@@ -250,5 +249,6 @@ bool tell_some(struct node *node)
 uint64_t untold_age_ns(const struct node *node)
 {
     uint64_t since_ns;
-    return next_lane(node, &since_ns) ? node->now_ns - since_ns : 0;
+    struct lane *lane;
+    return next_spend(node, OF_ALL, &lane, &since_ns) ? node->now_ns - since_ns : 0;
 }

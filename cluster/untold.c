@@ -16,11 +16,11 @@
 enum {
     SLICE_KEYS = 2048, /* told together: more would keep requests waiting */
     RING_KEYS_DEFAULT = 1 << 20,
-    RING_KEYS_MAX = WAITS, /* entry.open_index has 20 bits */
+    RING_KEYS_MAX = 1 << 20, /* entry.open_index has 20 bits */
     RING_KEYS_MIN = 4 * CHARGES_MAX,
     PACE_DEFAULT = 250000,
     NEARLY_FULL_PART = 16,
-    SINCE_SHIFT = 20, /* spend.since is in steps of about a millisecond */
+    SINCE_SHIFT = 20, /* times in spends are in steps of about a millisecond */
 };
 
 #define PACE_MAX UINT64_C(50000000)
@@ -67,8 +67,7 @@ void untold_destroy(struct node *node)
     free(node->sorted);
 }
 
-/* Number `index` of the lane's ring, from its front: untold, or a gap. */
-static struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index)
+struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index)
 {
     uint32_t behind = node->open_room - lane->open_first;
     return &lane->open[index < behind ? lane->open_first + index : index - behind];
@@ -86,8 +85,7 @@ bool is_in_open(const struct node *node, const struct entry *entry)
 void untold_prefetch(const struct node *node, const struct entry *entry)
 {
     const struct spend *spend = &node->open[entry->open_index];
-    if (entry->open_index != WAITS)
-        ask_to_write(spend);
+    ask_to_write(spend);
 }
 
 bool untold_has_room(const struct node *node, uint32_t keys)
@@ -103,30 +101,30 @@ void note_open(struct node *node, uint64_t now_ns)
     lane->spent_ns = now_ns;
 }
 
-struct spend *open_spend(struct node *node, struct entry *entry)
+struct spend *open_spend(struct node *node, struct entry *entry, bool waits)
 {
-    if (is_in_open(node, entry))
-        return &node->open[entry->open_index];
     struct lane *lane = own_lane(node);
+    uint32_t now = (uint32_t)(lane->spent_ns >> SINCE_SHIFT);
+    if (is_in_open(node, entry)) {
+        node->open[entry->open_index].spent = now;
+        return &node->open[entry->open_index];
+    }
     assert(lane->open_span < node->open_room);
     struct spend *spend = untold_at(node, lane, lane->open_span++);
     lane->open_count++;
-    entry->open_index = (uint32_t)(spend - node->open) & WAITS;
+    entry->open_index = (uint32_t)(spend - node->open) & (RING_KEYS_MAX - 1);
     entry->own_batch = batch_trace(node->origin[node->my_slot].applied + 1);
     __atomic_store_n(&spend->id.low, entry->id.low, __ATOMIC_RELAXED);
     spend->id.high = entry->id.high;
     spend->tokens = spend->returned = spend->credit = 0;
     spend->limit = entry->limit;
     spend->urgent = spend->orphan = false;
-    spend->since = (uint32_t)(lane->spent_ns >> SINCE_SHIFT);
+    spend->waits = waits;
+    lane->waits_count += waits;
+    spend->since = spend->spent = spend->looked = now;
     spend->expires_ns = node->limits.limit[entry->limit].kind == LIMIT_CELL ? entry->bucket.expires_ns : 0;
     __atomic_store_n(&spend->untold, true, __ATOMIC_RELEASE);
     return spend;
-}
-
-void untold_date(struct spend *spend, uint64_t since_ns)
-{
-    spend->since = (uint32_t)(since_ns >> SINCE_SHIFT);
 }
 
 uint32_t untold_count(const struct node *node)
@@ -135,6 +133,50 @@ uint32_t untold_count(const struct node *node)
     for (uint32_t i = 0; i < node->lane_count; i++)
         count += node->lane[i].open_count;
     return count;
+}
+
+uint32_t untold_plain_count(const struct node *node)
+{
+    uint32_t count = untold_count(node);
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        count -= node->lane[i].waits_count;
+    return count;
+}
+
+void untold_drop(struct node *node, struct spend *spend)
+{
+    struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_room];
+    lane->waits_count -= spend->waits;
+    lane->open_count--;
+    spend->untold = spend->urgent = spend->waits = false;
+}
+
+void untold_skip_gaps(const struct node *node, struct lane *lane)
+{
+    uint32_t before = lane->open_span;
+    while (lane->open_span > 0 && !lane->open[lane->open_first].untold) {
+        lane->open_first = lane->open_first + 1 == node->open_room ? 0 : lane->open_first + 1;
+        lane->open_span--;
+    }
+    uint32_t gone = before - lane->open_span;
+    lane->passed_span -= gone < lane->passed_span ? gone : lane->passed_span;
+    lane->looked_span -= gone < lane->looked_span ? gone : lane->looked_span;
+    if (lane->open_span == 0)
+        lane->open_first = 0; /* so that little memory is touched while little is untold */
+}
+
+void untold_requeue(struct node *node, struct lane *lane, struct spend *spend)
+{
+    struct entry *entry = table_find(node->table, spend->id);
+    struct spend *last = untold_at(node, lane, lane->open_span);
+    assert(lane->open_span < node->open_room && spend->waits && !spend->urgent);
+    if (!entry || &node->open[entry->open_index] != spend)
+        return;
+    lane->open_span++;
+    *last = *spend;
+    last->looked = (uint32_t)(node->now_ns >> SINCE_SHIFT);
+    entry->open_index = (uint32_t)(last - node->open) & (RING_KEYS_MAX - 1);
+    spend->untold = spend->waits = false;
 }
 
 void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context)
@@ -156,7 +198,8 @@ uint32_t untold_nearly_full(const struct node *node)
 bool untold_wants_push(const struct node *node)
 {
     const struct lane *lane = own_lane(node);
-    return lane->open_count >= node->push_keys / node->lane_count || lane->open_span > untold_nearly_full(node);
+    return lane->open_count - lane->waits_count >= node->push_keys / node->lane_count ||
+           lane->open_span > untold_nearly_full(node);
 }
 
 void untold_urge(struct node *node, const struct entry *entry)
@@ -169,9 +212,14 @@ void untold_urge(struct node *node, const struct entry *entry)
     lane->urgent[lane->urgent_count++] = entry->open_index;
 }
 
-uint64_t untold_began_ns(const struct node *node, const struct spend *spend)
+uint64_t untold_passed_ns(const struct node *node, uint32_t then)
 {
-    uint32_t age = (uint32_t)(node->now_ns >> SINCE_SHIFT) - spend->since;
+    return untold_time_ns(node, then) + (1u << SINCE_SHIFT);
+}
+
+uint64_t untold_time_ns(const struct node *node, uint32_t then)
+{
+    uint32_t age = (uint32_t)(node->now_ns >> SINCE_SHIFT) - then;
     uint64_t now = node->now_ns >> SINCE_SHIFT;
     if (age > UINT32_MAX / 2) /* it was made after the last step */
         return node->now_ns;
@@ -183,15 +231,19 @@ void untold_check(const struct node *node)
     uint32_t urgent = 0, listed = 0;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         const struct lane *lane = &node->lane[i];
-        uint32_t untold = 0;
+        uint32_t untold = 0, waits = 0;
+        assert(lane->passed_span <= lane->open_span && lane->looked_span <= lane->open_span);
         assert(lane->open_span <= node->open_room && lane->open_first < node->open_room);
         for (uint32_t k = 0; k < lane->open_span; k++) {
             const struct spend *spend = untold_at(node, lane, k);
-            assert(spend->untold || !spend->urgent);
+            assert(spend->untold || (!spend->urgent && !spend->waits));
+            assert(k >= lane->passed_span || !spend->untold || spend->waits || spend->urgent);
+            assert(k >= lane->looked_span || !spend->waits || spend->urgent);
             untold += spend->untold;
+            waits += spend->waits;
             urgent += spend->urgent;
         }
-        assert(untold == lane->open_count);
+        assert(untold == lane->open_count && waits == lane->waits_count);
         assert(lane->open_span == 0 || lane->open[lane->open_first].untold);
         listed += lane->urgent_count;
     }

@@ -65,9 +65,7 @@ void story_plan(const struct sim *sim)
     tell_faults(plan);
     printf("#   load:    %s%s%s%s, %" PRIu64 "%% of the rate\n", load_shape_name(plan->shape),
            plan->bursts ? ", bursts" : "", plan->gaps ? ", gaps" : "",
-           plan->trickles ? ", trickles and rushes"
-           : plan->greedy ? ", greedy"
-                          : "",
+           plan->trickles ? ", trickles and rushes" : plan->greedy ? ", greedy" : "",
            plan->demand_percent);
     printf("#   options: table %" PRIu64 " keys, log %" PRIu64 " spends, messages %" PRIu64
            " bytes, silent after %.3f s, join timeout %.3f s%s\n",
