@@ -10,7 +10,7 @@
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
  *       --edits          operators change rules meanwhile, in several places
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
- *   sim --search TRIALS | --search-seconds S      adversarial schedules without refill
+ *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *
  * Exit status 1 if a law was broken. A failing seed is a command to paste.
  */
@@ -36,8 +36,7 @@ struct arguments {
     unsigned jobs;
     bool one, verbose, trace, hash, tap, keep_going, edits;
     unsigned scenario_seeds;
-    uint64_t search;
-    double search_seconds;
+    struct search_options search;
 };
 
 /* What the jobs tell the parent, in shared memory. */
@@ -296,7 +295,7 @@ static int usage(const char *program)
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--edits]\n"
         "       %s --scenarios SEEDS [--tap]\n"
-        "       %s (--search TRIALS | --search-seconds S) [--from N] [--tap]\n",
+        "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program);
     return EX_USAGE;
 }
@@ -313,6 +312,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--tap", &arguments->tap},
         {"--keep-going", &arguments->keep_going},
         {"--edits", &arguments->edits},
+        {"--refill", &arguments->search.refill},
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(word, flags[i].name) == 0)
@@ -346,9 +346,9 @@ static bool option(struct arguments *arguments, const char *word, const char *va
     else if (strcmp(word, "--scenarios") == 0)
         arguments->scenario_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
-        arguments->search = whole;
+        arguments->search.trials = whole;
     else if (strcmp(word, "--search-seconds") == 0)
-        arguments->search_seconds = number;
+        arguments->search.seconds = number;
     else if (strcmp(word, "--jobs") == 0 && whole >= 1 && whole <= JOBS_MAX)
         arguments->jobs = (unsigned)whole;
     else
@@ -356,12 +356,15 @@ static bool option(struct arguments *arguments, const char *word, const char *va
     return true;
 }
 
-static int run(const struct arguments *arguments)
+static int run(struct arguments *arguments)
 {
     if (arguments->scenario_seeds > 0)
         return scenarios_run(sim, arguments->scenario_seeds, arguments->tap);
-    if (arguments->search > 0 || arguments->search_seconds > 0)
-        return search_run(arguments->from, arguments->search, arguments->search_seconds, arguments->tap);
+    if (arguments->search.trials > 0 || arguments->search.seconds > 0) {
+        arguments->search.from = arguments->from;
+        arguments->search.tap = arguments->tap;
+        return search_run(&arguments->search);
+    }
     if (arguments->one)
         return run_one(arguments);
     if (arguments->hash && arguments->count > 0)

@@ -1,3 +1,3 @@
 #!/bin/sh
 # Adversarial schedules without refill.
-exec build/release/tests/sim --tap --search 500
+exec build/release/tests/sim --tap --search 400

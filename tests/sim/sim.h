@@ -187,7 +187,13 @@ void story_views(struct sim *sim);
 const char *phase_name(enum phase phase);
 
 /* ---- scenarios.c, search.c: print and return an exit status ---- */
+struct search_options {
+    uint64_t from, trials;
+    double seconds; /* > 0: for so long, instead of so many trials */
+    bool refill;    /* of limits that refill */
+    bool tap;
+};
 int scenarios_run(struct sim *sim, unsigned seeds, bool tap);
-int search_run(uint64_t from, uint64_t trials, double seconds, bool tap);
+int search_run(const struct search_options *options);
 
 #endif

@@ -1,0 +1,397 @@
+/*
+ * Adversarial schedules for limits that refill within some intervals. Whatever the schedule, one bucket charged with
+ * every spend when it is made never falls below the declared overshoot: not even if all took now what they may. And it
+ * has no less than all see together: see check_views.
+ *
+ * The one idea: what could go wrong is a view that was refilled more than the truth was. So some sip what their share of
+ * the refill pays off, which nobody is told of, others take all they may, and links are held back, cut, or one-way, for
+ * about as long as a bucket takes to refill; then all is heard, and all take all.
+ */
+#include "tests/sim/schedule.h"
+
+#include <stdio.h>
+
+#define SECOND UINT64_C(1000000000)
+
+enum {
+    KEYS = 2,
+    HEAR_MAX = 40,     /* quarters of an interval */
+    WINDOW_PARTS = 16, /* times are drawn in sixteenths of an interval */
+};
+
+enum client { RESTS, SIPS, BITES, TAKES_ALL, CLIENTS };
+enum way { PROMPT, LATE, HELD, CUT, WAYS };
+
+struct attack {
+    struct schedule *schedule;
+    const struct limit *limit;
+    unsigned fill_intervals; /* in which a bucket refills */
+    struct truth truth[KEYS];
+    uint64_t sips_ns[SIM_NODES_MAX][KEYS]; /* since when it sips */
+    bool precise;                          /* as much as can be */
+    double share[SIM_NODES_MAX];
+    int64_t soon_units[SIM_NODES_MAX]; /* what its share of the refill pays off within an interval */
+    enum client client[SIM_NODES_MAX];
+    enum way way[SIM_NODES_MAX][SIM_NODES_MAX];
+    int64_t told_units; /* taken in this act by those who do not sip: others hear of it */
+    int64_t closest;    /* units, as what follows: see struct outcome */
+    double above;
+};
+
+static uint64_t drawn(struct attack *attack, uint64_t low, uint64_t high)
+{
+    return draw_between(&attack->schedule->random, low, high);
+}
+
+static bool one_in(struct attack *attack, uint64_t count)
+{
+    return draw_one_in(&attack->schedule->random, count);
+}
+
+static int64_t reach_units(const struct attack *attack, unsigned key)
+{
+    const struct schedule *schedule = attack->schedule;
+    int64_t units = 0;
+    for (unsigned i = 0; i < schedule->nodes; i++)
+        units += (int64_t)node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).remaining_tokens *
+                 attack->limit->units_per_token;
+    return units;
+}
+
+/* Clocks are read in whole ticks: see laws.c. */
+static int64_t rounding_units(const struct attack *attack)
+{
+    return 3 * attack->limit->units_per_tick;
+}
+
+static void check_reach(struct attack *attack, unsigned key)
+{
+    const struct limit *limit = attack->limit;
+    uint64_t now_ns = attack->schedule->now_ns;
+    truth_refill(&attack->truth[key], limit, now_ns, now_ns);
+    int64_t left =
+        attack->truth[key].high - reach_units(attack, key) + limit->overshoot_units + rounding_units(attack);
+    attack->closest = left < attack->closest ? left : attack->closest;
+}
+
+/*
+ * The truth is never below what all see, each as far as its share goes, less all that is unsettled: docs/accounting.md,
+ * "What is never told". Shares are rounded.
+ */
+static void check_views(struct attack *attack, unsigned key)
+{
+    const struct schedule *schedule = attack->schedule;
+    double seen = 0;
+    for (unsigned i = 0; i < schedule->nodes; i++) {
+        struct bucket bucket = node_bucket(schedule->node[i], schedule_key(key), 0, schedule->now_ns);
+        seen += attack->share[i] * (double)bucket.settled - (double)bucket.unsettled;
+    }
+    double above = seen - (double)attack->truth[key].high - (double)rounding_units(attack) * schedule->nodes;
+    attack->above = above > attack->above ? above : attack->above;
+}
+
+/* ---- clients ---- */
+
+static void admit(struct attack *attack, unsigned i, unsigned key, uint64_t tokens)
+{
+    struct schedule *schedule = attack->schedule;
+    if (tokens == 0 || !node_admit(schedule->node[i], schedule_key(key), 0, tokens, schedule->now_ns).allowed)
+        return;
+    truth_refill(&attack->truth[key], attack->limit, schedule->now_ns, schedule->now_ns);
+    truth_spend(&attack->truth[key], attack->limit, tokens);
+    if (attack->client[i] != SIPS)
+        attack->told_units += (int64_t)tokens * attack->limit->units_per_token / KEYS;
+}
+
+static uint64_t remaining(const struct attack *attack, unsigned i, unsigned key)
+{
+    const struct schedule *schedule = attack->schedule;
+    return node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).remaining_tokens;
+}
+
+/*
+ * What refill pays off is looked at two intervals after the first sip: until nearly an interval before that, more may be
+ * taken, as far as that pays off in time.
+ */
+static void sip(struct attack *attack, unsigned i, unsigned key)
+{
+    struct schedule *schedule = attack->schedule;
+    uint64_t *since_ns = &attack->sips_ns[i][key], age_ns = schedule->now_ns - *since_ns;
+    struct bucket bucket = node_bucket(schedule->node[i], schedule_key(key), 0, schedule->now_ns);
+    if (age_ns > 2 * schedule->interval_ns + schedule->interval_ns / 6)
+        *since_ns = schedule->now_ns;
+    else if (age_ns > schedule->interval_ns * 7 / 8 && !one_in(attack, 64))
+        return;
+    int64_t room = attack->soon_units[i] - bucket.unsettled;
+    if (bucket.settled < attack->limit->capacity_units || room < attack->limit->units_per_token)
+        return;
+    uint64_t tokens = (uint64_t)(room / attack->limit->units_per_token);
+    if (!attack->precise && one_in(attack, 4))
+        tokens = drawn(attack, 1, tokens);
+    admit(attack, i, key, tokens + (!attack->precise && one_in(attack, 64)));
+}
+
+static void serve(struct attack *attack, unsigned i, unsigned key)
+{
+    switch (attack->client[i]) {
+    case RESTS:
+    case CLIENTS:
+        break;
+    case SIPS:
+        sip(attack, i, key);
+        break;
+    case BITES:
+        if (one_in(attack, 4)) {
+            uint64_t most = remaining(attack, i, key);
+            admit(attack, i, key, most > 0 ? drawn(attack, 1, most) : 0);
+        }
+        break;
+    case TAKES_ALL:
+        admit(attack, i, key, remaining(attack, i, key));
+        break;
+    }
+}
+
+static void order(struct attack *attack, unsigned *of, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        unsigned other = (unsigned)drawn(attack, 0, i);
+        of[i] = of[other];
+        of[other] = i;
+    }
+}
+
+static void move_link(struct attack *attack, unsigned from, unsigned to)
+{
+    struct schedule *schedule = attack->schedule;
+    const struct wire *wire = &schedule->wire[from][to];
+    switch (attack->way[from][to]) {
+    case PROMPT:
+        while (wire->count > 0 && !one_in(attack, 12))
+            schedule_deliver(schedule, from, to,
+                             one_in(attack, 8) ? (unsigned)drawn(attack, 0, wire->count - 1) : 0);
+        break;
+    case LATE:
+        if (wire->count > 0 && one_in(attack, 8))
+            schedule_deliver(schedule, from, to, (unsigned)drawn(attack, 0, wire->count - 1));
+        break;
+    case CUT:
+        schedule_lose(schedule, from, to);
+        break;
+    case HELD:
+    case WAYS:
+        break;
+    }
+}
+
+static void moment(struct attack *attack)
+{
+    struct schedule *schedule = attack->schedule;
+    unsigned nodes[SIM_NODES_MAX], links[SIM_NODES_MAX * SIM_NODES_MAX], count = schedule->nodes;
+    schedule->now_ns += schedule->interval_ns * drawn(attack, 1, 8) / WINDOW_PARTS;
+    order(attack, nodes, count);
+    for (unsigned n = 0; n < count; n++) {
+        unsigned i = nodes[n];
+        for (unsigned key = 0; key < KEYS; key++)
+            serve(attack, i, key);
+        bool wants = schedule->wake_ns[i] <= schedule->now_ns || node_wants_step(schedule->node[i]);
+        if (wants && !one_in(attack, 8))
+            schedule_wake(schedule, i);
+    }
+    order(attack, links, count * count);
+    for (unsigned n = 0; n < count * count; n++)
+        if (links[n] / count != links[n] % count)
+            move_link(attack, links[n] / count, links[n] % count);
+    for (unsigned key = 0; key < KEYS; key++)
+        check_reach(attack, key);
+    for (unsigned key = 0; key < KEYS; key++)
+        check_views(attack, key);
+}
+
+static void go_on(struct attack *attack, uint64_t parts)
+{
+    const struct schedule *schedule = attack->schedule;
+    uint64_t until_ns = schedule->now_ns + schedule->interval_ns * parts / WINDOW_PARTS;
+    while (schedule->now_ns < until_ns && attack->closest >= 0)
+        moment(attack);
+}
+
+/* ---- acts ---- */
+
+static void all_ways(struct attack *attack, enum way way)
+{
+    for (unsigned i = 0; i < SIM_NODES_MAX * SIM_NODES_MAX; i++)
+        attack->way[i / SIM_NODES_MAX][i % SIM_NODES_MAX] = way;
+}
+
+static void all_clients(struct attack *attack, enum client client)
+{
+    for (unsigned i = 0; i < SIM_NODES_MAX; i++)
+        attack->client[i] = client;
+}
+
+/* About as long as the bucket, or a part of it, takes to refill. */
+static uint64_t some_time(struct attack *attack)
+{
+    uint64_t parts =
+        drawn(attack, 1, 2 * WINDOW_PARTS) * attack->fill_intervals + drawn(attack, 0, 4 * WINDOW_PARTS);
+    return parts < 80 * WINDOW_PARTS ? parts : 80 * WINDOW_PARTS;
+}
+
+static enum way bad_way(struct attack *attack)
+{
+    static const enum way ways[] = {PROMPT, LATE, HELD, HELD, CUT, CUT};
+    return ways[drawn(attack, 0, sizeof ways / sizeof ways[0] - 1)];
+}
+
+/*
+ * Until what others hear of in the end has been refilled by then, or nearly: then their views are full again, and what
+ * was sipped meanwhile is missing if it was held to be paid off.
+ */
+static void go_on_until_refilled(struct attack *attack)
+{
+    struct schedule *schedule = attack->schedule;
+    uint64_t since_ns = schedule->now_ns, fill_ns = attack->fill_intervals * schedule->interval_ns;
+    uint64_t most_ns = fill_ns * drawn(attack, 1, 3);
+    double part = (double)drawn(attack, 7, 9) / 8;
+    attack->told_units = 0;
+    do {
+        moment(attack);
+    } while (attack->closest >= 0 && schedule->now_ns - since_ns < most_ns &&
+             (double)(schedule->now_ns - since_ns) / (double)fill_ns <
+                 part * (double)attack->told_units / (double)attack->limit->capacity_units);
+}
+
+static void go_on_for_long(struct attack *attack)
+{
+    if (one_in(attack, 3))
+        go_on(attack, some_time(attack));
+    else
+        go_on_until_refilled(attack);
+}
+
+/* Two sides, which hear little of each other, or one of them nothing: one sips, in the other some take all. */
+static void act_apart(struct attack *attack)
+{
+    unsigned nodes = attack->schedule->nodes;
+    bool whole = one_in(attack, 2);
+    uint64_t sipping = drawn(attack, 1, (1u << nodes) - 2);
+    enum way there = bad_way(attack), back = bad_way(attack);
+    all_ways(attack, PROMPT);
+    for (unsigned i = 0; i < nodes; i++) {
+        attack->client[i] = (sipping >> i & 1) != 0 ? SIPS : one_in(attack, 3) ? RESTS : TAKES_ALL;
+        for (unsigned j = 0; j < nodes; j++)
+            if ((sipping >> i & 1) != (sipping >> j & 1))
+                attack->way[i][j] = whole ? ((sipping >> i & 1) != 0 ? there : back) : bad_way(attack);
+    }
+    go_on_for_long(attack);
+}
+
+/* Those who take all do so once, at the beginning. */
+static void act_bite_apart(struct attack *attack)
+{
+    act_apart(attack);
+    for (unsigned i = 0; i < attack->schedule->nodes; i++)
+        if (attack->client[i] == TAKES_ALL)
+            attack->client[i] = one_in(attack, 2) ? SIPS : RESTS;
+    go_on_for_long(attack);
+}
+
+static void act_any(struct attack *attack)
+{
+    for (unsigned i = 0; i < attack->schedule->nodes; i++) {
+        attack->client[i] = (enum client)drawn(attack, 0, CLIENTS - 1);
+        for (unsigned j = 0; j < attack->schedule->nodes; j++)
+            attack->way[i][j] = bad_way(attack);
+    }
+    go_on_for_long(attack);
+}
+
+static bool all_is_heard(const struct schedule *schedule)
+{
+    for (unsigned i = 0; i < schedule->nodes; i++) {
+        struct node_stats stats;
+        node_stats(schedule->node[i], &stats);
+        if (stats.log_batches != 0 || stats.open_keys != 0 || stats.batches_waiting != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Until all is heard, or nearly: that is when views are highest. */
+static void act_hear(struct attack *attack)
+{
+    bool nearly = one_in(attack, 2);
+    all_ways(attack, PROMPT);
+    all_clients(attack, one_in(attack, 4) ? SIPS : RESTS);
+    for (unsigned count = 0; count < HEAR_MAX && !all_is_heard(attack->schedule) && !(nearly && one_in(attack, 8));
+         count++)
+        go_on(attack, WINDOW_PARTS / 4);
+}
+
+static void act_rush(struct attack *attack)
+{
+    all_clients(attack, TAKES_ALL);
+    go_on(attack, drawn(attack, 1, 4 * WINDOW_PARTS));
+}
+
+static void act_rest(struct attack *attack)
+{
+    all_ways(attack, PROMPT);
+    all_clients(attack, RESTS);
+    go_on(attack, attack->fill_intervals * WINDOW_PARTS + drawn(attack, 0, 4 * WINDOW_PARTS));
+}
+
+static void run(struct attack *attack)
+{
+    static void (*const acts[])(struct attack *) = {act_apart, act_apart, act_bite_apart, act_any};
+    for (unsigned count = (unsigned)drawn(attack, 1, 5); count > 0; count--) {
+        acts[drawn(attack, 0, sizeof acts / sizeof acts[0] - 1)](attack);
+        if (!one_in(attack, 8))
+            act_hear(attack);
+        if (one_in(attack, 3))
+            act_rush(attack);
+        if (one_in(attack, 6))
+            act_rest(attack);
+    }
+}
+
+static void draw_limit(struct attack *attack)
+{
+    static const uint8_t fills[] = {1, 2, 4, 8, 12, 20, 30};
+    static const uint64_t parts[] = {0, 0, 5, 1};
+    struct schedule *schedule = attack->schedule;
+    attack->fill_intervals = fills[drawn(attack, 0, sizeof fills - 1)];
+    uint64_t capacity = one_in(attack, 4) ? drawn(attack, 20, 400) : 1000000;
+    uint64_t part = parts[drawn(attack, 0, 3)];
+    while (!limits_add(&schedule->limits, "refill", capacity, capacity,
+                       attack->fill_intervals * schedule->interval_ns, part ? capacity / part : 0))
+        capacity--;
+    attack->limit = &schedule->limits.limit[0];
+}
+
+struct outcome search_refill(struct schedule *schedule, uint64_t seed)
+{
+    static const uint8_t sizes[] = {2, 2, 3, 3, 4, 5, 7};
+    struct attack attack = {.schedule = schedule, .closest = INT64_MAX};
+    schedule_init(schedule, seed);
+    schedule->interval_ns = one_in(&attack, 2) ? SECOND / 10 : SECOND / 100;
+    draw_limit(&attack);
+    attack.precise = !one_in(&attack, 3);
+    bool started = schedule_start(schedule, sizes[drawn(&attack, 0, sizeof sizes - 1)]);
+    for (unsigned i = 0; i < schedule->nodes; i++) {
+        struct node_status status;
+        node_status(schedule->node[i], &status);
+        attack.share[i] = (double)status.share / (double)SHARE_ONE;
+        attack.soon_units[i] =
+            (int64_t)((double)attack.limit->capacity_units / attack.fill_intervals * attack.share[i]);
+    }
+    for (unsigned key = 0; key < KEYS; key++)
+        truth_init(&attack.truth[key], attack.limit, schedule->now_ns, schedule->now_ns);
+    if (started)
+        run(&attack);
+    double capacity = (double)attack.limit->capacity_units;
+    schedule_close(schedule);
+    return (struct outcome){.closest = started ? (double)attack.closest / capacity : -1,
+                            .above = attack.above / capacity};
+}
