@@ -76,7 +76,7 @@ static void check_reach(struct attack *attack, unsigned key)
 
 /*
  * The truth is never below what all see, each as far as its share goes, less all that is unsettled: docs/accounting.md,
- * "What is never told". Shares are rounded.
+ * "Why it is not enough that it is paid off". Shares are rounded.
  */
 static void check_views(struct attack *attack, unsigned key)
 {
