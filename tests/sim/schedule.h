@@ -1,7 +1,7 @@
 /*
  * schedule: real nodes and the links between them, with nothing happening but what an adversary decides.
  *
- * The one idea: no queue and no latency. A step, a delivery or a request happens when it is called for, at the time that
+ * The one idea: no queue and no latency. A step, delivery or request happens when it is called for, at the time that
  * stands in `now_ns`; what was published lies on each link until it is delivered or lost. Who may do what when is not
  * known here: search.c and search_refill.c draw that.
  */

@@ -3,7 +3,7 @@
  * every spend when it is made never falls below the declared overshoot: not even if all took now what they may. And it
  * has no less than all see together: see check_views.
  *
- * The one idea: what could go wrong is a view that was refilled more than the truth was. So some sip what their share of
+ * The one idea: what may go wrong is a view that was refilled more than the truth was. So some sip what their share of
  * the refill pays off, which nobody is told of, others take all they may, and links are held back, cut, or one-way, for
  * about as long as a bucket takes to refill; then all is heard, and all take all.
  */
@@ -110,7 +110,7 @@ static uint64_t remaining(const struct attack *attack, unsigned i, unsigned key)
 }
 
 /*
- * What refill pays off is looked at two intervals after the first sip: until nearly an interval before that, more may be
+ * What refill pays off is seen two intervals after the first sip: until nearly an interval before that, more may be
  * taken, as far as that pays off in time.
  */
 static void sip(struct attack *attack, unsigned i, unsigned key)
