@@ -181,12 +181,12 @@ struct lane {
     uint32_t open_count;            /* untold ones */
     uint32_t waits_count;           /* of these */
     uint32_t urgent_count;
+    bool push_wanted, hurry_wanted; /* since the last step: see the node's */
     uint64_t open_since_ns;                                        /* since when something is untold in this ring */
     uint64_t spent_ns;                                             /* when something was last spent or returned */
     uint64_t admitted_requests, refused_requests, admitted_tokens; /* see node_stats, as the next two */
     uint64_t returned_tokens, limit_drops;
     struct changed changed;
-    bool push_wanted, hurry_wanted; /* since the last step: see the node's */
 };
 
 struct node {

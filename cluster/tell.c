@@ -45,7 +45,8 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
             depends[depend_count++] = (struct depend){node->origin[slot].uid, node->origin[slot].applied};
     struct batch *batch = batch_create(depend_count, count);
     assert(batch && "out of memory");
-    memcpy(batch->depend, depends, depend_count * sizeof *depends);
+    for (uint32_t i = 0; i < depend_count; i++)
+        batch->depend[i] = depends[i];
     memcpy(batch->spend, spends, count * sizeof *spends);
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;

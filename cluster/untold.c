@@ -46,8 +46,10 @@ bool untold_create(struct node *node)
     const size_t all = (size_t)node->open_room * node->lane_count;
     bool has_urgent = true;
     node->open_memory = calloc(all + 1, sizeof *node->open); /* of zeros that are not touched yet */
-    uintptr_t begin = ((uintptr_t)node->open_memory + sizeof *node->open - 1) / sizeof *node->open;
-    node->open = node->open_memory ? (struct spend *)(begin * sizeof *node->open) : NULL;
+    size_t ahead = (uintptr_t)node->open_memory % sizeof *node->open;
+    node->open = node->open_memory;
+    if (ahead > 0)
+        node->open = (void *)((char *)node->open_memory + (sizeof *node->open - ahead));
     for (uint32_t i = 0; i < node->lane_count; i++) {
         node->lane[i].open = node->open ? node->open + (size_t)i * node->open_room : NULL;
         node->lane[i].urgent = calloc(all, sizeof *node->lane[i].urgent);
