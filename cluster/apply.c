@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-enum {
-    TAGS_AHEAD = 24, /* keys whose tags are asked for before they are needed */
-    SLOTS_AHEAD = 12,
-};
-
 void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
 {
     if (index + TAGS_AHEAD < batch->spend_count)

@@ -61,6 +61,31 @@ bool origin_is_ghost(const struct node *node, const struct origin *origin)
     return origin->incarnation != member->incarnation || member->state == PEER_LEFT;
 }
 
+/* Of its own incarnations, or also of those that are over, whosesoever. */
+static bool cover(const struct node *node, uint32_t index, bool ghosts)
+{
+    const struct member *member = &node->member[index];
+    if (origin_find(node, index, member->incarnation) < 0)
+        return false;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && member->known[slot] > origin->applied &&
+            (origin->member == index || (ghosts && origin_is_ghost(node, origin))))
+            return false;
+    }
+    return true;
+}
+
+bool origins_cover_spends(const struct node *node, uint32_t member)
+{
+    return cover(node, member, false);
+}
+
+bool origins_cover_view(const struct node *node, uint32_t member)
+{
+    return cover(node, member, true);
+}
+
 bool origin_has_begun(const struct origin *origin, const struct batch *part)
 {
     return origin->next_part > 0 && part->parts > 0 && part->merge == origin->merge;

@@ -53,6 +53,13 @@ int origin_find_uid(const struct node *node, uint32_t uid);
 int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation);
 /* No new batches can come of it: its member restarted or left. */
 bool origin_is_ghost(const struct node *node, const struct origin *origin);
+/* All that this member says it had spent itself, under this and earlier incarnations, is applied here. */
+bool origins_cover_spends(const struct node *node, uint32_t member);
+/*
+ * And so is what it says it has of incarnations that are over. If that holds for every member, whatever any of them had
+ * charged its keys with is charged here.
+ */
+bool origins_cover_view(const struct node *node, uint32_t member);
 /* It is a part of what is being applied in parts. */
 bool origin_has_begun(const struct origin *origin, const struct batch *part);
 /* Whether a batch of so many spends under so many limits may be made: it takes at most half of a message. */
@@ -245,6 +252,7 @@ bool receive_batches(struct node *node, const struct message *message, const int
 bool inbox_drain(struct node *node);
 /* The index of a limit that a peer told us of; -1: it makes no sense, or there are too many. */
 int limit_of_terms(struct node *node, const struct limit_terms *terms);
+enum { TAGS_AHEAD = 24, SLOTS_AHEAD = 12 }; /* keys whose memory is asked for before it is needed */
 /* Whoever goes through a batch's spends is at that one: memory that those a little further on need is asked for. */
 void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index);
 /* The entry that a spend of a batch concerns; NULL: a cell that has expired. It may have another limit. */

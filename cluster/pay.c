@@ -11,8 +11,6 @@ enum {
     LOOK_INTERVALS = 2,       /* to be paid off, and for the news of others to come */
     WAITS_INTERVALS_MAX = 10, /* in all */
     LOOKS_PER_INTERVAL = 16,
-    AHEAD_TAGS = 24,         /* keys whose tags are asked for before they are needed */
-    AHEAD_SLOTS = 12,
 };
 
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
@@ -26,21 +24,6 @@ int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint
     return units_times(units, share);
 }
 
-/* All that its view was charged with when it made its newest message is charged here. */
-static bool covers(const struct node *node, uint32_t index)
-{
-    const struct member *member = &node->member[index];
-    if (origin_find(node, index, member->incarnation) < 0)
-        return false;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        if (origin->uid && member->known[slot] > origin->applied &&
-            (origin->member == index || origin_is_ghost(node, origin)))
-            return false;
-    }
-    return true;
-}
-
 /* All that any view was charged with until then is charged here. */
 static uint64_t covered_until_ns(struct node *node)
 {
@@ -49,7 +32,7 @@ static uint64_t covered_until_ns(struct node *node)
         struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;
-        if (member->made_ns > member->covered_ns && covers(node, i))
+        if (member->made_ns > member->covered_ns && origins_cover_view(node, i))
             member->covered_ns = member->made_ns;
         if (member->covered_ns < until_ns)
             until_ns = member->covered_ns;
@@ -75,7 +58,7 @@ static bool is_paid_off(const struct node *node, const struct spend *spend, uint
 
 static void prefetch_ahead(const struct node *node, const struct lane *lane)
 {
-    uint32_t tags = lane->looked_span + AHEAD_TAGS, slots = lane->looked_span + AHEAD_SLOTS;
+    uint32_t tags = lane->looked_span + TAGS_AHEAD, slots = lane->looked_span + SLOTS_AHEAD;
     if (tags < lane->open_span)
         table_prefetch_tags(node->table, untold_at(node, lane, tags)->id);
     if (slots < lane->open_span)

@@ -137,23 +137,6 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
     }
 }
 
-/*
- * What a peer says it has applied of ours counts only once all that it says it had spent itself, under this and
- * earlier incarnations, is applied here: otherwise the acknowledgement would overtake spends made before it.
- */
-static bool acknowledgement_counts(const struct node *node, uint32_t index)
-{
-    const struct member *member = &node->member[index];
-    if (origin_find(node, index, member->incarnation) < 0)
-        return false;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        if (origin->uid && origin->member == index && member->known[slot] > origin->applied)
-            return false;
-    }
-    return true;
-}
-
 void settle_acknowledged(struct node *node)
 {
     uint64_t everywhere = UINT64_MAX;
@@ -161,7 +144,8 @@ void settle_acknowledged(struct node *node)
         struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;
-        if (member->known[node->my_slot] > member->acknowledged && acknowledgement_counts(node, i))
+        /* An acknowledgement must not overtake spends that its sender had made before. */
+        if (member->known[node->my_slot] > member->acknowledged && origins_cover_spends(node, i))
             member->acknowledged = member->known[node->my_slot];
         if (member->acknowledged < everywhere)
             everywhere = member->acknowledged;
