@@ -154,6 +154,10 @@ uint32_t untold_plain_count(const struct node *node);
 struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index);
 /* It is a gap from now on: told, or it need not be. Alone, as what follows. */
 void untold_drop(struct node *node, struct spend *spend);
+/* The lane's oldest spend that does not wait; NULL: there is none. */
+struct spend *untold_next_plain(const struct node *node, struct lane *lane);
+/* It is told at the pace from now on: the one at lane->looked_span. */
+void untold_wait_no_more(struct lane *lane, struct spend *spend);
 /* One that waits is looked at again, after all others. */
 void untold_requeue(struct node *node, struct lane *lane, struct spend *spend);
 /* Afterwards the oldest untold spend stands at the lane's front, if there is any. */

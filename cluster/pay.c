@@ -77,14 +77,6 @@ static bool waits_no_more(const struct node *node, const struct lane *lane, cons
            lane->open_span > untold_nearly_full(node);
 }
 
-static void wait_no_more(struct lane *lane, struct spend *spend)
-{
-    spend->waits = false;
-    lane->waits_count--;
-    if (lane->passed_span > lane->looked_span)
-        lane->passed_span = lane->looked_span;
-}
-
 static bool is_due(const struct node *node, const struct lane *lane, const struct spend *spend)
 {
     return age_ns(node, spend->looked) > LOOK_INTERVALS * node->options.interval_ns ||
@@ -108,7 +100,7 @@ static void look(struct node *node, struct lane *lane, uint64_t covered_ns, uint
             untold_drop(node, spend);
             node->stats.spends_paid_off++;
         } else if (waits_no_more(node, lane, spend)) {
-            wait_no_more(lane, spend);
+            untold_wait_no_more(lane, spend);
         } else {
             untold_requeue(node, lane, spend);
         }

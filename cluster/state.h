@@ -153,7 +153,7 @@ struct snapshot {
     uint64_t donor_incarnation;
     uint64_t started_ns;
     uint64_t refused_ns; /* when a part could last not be taken since batches were dropped; 0: never */
-    uint32_t depth; /* bits of the first part that was not split; 0: there is none yet */
+    uint32_t depth;      /* bits of the first part that was not split; 0: there is none yet */
     uint32_t todo_count, asked_count;
     struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];
     uint64_t retired[NODE_PEERS_MAX]; /* by member: incarnations whose spends every part contains whole */
@@ -175,13 +175,14 @@ struct changed {
 struct lane {
     alignas(64) struct spend *open; /* open_room of them, in node->open; what is not `untold` in it is a gap */
     uint32_t *urgent;               /* indices in node->open of urgent ones, in all rings */
+    uint64_t *plain;                /* a bit for each of `open`: it is untold and does not wait */
     uint32_t open_first, open_span; /* of open_room, from the oldest one on, gaps included: see untold.c */
     uint32_t passed_span;           /* of these, from the front on: what is untold among them waits */
     uint32_t looked_span;           /* the same: what is untold among them does not wait */
     uint32_t open_count;            /* untold ones */
     uint32_t waits_count;           /* of these */
     uint32_t urgent_count;
-    bool push_wanted, hurry_wanted; /* since the last step: see the node's */
+    bool push_wanted, hurry_wanted;                                /* since the last step: see the node's */
     uint64_t open_since_ns;                                        /* since when something is untold in this ring */
     uint64_t spent_ns;                                             /* when something was last spent or returned */
     uint64_t admitted_requests, refused_requests, admitted_tokens; /* see node_stats, as the next two */
@@ -208,8 +209,8 @@ struct node {
     struct member member[NODE_PEERS_MAX];
     struct origin origin[ORIGINS_MAX];
     uint32_t member_end, origin_end; /* from there on no slot was ever used */
-    uint32_t me;      /* member index of this node */
-    uint32_t my_slot; /* origin slot of this incarnation */
+    uint32_t me;                     /* member index of this node */
+    uint32_t my_slot;                /* origin slot of this incarnation */
     uint32_t last_uid;
     uint32_t peer_count; /* members that have not left, this node included */
 
@@ -235,7 +236,7 @@ struct node {
     /* Own spends that no peer was told of: see untold.c. */
     struct lane *lane;
     uint32_t lane_count;
-    struct spend *open;               /* the rings of all lanes, one behind the other: each spend is a cache line */
+    struct spend *open; /* the rings of all lanes, one behind the other: each spend is a cache line */
     void *open_memory;
     uint32_t open_room;               /* of each ring */
     uint32_t batch_max;               /* keys in a batch */

@@ -168,30 +168,18 @@ static void plan_next(struct node *node, bool more)
     node->tell_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
 }
 
-/* The lane's oldest spend that is told at the pace; NULL: there is none. */
-static struct spend *next_plain(const struct node *node, struct lane *lane)
-{
-    if (lane->open_count == lane->waits_count)
-        lane->passed_span = lane->open_span;
-    for (; lane->passed_span < lane->open_span; lane->passed_span++) {
-        struct spend *spend = untold_at(node, lane, lane->passed_span);
-        if (spend->untold && !spend->waits)
-            return spend;
-    }
-    return NULL;
-}
-
 /* All that is untold, or what is told at the pace. */
 enum whose { OF_ALL, OF_PLAIN };
 
 /* The oldest of all lanes, or of one that is nearly full; NULL: there is none. */
-static struct spend *next_spend(const struct node *node, enum whose whose, struct lane **lane_of, uint64_t *since_ns)
+static struct spend *next_spend(const struct node *node, enum whose whose, struct lane **lane_of,
+                                uint64_t *since_ns)
 {
     struct spend *next = NULL;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         struct lane *lane = &node->lane[i];
         struct spend *front = lane->open_span == 0 ? NULL : &lane->open[lane->open_first];
-        struct spend *spend = whose == OF_ALL ? front : next_plain(node, lane);
+        struct spend *spend = whose == OF_ALL ? front : untold_next_plain(node, lane);
         uint64_t made_ns = spend ? untold_time_ns(node, spend->since) : UINT64_MAX;
         bool nearly_full = lane->open_span > untold_nearly_full(node);
         if (!spend || (next && made_ns >= *since_ns && !nearly_full))

@@ -20,6 +20,7 @@ enum {
     RING_KEYS_MIN = 4 * CHARGES_MAX,
     PACE_DEFAULT = 250000,
     NEARLY_FULL_PART = 16,
+    PLAIN_BITS = 64,  /* of a word of lane.plain */
     SINCE_SHIFT = 20, /* times in spends are in steps of about a millisecond */
 };
 
@@ -44,7 +45,7 @@ bool untold_create(struct node *node)
     node->push_keys = node->slice_keys;
     node->tell_ns = UINT64_MAX;
     const size_t all = (size_t)node->open_room * node->lane_count;
-    bool has_urgent = true;
+    bool has_lists = true;
     node->open_memory = calloc(all + 1, sizeof *node->open); /* of zeros that are not touched yet */
     size_t ahead = (uintptr_t)node->open_memory % sizeof *node->open;
     node->open = node->open_memory;
@@ -53,26 +54,60 @@ bool untold_create(struct node *node)
     for (uint32_t i = 0; i < node->lane_count; i++) {
         node->lane[i].open = node->open ? node->open + (size_t)i * node->open_room : NULL;
         node->lane[i].urgent = calloc(all, sizeof *node->lane[i].urgent);
-        has_urgent &= node->lane[i].urgent != NULL;
+        node->lane[i].plain = calloc(node->open_room / PLAIN_BITS + 1, sizeof *node->lane[i].plain);
+        has_lists &= node->lane[i].urgent && node->lane[i].plain;
     }
     node->telling = calloc(node->batch_max, sizeof *node->telling);
     node->sorted = calloc(node->batch_max, sizeof *node->sorted);
-    return node->open && has_urgent && node->telling && node->sorted;
+    return node->open && has_lists && node->telling && node->sorted;
 }
 
 void untold_destroy(struct node *node)
 {
-    for (uint32_t i = 0; i < node->lane_count; i++)
+    for (uint32_t i = 0; i < node->lane_count; i++) {
         free(node->lane[i].urgent);
+        free(node->lane[i].plain);
+    }
     free(node->open_memory);
     free(node->telling);
     free(node->sorted);
 }
 
-struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index)
+static uint32_t place_of(const struct node *node, const struct lane *lane, uint32_t index)
 {
     uint32_t behind = node->open_room - lane->open_first;
-    return &lane->open[index < behind ? lane->open_first + index : index - behind];
+    return index < behind ? lane->open_first + index : index - behind;
+}
+
+struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index)
+{
+    return &lane->open[place_of(node, lane, index)];
+}
+
+static void mark_plain(struct lane *lane, const struct spend *spend, bool plain)
+{
+    uint32_t place = (uint32_t)(spend - lane->open);
+    uint64_t bit = (uint64_t)1 << place % PLAIN_BITS, *word = &lane->plain[place / PLAIN_BITS];
+    *word = plain ? *word | bit : *word & ~bit;
+}
+
+/* Most of a ring may wait: it is not read for what does not. */
+struct spend *untold_next_plain(const struct node *node, struct lane *lane)
+{
+    if (lane->open_count == lane->waits_count)
+        lane->passed_span = lane->open_span;
+    while (lane->passed_span < lane->open_span) {
+        uint32_t place = place_of(node, lane, lane->passed_span), left = PLAIN_BITS - place % PLAIN_BITS;
+        uint64_t word = lane->plain[place / PLAIN_BITS] >> place % PLAIN_BITS;
+        uint32_t none = word != 0                        ? (uint32_t)__builtin_ctzll(word)
+                        : left < node->open_room - place ? left
+                                                         : node->open_room - place;
+        if (none == 0)
+            return &lane->open[place];
+        none = none < lane->open_span - lane->passed_span ? none : lane->open_span - lane->passed_span;
+        lane->passed_span += none;
+    }
+    return NULL;
 }
 
 bool is_in_open(const struct node *node, const struct entry *entry)
@@ -123,6 +158,8 @@ struct spend *open_spend(struct node *node, struct entry *entry, bool waits)
     spend->urgent = spend->orphan = false;
     spend->waits = waits;
     lane->waits_count += waits;
+    if (!waits)
+        mark_plain(lane, spend, true);
     spend->since = spend->spent = spend->looked = now;
     spend->expires_ns = node->limits.limit[entry->limit].kind == LIMIT_CELL ? entry->bucket.expires_ns : 0;
     __atomic_store_n(&spend->untold, true, __ATOMIC_RELEASE);
@@ -150,7 +187,19 @@ void untold_drop(struct node *node, struct spend *spend)
     struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_room];
     lane->waits_count -= spend->waits;
     lane->open_count--;
+    if (!spend->waits)
+        mark_plain(lane, spend, false);
     spend->untold = spend->urgent = spend->waits = false;
+}
+
+void untold_wait_no_more(struct lane *lane, struct spend *spend)
+{
+    assert(spend->waits);
+    spend->waits = false;
+    lane->waits_count--;
+    mark_plain(lane, spend, true);
+    if (lane->passed_span > lane->looked_span)
+        lane->passed_span = lane->looked_span;
 }
 
 void untold_skip_gaps(const struct node *node, struct lane *lane)
@@ -239,6 +288,9 @@ void untold_check(const struct node *node)
         for (uint32_t k = 0; k < lane->open_span; k++) {
             const struct spend *spend = untold_at(node, lane, k);
             assert(spend->untold || (!spend->urgent && !spend->waits));
+            uint32_t place = (uint32_t)(spend - lane->open);
+            bool plain = (lane->plain[place / PLAIN_BITS] >> place % PLAIN_BITS & 1) != 0;
+            assert(plain == (spend->untold && !spend->waits));
             assert(k >= lane->passed_span || !spend->untold || spend->waits || spend->urgent);
             assert(k >= lane->looked_span || !spend->waits || spend->urgent);
             untold += spend->untold;
