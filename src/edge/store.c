@@ -411,7 +411,7 @@ static void start(struct store *store)
 void store_read(struct store *store, const struct store_reader *reader)
 {
     assert(!store->started);
-    if (store->file.db && store_file_read(&store->file, reader, clock_wall_ns(), false) != STORE_FILE_GOOD)
+    if (store->file.db && store_file_read(&store->file, reader, clock_wall_ns()) != STORE_FILE_GOOD)
         say(store, NOTICE_WARNING, "%.100s cannot be read (%.60s)", store->path, store->file.failure);
     start(store);
 }

@@ -91,7 +91,8 @@ static enum store_file_status check_schema(struct store_file *file)
     return STORE_FILE_GOOD;
 }
 
-enum store_file_status store_file_open(struct store_file *file, const char *path)
+/* `salvage`: also a file whose last pages are missing. SQLite takes it only while its schema may be written. */
+static enum store_file_status open_at(struct store_file *file, const char *path, bool salvage)
 {
     struct stat status;
     memset(file, 0, sizeof *file);
@@ -101,6 +102,8 @@ enum store_file_status store_file_open(struct store_file *file, const char *path
         sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_busy_timeout(file->db, OPEN_WAIT_MS);
+    if (code == SQLITE_OK)
+        code = run_sql(file, salvage ? "PRAGMA writable_schema=ON" : "");
     if (code == SQLITE_OK)
         code = run_sql(file, opening);
     if (code == SQLITE_OK)
@@ -117,6 +120,11 @@ enum store_file_status store_file_open(struct store_file *file, const char *path
         file->inode = status.st_ino;
     }
     return STORE_FILE_GOOD;
+}
+
+enum store_file_status store_file_open(struct store_file *file, const char *path)
+{
+    return open_at(file, path, false);
 }
 
 void store_file_close(struct store_file *file)
@@ -144,7 +152,7 @@ enum store_file_status store_file_check(struct store_file *file)
         return store_rows_failed(file, code);
     if (!whole)
         return store_rows_failed(file, SQLITE_CORRUPT);
-    return store_file_read(file, &(struct store_reader){.context = NULL}, 0, false);
+    return store_file_read(file, &(struct store_reader){.context = NULL}, 0);
 }
 
 /* The names of earlier ones sort by their time. */
@@ -202,7 +210,7 @@ static void save_counters(void *context, const struct store_counter *counter, si
         salvage->status = store_file_put_counter(salvage->file, &counter[i], salvage->wall_ns);
 }
 
-/* From both ends, as far as each goes: a row that comes twice is put twice, which changes nothing. */
+/* A row that comes twice is put twice, which changes nothing. */
 enum store_file_status store_file_salvage(struct store_file *file, const char *aside, uint64_t wall_ns,
                                           uint64_t *versions, uint64_t *counters)
 {
@@ -212,10 +220,8 @@ enum store_file_status store_file_salvage(struct store_file *file, const char *a
     int64_t version_rows = 0, counter_rows = 0;
     salvage.status = store_file_begin(file, true);
     if (salvage.status == STORE_FILE_GOOD) {
-        if (store_file_open(&old, aside) == STORE_FILE_GOOD) {
-            (void)store_file_read(&old, &reader, wall_ns, false);
-            (void)store_file_read(&old, &reader, wall_ns, true);
-        }
+        if (open_at(&old, aside, true) == STORE_FILE_GOOD)
+            store_file_rescue(&old, &reader, wall_ns);
         store_file_close(&old);
     }
     if (salvage.status == STORE_FILE_GOOD)

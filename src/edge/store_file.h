@@ -51,11 +51,13 @@ void store_file_close(struct store_file *file);
 enum store_file_status store_file_check(struct store_file *file);
 
 /*
- * Tells the reader of all rows whose seal holds, in pages, of one rule from old to new; `backwards`: in the opposite
- * order, which finds what stands behind a damaged place. Counters whose time is before `wall_ns` are left out.
+ * Tells the reader of all rows whose seal holds, in pages, of one rule from old to new. Counters whose time is before
+ * `wall_ns` are left out. STORE_FILE_DAMAGED: not all could be read, or not every seal holds.
  */
-enum store_file_status store_file_read(struct store_file *file, const struct store_reader *reader, uint64_t wall_ns,
-                                       bool backwards);
+enum store_file_status store_file_read(struct store_file *file, const struct store_reader *reader,
+                                       uint64_t wall_ns);
+/* The same of a damaged file, as much as can be read; a version may be told twice. */
+void store_file_rescue(struct store_file *file, const struct store_reader *reader, uint64_t wall_ns);
 
 /*
  * A transaction: begin, puts, commit. After a failure, store_file_cancel; then nothing of it happened. `synced`: it
@@ -94,5 +96,6 @@ extern const char store_rows_schema[];
 /* What stands in a row; false when it is not as it was written. Its texts are SQLite's, until the next step. */
 bool store_rows_take_version(struct sqlite3_stmt *row, struct rule_record *version);
 bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *counter);
+void store_rows_bind_id(struct sqlite3_stmt *statement, int column, struct key_id id);
 
 #endif

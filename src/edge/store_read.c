@@ -9,6 +9,9 @@ enum {
     PAGE_VERSIONS = 1024,
     PAGE_COUNTERS = 4096,
     PAGE_TEXT_BYTES = 4 << 20,
+    SLICE_FILE_BYTES = 512, /* of the file for each slice of what is rescued: eight to a page */
+    SLICE_BITS_MIN = 12,    /* for a small file that was a large one */
+    SLICE_BITS_MAX = 24,
 };
 
 /* What a page holds: versions with their texts copied, or counters. */
@@ -86,23 +89,29 @@ static enum store_file_status read_versions(struct store_file *file, struct page
                                : STORE_FILE_GOOD;
 }
 
-static enum store_file_status read_counters(struct store_file *file, struct page *page,
-                                            const struct store_reader *reader, uint64_t wall_ns, bool backwards)
+/* From where the statement stands to its end; says how it ended. */
+static int read_rows(struct sqlite3_stmt *row, struct page *page, const struct store_reader *reader,
+                     uint64_t wall_ns, bool *damaged)
 {
-    struct sqlite3_stmt *row = NULL;
-    bool damaged = false;
-    const char *sql = backwards ? "SELECT * FROM counter ORDER BY id DESC" : "SELECT * FROM counter ORDER BY id";
-    int code = sqlite3_prepare_v2(file->db, sql, -1, &row, NULL);
-    while (code == SQLITE_OK || code == SQLITE_ROW) {
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
         struct store_counter *counter = &page->counter[page->count];
-        code = sqlite3_step(row);
-        if (code != SQLITE_ROW)
-            break;
         bool whole = store_rows_take_counter(row, counter);
-        damaged = damaged || !whole;
+        *damaged = *damaged || !whole;
         if (whole && counter->until_wall_ns > wall_ns && ++page->count == PAGE_COUNTERS)
             tell_counters(page, reader);
     }
+    return code;
+}
+
+static enum store_file_status read_counters(struct store_file *file, struct page *page,
+                                            const struct store_reader *reader, uint64_t wall_ns)
+{
+    struct sqlite3_stmt *row = NULL;
+    bool damaged = false;
+    int code = sqlite3_prepare_v2(file->db, "SELECT * FROM counter ORDER BY id", -1, &row, NULL);
+    if (code == SQLITE_OK)
+        code = read_rows(row, page, reader, wall_ns, &damaged);
     tell_counters(page, reader);
     (void)sqlite3_finalize(row);
     return code != SQLITE_DONE ? store_rows_failed(file, code)
@@ -110,22 +119,75 @@ static enum store_file_status read_counters(struct store_file *file, struct page
                                : STORE_FILE_GOOD;
 }
 
-enum store_file_status store_file_read(struct store_file *file, const struct store_reader *reader, uint64_t wall_ns,
-                                       bool backwards)
+static bool page_init(struct page *page)
 {
-    struct page page = {.text_room = PAGE_TEXT_BYTES};
-    page.version = calloc(PAGE_VERSIONS, sizeof *page.version);
-    page.counter = calloc(PAGE_COUNTERS, sizeof *page.counter);
-    page.text = malloc(page.text_room);
+    *page = (struct page){.text_room = PAGE_TEXT_BYTES};
+    page->version = calloc(PAGE_VERSIONS, sizeof *page->version);
+    page->counter = calloc(PAGE_COUNTERS, sizeof *page->counter);
+    page->text = malloc(page->text_room);
+    return page->version && page->counter && page->text;
+}
+
+static void page_close(struct page *page)
+{
+    free(page->version);
+    free(page->counter);
+    free(page->text);
+}
+
+enum store_file_status store_file_read(struct store_file *file, const struct store_reader *reader, uint64_t wall_ns)
+{
+    struct page page;
     enum store_file_status versions = STORE_FILE_FAILED, counters = STORE_FILE_FAILED;
-    if (page.version && page.counter && page.text) {
-        versions = read_versions(file, &page, reader, backwards);
-        counters = read_counters(file, &page, reader, wall_ns, backwards);
+    if (page_init(&page)) {
+        versions = read_versions(file, &page, reader, false);
+        counters = read_counters(file, &page, reader, wall_ns);
     } else {
         (void)snprintf(file->failure, sizeof file->failure, "out of memory");
     }
-    free(page.version);
-    free(page.counter);
-    free(page.text);
+    page_close(&page);
     return versions != STORE_FILE_GOOD ? versions : counters;
+}
+
+/* ---- what is left of a damaged one ---- */
+
+/*
+ * How many leading bits of counters' ids, which are hashes, make slices that are small next to what a page has of them.
+ * A slice is read until what is missing: so each missing page hides little more than itself.
+ */
+static int slice_bits(const struct store_file *file)
+{
+    int bits = SLICE_BITS_MIN;
+    while (bits < SLICE_BITS_MAX && store_file_bytes(file) >> bits > SLICE_FILE_BYTES)
+        bits++;
+    return bits;
+}
+
+static void rescue_counters(struct store_file *file, struct page *page, const struct store_reader *reader,
+                            uint64_t wall_ns)
+{
+    struct sqlite3_stmt *row = NULL;
+    bool damaged = false;
+    const char *sql = "SELECT * FROM counter WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+    int code = sqlite3_prepare_v2(file->db, sql, -1, &row, NULL), bits = slice_bits(file);
+    for (uint64_t slice = 0; code == SQLITE_OK && slice >> bits == 0; slice++) {
+        uint64_t from = slice << (64 - bits), to = from | UINT64_MAX >> bits;
+        store_rows_bind_id(row, 1, (struct key_id){from, 0});
+        store_rows_bind_id(row, 2, (struct key_id){to, UINT64_MAX});
+        (void)read_rows(row, page, reader, wall_ns, &damaged);
+        (void)sqlite3_reset(row);
+    }
+    tell_counters(page, reader);
+    (void)sqlite3_finalize(row);
+}
+
+void store_file_rescue(struct store_file *file, const struct store_reader *reader, uint64_t wall_ns)
+{
+    struct page page;
+    if (page_init(&page)) {
+        if (read_versions(file, &page, reader, false) != STORE_FILE_GOOD)
+            (void)read_versions(file, &page, reader, true);
+        rescue_counters(file, &page, reader, wall_ns);
+    }
+    page_close(&page);
 }

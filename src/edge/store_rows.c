@@ -201,6 +201,13 @@ static void bind_number(struct sqlite3_stmt *statement, int column, uint64_t num
     (void)sqlite3_bind_int64(statement, column, (sqlite3_int64)number);
 }
 
+void store_rows_bind_id(struct sqlite3_stmt *statement, int column, struct key_id id)
+{
+    uint8_t blob[ID_BYTES];
+    put_big(blob, id.high, id.low);
+    (void)sqlite3_bind_blob(statement, column, blob, sizeof blob, SQLITE_TRANSIENT);
+}
+
 enum store_file_status store_file_put_version(struct store_file *file, const struct rule_record *version)
 {
     struct sqlite3_stmt *put = file->statement[STORE_VERSION_PUT], *trim = file->statement[STORE_VERSION_TRIM];
