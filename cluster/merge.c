@@ -13,17 +13,6 @@ enum { TRANSIT_INTERVALS = 16 }; /* parts that were said to somebody so lately a
 
 /* ---- making one of many ---- */
 
-/*
- * Whoever is charged more than a full bucket and the declared debt together stands at the declared debt anyway; a LOG
- * lists no more than that either.
- */
-static uint64_t clip_to_limit(const struct node *node, const struct spend *spend)
-{
-    const struct limit *limit = &node->limits.limit[spend->limit];
-    uint64_t most = limit->capacity + limit->overshoot + spend->returned;
-    return spend->tokens < most ? spend->tokens : most;
-}
-
 static void sift_down(struct merge_source *source, uint32_t count, uint32_t index)
 {
     struct merge_source moved = source[index];
@@ -66,8 +55,6 @@ static void put_spend(struct node *node, const struct spend *spend)
         spend_add(last, spend, node->limits.limit[last->limit].kind == LIMIT_LOG);
         return;
     }
-    if (last)
-        last->tokens = clip_to_limit(node, last);
     bool begins = !last || last->limit != spend->limit;
     if (last && (merger->spend_count == node->batch_max ||
                  !batch_fits(node, merger->spend_count + 1, merger->group_count + begins))) {
@@ -89,11 +76,8 @@ bool merge_some(struct node *node)
         put_spend(node, merger->source[0].at);
         take_least(merger);
     }
-    struct spend *last = &merger->spend[merger->spend_count - 1];
-    if (merger->spend_count > 0) {
-        last->tokens = clip_to_limit(node, last);
+    if (merger->spend_count > 0)
         close_made(node);
-    }
     return true;
 }
 

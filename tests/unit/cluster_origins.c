@@ -74,6 +74,51 @@ static void compacted_while_heard(void)
     world_close();
 }
 
+/* Tokens of a key of limit 2 that the host takes to be left, rounded down. */
+static int64_t left_of(unsigned host, const char *key)
+{
+    struct bucket bucket = node_bucket(world.host[host].node, key_of(key, 2), 2, world.now_ns);
+    return (bucket.settled - bucket.unsettled) / world.limits.limit[2].units_per_token;
+}
+
+/*
+ * Bob hears ann, who does not hear him, and keeps what she told for cat, who is away. Then he does not hear the last of
+ * it. She merges all: of that, he charges what he has not heard, however much it is together.
+ */
+static void compacted_beyond_capacity(uint64_t bursts, uint64_t log_keys_max)
+{
+    world_init(3);
+    bool valid = limits_add(&world.limits, "steady", 160, 2, 1000 * MS, 0);
+    assert(valid);
+    world_name_all();
+    world.host[ANN].options.log_keys_max = 8;
+    world.host[BOB].options.log_keys_max = log_keys_max;
+    world_start_all();
+    world_run(1000);
+    world_links(CAT, LINK_CUT);
+    world_link(BOB, ANN, LINK_CUT);
+    uint64_t given = 0;
+    for (uint64_t i = 0; i < bursts; i++) {
+        given += world_ask(ANN, "alice", 2, 30).allowed ? 30 : 0;
+        world_run(40000);
+    }
+    world_link(ANN, BOB, LINK_CUT);
+    given += world_ask(ANN, "alice", 2, 50).allowed ? 50 : 0;
+    given += world_spend_many(ANN, "other", 12);
+    OK_U64(given, bursts * 30 + 50 + 12, "ann gets all that she asks for");
+    world_run(500);
+    OK(world_stats(ANN).log_batches == 1 && left_of(BOB, "alice") == 160,
+       "bob has not heard of 50, she merges all");
+    world_link(ANN, BOB, LINK_FINE);
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(1000);
+    int64_t difference = left_of(BOB, "alice") - left_of(ANN, "alice");
+    OK(difference >= -1 && difference <= 1, "he charges these 50: he has %d left, she %d",
+       (int)left_of(BOB, "alice"), (int)left_of(ANN, "alice"));
+    OK_U64(world_stats(BOB).snapshots_taken, 0, "without a snapshot");
+    world_close();
+}
+
 static void log_full(void)
 {
     world_init(2);
@@ -106,6 +151,10 @@ int main(void)
 {
     compacted();
     compacted_while_heard();
+    for (uint64_t log_keys_max = 8; log_keys_max <= 800; log_keys_max *= 100) {
+        compacted_beyond_capacity(5, log_keys_max);
+        compacted_beyond_capacity(12, log_keys_max);
+    }
     log_full();
     return tap_done();
 }
