@@ -221,8 +221,7 @@ void untold_requeue(struct node *node, struct lane *lane, struct spend *spend)
     struct entry *entry = table_find(node->table, spend->id);
     struct spend *last = untold_at(node, lane, lane->open_span);
     assert(lane->open_span < node->open_room && spend->waits && !spend->urgent);
-    if (!entry || &node->open[entry->open_index] != spend)
-        return;
+    assert(entry && &node->open[entry->open_index] == spend); /* or it would be urgent: evicted, converted */
     lane->open_span++;
     *last = *spend;
     last->looked = (uint32_t)(node->now_ns >> SINCE_SHIFT);
