@@ -394,7 +394,7 @@ struct node_stats {
 void node_stats(const struct node *node, struct node_stats *stats);
 void node_table_stats(const struct node *node, struct table_stats *stats);
 /* All memory that is read at random, for those who know how it is best backed: see table_memory. */
-void node_visit_memory(struct node *node, void (*visit)(void *memory, size_t bytes));
+void node_visit_memory(struct node *node, void (*visit)(void *context, void *memory, size_t bytes), void *context);
 
 struct node_status {
     enum peer_state state;           /* of this node itself */

@@ -91,12 +91,12 @@ void node_stats(const struct node *node, struct node_stats *stats)
     }
 }
 
-void node_visit_memory(struct node *node, void (*visit)(void *memory, size_t bytes))
+void node_visit_memory(struct node *node, void (*visit)(void *context, void *memory, size_t bytes), void *context)
 {
     size_t bytes;
     void *memory = table_memory(node->table, &bytes);
-    visit(memory, bytes);
-    visit(node->open, (size_t)node->open_room * node->lane_count * sizeof *node->open);
+    visit(context, memory, bytes);
+    visit(context, node->open, (size_t)node->open_room * node->lane_count * sizeof *node->open);
 }
 
 void node_table_stats(const struct node *node, struct table_stats *stats)

@@ -229,6 +229,7 @@ void server_end(struct server *server)
 {
     server->ending = true;
     (void)uv_idle_stop(&server->again);
+    populate_stop(&server->populate);
     worker_close_listener(&server->worker);
     crew_stop(&server->crew);
     bool talks = server->transport && transport_stats(server->transport)->published_messages > 0;

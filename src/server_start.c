@@ -6,7 +6,9 @@
 #include "server_state.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 enum { REQUEST_TIMEOUT_MS = 2000 };
@@ -109,6 +111,27 @@ static void introduce(struct server *server)
         log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: any client may cut this node off (DEBUG DROP)");
 }
 
+static void back_memory(void *context, void *memory, size_t bytes)
+{
+    struct server *server = context;
+    memory_prefer_huge_pages(memory, bytes);
+    if (server->settings->table_populate)
+        populate_add(&server->populate, memory, bytes);
+}
+
+static void on_populated(void *context, size_t bytes, int failed)
+{
+    struct server *server = context;
+    char size[UNITS_TEXT_BYTES];
+    units_format_size_short(size, sizeof size, bytes);
+    if (failed)
+        log_write(&server->log, LOG_LEVEL_WARNING,
+                  "table.populate: no more than %s of memory could be had now (%s)", size,
+                  failed == EINVAL ? "it needs Linux 5.14" : strerror(failed));
+    else
+        log_write(&server->log, LOG_LEVEL_INFO, "table.populate: %s of memory are there", size);
+}
+
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
     if (!open_listeners(server, error) || !open_transport(server, error))
@@ -116,7 +139,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
         return false;
-    node_visit_memory(server->node, memory_prefer_huge_pages);
+    node_visit_memory(server->node, back_memory, server);
     node_set_tenant_keys_max(server->node, server->settings->service_keys_max);
     introduce(server);
     if (!open_store(server, error))
@@ -125,6 +148,8 @@ static bool start(struct server *server, const char *config_path, struct error *
     (void)uv_signal_start(&server->signals[0], server_on_signal, SIGTERM);
     (void)uv_signal_start(&server->signals[1], server_on_signal, SIGINT);
     server_step(server, &(struct event){.kind = EVENT_START});
+    if (!populate_start(&server->populate, &server->worker.loop, on_populated, server))
+        return error_set(error, EX_OSERR, "table.populate: cannot start a thread");
     return crew_start(&server->crew, error);
 }
 

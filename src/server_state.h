@@ -7,6 +7,7 @@
 #include "cluster/node.h"
 #include "crew.h"
 #include "edge/log.h"
+#include "edge/populate.h"
 #include "edge/settings.h"
 #include "edge/transport.h"
 #include "keep.h"
@@ -27,6 +28,7 @@ struct server {
     struct effects effects;
     struct transport *transport; /* NULL before it is open and once it closes */
     struct keep keep;
+    struct populate populate;
     uv_async_t store_wakes;
     uv_timer_t wake;
     uv_idle_t again; /* the node has more to do at once */

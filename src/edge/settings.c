@@ -233,6 +233,7 @@ static bool read_caps(const struct settings_reader *reader, struct settings *set
     settings->service_keys_max = keys;
     return read_small_count(reader, "table.listed_spends", text->table.listed_spends, 1, LISTED_SPENDS_MOST,
                             &node->events_max) &&
+           read_bool(reader, "table.populate", text->table.populate, &settings->table_populate) &&
            read_small_count(reader, "rules.services", rules->services, 1, NODE_TENANTS_MAX - 1,
                             &node->rules.services_max) &&
            read_small_count(reader, "rules.rules", rules->rules, 1, RULES_MOST, &node->rules.rules_max) &&

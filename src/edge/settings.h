@@ -43,6 +43,7 @@ struct settings {
     enum store_sync state_sync;
     enum log_level log_level;
     bool debug;
+    bool table_populate; /* all of its memory is asked for at once, in the background */
 };
 
 /*

@@ -118,6 +118,7 @@ static void print_values(struct printer *printer)
     text->forget_after = node->forget_after_ns ? duration(printer, node->forget_after_ns) : word(printer, "off");
     text->table.keys = number(printer, node->table_keys);
     text->table.listed_spends = number(printer, node->events_max);
+    text->table.populate = word(printer, settings->table_populate ? "true" : "false");
     text->rules =
         (struct rules_text){number(printer, node->rules.services_max), number(printer, node->rules.rules_max),
                             number(printer, node->rules.service_rules_max),

@@ -27,6 +27,7 @@ static const cyaml_schema_field_t listen_fields[] = {
 static const cyaml_schema_field_t table_fields[] = {
     TEXT_KEY(table_text, keys),
     TEXT_KEY(table_text, listed_spends),
+    TEXT_KEY(table_text, populate),
     CYAML_FIELD_END,
 };
 

@@ -23,7 +23,7 @@ struct listen_text {
 };
 
 struct table_text {
-    char *keys, *listed_spends;
+    char *keys, *listed_spends, *populate;
 };
 
 struct rules_text {

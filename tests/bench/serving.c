@@ -106,11 +106,17 @@ static void print(double fastest_ns[KEY_COUNTS][DEPTHS], const char *name, uint3
     printf("\n");
 }
 
+static void prefer_huge_pages(void *context, void *memory, size_t bytes)
+{
+    (void)context;
+    memory_prefer_huge_pages(memory, bytes);
+}
+
 static void serve(enum kind kind, uint32_t peers, int rounds)
 {
     double fastest_ns[KEY_COUNTS][DEPTHS] = {{0}};
     served_open_with(TABLE_KEYS, peers);
-    node_visit_memory(served.node, memory_prefer_huge_pages);
+    node_visit_memory(served.node, prefer_huge_pages, NULL);
     if (!set_rules("rules:\n"
                    "  - {id: per-user, service: shop, by: user, rate: 100/s, burst: 100}\n"
                    "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"

@@ -124,8 +124,9 @@ static void open_server(struct server *server, uint32_t lane)
 /* ---- one process ---- */
 
 /* All of it is there before anything is measured: what is touched for the first time may cost milliseconds. */
-static void warm(void *memory, size_t bytes)
+static void warm(void *context, void *memory, size_t bytes)
 {
+    (void)context;
     memory_prefer_huge_pages(memory, bytes);
     for (size_t i = 0; i < bytes; i += PAGE_BYTES) {
         volatile char *byte = (volatile char *)memory + i;
@@ -221,7 +222,7 @@ static void run_process(uint32_t count, int asked, int told)
                    "  - {id: per-ip, service: shop, by: ip, rate: 1/s, burst: 1000000000}\n"
                    "  - {id: per-tenant, service: shop, by: tenant, rate: 1/s, burst: 1000000000}\n"))
         give_up("the rules are refused");
-    node_visit_memory(served.node, warm);
+    node_visit_memory(served.node, warm, NULL);
     for (uint32_t i = 0; i < count; i++)
         open_server(&servers[i], i);
     began_ns = served.now_ns - clock_ns();

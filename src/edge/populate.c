@@ -1,0 +1,69 @@
+#include "edge/populate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
+#endif
+
+/* Some huge pages: whoever else wants memory mapped waits for a slice at most. */
+enum { SLICE_BYTES = 8 << 20 };
+
+void populate_add(struct populate *populate, void *memory, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (0 - (uintptr_t)memory) % page;
+    assert(populate->part_count < POPULATE_PARTS_MAX);
+    if (bytes >= before + page)
+        populate->part[populate->part_count++] =
+            (struct populate_part){(char *)memory + before, (bytes - before) / page * page};
+}
+
+/* In a thread of the loop's pool. */
+static void populate_slice(uv_work_t *work)
+{
+    struct populate *populate = work->data;
+    const struct populate_part *part = &populate->part[populate->part_at];
+    size_t left = part->bytes - populate->offset, bytes = left < SLICE_BYTES ? left : SLICE_BYTES;
+    int status;
+    do
+        status = madvise(part->memory + populate->offset, bytes, MADV_POPULATE_WRITE);
+    while (status != 0 && errno == EINTR);
+    if (status != 0) {
+        populate->failed = errno;
+        return;
+    }
+    populate->bytes += bytes;
+    populate->offset += bytes;
+    if (populate->offset == part->bytes) {
+        populate->part_at++;
+        populate->offset = 0;
+    }
+}
+
+static void on_slice(uv_work_t *work, int status)
+{
+    struct populate *populate = work->data;
+    if (populate->stopping || status != 0)
+        return;
+    bool more = populate->failed == 0 && populate->part_at < populate->part_count;
+    if (!more || uv_queue_work(work->loop, work, populate_slice, on_slice) != 0)
+        populate->ended(populate->context, populate->bytes, populate->failed);
+}
+
+bool populate_start(struct populate *populate, uv_loop_t *loop,
+                    void (*ended)(void *context, size_t bytes, int failed), void *context)
+{
+    populate->work.data = populate;
+    populate->ended = ended;
+    populate->context = context;
+    return populate->part_count == 0 || uv_queue_work(loop, &populate->work, populate_slice, on_slice) == 0;
+}
+
+void populate_stop(struct populate *populate)
+{
+    populate->stopping = true;
+}
