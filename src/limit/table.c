@@ -1,46 +1,10 @@
-#include "limit/table_slots.h"
-
-#include "base/touch.h"
+#include "limit/table_tags.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 /* ---- slots ---- */
-
-/* A bit for each of the 16 tags that equals `tag`. */
-static inline uint32_t group_match(const uint8_t *tags, uint8_t tag)
-{
-#ifdef __SSE2__
-    __m128i group = _mm_load_si128((const __m128i *)(const void *)tags);
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(group, _mm_set1_epi8((char)tag)));
-#else
-    uint32_t mask = 0;
-    for (unsigned i = 0; i < GROUP; i++)
-        mask |= (uint32_t)(tags[i] == tag) << i;
-    return mask;
-#endif
-}
-
-/* The same of tags that another thread may be writing: for hints. */
-static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
-{
-    typedef uint64_t __attribute__((may_alias)) half;
-    const half *halves = (const half *)(const void *)tags;
-    uint64_t both[2] = {__atomic_load_n(halves, __ATOMIC_RELAXED), __atomic_load_n(halves + 1, __ATOMIC_RELAXED)};
-#ifdef __SSE2__
-    __m128i group = _mm_set_epi64x((long long)both[1], (long long)both[0]);
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(group, _mm_set1_epi8((char)tag)));
-#else
-    uint8_t copy[GROUP];
-    memcpy(copy, both, sizeof copy);
-    return group_match(copy, tag);
-#endif
-}
 
 /* How many slots of a group a mask has: in line, since not all processors can count. */
 static inline uint32_t slots_of(uint32_t mask)
@@ -54,26 +18,6 @@ static inline uint32_t slots_of(uint32_t mask)
 static inline void set_tag(struct table *table, uint64_t slot, uint8_t tag)
 {
     __atomic_store_n(&table->tags[slot], tag, __ATOMIC_RELAXED);
-}
-
-static inline uint8_t tag_of(struct key_id id)
-{
-    uint8_t tag = (uint8_t)(id.low >> 56);
-    return tag == 0 ? 1 : tag;
-}
-
-static inline struct entry *lookup(const struct table *table, struct key_id id)
-{
-    uint64_t first = home_of(table, id) * GROUP;
-    uint8_t tag = tag_of(id);
-    for (uint64_t slot = first; slot < first + WINDOW * GROUP; slot += GROUP) {
-        for (uint32_t mask = group_match(table->tags + slot, tag); mask != 0; mask &= mask - 1) {
-            struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
-            if (key_id_equal(entry->id, id))
-                return entry;
-        }
-    }
-    return NULL;
 }
 
 static void count_tenant(struct table *table, struct stripe *stripe, uint16_t tenant, int64_t more)
@@ -173,19 +117,6 @@ static uint64_t make_room(struct table *table, uint64_t first, uint64_t now_ns)
     empty_slot(table, victim);
     stripe_of(table, victim / GROUP)->evicted_harmful_keys++;
     return victim;
-}
-
-/* Where a key likes best to be in a group. */
-static inline unsigned preferred_slot(struct key_id id)
-{
-    return (unsigned)(id.low % GROUP);
-}
-
-/* Of some slots of a group, at least one: the first from the preferred one on. */
-static inline uint64_t nearest_of(uint32_t slots, unsigned preferred)
-{
-    uint32_t behind = slots >> preferred << preferred;
-    return (uint64_t)__builtin_ctz(behind != 0 ? behind : slots);
 }
 
 /* The nearest empty slot in the first of the groups [group, end) that has any, or NO_SLOT. */
@@ -359,52 +290,6 @@ void table_set_owner(struct table *table, const struct table_owner *owner)
     table->owner = *owner;
 }
 
-void table_prefetch_tags(const struct table *table, struct key_id id)
-{
-    uint64_t home = home_of(table, id);
-    __builtin_prefetch(table->tags + home * GROUP);
-    if (table->shared) /* another thread may have had its lock last */
-        ask_to_write(stripe_of(table, home));
-}
-
-/*
- * Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at, or else
- * the slot that the key will take.
- */
-void table_prefetch(const struct table *table, struct key_id id)
-{
-    uint64_t slot = home_of(table, id) * GROUP;
-    uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
-    if (mask == 0)
-        mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
-    const struct entry *entry = &table->entries[slot + nearest_of(mask, preferred_slot(id))];
-    ask_to_write(entry);
-    ask_to_write((const char *)(entry + 1) - 1);
-}
-
-/* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */
-void table_touch_likely(const struct table *table, struct key_id id)
-{
-    uint64_t slot = home_of(table, id) * GROUP;
-    touch(table->tags + slot);
-    touch(&table->entries[slot + preferred_slot(id)]);
-}
-
-void table_touch(const struct table *table, struct key_id id)
-{
-    uint64_t slot = home_of(table, id) * GROUP, end = slot + WINDOW * GROUP;
-    uint8_t tag = tag_of(id);
-    for (; slot < end; slot += GROUP) {
-        uint32_t mask = group_match(table->tags + slot, tag);
-        if (mask == 0)
-            continue;
-        const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
-        touch(entry);
-        touch((const char *)(entry + 1) - 1);
-        return;
-    }
-}
-
 struct entry *table_find(struct table *table, struct key_id id)
 {
     return lookup(table, id);
@@ -473,41 +358,4 @@ void table_clear(struct table *table)
     memset(table->forgotten_ns, 0, table->limits->room * sizeof *table->forgotten_ns);
     table->forgotten_any_ns = 0;
     set_has_floors(table, false);
-}
-
-static void check_entry(const struct table *table, const struct entry *entry, uint64_t slot)
-{
-    uint64_t home = home_of(table, entry->id), count;
-    assert(table->tags[slot] == tag_of(entry->id));
-    assert(home <= slot / GROUP && slot / GROUP < home + WINDOW);
-    assert(lookup(table, entry->id) == entry); /* and so nowhere else before */
-    assert(limit_set_has(table->limits, entry->limit) && entry->tenant < table->tenants);
-    const struct limit *limit = &table->limits->limit[entry->limit];
-    const struct bucket *bucket = &entry->bucket;
-    assert(bucket->settled <= limit->capacity_units && bucket->unsettled >= 0);
-    assert(limit->kind != LIMIT_BUCKET || bucket->last_refill_ns % limit->tick_ns == 0);
-    if (limit->kind == LIMIT_LOG)
-        assert((int64_t)events_check(limit->events, &bucket->events, &count) ==
-               limit->capacity_units - bucket->settled + bucket->unsettled);
-}
-
-void table_check(const struct table *table)
-{
-    uint64_t used = 0;
-    assert(table->groups == table->homes + WINDOW - 1);
-    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++) {
-        if (table->tags[slot] == 0)
-            continue;
-        used++;
-        check_entry(table, &table->entries[slot], slot);
-    }
-    assert(used == table_check_stripes(table));
-    for (uint64_t group = 0; group < table->groups; group++) {
-        const struct floor *floor = &table->floors[group];
-        const struct window_floor *windows = &table->window_floors[group];
-        assert(floor->full_at_ns == 0 || (table->has_floors && group < table->homes));
-        assert(windows->until_ns == 0 || (table->has_floors && group < table->homes));
-        assert(floor->limit == FLOOR_MIXED || floor->limit < table->limits->room);
-        assert(windows->limit == FLOOR_MIXED || windows->limit < table->limits->room);
-    }
 }

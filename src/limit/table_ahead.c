@@ -1,0 +1,68 @@
+#include "base/touch.h"
+#include "limit/table_tags.h"
+
+#include <string.h>
+
+/* What several lookups will need is asked of memory before the first of them: nothing here changes what they find. */
+
+/* group_match of tags that another thread may be writing: for hints. */
+static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
+{
+    typedef uint64_t __attribute__((may_alias)) half;
+    const half *halves = (const half *)(const void *)tags;
+    uint64_t both[2] = {__atomic_load_n(halves, __ATOMIC_RELAXED), __atomic_load_n(halves + 1, __ATOMIC_RELAXED)};
+#ifdef __SSE2__
+    __m128i group = _mm_set_epi64x((long long)both[1], (long long)both[0]);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(group, _mm_set1_epi8((char)tag)));
+#else
+    uint8_t copy[GROUP];
+    memcpy(copy, both, sizeof copy);
+    return group_match(copy, tag);
+#endif
+}
+
+void table_prefetch_tags(const struct table *table, struct key_id id)
+{
+    uint64_t home = home_of(table, id);
+    __builtin_prefetch(table->tags + home * GROUP);
+    if (table->shared) /* another thread may have had its lock last */
+        ask_to_write(stripe_of(table, home));
+}
+
+/*
+ * Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at, or else
+ * the slot that the key will take.
+ */
+void table_prefetch(const struct table *table, struct key_id id)
+{
+    uint64_t slot = home_of(table, id) * GROUP;
+    uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
+    if (mask == 0)
+        mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
+    const struct entry *entry = &table->entries[slot + nearest_of(mask, preferred_slot(id))];
+    ask_to_write(entry);
+    ask_to_write((const char *)(entry + 1) - 1);
+}
+
+/* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */
+void table_touch_likely(const struct table *table, struct key_id id)
+{
+    uint64_t slot = home_of(table, id) * GROUP;
+    touch(table->tags + slot);
+    touch(&table->entries[slot + preferred_slot(id)]);
+}
+
+void table_touch(const struct table *table, struct key_id id)
+{
+    uint64_t slot = home_of(table, id) * GROUP, end = slot + WINDOW * GROUP;
+    uint8_t tag = tag_of(id);
+    for (; slot < end; slot += GROUP) {
+        uint32_t mask = group_match(table->tags + slot, tag);
+        if (mask == 0)
+            continue;
+        const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
+        touch(entry);
+        touch((const char *)(entry + 1) - 1);
+        return;
+    }
+}

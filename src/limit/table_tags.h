@@ -1,0 +1,63 @@
+/*
+ * table_tags: finding a key's slot by tags, in line; shared by the files of table.h and by nobody else.
+ *
+ * The one idea: the tags of a group are compared with one all at once, and what comes out is a bit for each of its
+ * slots. See table_slots.h for where slots and tags lie.
+ */
+#ifndef HEADGATE_LIMIT_TABLE_TAGS_H
+#define HEADGATE_LIMIT_TABLE_TAGS_H
+
+#include "limit/table_slots.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+static inline uint8_t tag_of(struct key_id id)
+{
+    uint8_t tag = (uint8_t)(id.low >> 56);
+    return tag == 0 ? 1 : tag;
+}
+
+/* A bit for each of the 16 tags that equals `tag`. */
+static inline uint32_t group_match(const uint8_t *tags, uint8_t tag)
+{
+#ifdef __SSE2__
+    __m128i group = _mm_load_si128((const __m128i *)(const void *)tags);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(group, _mm_set1_epi8((char)tag)));
+#else
+    uint32_t mask = 0;
+    for (unsigned i = 0; i < GROUP; i++)
+        mask |= (uint32_t)(tags[i] == tag) << i;
+    return mask;
+#endif
+}
+
+static inline struct entry *lookup(const struct table *table, struct key_id id)
+{
+    uint64_t first = home_of(table, id) * GROUP;
+    uint8_t tag = tag_of(id);
+    for (uint64_t slot = first; slot < first + WINDOW * GROUP; slot += GROUP) {
+        for (uint32_t mask = group_match(table->tags + slot, tag); mask != 0; mask &= mask - 1) {
+            struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
+            if (key_id_equal(entry->id, id))
+                return entry;
+        }
+    }
+    return NULL;
+}
+
+/* Where a key likes best to be in a group. */
+static inline unsigned preferred_slot(struct key_id id)
+{
+    return (unsigned)(id.low % GROUP);
+}
+
+/* Of some slots of a group, at least one: the first from the preferred one on. */
+static inline uint64_t nearest_of(uint32_t slots, unsigned preferred)
+{
+    uint32_t behind = slots >> preferred << preferred;
+    return (uint64_t)__builtin_ctz(behind != 0 ? behind : slots);
+}
+
+#endif
