@@ -61,12 +61,23 @@ struct group {
     uint32_t key_count; /* of them all */
 };
 
-/* True when `words` joined; false: they are to be executed (or refused) alone. */
+/* True when `words`, which `frame` was parsed to, joined; false: they are to be executed (or refused) alone. */
 bool group_join(struct group *group, struct commands *commands, const struct session *session,
-                const struct resp_command *words, struct turn turn);
+                const struct resp_command *words, struct bytes frame, struct turn turn);
+/* The size of the request at the front of `input`, which is like one before and joined; or 0. */
+size_t group_join_alike(struct group *group, struct commands *commands, const struct session *session,
+                        struct bytes input);
 /* Decides all that joined, in order, and answers each. */
 void group_decide(struct group *group, struct commands *commands, const struct session *session,
                   struct output *output, struct turn turn);
+
+/* ---- alike.c: CHECKs and PEEKs like one before ---- */
+
+/* The size of the request at the front of `input`, if it is like one before; then it is `grouped`. Else 0. */
+size_t alike_join(struct commands *commands, struct bytes input, struct grouped *grouped);
+/* What was parsed and matched may be worth remembering. */
+void alike_learn(struct commands *commands, struct bytes frame, const struct resp_command *words,
+                 const struct grouped *grouped);
 
 /* ---- commands_match.c ---- */
 

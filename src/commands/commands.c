@@ -210,16 +210,30 @@ static size_t serve_usual(struct serving *serving, struct bytes input)
     return size;
 }
 
+/* The size of the request at the front of `input`, if it is like one before; or 0. */
+static size_t serve_alike(struct serving *serving, struct bytes input)
+{
+    size_t size = group_join_alike(&serving->group, serving->commands, serving->session, input);
+    if (size == 0)
+        return 0;
+    usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
+    serving->usual_count = 0;
+    if (serving->group.count == COMMANDS_GROUP_MAX)
+        group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);
+    return size;
+}
+
 /* One command of any kind, or what is none. False: the connection is to be closed. */
 static bool serve_words(struct serving *serving, enum resp_status parsed, const struct resp_command *words,
-                        const char *error)
+                        struct bytes frame, const char *error)
 {
     struct commands *commands = serving->commands;
     if (parsed == RESP_COMMAND && words->count == 0)
         return true;
     usual_decide(commands, serving->usual_count, serving->output, serving->turn);
     serving->usual_count = 0;
-    if (parsed == RESP_COMMAND && group_join(&serving->group, commands, serving->session, words, serving->turn)) {
+    if (parsed == RESP_COMMAND &&
+        group_join(&serving->group, commands, serving->session, words, frame, serving->turn)) {
         if (serving->group.count == COMMANDS_GROUP_MAX)
             group_decide(&serving->group, commands, serving->session, serving->output, serving->turn);
         return true;
@@ -265,6 +279,8 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
             frame = serve_usual(&serving, rest);
         if (serving.usual_count == COMMANDS_USUAL_MAX)
             decide_all(&serving);
+        if (frame == 0)
+            frame = serve_alike(&serving, rest);
         if (frame > 0) {
             *consumed += frame;
             continue;
@@ -273,7 +289,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
         if (parsed == RESP_MORE)
             break;
         *consumed += frame;
-        going = serve_words(&serving, parsed, &words, error);
+        going = serve_words(&serving, parsed, &words, (struct bytes){rest.data, frame}, error);
     }
     if (going && output->size == 0 && *consumed == input.size && serving.group.count == 0 &&
         usual_put_off(commands, session, serving.usual_count))

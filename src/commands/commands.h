@@ -17,6 +17,8 @@
 #include "edge/store.h"
 #include "limit/named_limit.h"
 #include "rules/match.h"
+#include "rules/match_alike.h"
+#include "wire/command_alike.h"
 #include "wire/output.h"
 
 #include <stdbool.h>
@@ -76,6 +78,21 @@ struct usual {
     uint32_t late_answered; /* of those */
     uint64_t late_allowed;  /* bits, once they are decided */
     struct key_id id[2 * COMMANDS_USUAL_MAX];
+};
+
+/* Requests as they came before, and what they came to: see alike.c. */
+enum { ALIKE_KINDS_MAX = 4, ALIKE_LOOK_EVERY = 16 };
+struct alike_kind {
+    struct command_shape shape;
+    struct alike alike;
+    uint8_t command; /* enum command_id */
+};
+struct alike_kinds {
+    uint64_t edition;    /* of the rules, when a request was last looked at */
+    uint32_t next, last; /* to be replaced; that was recognised last */
+    uint32_t unknown;    /* requests under these rules */
+    uint64_t recognised; /* requests */
+    struct alike_kind kind[ALIKE_KINDS_MAX];
 };
 
 /* All that serve over one node, for INFO. */
@@ -144,6 +161,7 @@ struct commands {
     struct key_id throttle_salt[THROTTLE_DOORS];
     struct key_id group_id[COMMANDS_GROUP_MAX * CHARGES_MAX]; /* of all charges of the group */
     struct usual usual;
+    struct alike_kinds kinds;
 };
 
 /* `commands` is filled as above. */

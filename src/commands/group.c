@@ -60,22 +60,41 @@ static const struct charge *prepare(struct commands *commands, const struct resp
     return match->charge;
 }
 
-bool group_join(struct group *group, struct commands *commands, const struct session *session,
-                const struct resp_command *words, struct turn turn)
+static inline void add(struct group *group, struct commands *commands, const struct charge *charges, uint32_t count)
 {
-    assert(group->count < COMMANDS_GROUP_MAX);
-    uint32_t count;
-    if (!session->authenticated)
-        return false;
-    const struct charge *charges = prepare(commands, words, turn, &commands->group[group->count], &count);
-    if (!charges)
-        return false;
     group->count++;
     for (uint32_t i = 0; i < count; i++) {
         node_prefetch_tags(commands->node, charges[i].id);
         commands->group_id[group->key_count++] = charges[i].id;
     }
+}
+
+bool group_join(struct group *group, struct commands *commands, const struct session *session,
+                const struct resp_command *words, struct bytes frame, struct turn turn)
+{
+    assert(group->count < COMMANDS_GROUP_MAX);
+    struct grouped *grouped = &commands->group[group->count];
+    uint32_t count;
+    if (!session->authenticated)
+        return false;
+    const struct charge *charges = prepare(commands, words, turn, grouped, &count);
+    if (!charges)
+        return false;
+    add(group, commands, charges, count);
+    if (grouped->command == COMMAND_CHECK || grouped->command == COMMAND_PEEK)
+        alike_learn(commands, frame, words, grouped);
     return true;
+}
+
+size_t group_join_alike(struct group *group, struct commands *commands, const struct session *session,
+                        struct bytes input)
+{
+    assert(group->count < COMMANDS_GROUP_MAX);
+    struct grouped *grouped = &commands->group[group->count];
+    size_t size = session->authenticated ? alike_join(commands, input, grouped) : 0;
+    if (size > 0)
+        add(group, commands, grouped->match.charge, grouped->match.count);
+    return size;
 }
 
 static bool decide_access(struct commands *commands, const struct match *match, bool near, uint64_t now_ns)

@@ -108,6 +108,7 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->options.lanes = options->lanes > 0 ? options->lanes : 1;
     ruleset->windows.lanes = ruleset->options.lanes;
     ruleset->hash_key = *options->hash_key;
+    ruleset->edition = 1;
     ruleset->windows.hash_key = *options->hash_key;
     ruleset->place_mask = places - 1;
     ruleset->place = calloc(places, sizeof *ruleset->place);
@@ -256,6 +257,7 @@ void ruleset_commit(struct ruleset *ruleset)
 {
     struct service *staged = ruleset->staged, *next;
     ruleset->staged = NULL;
+    ruleset->edition++;
     /* Whoever goes makes room first. */
     for (int goes = 1; goes >= 0; goes--) {
         struct service *others = NULL;

@@ -10,6 +10,7 @@ bool ruleset_set_scale(struct ruleset *ruleset, struct bytes service, uint32_t s
     if (!found || found->scale == within)
         return false;
     found->scale = within;
+    ruleset->edition++;
     for (uint32_t i = 0; i < found->variant_count; i++)
         if (variant_rescale(ruleset, &found->variant[i], within))
             changed = true;

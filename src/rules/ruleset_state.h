@@ -270,6 +270,7 @@ bool tallies_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint3
 struct ruleset {
     struct ruleset_options options; /* pointers in it, but for `context`, are NULL */
     struct hash_key hash_key;
+    uint64_t edition; /* another one whenever something changes that requests are matched by; never 0 */
     struct windows windows;
     struct service_place *place; /* place_mask + 1 */
     uint32_t place_mask, service_count, rule_count;

@@ -1,0 +1,127 @@
+#include "rules/match_alike.h"
+
+#include "limit/key.h"
+#include "rules/ruleset_state.h"
+
+#include <assert.h>
+
+_Static_assert(REQUEST_IDS_MAX <= 8, "a bit each");
+
+/* Which of the request's identifiers are of these dimensions, one each. False: one is missing. */
+static bool find_ids(const struct service *service, const struct request *request, uint32_t dimensions, uint8_t *of)
+{
+    uint32_t found = 0;
+    *of = 0;
+    for (uint32_t i = 0; i < request->id_count; i++) {
+        int bit = word_find(service->dimension, service->dimension_count, request->id[i].dimension);
+        if (bit < 0 || !(dimensions >> bit & 1))
+            continue;
+        found |= (uint32_t)1 << bit;
+        *of |= (uint8_t)(1u << i);
+    }
+    return found == dimensions;
+}
+
+/* Its own amount is all that it may come to. */
+static bool is_plain(const struct service *service, const struct request *request, const struct variant *variant)
+{
+    int tier = request->tier.size > 0 ? word_find(service->tier, service->tier_count, request->tier) : -1;
+    return variant->plain && (tier < 0 || !(variant->tiers >> tier & 1));
+}
+
+static struct key_id joined(const struct alike *alike, uint32_t charge, const struct key_id *part)
+{
+    struct key_id id = alike->charge[charge].id;
+    for (uint32_t left = alike->of[charge]; left; left &= left - 1)
+        id = key_join(id, part[__builtin_ctz(left)]);
+    return id;
+}
+
+static void hash_values(const struct alike *alike, const struct bytes *values, struct key_id *part)
+{
+    for (uint32_t left = alike->counted; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        part[i] = key_part(&alike->dimension_key[i], values[i]);
+    }
+}
+
+/* The rules that apply, all of them plain. */
+static bool follow(const struct service *service, const struct plan *plan, const struct request *request,
+                   const struct match *match, struct alike *alike)
+{
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct variant *variant = plan->step[i].variant;
+        uint8_t of;
+        if (!find_ids(service, request, plan->step[i].dimensions, &of))
+            continue;
+        if (!is_plain(service, request, variant) || alike->count == match->count ||
+            match->rule[alike->count].version != &variant->version)
+            return false;
+        alike->of[alike->count] = of;
+        alike->counted |= of;
+        alike->charge[alike->count] = match->charge[alike->count];
+        alike->charge[alike->count].id = variant->salt;
+        alike->rule[alike->count] = match->rule[alike->count];
+        alike->count++;
+    }
+    return alike->count == match->count;
+}
+
+/* Made of its own values, it is what it was made of. */
+static bool is_itself(const struct alike *alike, const struct request *request, const struct match *match)
+{
+    struct bytes values[REQUEST_IDS_MAX];
+    struct key_id part[REQUEST_IDS_MAX];
+    for (uint32_t i = 0; i < request->id_count; i++)
+        values[i] = request->id[i].value;
+    hash_values(alike, values, part);
+    for (uint32_t i = 0; i < match->count; i++)
+        if (!key_id_equal(joined(alike, i, part), match->charge[i].id))
+            return false;
+    return true;
+}
+
+bool alike_of(const struct ruleset *ruleset, const struct request *request, const struct match *match,
+              struct alike *alike)
+{
+    const struct bytes name = request->service.size > 0 ? request->service : bytes_of(RULE_DEFAULT_SERVICE);
+    const struct service *service = ruleset_service(ruleset, name);
+    alike->edition = 0;
+    if (!service || request->only_rule.size > 0 || match->status != MATCH_CHARGES || match->passed_count > 0 ||
+        match->count == 0 || match->count > ALIKE_CHARGES_MAX)
+        return false;
+    const struct plan *plan = service_find_plan(service, request->endpoint);
+    alike->id_count = request->id_count;
+    alike->count = alike->counted = 0;
+    alike->tenant = match->tenant;
+    if (!plan || plan->canaries || !follow(service, plan, request, match, alike))
+        return false;
+    for (uint32_t left = alike->counted; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        int bit = word_find(service->dimension, service->dimension_count, request->id[i].dimension);
+        alike->dimension_key[i] = service->dimension_key[bit];
+    }
+    assert(is_itself(alike, request, match));
+    alike->edition = ruleset->edition;
+    return true;
+}
+
+uint64_t alike_edition(const struct ruleset *ruleset)
+{
+    return ruleset->edition;
+}
+
+void alike_match(const struct alike *alike, const struct bytes *values, struct match *match)
+{
+    struct key_id part[REQUEST_IDS_MAX];
+    hash_values(alike, values, part);
+    match->status = MATCH_CHARGES;
+    match->count = alike->count;
+    match->passed_count = match->denied_by = 0;
+    match->tenant = alike->tenant;
+    for (uint32_t i = 0; i < alike->count; i++) {
+        match->charge[i] = alike->charge[i];
+        match->charge[i].id = joined(alike, i, part);
+        match->rule[i] = alike->rule[i];
+    }
+}

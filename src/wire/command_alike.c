@@ -1,0 +1,131 @@
+#include "wire/command_alike.h"
+
+#include <assert.h>
+
+/* The words that a shape begins with, and each dimension, are compared as numbers of so many bytes. */
+enum { WORD_BYTES = sizeof(uint64_t) };
+
+static inline uint64_t load(const char *data)
+{
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    return word;
+}
+
+/* Up to 8 bytes as a number that is compared under a mask, in whatever order the processor has them. */
+static void pack(const char *data, size_t size, uint64_t *word, uint64_t *mask)
+{
+    unsigned char ones[WORD_BYTES] = {0};
+    size = size < WORD_BYTES ? size : WORD_BYTES;
+    *word = *mask = 0;
+    if (size == 0)
+        return;
+    memset(ones, 0xff, size);
+    memcpy(word, data, size);
+    memcpy(mask, ones, sizeof ones);
+}
+
+static bool is_begun_alike(const struct command_shape *shape, const char *input)
+{
+    return (load(input) & shape->head_mask[0]) == shape->head[0] &&
+           (load(input + WORD_BYTES) & shape->head_mask[1]) == shape->head[1];
+}
+
+/* So many bytes may be read of any id: the first of its word, whatever that is. */
+enum { ID_LEAST_BYTES = 3 + 2 + WORD_BYTES };
+
+/*
+ * "$12\r\nuser=", and what is behind it up to the end of the word: where that ends. NULL: it is written otherwise, or
+ * longer than 99 bytes, or there is nothing behind it.
+ */
+static inline const char *id_alike(const char *at, const char *end, size_t name_size, uint64_t text, uint64_t mask,
+                                   struct bytes *value)
+{
+    if (end - at < ID_LEAST_BYTES || at[0] != '$')
+        return NULL;
+    size_t size = (size_t)(unsigned char)at[1] - '0', second = (size_t)(unsigned char)at[2] - '0';
+    if (size - 1 > 8)
+        return NULL;
+    at += 2;
+    if (second <= 9) {
+        size = size * 10 + second;
+        at++;
+    }
+    const char *word = at + 2;
+    if (memcmp(at, "\r\n", 2) != 0 || (size_t)(end - word) < size + 2 || size <= name_size ||
+        (load(word) & mask) != text || memcmp(word + size, "\r\n", 2) != 0)
+        return NULL;
+    *value = (struct bytes){word + name_size, size - name_size};
+    return word + size + 2;
+}
+
+size_t command_alike(const struct command_shape *shape, struct bytes input, struct bytes values[COMMAND_IDS_MAX])
+{
+    const char *at = input.data, *end = input.data + input.size;
+    if (shape->id_count == 0 || input.size < ALIKE_HEAD_MAX_BYTES + shape->tail_size || !is_begun_alike(shape, at))
+        return 0;
+    at += shape->head_size;
+    for (uint32_t i = 0; i < shape->id_count; i++) {
+        const struct command_shape_id *id = &shape->id[i];
+        at = id_alike(at, end, id->size, id->text, id->mask, &values[i]);
+        if (!at || (id->size > WORD_BYTES && memcmp(values[i].data - id->size + WORD_BYTES, id->name + WORD_BYTES,
+                                                    id->size - WORD_BYTES) != 0))
+            return 0;
+    }
+    if ((size_t)(end - at) < shape->tail_size || memcmp(at, shape->tail, shape->tail_size) != 0)
+        return 0;
+    return (size_t)(at - input.data) + shape->tail_size;
+}
+
+static bool has_names(const struct resp_command *command, const struct command_query *query,
+                      struct command_shape *shape)
+{
+    for (uint32_t i = 0; i < query->id_count; i++) {
+        struct command_shape_id *id = &shape->id[i];
+        const struct bytes word = command->args[1 + i];
+        id->size = (size_t)(query->id[i].value.data - word.data);
+        if (id->size == 0) /* it is all value */
+            return false;
+        assert(id->size <= sizeof id->name && id->size < word.size);
+        memcpy(id->name, word.data, id->size);
+        pack(id->name, id->size, &id->text, &id->mask);
+    }
+    shape->id_count = query->id_count;
+    return true;
+}
+
+/* The shape says of the frame that it was made of what was said of it in the first place. */
+static bool is_itself(const struct command_shape *shape, struct bytes frame, const struct command_query *query)
+{
+    struct bytes values[COMMAND_IDS_MAX];
+    if (command_alike(shape, frame, values) != frame.size)
+        return false;
+    for (uint32_t i = 0; i < query->id_count; i++)
+        if (values[i].data != query->id[i].value.data || values[i].size != query->id[i].value.size)
+            return false;
+    return true;
+}
+
+bool command_shape_of(struct bytes frame, const struct resp_command *command, const struct command_query *query,
+                      struct command_shape *shape)
+{
+    const struct bytes *name = &command->args[0], *last = &command->args[query->id_count];
+    shape->id_count = 0;
+    if (frame.size == 0 || frame.data[0] != '*')
+        return false;
+    const char *tail = last->data + last->size + 2, *end = frame.data + frame.size;
+    const size_t head_size = (size_t)(name->data + name->size + 2 - frame.data), tail_size = (size_t)(end - tail);
+    if (head_size > ALIKE_HEAD_MAX_BYTES || tail_size > ALIKE_TAIL_MAX_BYTES)
+        return false;
+    shape->head_size = (uint32_t)head_size;
+    shape->tail_size = (uint32_t)tail_size;
+    pack(frame.data, head_size, &shape->head[0], &shape->head_mask[0]);
+    pack(frame.data + WORD_BYTES, head_size > WORD_BYTES ? head_size - WORD_BYTES : 0, &shape->head[1],
+         &shape->head_mask[1]);
+    if (tail_size > 0)
+        memcpy(shape->tail, tail, tail_size);
+    if (has_names(command, query, shape) && is_itself(shape, frame, query))
+        return true;
+    shape->id_count = 0;
+    return false;
+}

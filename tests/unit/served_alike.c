@@ -1,0 +1,233 @@
+/*
+ * A request like one before is answered as if it were the first of its kind: whatever changed between the two, and
+ * whatever else is different. Most of it by serving the same to two equal worlds, one of which forgets all kinds before
+ * each command.
+ */
+#include "base/random.h"
+#include "tests/served.h"
+
+enum {
+    SEEDS = 40,
+    PIPELINES = 60, /* of one seed */
+    COMMANDS_MAX = 40,
+    COMMAND_BYTES = 512,
+    TABLE_KEYS = 512,
+    ANSWERS_BYTES = 8 * 1024 * 1024,
+};
+
+/* Words parted by blanks, in which '~' is a blank, as client libraries write them. */
+static size_t write_words(char *out, const char *line)
+{
+    size_t size, words = 1;
+    for (const char *at = line; *at; at++)
+        words += *at == ' ';
+    size = (size_t)snprintf(out, COMMAND_BYTES, "*%zu\r\n", words);
+    for (const char *at = line;; at += strcspn(at, " ") + 1) {
+        size_t length = strcspn(at, " ");
+        size += (size_t)snprintf(out + size, COMMAND_BYTES - size, "$%zu\r\n%.*s\r\n", length, (int)length, at);
+        if (at[length] == '\0')
+            break;
+    }
+    for (size_t i = 0; i < size; i++)
+        out[i] = out[i] == '~' ? ' ' : out[i];
+    return size;
+}
+
+/* Lines, the last one NULL, that arrive together. */
+static const char *ask_all(const char *first, ...)
+{
+    static char text[COMMANDS_MAX * COMMAND_BYTES];
+    size_t size = 0;
+    va_list arguments;
+    va_start(arguments, first);
+    for (const char *line = first; line; line = va_arg(arguments, const char *))
+        size += write_words(text + size, line);
+    va_end(arguments);
+    return served_send((struct bytes){text, size});
+}
+
+static uint64_t recognised(void)
+{
+    return served.commands.kinds.recognised;
+}
+
+#define CHECK_OF(user) "CHECK user=" user " ip=10.0.0.1 SERVICE shop"
+#define RULE(terms) "RULE SET {id:~a,service:~shop,by:~user," terms "}"
+
+/* Rules change among requests that arrive together, all of one kind. */
+static void changes_within_a_group(void)
+{
+    served_open();
+    OK_STRING(ask_all(RULE("rate:~10/s,burst:~5"), NULL), "+OK", "a rule");
+    OK_STRING(ask_all(CHECK_OF("alice"), CHECK_OF("bob"), CHECK_OF("alice"), NULL),
+              "[1 5 4 0 100 'a'] [1 5 4 0 100 'a'] [1 5 3 0 200 'a']", "three of a kind");
+    OK_U64(recognised(), 2, "two of them are recognised");
+    OK_STRING(ask_all(CHECK_OF("alice"), RULE("rate:~10/s,burst:~9"), CHECK_OF("alice"), CHECK_OF("carl"), NULL),
+              "[1 5 2 0 300 'a'] +OK [1 9 5 0 400 'a'] [1 9 8 0 100 'a']", "another burst");
+    OK_STRING(ask_all(CHECK_OF("bad"), RULE("rate:~10/s,burst:~9,deny:~[user=bad]"), CHECK_OF("bad"),
+                      CHECK_OF("alice"), CHECK_OF("bad"), NULL),
+              "[1 9 8 0 100 'a'] +OK [0 0 0 -1 0 'a'] [1 9 4 0 500 'a'] [0 0 0 -1 0 'a']", "a value is denied");
+    OK_STRING(ask_all(RULE("rate:~10/s,burst:~9"), CHECK_OF("bad"), CHECK_OF("bad"), CHECK_OF("bad"), NULL),
+              "+OK [1 9 7 0 200 'a'] [1 9 6 0 300 'a'] [1 9 5 0 400 'a']", "and is not any more");
+    uint64_t before = recognised();
+    OK_STRING(ask_all(CHECK_OF("bad"), RULE("rate:~10/s,burst:~9,overrides:~[{for:~bad,amount:~7/s}]"),
+                      CHECK_OF("bad"), CHECK_OF("dora"), NULL),
+              "[1 9 4 0 500 'a'] +OK [1 7 1 0 858 'a'] [1 9 8 0 100 'a']", "has an amount of its own");
+    OK_U64(recognised() - before, 1, "where values matter nothing is recognised");
+    OK_STRING(ask_all(RULE("rate:~10/s,burst:~9,mode:~off"), CHECK_OF("bad"), RULE("rate:~10/s,burst:~9"),
+                      CHECK_OF("dora"), "RULE DEL shop a", CHECK_OF("dora"), NULL),
+              "+OK [1 -1 -1 0 0 ''] +OK [1 9 7 0 200 'a'] 1 [1 -1 -1 0 0 '']", "the rule is off, on and gone");
+    served_close();
+}
+
+/* What is nearly the same. */
+static void other_words(void)
+{
+    served_open();
+    OK(set_rules("rules:\n- {id: u, service: shop, by: user, rate: 10/s, burst: 5, tiers: {pro: 20/s}}\n"
+                 "- {id: p, service: shop, by: [user, ip], rate: 10/s, burst: 7}\n"),
+       "rules by one and by two");
+    OK_STRING(ask_all("CHECK user=a ip=b SERVICE shop", "CHECK user=a ip=b SERVICE shop",
+                      "CHECK ip=b user=a SERVICE shop", "CHECK user=b ip=a SERVICE shop", NULL),
+              "[1 5 4 0 100 'u'] [1 5 3 0 200 'u'] [1 5 2 0 300 'u'] [1 5 4 0 100 'u']", "in another order");
+    OK_STRING(ask_all("CHECK user=c ip=b SERVICE shop COST 2", "CHECK user=c ip=b SERVICE shop TIER pro",
+                      "CHECK user=c ip=b SERVICE shop COST 1", "CHECK user=c SERVICE shop",
+                      "CHECK user=c ip=b zone=1 SERVICE shop", NULL),
+              "[1 5 3 0 200 'u'] [1 7 4 0 300 'p'] [1 5 1 0 400 'u'] [1 5 0 0 500 'u'] [0 5 0 100 500 'u']",
+              "another cost, tier, or number of ids");
+    OK(ask_all("CHECK user=d user=e SERVICE shop", NULL)[0] == '!', "an id twice is still an error");
+    OK(ask_all("CHECK user= ip=b SERVICE shop", NULL)[0] == '!', "and so is an empty one");
+    OK_STRING(ask_all("PEEK user=f ip=b SERVICE shop", "CHECK user=f ip=b SERVICE shop",
+                      "PEEK user=f ip=b SERVICE shop", NULL),
+              "[1 5 5 0 0 'u'] [1 5 4 0 100 'u'] [1 5 4 0 100 'u']", "PEEK takes nothing");
+    served.session.authenticated = false;
+    OK(ask_all("CHECK user=f ip=b SERVICE shop", NULL)[0] == '!', "who has not said the password is told so");
+    served.session.authenticated = true;
+    served_close();
+}
+
+/* ---- any mixture ---- */
+
+struct told {
+    size_t size;
+    uint64_t commands, grouped, recognised;
+    char text[ANSWERS_BYTES];
+};
+static struct told knowing, forgetful;
+
+static unsigned below(struct random *random, unsigned bound)
+{
+    return (unsigned)random_below(random, bound);
+}
+
+static const char *any(struct random *random, const char *const *of, unsigned count)
+{
+    return of[below(random, count)];
+}
+#define ANY(random, ...)                                                                                           \
+    any(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+static void draw_change(struct random *random, char *line)
+{
+    unsigned kind = below(random, 4);
+    if (kind == 0)
+        (void)snprintf(line, COMMAND_BYTES / 2, "RULE DEL %s %s", ANY(random, "shop", "shop", "default"),
+                       ANY(random, "a", "b", "c"));
+    else if (kind == 1)
+        (void)snprintf(line, COMMAND_BYTES / 2, "%s",
+                       ANY(random, "PING", "CAN_ACCESS user1", "CAN_ACCESS user2", "HEALTH shop ok"));
+    else
+        (void)snprintf(line, COMMAND_BYTES / 2, "RULE SET {id:~%s,service:~%s,by:~%s,%s%s%s}",
+                       ANY(random, "a", "b", "c"), ANY(random, "shop", "shop", "default"),
+                       ANY(random, "user", "ip", "[user,ip]", "tenant"),
+                       ANY(random, "rate:~9/s,burst:~5", "rate:~9/s,burst:~7", "rate:~9/m,burst:~40",
+                           "algorithm:~fixed_window,limit:~9,window:~1s",
+                           "algorithm:~leaky_bucket,rate:~9/s,burst:~4"),
+                       ANY(random, "", "", "", ",deny:~[user=user1]", ",tiers:~{pro:~20/s}"),
+                       ANY(random, "", "", "", ",mode:~shadow", ",mode:~off", ",priority_floor:~{low:~50%}"));
+}
+
+static size_t draw_command(struct random *random, char *out)
+{
+    char line[COMMAND_BYTES / 2];
+    if (below(random, 40) == 0)
+        draw_change(random, line);
+    else if (below(random, 4) > 0)
+        (void)snprintf(line, sizeof line, "CHECK user=user%u ip=ip%u SERVICE shop", below(random, 6),
+                       below(random, 30));
+    else
+        (void)snprintf(line, sizeof line, "%s %s=user%u %s=ip%u%s%s",
+                       ANY(random, "CHECK", "CHECK", "CHECK", "PEEK"), ANY(random, "user", "user", "tenant"),
+                       below(random, 6), ANY(random, "ip", "ip", "zone"), below(random, 1000),
+                       ANY(random, " SERVICE shop", " SERVICE shop", ""),
+                       ANY(random, "", "", "", " TIER pro", " PRIORITY low", " COST 2", " VERBOSE"));
+    return write_words(out, line);
+}
+
+static void serve(struct bytes input, struct told *told)
+{
+    const struct turn turn = {served.now_ns, served.wall_ns};
+    for (size_t at = 0; at < input.size;) {
+        struct output output = output_over(served.reply, sizeof served.reply);
+        size_t consumed;
+        enum serve_status status =
+            commands_serve(&served.commands, &served.session, (struct bytes){input.data + at, input.size - at},
+                           &output, turn, &consumed);
+        assert((status == SERVE_MORE || status == SERVE_AGAIN) && consumed > 0 && !output.overflowed);
+        assert(told->size + output.size <= sizeof told->text);
+        memcpy(told->text + told->size, output.data, output.size);
+        told->size += output.size;
+        at += consumed;
+    }
+}
+
+static void live(uint64_t seed, bool forgets, struct told *told)
+{
+    static char text[COMMANDS_MAX * COMMAND_BYTES];
+    struct random random;
+    random_seed(&random, seed);
+    served_open_with(TABLE_KEYS, seed % 2 ? 2 : 0);
+    told->size = 0;
+    for (int i = 0; i < PIPELINES; i++) {
+        size_t size = 0, one;
+        for (unsigned left = 1 + below(&random, COMMANDS_MAX); left > 0; left--, size += one) {
+            one = draw_command(&random, text + size);
+            if (!forgets)
+                continue;
+            memset(&served.commands.kinds, 0, sizeof served.commands.kinds);
+            serve((struct bytes){text + size, one}, told);
+        }
+        if (!forgets)
+            serve((struct bytes){text, size}, told);
+        served_wait_ms(below(&random, 200));
+    }
+    told->commands = served.commands.stats.total_commands_processed;
+    told->recognised = recognised();
+    served_close();
+}
+
+static void mixtures(void)
+{
+    uint64_t same = 0, commands = 0, known = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        live(seed, false, &knowing);
+        live(seed, true, &forgetful);
+        bool equal = knowing.size == forgetful.size && memcmp(knowing.text, forgetful.text, knowing.size) == 0 &&
+                     knowing.commands == forgetful.commands;
+        if (!equal)
+            printf("# seed %llu\n", (unsigned long long)seed);
+        same += equal;
+        commands += knowing.commands;
+        known += knowing.recognised;
+    }
+    OK_U64(same, SEEDS, "%u commands: the same answers where nothing is remembered", (unsigned)commands);
+    OK(known > commands / 5, "%u of them were recognised", (unsigned)known);
+}
+
+int main(void)
+{
+    changes_within_a_group();
+    other_words();
+    mixtures();
+    return tap_done();
+}
