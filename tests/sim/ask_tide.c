@@ -10,13 +10,13 @@
 
 enum { EBB_PARTS = 48, WATCH_PARTS = 24 };
 
-/* A bucket refills in many times the time that it takes to settle, what is taken at flood in less than that time. */
+/* A bucket refills in some times the time that it takes to settle, what is taken at flood in less than that time. */
 void ask_draw_tides(struct plan *plan, struct random *random)
 {
     struct plan_asks *asks = &plan->asks;
     struct plan_rule *rule = &asks->rule[0];
     struct error error;
-    uint64_t settle_ns = plan->interval_ns + 2 * plan->latency_max_ns, parts = draw_between(random, 4, 16);
+    uint64_t settle_ns = plan->interval_ns + 2 * plan->latency_max_ns, parts = draw_between(random, 3, 8);
     asks->rules = 1;
     asks->tides = true;
     do {
@@ -52,13 +52,16 @@ static bool can_ask(const struct sim *sim, unsigned i)
     return sim->node[i].life == LIFE_UP && sim->now_ns >= sim->node[i].paused_until_ns;
 }
 
-/* One node takes a little, and gives it back about when that much has refilled. */
+/*
+ * One node takes a little, and gives it back about when that much has refilled. Not very little: what refill soon pays
+ * off is told when it is given back, if at all, and not before.
+ */
 static void take_at_flood(struct sim *sim)
 {
     const struct plan_rule *rule = &sim->plan.asks.rule[0];
     struct random *random = &sim->asks.random;
     unsigned i = (unsigned)random_below(random, sim->plan.nodes);
-    uint64_t cost = draw_between(random, 1, rule->cost_max);
+    uint64_t cost = draw_between(random, (rule->cost_max + 1) / 2, rule->cost_max);
     uint64_t refill_ns = rule->terms.period_ns / rule->terms.capacity * cost;
     uint64_t in_ns = refill_ns + random_below(random, refill_ns / 2 + 1);
     if (can_ask(sim, i))
