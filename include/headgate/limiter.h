@@ -61,6 +61,13 @@ struct headgate_options {
 struct headgate_limiter *headgate_limiter_create(const struct headgate_options *options, char *error,
                                                  size_t error_room);
 
+/*
+ * Has the system back all memory of the keys now, where otherwise each page is zeroed when a decision is the first to
+ * touch it, which may take milliseconds. It takes the time of zeroing: call it before requests come, or from a thread
+ * of its own. Returns 0, or an errno: EINVAL before Linux 5.14, ENOMEM. A limiter decides the same without it.
+ */
+int headgate_limiter_populate(struct headgate_limiter *limiter);
+
 /* Frees the limiter and sets the pointer to NULL; harmless when it is NULL. No other call may be under way. */
 void headgate_limiter_destroy(struct headgate_limiter **limiter);
 

@@ -15,4 +15,14 @@
 enum { MEMORY_LARGE_BYTES = 256 << 10 };
 void memory_prefer_huge_pages(void *memory, size_t bytes);
 
+/* Where the first whole page in there begins; `bytes` become those of all whole pages. */
+char *memory_pages(void *memory, size_t *bytes);
+
+/*
+ * Has the system back now all whole pages that lie in there, which takes as long as zeroing them; what they hold is
+ * neither read nor written, so that others may use them meanwhile. 0, or an errno: EINVAL where it does not know how
+ * (before Linux 5.14).
+ */
+int memory_populate(void *memory, size_t bytes);
+
 #endif

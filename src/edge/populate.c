@@ -1,25 +1,18 @@
 #include "edge/populate.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "edge/memory.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* since Linux 5.14 */
-#endif
+#include <assert.h>
 
 /* Some huge pages: whoever else wants memory mapped waits for a slice at most. */
 enum { SLICE_BYTES = 8 << 20 };
 
 void populate_add(struct populate *populate, void *memory, size_t bytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (0 - (uintptr_t)memory) % page;
     assert(populate->part_count < POPULATE_PARTS_MAX);
-    if (bytes >= before + page)
-        populate->part[populate->part_count++] =
-            (struct populate_part){(char *)memory + before, (bytes - before) / page * page};
+    char *pages = memory_pages(memory, &bytes); /* or slices would share pages, which none would ask for */
+    if (bytes > 0)
+        populate->part[populate->part_count++] = (struct populate_part){pages, bytes};
 }
 
 /* In a thread of the loop's pool. */
@@ -28,14 +21,9 @@ static void populate_slice(uv_work_t *work)
     struct populate *populate = work->data;
     const struct populate_part *part = &populate->part[populate->part_at];
     size_t left = part->bytes - populate->offset, bytes = left < SLICE_BYTES ? left : SLICE_BYTES;
-    int status;
-    do
-        status = madvise(part->memory + populate->offset, bytes, MADV_POPULATE_WRITE);
-    while (status != 0 && errno == EINTR);
-    if (status != 0) {
-        populate->failed = errno;
+    populate->failed = memory_populate(part->memory + populate->offset, bytes);
+    if (populate->failed != 0)
         return;
-    }
     populate->bytes += bytes;
     populate->offset += bytes;
     if (populate->offset == part->bytes) {

@@ -41,6 +41,7 @@ struct headgate_limiter {
     struct shard shards[1 << SHARD_BITS_MAX];
     unsigned shard_bits;
     void *tables; /* of all shards: one piece, so that huge pages fit in well */
+    size_t tables_bytes;
     struct hash_private hash;
     struct named_limits names;
     struct limit_set limits;
@@ -129,6 +130,7 @@ static bool add_shards(struct headgate_limiter *limiter, uint64_t keys, void (*p
     if (bytes_each == 0 || __builtin_mul_overflow(bytes_each, shards, &bytes) ||
         !(limiter->tables = calloc(1, bytes)))
         return error_set(error, 1, "table_keys is %llu: not enough memory", (unsigned long long)keys);
+    limiter->tables_bytes = bytes;
     prepare(limiter->tables, bytes);
     for (uint64_t i = 0; i < shards; i++) {
         atomic_init(&limiter->shards[i].locked, false);
@@ -156,6 +158,12 @@ struct headgate_limiter *limiter_create(const struct headgate_options *options,
     if (!limiter && error_room > 0)
         (void)snprintf(error_text, error_room, "%s", error.text);
     return limiter;
+}
+
+void *limiter_memory(struct headgate_limiter *limiter, size_t *bytes)
+{
+    *bytes = limiter->tables_bytes;
+    return limiter->tables;
 }
 
 void headgate_limiter_destroy(struct headgate_limiter **limiter)

@@ -11,4 +11,7 @@ struct headgate_limiter *limiter_create(const struct headgate_options *options,
                                         void (*prepare)(void *memory, size_t bytes), char *error,
                                         size_t error_room);
 
+/* The memory of all keys. */
+void *limiter_memory(struct headgate_limiter *limiter, size_t *bytes);
+
 #endif

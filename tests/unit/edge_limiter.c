@@ -4,9 +4,11 @@
 #include "tests/tap.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SLOW = 10 }; /* how many times fewer operations */
@@ -117,6 +119,34 @@ static void verdicts(void)
        "an unknown limit refuses");
     headgate_limiter_destroy(&limiter);
     OK(!limiter, "destroy takes the pointer away");
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert(file);
+    int found = fscanf(file, "%*u %llu", &pages);
+    assert(found == 1);
+    (void)fclose(file);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void populated(void)
+{
+    struct headgate_limiter *limiter = create(example_limits, 2, 4 << 20);
+    struct headgate_limiter_stats stats;
+    headgate_limiter_stats(limiter, &stats);
+    for (int i = 0; i < 10; i++)
+        (void)headgate_can_access(limiter, "alice", 0);
+    uint64_t before = resident_bytes();
+    int status = headgate_limiter_populate(limiter);
+    uint64_t after = resident_bytes();
+    OK(status == EINVAL || (status == 0 && before < stats.bytes / 10 * 9 && after > stats.bytes / 10 * 9),
+       "populated: %" PRIu64 " bytes were resident, %" PRIu64 " are, of %" PRIu64, before, after, stats.bytes);
+    OK(!headgate_can_access(limiter, "alice", 0) && headgate_can_access(limiter, "bob", 0),
+       "and nothing else changed");
+    headgate_limiter_destroy(&limiter);
 }
 
 static void keys(void)
@@ -348,6 +378,7 @@ int main(void)
     mistakes();
     verdicts();
     keys();
+    populated();
     secrets();
     many_at_a_time();
     sizes();
