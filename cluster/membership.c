@@ -8,7 +8,6 @@
 #include <sysexits.h>
 
 enum {
-    HEARING_INTERVALS = 4,
     INCARNATION_CHANGES_MAX = 16, /* two new nodes of one name would outbid each other for ever */
 };
 
@@ -286,6 +285,11 @@ bool member_hears(const struct node *node, const struct member *listener, uint32
                node->now_ns - member->heard_direct_ns <= HEARING_INTERVALS * node->options.interval_ns;
     }
     return (listener->hears >> speaker & 1) != 0;
+}
+
+bool member_rests(const struct node *node, uint32_t index)
+{
+    return (node->member[index].hears >> index & 1) != 0;
 }
 
 static void refresh_silence(struct node *node, struct effects *effects)

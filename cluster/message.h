@@ -54,7 +54,7 @@ struct origin_record {
 struct digest_row {
     uint32_t member;
     uint64_t number; /* of the newest message of that member that the sender knows of */
-    uint64_t hears;  /* bit i: that member hears members[i] directly */
+    uint64_t hears;  /* bit i: that member hears members[i] directly; its own: it is at rest */
     uint64_t applied[ORIGINS_MAX];
 };
 

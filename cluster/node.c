@@ -158,6 +158,7 @@ static void forget(struct node *node, const char *name, struct effects *effects)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
     else
         membership_left(node, (uint32_t)index, true, effects, "is forgotten, as the operator asked");
+    node->answer_wanted = true; /* nobody would miss such news */
 }
 
 static void mute(struct node *node, const struct event *event, struct effects *effects)
@@ -240,7 +241,7 @@ static uint64_t answer_ns(const struct node *node)
 
 static bool publishing_is_due(const struct node *node)
 {
-    return node->now_ns >= node->tick_ns || node->publish_left ||
+    return (node->now_ns >= node->tick_ns && !tick_is_spared(node, node->published_ns)) || node->publish_left ||
            ((node->answer_wanted || node->hurry_wanted) && node->now_ns >= answer_ns(node)) ||
            (node->push_wanted && node->now_ns >= node->published_ns + PUSH_GAP_NS) || node->now_ns >= node->tell_ns;
 }
@@ -259,22 +260,27 @@ static void average_demand(struct node *node)
     }
 }
 
+static void tick(struct node *node, struct effects *effects)
+{
+    average_demand(node);
+    counters_emit(node, effects);
+    node->tick_ns += node->options.interval_ns;
+    if (node->tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
+        node->tick_ns = node->now_ns + node->options.interval_ns;
+}
+
 static void publish_if_due(struct node *node, struct effects *effects)
 {
     lanes_gather(node);
-    if (!publishing_is_due(node)) {
-        node->push_waits = node->push_wanted;
-        node->hurry_waits = node->hurry_wanted;
+    bool due = publishing_is_due(node);
+    if (node->now_ns >= node->tick_ns)
+        tick(node, effects);
+    if (due) {
+        gossip_publish(node, effects);
         return;
     }
-    if (node->now_ns >= node->tick_ns) {
-        average_demand(node);
-        counters_emit(node, effects);
-        node->tick_ns += node->options.interval_ns;
-        if (node->tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
-            node->tick_ns = node->now_ns + node->options.interval_ns;
-    }
-    gossip_publish(node, effects);
+    node->push_waits = node->push_wanted;
+    node->hurry_waits = node->hurry_wanted;
 }
 
 static void set_if_earlier(uint64_t *wake_ns, uint64_t at_ns)

@@ -23,6 +23,14 @@ void membership_refresh_budget(struct node *node, uint32_t index);
 void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why);
 void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
+/* Its newest message said so: see is_at_rest. */
+bool member_rests(const struct node *node, uint32_t index);
+
+/* ---- rest.c: when nothing is to be said ---- */
+/* This node has nothing to tell, and waits for nothing that others would have to tell. */
+bool is_at_rest(const struct node *node);
+/* Nor have, nor do, the others: what was last said at `said_ns` need not be said with this tick. */
+bool tick_is_spared(const struct node *node, uint64_t said_ns);
 
 /* ---- join.c: from nothing to a share, and a graceful end ---- */
 void join_step(struct node *node, struct effects *effects);

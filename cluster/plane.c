@@ -178,9 +178,20 @@ void plane_step(struct node *node, struct effects *effects)
         plane_compile(node, effects);
     if (tick)
         plane_health_step(node);
-    if ((tick || plane->advert_wanted) && has_something_to_say(plane))
+    bool due = plane->advert_wanted || (tick && !tick_is_spared(node, plane->advertised_ns));
+    if (due && has_something_to_say(plane))
         plane_advertise(node, effects);
     plane->advert_wanted = false;
+}
+
+bool plane_is_at_rest(const struct node *node)
+{
+    const struct plane *plane = node->plane;
+    uint64_t ours = rulebook_digest(plane->book);
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (member_needed(&node->member[i]) && plane->peer[i].digest != ours)
+            return false;
+    return plane->service_count == 0;
 }
 
 bool plane_knows_the_rules(const struct node *node)

@@ -25,6 +25,8 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
 void plane_step(struct node *node, struct effects *effects);
 /* A joining node must not admit before it knows the rules: false while some peer that it hears has others. */
 bool plane_knows_the_rules(const struct node *node);
+/* All peers are known to have the same rules, and no service's health is told. */
+bool plane_is_at_rest(const struct node *node);
 void plane_check(const struct node *node);
 
 #endif

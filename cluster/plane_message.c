@@ -184,6 +184,7 @@ void plane_advertise(struct node *node, struct effects *effects)
     msgpack_packer packer;
     size_t start = begin(node, PLANE_ADVERT, &packer, effects);
     msgpack_pack_array(&packer, ADVERT_FIELDS);
+    plane->advertised_ns = node->now_ns;
     msgpack_pack_uint64(&packer, ++plane->number);
     msgpack_pack_uint64(&packer, rulebook_digest(plane->book));
     msgpack_pack_uint64(&packer, rulebook_lamport(plane->book));

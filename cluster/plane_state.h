@@ -80,6 +80,7 @@ struct plane {
     uint64_t lamport;             /* the largest heard of */
     uint64_t wall_ms, wall_at_ns; /* 0: never told */
     uint64_t number;              /* of adverts */
+    uint64_t advertised_ns;       /* last time */
     uint64_t scans;
     bool advert_wanted; /* at once */
     bool told_health;   /* the last advert had rows */

@@ -37,6 +37,8 @@ static uint64_t hears_bits(const struct node *node, const struct member *member,
     for (uint32_t i = 0; i < node->member_end; i++)
         if (node->member[i].used && record_of[i] >= 0 && member_hears(node, member, i))
             bits |= (uint64_t)1 << record_of[i];
+    if (member->self && is_at_rest(node))
+        bits |= (uint64_t)1 << record_of[node->me];
     return bits;
 }
 

@@ -31,6 +31,8 @@ enum {
     ECHOES_MAX = 4096,          /* own messages of which it is known when they were made */
     LOG_RETURN_INTERVALS = 4,   /* for messages to travel: see heeded_until_ns() in return.c */
     LOG_RETURN_PARTS = 4,
+    HEARING_INTERVALS = 4, /* since its last message: whoever is heard directly, */
+    REST_INTERVALS = 3,    /* and between two of one that is at rest: see rest.c */
 };
 
 struct member {
@@ -58,7 +60,7 @@ struct member {
     uint64_t heard_direct_ns; /* at first hand */
     uint64_t left_ns;
     uint64_t echo, echo_number;             /* its message `echo_number` told that it knew ours up to `echo` */
-    uint64_t hears;                         /* bit i: it hears member i directly */
+    uint64_t hears;                         /* bit i: it hears member i directly; its own: it is at rest */
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
     uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
     uint64_t made_ns;                       /* its newest message was made then or later, on our clock */

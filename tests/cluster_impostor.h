@@ -35,7 +35,7 @@ __attribute__((unused)) static void impostor_begin(enum message_kind kind, uint6
                                                      .reserved = true};
         impostor.origins[m] = (struct origin_record){.member = m, .incarnation = 1};
     }
-    impostor.rows[0] = (struct digest_row){.member = 0, .number = impostor_number, .hears = 3};
+    impostor.rows[0] = (struct digest_row){.member = 0, .number = impostor_number, .hears = 2};
     impostor.rows[0].applied[0] = bob_made;
     impostor.rows[0].applied[1] = ann_applied;
 }

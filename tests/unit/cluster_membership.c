@@ -83,8 +83,8 @@ static void leaving_alone(void)
     world_run(200);
     EXPECT("who is cut off leaves after a time", "bob: 5 of alice? yes\n"
                                                  "bob is asked to leave\n"
-                                                 "bob: ann is silent: its share stays reserved\n"
                                                  "ann: bob is silent: its share stays reserved\n"
+                                                 "bob: ann is silent: its share stays reserved\n"
                                                  "1.9 s later:\n"
                                                  "bob is gone\n");
     world_close();

@@ -31,8 +31,8 @@ static void compacted(void)
     tell("bob applied %" PRIu64 " tokens in %" PRIu64 " batches", world_stats(BOB).applied_tokens,
          world_stats(BOB).batches_applied);
     EXPECT("a log at its limit is merged, and who was away gets few batches for many",
-           "bob: ann is silent: its share stays reserved\n"
            "ann: bob is silent: its share stays reserved\n"
+           "bob: ann is silent: its share stays reserved\n"
            "ann has spent 20 of alice and 20 of others, two at a time:\n"
            "ann keeps 1 batches, 3 keys; merged so far: some; dropped: 0\n"
            "bob: ann is heard again\n"

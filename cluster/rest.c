@@ -1,0 +1,53 @@
+#include "cluster/parts.h"
+#include "cluster/plane.h"
+
+/*
+ * When nothing is to be said: ticks that pass without a message.
+ *
+ * A node is at rest when it has nothing to tell, and waits for nothing that others would have to tell. It says so in
+ * every message. Where all are, each publishes with every third tick only; as soon as one has something to say, or
+ * misses something, it says that with its next tick, and those who hear it do not spare theirs. So whoever waits for
+ * others' word (an acknowledgement, what pay.c asks for, a ghost's end) waits no longer than if nobody ever rested.
+ *
+ * What counts messages does not notice: three intervals are less than it takes to be called unheard, and whoever is
+ * unheard is asked for a message with every tick long before he is called silent.
+ */
+enum { REST_MESSAGES = 3 }; /* of one at rest, before it is called silent */
+
+_Static_assert(REST_INTERVALS < HEARING_INTERVALS, "who rests is heard");
+
+/* It is where we expect it. Whoever has left and still speaks waits for our word. */
+static bool is_in_touch(const struct node *node, uint32_t index)
+{
+    enum peer_state state = node->member[index].state;
+    bool is_heard = member_hears(node, &node->member[node->me], index);
+    return state == PEER_LEFT ? !is_heard : state == PEER_ACTIVE && is_heard;
+}
+
+bool is_at_rest(const struct node *node)
+{
+    if (node->options.silent_after_ns < REST_MESSAGES * REST_INTERVALS * node->options.interval_ns)
+        return false;
+    if (node->state != PEER_ACTIVE || untold_count(node) > 0 || node->inbox_count > 0)
+        return false;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (node->member[i].used && !node->member[i].self && !is_in_touch(node, i))
+            return false;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && (origin->log_count > 0 || origin_is_ghost(node, origin)))
+            return false; /* somebody may lack something of it, or has not said that it is over */
+    }
+    return plane_is_at_rest(node);
+}
+
+bool tick_is_spared(const struct node *node, uint64_t said_ns)
+{
+    uint64_t interval_ns = node->options.interval_ns;
+    if (node->now_ns - said_ns > REST_INTERVALS * interval_ns - interval_ns / 2) /* ticks come a little late */
+        return false;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (member_needed(&node->member[i]) && !member_rests(node, i))
+            return false;
+    return is_at_rest(node);
+}
