@@ -3,31 +3,54 @@
  * for the values of its ids, is recognised as a whole, and comes to the same charges of other keys, where rules have
  * not changed since.
  *
- * What is remembered is a few kinds of requests. One in so many that are not recognised takes the place of the oldest:
- * where all requests are different, looking at them costs next to nothing.
+ * What is remembered is a few kinds of requests; now and then one that is not recognised takes the place of the oldest.
+ * Where requests are too different for that, little is spent on finding out: while less than half of them are
+ * recognised, few are looked at, and what was remembered in vain is followed by others ever more seldom.
  */
 #include "commands/call.h"
 
+enum {
+    TRUST_MAX = 64,
+    TRUST_BEGUN = 16,
+    TRY_EVERY = 32,      /* requests, without trust */
+    LEARN_EVERY = 16,    /* unknown requests, at first, */
+    LEARN_RARELY = 2048, /* and at last */
+};
+
 _Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
+
+static bool is_worth_a_try(struct alike_kinds *kinds)
+{
+    return kinds->trust > 0 || ++kinds->passed % TRY_EVERY == 0;
+}
+
+static void note_known(struct alike_kinds *kinds, uint32_t kind)
+{
+    kinds->last = kind;
+    kinds->recognised++;
+    kinds->useful = true;
+    if (kinds->trust < TRUST_MAX)
+        kinds->trust += kinds->trust > 0 ? 1 : TRUST_BEGUN;
+}
 
 size_t alike_join(struct commands *commands, struct bytes input, struct grouped *grouped)
 {
     struct alike_kinds *kinds = &commands->kinds;
     struct bytes values[COMMAND_IDS_MAX];
+    if (!is_worth_a_try(kinds) || kinds->edition != alike_edition(node_rules(commands->node)))
+        return 0;
     for (uint32_t i = 0; i < ALIKE_KINDS_MAX; i++) {
         uint32_t at = (kinds->last + i) % ALIKE_KINDS_MAX;
-        struct alike_kind *kind = &kinds->kind[at];
+        const struct alike_kind *kind = &kinds->kind[at];
         size_t size = command_alike(&kind->shape, input, values);
         if (size == 0)
             continue;
-        if (kind->alike.edition != alike_edition(node_rules(commands->node)))
-            return 0;
         alike_match(&kind->alike, values, &grouped->match);
         grouped->command = kind->command;
-        kinds->last = at;
-        kinds->recognised++;
+        note_known(kinds, at);
         return size;
     }
+    kinds->trust -= kinds->trust > 0;
     return 0;
 }
 
@@ -36,8 +59,26 @@ static void begin_anew(struct alike_kinds *kinds, uint64_t edition)
 {
     kinds->edition = edition;
     kinds->unknown = 0;
+    kinds->learn_every = LEARN_EVERY;
+    kinds->trust = TRUST_BEGUN;
     for (uint32_t i = 0; i < ALIKE_KINDS_MAX; i++)
         kinds->kind[i].shape.id_count = 0;
+}
+
+/* Of those that are unknown, it is the turn of one to be remembered. */
+static bool is_turn(struct alike_kinds *kinds)
+{
+    if (kinds->unknown > 0) {
+        kinds->unknown--;
+        return false;
+    }
+    kinds->unknown = kinds->learn_every - 1;
+    if (kinds->useful)
+        kinds->learn_every = LEARN_EVERY;
+    else if (kinds->learn_every < LEARN_RARELY)
+        kinds->learn_every *= 2;
+    kinds->useful = false;
+    return true;
 }
 
 void alike_learn(struct commands *commands, struct bytes frame, const struct resp_command *words,
@@ -51,7 +92,7 @@ void alike_learn(struct commands *commands, struct bytes frame, const struct res
     char error[COMMAND_ERROR_BYTES];
     if (kinds->edition != alike_edition(rules))
         begin_anew(kinds, alike_edition(rules));
-    if (kinds->unknown++ % ALIKE_LOOK_EVERY != 0 || !command_parse_query(words, QUERY_COST, &query, error) ||
+    if (!is_turn(kinds) || !command_parse_query(words, QUERY_COST, &query, error) ||
         !command_shape_of(frame, words, &query, &kind->shape))
         return;
     call_fill_request(&request, &query, commands->lane);

@@ -81,17 +81,19 @@ struct usual {
 };
 
 /* Requests as they came before, and what they came to: see alike.c. */
-enum { ALIKE_KINDS_MAX = 4, ALIKE_LOOK_EVERY = 16 };
+enum { ALIKE_KINDS_MAX = 4 };
 struct alike_kind {
     struct command_shape shape;
     struct alike alike;
     uint8_t command; /* enum command_id */
 };
 struct alike_kinds {
-    uint64_t edition;    /* of the rules, when a request was last looked at */
-    uint32_t next, last; /* to be replaced; that was recognised last */
-    uint32_t unknown;    /* requests under these rules */
-    uint64_t recognised; /* requests */
+    uint64_t edition;              /* of the rules; 0: nothing is remembered */
+    uint64_t recognised;           /* requests */
+    uint32_t next, last;           /* to be replaced; that was recognised last */
+    uint32_t trust, passed;        /* 0: few are looked at; requests that were not */
+    uint32_t unknown, learn_every; /* so many unknown ones until one is remembered; and then until the next */
+    bool useful;                   /* something was recognised since one was remembered */
     struct alike_kind kind[ALIKE_KINDS_MAX];
 };
 

@@ -97,7 +97,7 @@ static bool has_names(const struct resp_command *command, const struct command_q
 /* The shape says of the frame that it was made of what was said of it in the first place. */
 static bool is_itself(const struct command_shape *shape, struct bytes frame, const struct command_query *query)
 {
-    struct bytes values[COMMAND_IDS_MAX];
+    struct bytes values[COMMAND_IDS_MAX] = {{NULL, 0}};
     if (command_alike(shape, frame, values) != frame.size)
         return false;
     for (uint32_t i = 0; i < query->id_count; i++)

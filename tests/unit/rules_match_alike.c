@@ -136,7 +136,7 @@ static void canaries(void)
 
 static void editions(void)
 {
-    struct alike alike, before;
+    struct alike alike = {0}, before;
     struct world *world = world_create(10, 100, 100, false);
     bool fine = world_load(world, "- {id: a, rate: 100/s, adaptive: {floor: 10%, latency: 10ms}}\n");
     if (!OK(fine && learn(world, "u", &alike) && is_current(world, &alike), "learned"))

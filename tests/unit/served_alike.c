@@ -106,6 +106,27 @@ static void other_words(void)
     served_close();
 }
 
+/* Where all are different little is remembered, and in the end what they have in common all the same. */
+static void too_many_kinds(void)
+{
+    char line[COMMAND_BYTES / 2];
+    served_open();
+    OK_STRING(ask_all(RULE("rate:~10/s,burst:~5"), NULL), "+OK", "a rule");
+    for (unsigned i = 0; i < 4000; i++) {
+        (void)snprintf(line, sizeof line, "CHECK user=u%u SERVICE shop ENDPOINT /e%u", i % 7, i);
+        (void)ask_all(line, NULL);
+    }
+    OK_U64(recognised(), 0, "4,000 different requests");
+    for (unsigned i = 0; i < 4000; i++) {
+        (void)snprintf(line, sizeof line, "CHECK user=u%u SERVICE shop ENDPOINT /e", i);
+        (void)ask_all(line, NULL);
+    }
+    OK(recognised() > 1000 && served.commands.kinds.trust > 0, "then 4,000 of a kind: %u are recognised",
+       (unsigned)recognised());
+    OK_U64(served.commands.stats.grouped_decisions, 8000, "all were decided");
+    served_close();
+}
+
 /* ---- any mixture ---- */
 
 struct told {
@@ -228,6 +249,7 @@ int main(void)
 {
     changes_within_a_group();
     other_words();
+    too_many_kinds();
     mixtures();
     return tap_done();
 }
