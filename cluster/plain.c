@@ -45,9 +45,12 @@ static bool allows_new(const struct node *node, const struct charge *charge, con
            bucket_allows_here(&full, key->limit, key->budget, charge->cost, charge->floor_tokens);
 }
 
-/* Spends that are allowed, and told if they are to be told: there is room. `me`: this node, for last_spender. */
-static inline void spend(struct node *node, const struct charge *charge, const struct key *key, uint32_t me,
-                         uint64_t now_ns)
+/*
+ * Spends what is allowed, and tells if it is to be told: there is room. `me`: this node, for last_spender. Returns the
+ * allowance afterwards.
+ */
+static inline int64_t spend(struct node *node, const struct charge *charge, const struct key *key, uint32_t me,
+                            uint64_t now_ns)
 {
     struct entry *entry = key->entry;
     (void)bucket_spend_here(&entry->bucket, key->limit, key->budget, charge->cost, now_ns);
@@ -55,18 +58,22 @@ static inline void spend(struct node *node, const struct charge *charge, const s
         entry->last_spender = me & 0x7f; /* all that there is to record */
     else
         record_spend(node, entry, charge->cost);
-    if (!key->budget->alone && charge->cost > 0)
+    const int64_t allowance = budget_allowance_here(key->budget, entry->bucket.settled);
+    if (!key->budget->alone && charge->cost > 0 && entry->bucket.unsettled > allowance / 2)
         hurry_if_low(node, entry, key->budget);
+    return allowance;
 }
 
-static inline void describe(const struct charge *charge, const struct key *key, uint64_t now_ns,
+static inline void describe(const struct charge *charge, const struct key *key, int64_t allowance, uint64_t now_ns,
                             struct verdict *verdict)
 {
     const struct bucket *bucket = &key->entry->bucket;
     verdict->allowed = true;
     verdict->reason = VERDICT_ALLOWED;
     verdict->limit_tokens = key->limit->capacity;
-    verdict->remaining_tokens = bucket_remaining_here(bucket, key->limit, key->budget, charge->floor_tokens);
+    verdict->remaining_tokens = __builtin_expect(charge->floor_tokens > 0, 0)
+                                    ? bucket_remaining_here(bucket, key->limit, key->budget, charge->floor_tokens)
+                                    : bucket_remaining_of(bucket, key->limit, allowance);
     verdict->retry_after_ns = 0;
     verdict->reset_after_ns = bucket_reset_after_ns_here(bucket, key->limit, now_ns, charge->window_end_ns);
 }
@@ -115,8 +122,8 @@ static void spend_all(struct node *node, const struct charge *charges, size_t co
     for (size_t i = 0; i < count; i++) {
         if (some_new && keys[i].changes != table_changes(node->table, charges[i].id))
             obtain(node, &charges[i], false, now_ns, &keys[i]);
-        spend(node, &charges[i], &keys[i], me, now_ns);
-        describe(&charges[i], &keys[i], now_ns, &verdicts[i]);
+        int64_t allowance = spend(node, &charges[i], &keys[i], me, now_ns);
+        describe(&charges[i], &keys[i], allowance, now_ns, &verdicts[i]);
         tokens += charges[i].cost;
     }
     struct lane *lane = own_lane(node);

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <sodium.h>
-#include <string.h>
 
 _Static_assert(sizeof(struct hash_key) == crypto_shorthash_siphashx24_KEYBYTES, "SipHash's key");
 _Static_assert(sizeof(struct key_id) == crypto_shorthash_siphashx24_BYTES, "SipHash's 128-bit output");
@@ -15,10 +14,8 @@ void hash_key_from_secret(struct hash_key *key, const void *secret, size_t size)
 
 struct key_id hash_128(const struct hash_key *key, const void *data, size_t size)
 {
-    unsigned char digest[sizeof(struct key_id)];
     struct key_id id;
-    (void)crypto_shorthash_siphashx24(digest, data, size, key->bytes);
-    memcpy(&id, digest, sizeof id);
+    (void)crypto_shorthash_siphashx24((unsigned char *)&id, data, size, key->bytes);
     return id;
 }
 

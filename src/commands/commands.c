@@ -216,7 +216,8 @@ static size_t serve_alike(struct serving *serving, struct bytes input)
     size_t size = group_join_alike(&serving->group, serving->commands, serving->session, input);
     if (size == 0)
         return 0;
-    usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
+    if (serving->usual_count > 0)
+        usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
     serving->usual_count = 0;
     if (serving->group.count == COMMANDS_GROUP_MAX)
         group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);

@@ -79,14 +79,21 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
     return true;
 }
 
-static inline uint64_t bucket_remaining_here(const struct bucket *bucket, const struct limit *limit,
-                                             const struct budget *budget, uint64_t floor_tokens)
+/* Where that is the allowance. */
+static inline uint64_t bucket_remaining_of(const struct bucket *bucket, const struct limit *limit,
+                                           int64_t allowance)
 {
-    int64_t allowance = budget_allowance_here(budget, bucket_settled_above(bucket, limit, floor_tokens));
     if (allowance <= bucket->unsettled)
         return 0;
     return limit_quotient((uint64_t)(allowance - bucket->unsettled), (uint64_t)limit->units_per_token,
                           limit->token_reciprocal);
+}
+
+static inline uint64_t bucket_remaining_here(const struct bucket *bucket, const struct limit *limit,
+                                             const struct budget *budget, uint64_t floor_tokens)
+{
+    int64_t allowance = budget_allowance_here(budget, bucket_settled_above(bucket, limit, floor_tokens));
+    return bucket_remaining_of(bucket, limit, allowance);
 }
 
 static inline uint64_t bucket_reset_after_ns_here(const struct bucket *bucket, const struct limit *limit,
