@@ -232,6 +232,25 @@ my $module_state = pattern(qr/
 my $words = join '|', 'TO' . 'DO', 'FIX' . 'ME', 'X' x 3 . '\b';
 my $machine = join '|', map { "(?<![\\w./-])/$_/" } 'ho' . 'me', 'wo' . 'rk', 'ro' . 'ot';
 
+# What a planted bug replaces is there, once: it applies as it was meant.
+sub has_its_place {
+    my ($file) = @_;
+    my ($in, @old, @faults) = ('');
+    my $look = sub {
+        my $old = join '', map { "$_\n" } splice @old;
+        my $count = () = $in =~ /^\Q$old\E/gm;
+        push @faults, "$_[0]: the hunk before it fits $count places" if $old ne '' && $count != 1;
+    };
+    for my $number (1 .. @{$file->{lines}}) {
+        my $line = $file->{lines}[$number - 1];
+        $look->($number) if $line =~ /^(?:---|@@) /;
+        $in = -f "$Source::root/$1" ? Source::load($1)->{text} : '' if $line =~ m{^--- a/(\S+)};
+        push @old, $1 if $line =~ /^[- ](?!-- a)(.*)/;
+    }
+    $look->(scalar @{$file->{lines}});
+    return @faults;
+}
+
 # tests/unit/<room>_<what>.c tests <room's directory>/<what>, or the longest beginning of <what> that exists.
 sub has_module {
     my ($file) = @_;
@@ -300,6 +319,8 @@ my @rules = (
         'docs/x.md', 'see /ho' . "me/me\n"],
     ['tests do not sleep to wait', qr{^tests/(?!tidy/).*\.(?:t|sh)$}, pattern(qr/\bsleep[ (]+[1-9]/, 'sleeps', 'lines'),
         'tests/e2e/x.t', "sleep 1;\n"],
+    ['a planted bug has its place', qr{^tests/sim/canary/.*\.patch$}, \&has_its_place,
+        'tests/sim/canary/x.patch', "--- a/README.md\n+++ b/README.md\n@@ -1,1 +1,1 @@\n-No such line\n+Another\n"],
     ['a unit test is named after its module', qr{^tests/unit/}, \&has_module,
         'tests/unit/base_nothing.c', "\n"],
 );
