@@ -190,6 +190,7 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
     struct match *match = matcher->match;
     struct rule_tally *tally = tally_of(matcher, variant);
     struct finding finding = find_amount(matcher, variant);
+    match->plain = false;
     if (finding.amount) {
         assert(match->count < CHARGES_MAX);
         struct charge *charge = &match->charge[match->count];
@@ -244,6 +245,7 @@ static void read_request(struct matcher *matcher)
 __attribute__((noinline)) static bool follow_canaries(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false, hides = false;
+    matcher->match->plain = false;
     for (uint32_t i = 0; i < plan->count;) {
         const struct step *step = &plan->step[i];
         const struct variant *variant = step->variant;
@@ -299,6 +301,7 @@ static bool match_one(struct matcher *matcher, bool by_default)
     const struct service *service = matcher->service;
     const struct request *request = matcher->request;
     const struct slot *slot = service ? service_slot(service, request->only_rule) : NULL;
+    matcher->match->plain = false;
     for (uint32_t i = 0; by_default && !slot && i < ruleset->named_count; i++)
         if (bytes_equal(ruleset->named[i].ruled.id, request->only_rule))
             return match_config(ruleset, request, &ruleset->named[i], matcher->match);
@@ -326,6 +329,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     match->status = MATCH_CHARGES;
     match->count = match->passed_count = match->denied_by = 0;
     match->tenant = 0;
+    match->plain = true;
     if (by_default && ruleset_is_direct(ruleset) && request->only_rule.size == 0)
         return match_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
     struct matcher

@@ -78,6 +78,7 @@ struct match {
     uint32_t passed_count; /* rules that match and count nothing: listed, or unlimited */
     uint32_t denied_by;    /* MATCH_DENIED: an index into `passed` */
     uint16_t tenant;       /* the service's; 0: it has no rule */
+    bool plain;            /* the values of its identifiers decided nothing but the ids of keys, nor did time */
     struct charge charge[CHARGES_MAX];
     struct matched rule[CHARGES_MAX];
     struct matched passed[CHARGES_MAX];

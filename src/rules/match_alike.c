@@ -22,11 +22,10 @@ static bool find_ids(const struct service *service, const struct request *reques
     return found == dimensions;
 }
 
-/* Its own amount is all that it may come to. */
-static bool is_plain(const struct service *service, const struct request *request, const struct variant *variant)
+static const struct variant *variant_of(const struct matched *matched)
 {
-    int tier = request->tier.size > 0 ? word_find(service->tier, service->tier_count, request->tier) : -1;
-    return variant->plain && (tier < 0 || !(variant->tiers >> tier & 1));
+    const char *version = (const char *)matched->version;
+    return (const void *)(version - offsetof(struct variant, version));
 }
 
 static struct key_id joined(const struct alike *alike, uint32_t charge, const struct key_id *part)
@@ -45,26 +44,17 @@ static void hash_values(const struct alike *alike, const struct bytes *values, s
     }
 }
 
-/* The rules that apply, all of them plain. */
-static bool follow(const struct service *service, const struct plan *plan, const struct request *request,
-                   const struct match *match, struct alike *alike)
+static void add(const struct service *service, const struct request *request, const struct matched *matched,
+                const struct charge *charge, struct alike *alike)
 {
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const struct variant *variant = plan->step[i].variant;
-        uint8_t of;
-        if (!find_ids(service, request, plan->step[i].dimensions, &of))
-            continue;
-        if (!is_plain(service, request, variant) || alike->count == match->count ||
-            match->rule[alike->count].version != &variant->version)
-            return false;
-        alike->of[alike->count] = of;
-        alike->counted |= of;
-        alike->charge[alike->count] = match->charge[alike->count];
-        alike->charge[alike->count].id = variant->salt;
-        alike->rule[alike->count] = match->rule[alike->count];
-        alike->count++;
-    }
-    return alike->count == match->count;
+    const struct variant *variant = variant_of(matched);
+    uint8_t *of = &alike->of[alike->count];
+    bool found = find_ids(service, request, variant->dimensions, of);
+    assert(found && variant->plain);
+    alike->counted |= *of;
+    alike->charge[alike->count] = *charge;
+    alike->charge[alike->count].id = variant->salt;
+    alike->rule[alike->count++] = *matched;
 }
 
 /* Made of its own values, it is what it was made of. */
@@ -87,15 +77,13 @@ bool alike_of(const struct ruleset *ruleset, const struct request *request, cons
     const struct bytes name = request->service.size > 0 ? request->service : bytes_of(RULE_DEFAULT_SERVICE);
     const struct service *service = ruleset_service(ruleset, name);
     alike->edition = 0;
-    if (!service || request->only_rule.size > 0 || match->status != MATCH_CHARGES || match->passed_count > 0 ||
-        match->count == 0 || match->count > ALIKE_CHARGES_MAX)
+    if (!service || !match->plain || match->count == 0 || match->count > ALIKE_CHARGES_MAX)
         return false;
-    const struct plan *plan = service_find_plan(service, request->endpoint);
     alike->id_count = request->id_count;
     alike->count = alike->counted = 0;
     alike->tenant = match->tenant;
-    if (!plan || plan->canaries || !follow(service, plan, request, match, alike))
-        return false;
+    for (uint32_t i = 0; i < match->count; i++)
+        add(service, request, &match->rule[i], &match->charge[i], alike);
     for (uint32_t left = alike->counted; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         int bit = word_find(service->dimension, service->dimension_count, request->id[i].dimension);

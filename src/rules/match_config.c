@@ -29,6 +29,7 @@ bool match_config(const struct ruleset *ruleset, const struct request *request, 
     charge->id = key_join(variant->salt, key_part(&dimension_key, first->value));
     charge->cost = request->cost;
     charge->tenant = match->tenant;
+    match->plain = false; /* of which dimension the first is, it did not look up */
     match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
         .tally = variant->tally + (size_t)request->lane * ruleset->named_count,
