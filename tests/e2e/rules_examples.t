@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
 use Test::More;
+use Time::HiRes qw(time);
 
 my @files = glob "$Headgate::root/config/rules/*.yaml";
 cmp_ok(scalar @files, '>=', 20, 'there are examples');
@@ -42,28 +43,42 @@ sub fits {
     return 1;
 }
 
+# What a daemon of its own says to all the claims of a file, and how long that took; undef: it does not apply it.
+sub answers {
+    my ($file, @claims) = @_;
+    my $cluster = Headgate::cluster(
+        regions => ['here'],
+        limits => [{name => 'default', capacity => 7, rate => '1/h', default => 'true'}]
+    );
+    $cluster->start;
+    $cluster->wait_met or die 'the daemon did not become active';
+    my $here = $cluster->daemon('here');
+    my @command = (Headgate::headgate(), '--at', "127.0.0.1:$here->{ports}{clients}", 'rules', 'apply', $file);
+    my ($status, $out, $err) = Headgate::run(20, @command);
+    diag($err) if $status != 0;
+    my ($client, $begin) = ($here->client, time);
+    my @got = map { [answer($client, $_->[0])] } @claims;
+    my $took = time - $begin;
+    $here->stop;
+    return $status == 0 ? (\@got, $took) : ();
+}
+
+# Some limits refill a token in 60 ms: where answers took longer, they are asked for again.
 for my $file (@files) {
     my ($name) = $file =~ m{([^/]+)\.yaml$};
     my @claims = claims(Headgate::read_file($file));
     subtest $name => sub {
-        my $cluster = Headgate::cluster(
-            regions => ['here'],
-            limits => [{name => 'default', capacity => 7, rate => '1/h', default => 'true'}]
-        );
-        $cluster->start;
-        $cluster->wait_met or die 'the daemon did not become active';
-        my $here = $cluster->daemon('here');
-        my @command = (Headgate::headgate(), '--at', "127.0.0.1:$here->{ports}{clients}", 'rules', 'apply', $file);
-        my ($status, $out, $err) = Headgate::run(20, @command);
-        is($status, 0, 'it is applied') or diag($err);
-        my $client = $here->client;
+        my ($got, $took);
+        Headgate::wait_until(60, sub {
+            ($got, $took) = answers($file, @claims);
+            return !$got || $took < 0.05 || !grep { !fits($got->[$_], $claims[$_][1]) } 0 .. $#claims;
+        });
+        ok($got, 'it is applied');
         cmp_ok(scalar @claims, '>=', 1, 'it says what it does');
-        for my $claim (@claims) {
-            my ($request, $expected) = @$claim;
-            my @got = answer($client, $request);
-            ok(fits(\@got, $expected), "@$request") or diag("got @got\nexpected @$expected");
+        for my $i (0 .. $#claims) {
+            my ($request, $expected) = @{$claims[$i]};
+            ok(fits($got->[$i], $expected), "@$request") or diag("got @{$got->[$i]}\nexpected @$expected; $took s");
         }
-        $here->stop;
     };
 }
 done_testing();
