@@ -1,5 +1,7 @@
 #include "wire/command_alike.h"
 
+#include "wire/resp_short.h"
+
 #include <assert.h>
 
 /* The words that a shape begins with, and each dimension, are compared as numbers of so many bytes. */
@@ -41,19 +43,10 @@ enum { ID_LEAST_BYTES = 3 + 2 + WORD_BYTES };
 static inline const char *id_alike(const char *at, const char *end, size_t name_size, uint64_t text, uint64_t mask,
                                    struct bytes *value)
 {
-    if (end - at < ID_LEAST_BYTES || at[0] != '$')
-        return NULL;
-    size_t size = (size_t)(unsigned char)at[1] - '0', second = (size_t)(unsigned char)at[2] - '0';
-    if (size - 1 > 8)
-        return NULL;
-    at += 2;
-    if (second <= 9) {
-        size = size * 10 + second;
-        at++;
-    }
-    const char *word = at + 2;
-    if (memcmp(at, "\r\n", 2) != 0 || (size_t)(end - word) < size + 2 || size <= name_size ||
-        (load(word) & mask) != text || memcmp(word + size, "\r\n", 2) != 0)
+    size_t size;
+    const char *word = end - at < ID_LEAST_BYTES ? NULL : resp_short_text(at, &size);
+    if (!word || (size_t)(end - word) < size + 2 || size <= name_size || (load(word) & mask) != text ||
+        memcmp(word + size, "\r\n", 2) != 0)
         return NULL;
     *value = (struct bytes){word + name_size, size - name_size};
     return word + size + 2;

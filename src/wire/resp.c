@@ -1,5 +1,7 @@
 #include "wire/resp.h"
 
+#include "wire/resp_short.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <string.h>
@@ -88,18 +90,9 @@ static inline enum resp_status parse_header(struct cursor *cursor, int64_t *numb
  */
 static inline const char *parse_short_bulk(const char *at, const char *end, struct bytes *argument)
 {
-    if (end - at < 6 || at[0] != '$')
-        return NULL;
-    size_t size = (size_t)(unsigned char)at[1] - '0', second = (size_t)(unsigned char)at[2] - '0';
-    if (size - 1 > 8)
-        return NULL;
-    at += 2;
-    if (second <= 9) {
-        size = size * 10 + second;
-        at++;
-    }
-    const char *text = at + 2;
-    if (memcmp(at, "\r\n", 2) != 0 || (size_t)(end - text) < size + 2 || memcmp(text + size, "\r\n", 2) != 0)
+    size_t size;
+    const char *text = end - at < RESP_SHORT_LEAST_BYTES ? NULL : resp_short_text(at, &size);
+    if (!text || (size_t)(end - text) < size + 2 || memcmp(text + size, "\r\n", 2) != 0)
         return NULL;
     *argument = (struct bytes){text, size};
     return text + size + 2;

@@ -1,7 +1,7 @@
 /* Requests that differ in values alone come to what ruleset_match says of each; or nothing is said of them. */
 #include "rules/match_alike.h"
 
-#include "base/random.h"
+#include "tests/draw.h"
 #include "tests/ruleset_world.h"
 #include "tests/tap.h"
 
@@ -154,18 +154,6 @@ static void editions(void)
 }
 
 /* ---- any rules, any requests ---- */
-
-static unsigned below(struct random *random, unsigned bound)
-{
-    return (unsigned)random_below(random, bound);
-}
-
-static const char *any(struct random *random, const char *const *of, unsigned count)
-{
-    return of[below(random, count)];
-}
-#define ANY(random, ...)                                                                                           \
-    any(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void draw_rules(struct random *random, char *yaml)
 {

@@ -3,8 +3,7 @@
  * whatever else is different. Most of it by serving the same to two equal worlds, one of which forgets all kinds before
  * each command.
  */
-#include "base/random.h"
-#include "tests/served.h"
+#include "tests/served_worlds.h"
 
 enum {
     SEEDS = 40,
@@ -12,26 +11,7 @@ enum {
     COMMANDS_MAX = 40,
     COMMAND_BYTES = 512,
     TABLE_KEYS = 512,
-    ANSWERS_BYTES = 8 * 1024 * 1024,
 };
-
-/* Words parted by blanks, in which '~' is a blank, as client libraries write them. */
-static size_t write_words(char *out, const char *line)
-{
-    size_t size, words = 1;
-    for (const char *at = line; *at; at++)
-        words += *at == ' ';
-    size = (size_t)snprintf(out, COMMAND_BYTES, "*%zu\r\n", words);
-    for (const char *at = line;; at += strcspn(at, " ") + 1) {
-        size_t length = strcspn(at, " ");
-        size += (size_t)snprintf(out + size, COMMAND_BYTES - size, "$%zu\r\n%.*s\r\n", length, (int)length, at);
-        if (at[length] == '\0')
-            break;
-    }
-    for (size_t i = 0; i < size; i++)
-        out[i] = out[i] == '~' ? ' ' : out[i];
-    return size;
-}
 
 /* Lines, the last one NULL, that arrive together. */
 static const char *ask_all(const char *first, ...)
@@ -41,7 +21,7 @@ static const char *ask_all(const char *first, ...)
     va_list arguments;
     va_start(arguments, first);
     for (const char *line = first; line; line = va_arg(arguments, const char *))
-        size += write_words(text + size, line);
+        size += served_words(text + size, COMMAND_BYTES, line);
     va_end(arguments);
     return served_send((struct bytes){text, size});
 }
@@ -130,23 +110,10 @@ static void too_many_kinds(void)
 /* ---- any mixture ---- */
 
 struct told {
-    size_t size;
-    uint64_t commands, grouped, recognised;
-    char text[ANSWERS_BYTES];
+    struct served_answers answers;
+    uint64_t commands, recognised;
 };
 static struct told knowing, forgetful;
-
-static unsigned below(struct random *random, unsigned bound)
-{
-    return (unsigned)random_below(random, bound);
-}
-
-static const char *any(struct random *random, const char *const *of, unsigned count)
-{
-    return of[below(random, count)];
-}
-#define ANY(random, ...)                                                                                           \
-    any(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void draw_change(struct random *random, char *line)
 {
@@ -182,24 +149,7 @@ static size_t draw_command(struct random *random, char *out)
                        below(random, 6), ANY(random, "ip", "ip", "zone"), below(random, 1000),
                        ANY(random, " SERVICE shop", " SERVICE shop", ""),
                        ANY(random, "", "", "", " TIER pro", " PRIORITY low", " COST 2", " VERBOSE"));
-    return write_words(out, line);
-}
-
-static void serve(struct bytes input, struct told *told)
-{
-    const struct turn turn = {served.now_ns, served.wall_ns};
-    for (size_t at = 0; at < input.size;) {
-        struct output output = output_over(served.reply, sizeof served.reply);
-        size_t consumed;
-        enum serve_status status =
-            commands_serve(&served.commands, &served.session, (struct bytes){input.data + at, input.size - at},
-                           &output, turn, &consumed);
-        assert((status == SERVE_MORE || status == SERVE_AGAIN) && consumed > 0 && !output.overflowed);
-        assert(told->size + output.size <= sizeof told->text);
-        memcpy(told->text + told->size, output.data, output.size);
-        told->size += output.size;
-        at += consumed;
-    }
+    return served_words(out, COMMAND_BYTES, line);
 }
 
 static void live(uint64_t seed, bool forgets, struct told *told)
@@ -208,7 +158,7 @@ static void live(uint64_t seed, bool forgets, struct told *told)
     struct random random;
     random_seed(&random, seed);
     served_open_with(TABLE_KEYS, seed % 2 ? 2 : 0);
-    told->size = 0;
+    told->answers.size = 0;
     for (int i = 0; i < PIPELINES; i++) {
         size_t size = 0, one;
         for (unsigned left = 1 + below(&random, COMMANDS_MAX); left > 0; left--, size += one) {
@@ -216,10 +166,10 @@ static void live(uint64_t seed, bool forgets, struct told *told)
             if (!forgets)
                 continue;
             memset(&served.commands.kinds, 0, sizeof served.commands.kinds);
-            serve((struct bytes){text + size, one}, told);
+            served_serve((struct bytes){text + size, one}, &told->answers);
         }
         if (!forgets)
-            serve((struct bytes){text, size}, told);
+            served_serve((struct bytes){text, size}, &told->answers);
         served_wait_ms(below(&random, 200));
     }
     told->commands = served.commands.stats.total_commands_processed;
@@ -233,11 +183,8 @@ static void mixtures(void)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         live(seed, false, &knowing);
         live(seed, true, &forgetful);
-        bool equal = knowing.size == forgetful.size && memcmp(knowing.text, forgetful.text, knowing.size) == 0 &&
-                     knowing.commands == forgetful.commands;
-        if (!equal)
-            printf("# seed %llu\n", (unsigned long long)seed);
-        same += equal;
+        same += served_equal(&knowing.answers, "knowing", &forgetful.answers, "forgetful", seed) &&
+                knowing.commands == forgetful.commands;
         commands += knowing.commands;
         known += knowing.recognised;
     }

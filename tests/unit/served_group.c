@@ -3,8 +3,7 @@
  * worlds, in one of them as they come, in the other command by command at the same times; every byte of the answers
  * is the same.
  */
-#include "base/random.h"
-#include "tests/served.h"
+#include "tests/served_worlds.h"
 
 enum {
     SEEDS = 40,
@@ -12,7 +11,6 @@ enum {
     COMMANDS_MAX = 48,
     COMMAND_BYTES = 1024,
     TABLE_KEYS = 96, /* few enough that keys make room for each other */
-    ANSWERS_BYTES = 8 * 1024 * 1024,
 };
 
 struct pipeline {
@@ -23,9 +21,8 @@ struct pipeline {
 
 /* What one world said. */
 struct told {
-    size_t size;
+    struct served_answers answers;
     uint64_t commands, errors, grouped;
-    char text[ANSWERS_BYTES];
 };
 static struct told together, alone;
 
@@ -41,35 +38,6 @@ static const char rules[] =
     "- {id: lists, service: shop, endpoint: /d, by: user, rate: 10/s, burst: 5, deny: [user=user2]}\n";
 
 /* ---- drawing ---- */
-
-static unsigned below(struct random *random, unsigned bound)
-{
-    return (unsigned)random_below(random, bound);
-}
-
-static const char *any(struct random *random, const char *const *of, unsigned count)
-{
-    return of[below(random, count)];
-}
-#define ANY(random, ...)                                                                                           \
-    any(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
-
-/* Words parted by blanks, as an inline command or as client libraries write them. */
-static size_t write_words(char *out, const char *line, bool is_inline)
-{
-    size_t size = 0, words = 1;
-    if (is_inline)
-        return (size_t)snprintf(out, COMMAND_BYTES, "%s\r\n", line);
-    for (const char *at = line; *at; at++)
-        words += *at == ' ';
-    size = (size_t)snprintf(out, COMMAND_BYTES, "*%zu\r\n", words);
-    for (const char *at = line;; at += strcspn(at, " ") + 1) {
-        size_t length = strcspn(at, " ");
-        size += (size_t)snprintf(out + size, COMMAND_BYTES - size, "$%zu\r\n%.*s\r\n", length, (int)length, at);
-        if (at[length] == '\0')
-            return size;
-    }
-}
 
 static void draw_query(struct random *random, char *line, size_t room)
 {
@@ -108,9 +76,9 @@ static void draw_other(struct random *random, char *line, size_t room)
     (void)snprintf(line, room, "%s",
                    ANY(random, "PING", "ECHO hello", "HELLO 2", "HELLO 3", "RULE LIST shop", "CAN_ACCESS", "CHECK",
                        "NOTHING", "RULE DEL shop pair", "RULE DEL default all",
-                       "RULE SET {id:all,service:default,by:user,rate:9/s,burst:5}",
-                       "RULE SET {id:pair,service:shop,by:[user,ip],rate:9/s,burst:5}",
-                       "RULE SET {id:gone,service:none,by:ip,rate:9/s,burst:5}", "RULE DEL none gone"));
+                       "RULE SET {id:~all,service:~default,by:~user,rate:~9/s,burst:~5}",
+                       "RULE SET {id:~pair,service:~shop,by:~[user,ip],rate:~9/s,burst:~5}",
+                       "RULE SET {id:~gone,service:~none,by:~ip,rate:~9/s,burst:~5}", "RULE DEL none gone"));
 }
 
 static size_t draw_command(struct random *random, char *out)
@@ -128,7 +96,9 @@ static size_t draw_command(struct random *random, char *out)
         draw_query(random, line, sizeof line);
     else
         draw_other(random, line, sizeof line);
-    return write_words(out, line, below(random, 8) == 0);
+    if (below(random, 8) == 0 && !strchr(line, '~')) /* inline */
+        return (size_t)snprintf(out, COMMAND_BYTES, "%s\r\n", line);
+    return served_words(out, COMMAND_BYTES, line);
 }
 
 static void draw(struct random *random, struct pipeline *pipeline)
@@ -144,23 +114,6 @@ static void draw(struct random *random, struct pipeline *pipeline)
 
 /* ---- serving ---- */
 
-static void serve(struct bytes input, struct told *told)
-{
-    const struct turn turn = {served.now_ns, served.wall_ns};
-    for (size_t at = 0; at < input.size;) {
-        struct output output = output_over(served.reply, sizeof served.reply);
-        size_t consumed;
-        enum serve_status status =
-            commands_serve(&served.commands, &served.session, (struct bytes){input.data + at, input.size - at},
-                           &output, turn, &consumed);
-        assert((status == SERVE_MORE || status == SERVE_AGAIN) && consumed > 0 && !output.overflowed);
-        assert(told->size + output.size <= sizeof told->text);
-        memcpy(told->text + told->size, output.data, output.size);
-        told->size += output.size;
-        at += consumed;
-    }
-}
-
 static void live(uint64_t seed, bool pipelined, struct told *told)
 {
     static struct pipeline pipeline;
@@ -169,13 +122,14 @@ static void live(uint64_t seed, bool pipelined, struct told *told)
     served_open_with(TABLE_KEYS, seed % 2 ? 2 : 0);
     bool set = set_rules(rules);
     assert(set);
-    told->size = 0;
+    told->answers.size = 0;
     for (int i = 0; i < PIPELINES; i++) {
         draw(&random, &pipeline);
         for (uint32_t k = 0; !pipelined && k < pipeline.count; k++)
-            serve((struct bytes){pipeline.text + pipeline.at[k], pipeline.at[k + 1] - pipeline.at[k]}, told);
+            served_serve((struct bytes){pipeline.text + pipeline.at[k], pipeline.at[k + 1] - pipeline.at[k]},
+                         &told->answers);
         if (pipelined)
-            serve((struct bytes){pipeline.text, pipeline.at[pipeline.count]}, told);
+            served_serve((struct bytes){pipeline.text, pipeline.at[pipeline.count]}, &told->answers);
         served_wait_ms(below(&random, 200));
     }
     told->commands = served.commands.stats.total_commands_processed;
@@ -186,17 +140,8 @@ static void live(uint64_t seed, bool pipelined, struct told *told)
 
 static bool are_equal(uint64_t seed)
 {
-    size_t same = 0, least = together.size < alone.size ? together.size : alone.size;
-    while (same < least && together.text[same] == alone.text[same])
-        same++;
-    if (same == together.size && same == alone.size && together.commands == alone.commands &&
-        together.errors == alone.errors)
-        return true;
-    size_t from = same < 200 ? 0 : same - 200;
-    printf("# seed %llu, byte %zu: together\n%.*s\n# alone\n%.*s\n", (unsigned long long)seed, same,
-           (int)(together.size - from < 400 ? together.size - from : 400), together.text + from,
-           (int)(alone.size - from < 400 ? alone.size - from : 400), alone.text + from);
-    return false;
+    return served_equal(&together.answers, "together", &alone.answers, "alone", seed) &&
+           together.commands == alone.commands && together.errors == alone.errors;
 }
 
 int main(void)

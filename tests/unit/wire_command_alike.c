@@ -1,7 +1,7 @@
 /* Whoever is recognised as like another means what parsing it says. */
 #include "wire/command_alike.h"
 
-#include "base/random.h"
+#include "tests/draw.h"
 #include "tests/tap.h"
 
 #include <assert.h>
@@ -119,18 +119,6 @@ static void unusual_frames(void)
 }
 
 /* ---- frames like a remembered one, broken somewhere ---- */
-
-static unsigned below(struct random *random, unsigned bound)
-{
-    return (unsigned)random_below(random, bound);
-}
-
-static const char *any(struct random *random, const char *const *of, unsigned count)
-{
-    return of[below(random, count)];
-}
-#define ANY(random, ...)                                                                                           \
-    any(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void draw_line(struct random *random, const char *command, const char *const *names, const char *tail,
                       char *line)
