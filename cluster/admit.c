@@ -94,20 +94,22 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         own_lane(node)->push_wanted = true;
 }
 
-void hurry_if_untold(struct node *node, const struct entry *entry)
+static void hurry(struct node *node, const struct entry *entry)
 {
-    if (!is_in_open(node, entry))
-        return;
     untold_urge(node, entry);
     own_lane(node)->hurry_wanted = true;
 }
 
-void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget)
+void hurry_if_untold(struct node *node, const struct entry *entry)
 {
-    if (entry->bucket.unsettled <= bucket_allowance(&entry->bucket, budget) / 2)
-        return;
-    untold_urge(node, entry);
-    own_lane(node)->hurry_wanted = true;
+    if (is_in_open(node, entry))
+        hurry(node, entry);
+}
+
+void hurry_if_low(struct node *node, const struct entry *entry, int64_t allowance_units)
+{
+    if (entry->bucket.unsettled > allowance_units / 2)
+        hurry(node, entry);
 }
 
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
@@ -116,7 +118,7 @@ void note_charged(struct node *node, struct entry *entry, const struct budget *b
     note_open(node, now_ns);
     record_spend(node, entry, cost);
     if (!budget->alone && cost > 0)
-        hurry_if_low(node, entry, budget);
+        hurry_if_low(node, entry, bucket_allowance(&entry->bucket, budget));
     own_lane(node)->admitted_tokens += cost;
 }
 

@@ -144,9 +144,9 @@ struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_rea
 /* The key was charged under that budget: it is recorded, told soon if little is left, and counted. */
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns);
-/* What is untold of the key is told as soon as can be; hurry_if_low: where half of what may be spent is. */
+/* What is untold of the key is told as soon as can be; hurry_if_low: where half of its allowance is spent. */
 void hurry_if_untold(struct node *node, const struct entry *entry);
-void hurry_if_low(struct node *node, const struct entry *entry, const struct budget *budget);
+void hurry_if_low(struct node *node, const struct entry *entry, int64_t allowance_units);
 
 /* ---- untold.c: own spends that are recorded and not told yet ---- */
 bool untold_create(struct node *node);

@@ -59,8 +59,8 @@ static inline int64_t spend(struct node *node, const struct charge *charge, cons
     else
         record_spend(node, entry, charge->cost);
     const int64_t allowance = budget_allowance_here(key->budget, entry->bucket.settled);
-    if (!key->budget->alone && charge->cost > 0 && entry->bucket.unsettled > allowance / 2)
-        hurry_if_low(node, entry, key->budget);
+    if (!key->budget->alone && charge->cost > 0)
+        hurry_if_low(node, entry, allowance);
     return allowance;
 }
 

@@ -190,11 +190,27 @@ struct serving {
     bool usual; /* there may be some */
 };
 
-static void decide_all(struct serving *serving)
+static void decide_usual(struct serving *serving)
 {
     usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
     serving->usual_count = 0;
+}
+
+static void decide_group(struct serving *serving)
+{
     group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);
+}
+
+static void decide_group_if_full(struct serving *serving)
+{
+    if (serving->group.count == COMMANDS_GROUP_MAX)
+        decide_group(serving);
+}
+
+static void decide_all(struct serving *serving)
+{
+    decide_usual(serving);
+    decide_group(serving);
 }
 
 /* The sizes of usual requests at the front of `input`, together. */
@@ -216,11 +232,8 @@ static size_t serve_alike(struct serving *serving, struct bytes input)
     size_t size = group_join_alike(&serving->group, serving->commands, serving->session, input);
     if (size == 0)
         return 0;
-    if (serving->usual_count > 0)
-        usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
-    serving->usual_count = 0;
-    if (serving->group.count == COMMANDS_GROUP_MAX)
-        group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);
+    decide_usual(serving);
+    decide_group_if_full(serving);
     return size;
 }
 
@@ -231,15 +244,13 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
     struct commands *commands = serving->commands;
     if (parsed == RESP_COMMAND && words->count == 0)
         return true;
-    usual_decide(commands, serving->usual_count, serving->output, serving->turn);
-    serving->usual_count = 0;
+    decide_usual(serving);
     if (parsed == RESP_COMMAND &&
         group_join(&serving->group, commands, serving->session, words, frame, serving->turn)) {
-        if (serving->group.count == COMMANDS_GROUP_MAX)
-            group_decide(&serving->group, commands, serving->session, serving->output, serving->turn);
+        decide_group_if_full(serving);
         return true;
     }
-    group_decide(&serving->group, commands, serving->session, serving->output, serving->turn);
+    decide_group(serving);
     if (parsed == RESP_COMMAND) {
         bool going = execute(commands, serving->session, words, serving->output, serving->turn);
         serving->usual = usual_possible(commands, serving->session);

@@ -102,8 +102,8 @@ static enum store_file_status open_at(struct store_file *file, const char *path,
         sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_busy_timeout(file->db, OPEN_WAIT_MS);
-    if (code == SQLITE_OK)
-        code = run_sql(file, salvage ? "PRAGMA writable_schema=ON" : "");
+    if (code == SQLITE_OK && salvage)
+        code = run_sql(file, "PRAGMA writable_schema=ON");
     if (code == SQLITE_OK)
         code = run_sql(file, opening);
     if (code == SQLITE_OK)

@@ -76,7 +76,6 @@ bool alike_of(const struct ruleset *ruleset, const struct request *request, cons
 {
     const struct bytes name = request->service.size > 0 ? request->service : bytes_of(RULE_DEFAULT_SERVICE);
     const struct service *service = ruleset_service(ruleset, name);
-    alike->edition = 0;
     if (!service || !match->plain || match->count == 0 || match->count > ALIKE_CHARGES_MAX)
         return false;
     alike->id_count = request->id_count;
@@ -90,7 +89,6 @@ bool alike_of(const struct ruleset *ruleset, const struct request *request, cons
         alike->dimension_key[i] = service->dimension_key[bit];
     }
     assert(is_itself(alike, request, match));
-    alike->edition = ruleset->edition;
     return true;
 }
 

@@ -13,7 +13,6 @@
 enum { ALIKE_CHARGES_MAX = 8 };
 
 struct alike {
-    uint64_t edition; /* of the rules; 0: of none */
     uint32_t id_count, count;
     uint32_t counted; /* bits: identifiers that some rule counts by */
     uint16_t tenant;
