@@ -59,14 +59,12 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
-    bool waits = pays_off_soon(node, entry);
-    struct spend *spend = open_spend(node, entry, waits);
-    spend->tokens = add_up(spend->tokens, tokens);
-    if (spend->waits && waits) { /* most of it may be paid off long since */
-        own_lane(node)->push_wanted |= untold_wants_push(node);
+    bool soon = pays_off_soon(node, entry), waited = entry->waits;
+    if (soon && wait_more(node, entry, tokens)) /* most of it may be paid off long since */
         return;
-    }
-    if (spend->waits)
+    struct spend *spend = open_spend(node, entry);
+    spend->tokens = add_up(spend->tokens, tokens);
+    if (waited && !soon)
         untold_urge(node, entry);
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||
@@ -83,7 +81,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
-    struct spend *spend = open_spend(node, entry, false);
+    struct spend *spend = open_spend(node, entry);
     if (node->limits.limit[entry->limit].kind == LIMIT_LOG &&
         (spend->returned == 0 || until_ns < spend->expires_ns))
         spend->expires_ns = until_ns;
@@ -94,19 +92,19 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         own_lane(node)->push_wanted = true;
 }
 
-static void hurry(struct node *node, const struct entry *entry)
+static void hurry(struct node *node, struct entry *entry)
 {
     untold_urge(node, entry);
     own_lane(node)->hurry_wanted = true;
 }
 
-void hurry_if_untold(struct node *node, const struct entry *entry)
+void hurry_if_untold(struct node *node, struct entry *entry)
 {
-    if (is_in_open(node, entry))
+    if (is_untold(node, entry))
         hurry(node, entry);
 }
 
-void hurry_if_low(struct node *node, const struct entry *entry, int64_t allowance_units)
+void hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units)
 {
     if (entry->bucket.unsettled > allowance_units / 2)
         hurry(node, entry);
@@ -150,8 +148,9 @@ static bool take_held(struct node *node, const struct charge *charge, struct key
 {
     struct verdict verdict;
     /* A tenant may have as many keys as it may: a new one of his is not for here. */
-    struct entry *entry =
-        charge->tenant == 0 ? table_obtain(node->table, id, charge->limit, 0, at_ns) : table_find(node->table, id);
+    struct entry *entry = charge->tenant == 0 && untold_has_room(node, 0)
+                              ? table_obtain(node->table, id, charge->limit, 0, at_ns)
+                              : table_find(node->table, id);
     if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant && can_record(node, entry))
         return take(node, entry, charge->cost, charge->floor_tokens, at_ns);
     struct charge of_id = *charge;
@@ -193,7 +192,7 @@ void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t co
 {
     for (uint32_t i = 0; i < count; i++)
         table_prefetch(node->table, ids[i]);
-    if (count > 1 && !node->alone)
+    if (count > 1 && untold_is_far(node))
         prefetch_untold(node, ids, count);
 }
 

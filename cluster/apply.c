@@ -128,6 +128,7 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
+        tell_for_room(node);
         bool contained = has_pages && snapshot_contains(node, spend->id, slot, batch->last);
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
         struct entry *entry =

@@ -23,12 +23,12 @@ struct spend {
     uint64_t credit;   /* own: of what was returned, what only paid off unsettled spends (see bucket_return) */
     uint64_t
         expires_ns; /* on this node's clock; cells; of returns to a log: when they are not heeded any more; else 0 */
-    uint16_t limit;      /* index into the limit set */
-    bool untold; /* own, in the ring of what is untold, as all that follows: see untold.c */
-    bool urgent : 1, waits : 1, orphan : 1;
-    uint32_t since, spent, looked; /* when the first and the last of it were made, when it was looked at; in steps */
+    uint16_t limit; /* index into the limit set */
+    bool untold;    /* own, in the ring of what is untold, as all that follows: see untold.c */
+    bool urgent : 1, orphan : 1;
+    uint32_t since; /* when the first of it was made, in steps */
 };
-_Static_assert(sizeof(struct spend) == 64, "a cache line, where it is aligned");
+_Static_assert(sizeof(struct spend) <= 64, "a cache line");
 
 #define SPEND_TOKENS_MAX ((uint64_t)1 << 60) /* of each figure: more does not add up */
 
@@ -47,8 +47,9 @@ struct batch {
     uint64_t arrived_ns;  /* when this node made or received it */
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
-    bool complete; /* own: every key in it was in the table, and no evicted one's spend was left untold: see settle.c */
-    bool tallied;  /* own: see tally.c */
+    bool
+        complete; /* own: every key in it was in the table, and no evicted one's spend was left untold: see settle.c */
+    bool tallied; /* own: see tally.c */
     /*
      * What is merged and too large for one batch is cut into parts, which stand for the same numbers together: `merge`
      * is the same for all of them and 0 for whole batches. Parts have different keys.

@@ -32,12 +32,12 @@ static bool is_open(const struct node *node, const struct charge *charge)
 static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
     const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
-    bool open = is_in_open(node, entry);
+    struct spend *untold = is_untold(node, entry) ? open_spend(node, entry) : NULL;
     bucket_refill(&entry->bucket, from, &node->budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit;
-    if (open) {
-        node->open[entry->open_index].limit = charge->limit;
+    if (untold) {
+        untold->limit = charge->limit;
         untold_urge(node, entry); /* by which limit refill pays it off is not the same everywhere now */
     }
     __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* read by steps */
@@ -180,6 +180,8 @@ static inline bool is_refused(struct node *node, const struct charge *charge, bo
     *reason = VERDICT_ALLOWED;
     if (!may_decide(node))
         *reason = VERDICT_JOINING;
+    else if (!untold_has_room(node, 0)) /* a key may be evicted, or converted, and what waits of it told */
+        *reason = VERDICT_OVERLOAD;
     else if (charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent)
         *reason = VERDICT_NO_SHARE;
     else if (charge->cost > node->limits.limit[charge->limit].capacity)
@@ -276,7 +278,9 @@ static void uncharge(struct node *node, const struct charge *charge)
     if (!entry || charge->cost == 0)
         return;
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], charge->cost);
-    if (is_in_open(node, entry))
+    if (entry->waits)
+        wait_less(entry, charge->cost);
+    else if (is_in_open(node, entry))
         node->open[entry->open_index].tokens -= charge->cost;
     own_lane(node)->admitted_tokens -= charge->cost;
 }

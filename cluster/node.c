@@ -43,11 +43,11 @@ static bool options_are_valid(const struct node_options *options, struct error *
 /* The table does not forget a key whose spends nobody was told of. */
 static bool keeps_untold(void *node, const struct entry *entry)
 {
-    return is_in_open(node, entry);
+    return is_untold(node, entry);
 }
 
 /* Batches of others can no longer tell that the key is among those that they concern. */
-static void urges_evicted(void *node, const struct entry *entry)
+static void urges_evicted(void *node, struct entry *entry)
 {
     untold_urge(node, entry);
     if (is_in_open(node, entry))
@@ -297,7 +297,7 @@ static uint64_t next_wake_ns(const struct node *node)
     if (node->push_wanted)
         set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
     set_if_earlier(&wake_ns, node->tell_ns);
-    set_if_earlier(&wake_ns, node->look_ns);
+    set_if_earlier(&wake_ns, node->waits.look_ns);
     if (node->state == PEER_JOINING)
         set_if_earlier(&wake_ns, node->joining_next_ns);
     if (node->reservations)

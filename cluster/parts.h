@@ -145,49 +145,42 @@ struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_rea
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns);
 /* What is untold of the key is told as soon as can be; hurry_if_low: where half of its allowance is spent. */
-void hurry_if_untold(struct node *node, const struct entry *entry);
-void hurry_if_low(struct node *node, const struct entry *entry, int64_t allowance_units);
+void hurry_if_untold(struct node *node, struct entry *entry);
+void hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units);
 
-/* ---- untold.c: own spends that are recorded and not told yet ---- */
+/* ---- untold.c: own spends that are recorded and not told yet: those that wait, in the table, others in rings ---- */
 bool untold_create(struct node *node);
 void untold_destroy(struct node *node);
-/* The entry's key has spends that are untold, at node->open[entry->open_index]. */
+/* The entry's key has spends that are to be told, at node->open[entry->open_index]. */
 bool is_in_open(const struct node *node, const struct entry *entry);
-/* All that is untold, ring by ring. Alone. */
+/* It has some, or some that wait. */
+bool is_untold(const struct node *node, const struct entry *entry);
+/* All that is in the rings. Alone. */
 void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context);
-/* How many there are, and how many of these do not wait. Alone. */
+/* How many keys have some, and how many of these are in the rings. Alone. */
 uint32_t untold_count(const struct node *node);
-uint32_t untold_plain_count(const struct node *node);
-/* Number `index` of the lane's ring, from its front: untold, or a gap. */
-struct spend *untold_at(const struct node *node, const struct lane *lane, uint32_t index);
-/* It is a gap from now on: told, or it need not be. Alone, as what follows. */
+uint32_t untold_listed(const struct node *node);
+/* It is a gap from now on. Alone, as what follows. */
 void untold_drop(struct node *node, struct spend *spend);
-/* The lane's oldest spend that does not wait; NULL: there is none. */
-struct spend *untold_next_plain(const struct node *node, struct lane *lane);
-/* It is told at the pace from now on: the one at lane->looked_span. */
-void untold_wait_no_more(struct lane *lane, struct spend *spend);
-/* One that waits is looked at again, after all others. */
-void untold_requeue(struct node *node, struct lane *lane, struct spend *spend);
 /* Afterwards the oldest untold spend stands at the lane's front, if there is any. */
 void untold_skip_gaps(const struct node *node, struct lane *lane);
-/* Asks memory for the entry's untold spend, if there is any. */
+/* So many are in the rings that it is worth while to ask memory for them; does so for the entry's, if there is any. */
+bool untold_is_far(const struct node *node);
 void untold_prefetch(const struct node *node, const struct entry *entry);
-/* So many more keys can be recorded by this thread. */
+/* So many more keys can be recorded by this thread; 0: and it may evict others, which are told then. */
 bool untold_has_room(const struct node *node, uint32_t keys);
 /* Something is about to be recorded. */
 void note_open(struct node *node, uint64_t now_ns);
-/* The key's untold spend, begun if there is none, as one that waits or not; there is room for one. */
-struct spend *open_spend(struct node *node, struct entry *entry, bool waits);
+/* The key's spend in a ring, begun if there is none; there is room for one. What waits of it does so no more. */
+struct spend *open_spend(struct node *node, struct entry *entry);
 /* So much is untold of this thread's that it should be told now. */
 bool untold_wants_push(const struct node *node);
-/* If the key has untold spends, they are told with the next batch. */
-void untold_urge(struct node *node, const struct entry *entry);
+/* If the key has untold spends, they are told with the next batch; there is room for one. */
+void untold_urge(struct node *node, struct entry *entry);
 /* A ring that spans more is nearly full: some requests' keys fit beyond. */
 uint32_t untold_nearly_full(const struct node *node);
-/* What the spend's `since` says, or another of its times: at most a millisecond too early, and no later than now. */
+/* What the spend's `since` says: at most a millisecond too early, and no later than now. */
 uint64_t untold_time_ns(const struct node *node, uint32_t then);
-/* The same, at most a millisecond too late. */
-uint64_t untold_passed_ns(const struct node *node, uint32_t then);
 void untold_check(const struct node *node);
 
 /* ---- tell.c: batches of what is untold ---- */
@@ -202,7 +195,9 @@ void tell_all(struct node *node);
 bool tell_some(struct node *node);
 /* Of what is urgent, if that is as much as one step may work on. */
 void tell_much_urgent(struct node *node);
-/* For how long the oldest one has waited. */
+/* Of so much that a ring has room for one more, for whoever may add some in a step. */
+void tell_for_room(struct node *node);
+/* For how long the oldest one has waited, at most. */
 uint64_t untold_age_ns(const struct node *node);
 
 /* ---- plain.c: several keys at once, of which nothing but tokens has to be seen to ---- */
@@ -213,8 +208,24 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
 /* ---- pay.c: what need not be told ---- */
 /* What that share of the refill pays off within an interval: so much waits instead of being told; -1: nothing does. */
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share);
+/* So much more was spent of the key: it waits. False: it has to be told, with what of the key waits already. */
+bool wait_more(struct node *node, struct entry *entry, uint64_t tokens);
+/* Of what waits, so much was not spent after all. */
+void wait_less(struct entry *entry, uint64_t tokens);
+/* What waits of the key, which does; and when it began to, at the earliest. */
+uint64_t wait_tokens(const struct entry *entry);
+uint64_t wait_since_ns(const struct node *node, const struct entry *entry);
+/* The key waits no more. Returns what did, since when. */
+uint64_t wait_end(struct node *node, struct entry *entry, uint64_t *since_ns);
+/* How many keys wait. Alone, as what follows. */
+uint32_t wait_count(const struct node *node);
+/* Since when the oldest of them does, at the earliest. */
+uint64_t wait_oldest_ns(const struct node *node);
+/* Puts some that wait into a ring, `most` of them at most. */
+void wait_no_more(struct node *node, uint32_t most);
 /* Looks at what has waited to be paid off. */
 void pay_step(struct node *node);
+void wait_check(const struct node *node);
 
 /* ---- check.c: several keys at once ---- */
 /* Asks memory for all of them: worth it before they are looked up one by one. */

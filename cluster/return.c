@@ -70,7 +70,8 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, ui
 bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
     now_ns = request_time(node, now_ns);
-    if (!may_decide(node) || has_ended(&node->limits.limit[charge->limit], charge, now_ns))
+    if (!may_decide(node) || !untold_has_room(node, 0) ||
+        has_ended(&node->limits.limit[charge->limit], charge, now_ns))
         return false;
     struct entry *entry = table_obtain(node->table, charge->id, charge->limit, 0, now_ns);
     const struct limit *limit = &node->limits.limit[entry->limit];

@@ -22,18 +22,15 @@ static bool has_the_last(const struct origin *mine, const struct batch *batch, c
 {
     uint64_t next = mine->applied + 1, behind = next - batch->last;
     uint32_t recorded = ((uint32_t)batch_trace(next) + BATCH_TRACES - entry->own_batch) % BATCH_TRACES;
-    return batch->complete && entry->own_batch != 0 && behind < BATCH_TRACES && recorded >= behind;
+    return batch->complete && !entry->waits && entry->own_batch != 0 && behind < BATCH_TRACES && recorded >= behind;
 }
 
 /* Did they wait for refill to pay them off, it is delayed now that the bucket is charged. */
-static uint64_t untold_tokens(struct node *node, const struct entry *entry)
+static uint64_t untold_tokens(struct node *node, struct entry *entry)
 {
-    if (!is_in_open(node, entry))
-        return 0;
-    struct spend *spend = &node->open[entry->open_index];
-    if (spend->waits)
+    if (entry->waits)
         untold_urge(node, entry);
-    return spend->tokens;
+    return is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
 }
 
 /* What the batch has of the key, under the limit it has now or, if keys were converted, under any. */
@@ -50,7 +47,7 @@ static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, 
 
 /* Own spends of a key in batches other than `batch`, and untold ones. */
 static uint64_t later_tokens(struct node *node, const struct origin *origin, const struct batch *batch,
-                             const struct entry *entry, bool any_limit)
+                             struct entry *entry, bool any_limit)
 {
     const struct origin *mine = &node->origin[node->my_slot];
     if (origin == mine && has_the_last(mine, batch, entry))
@@ -94,6 +91,7 @@ static void settle_spends(struct node *node, const struct origin *origin, struct
 {
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         const struct spend *spend = &batch->spend[i];
+        tell_for_room(node);
         uint64_t later = tallied ? tally_strike(node, spend) : 0;
         prefetch_spends(node, batch, i);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);

@@ -105,7 +105,9 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
 
 static void urge(void *context, const struct entry *entry)
 {
-    untold_urge(context, entry);
+    struct node *node = context;
+    tell_for_room(node);
+    untold_urge(node, table_find(node->table, entry->id));
 }
 
 /*
@@ -164,6 +166,7 @@ static int64_t own_part(const struct limit *limit, const struct bucket *bucket, 
 static void merge_stage(struct node *node, const struct staged *staged, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
+        tell_for_room(node);
         struct entry *entry =
             table_obtain(node->table, staged[i].id, staged[i].limit, staged[i].expires_ns, node->now_ns);
         const struct limit *limit = &node->limits.limit[entry->limit];

@@ -147,7 +147,9 @@ static size_t page_bytes(const struct spend *numbers, uint32_t count)
 
 static void urge(void *context, const struct entry *entry)
 {
-    untold_urge(context, entry);
+    struct node *node = context;
+    tell_for_room(node);
+    untold_urge(node, table_find(node->table, entry->id));
 }
 
 /* As many as a step works on; of a table so large that these were too many pages, more. */

@@ -17,6 +17,8 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
+#define OPEN_INDEX_MAX ((1u << 19) - 1) /* what entry.open_index can hold */
+
 enum {
     OPEN_KEYS_MAX = 16384,           /* keys in one batch of anybody's */
     STEP_KEYS_DEFAULT = 2048,        /* see node_options.step_keys */
@@ -29,7 +31,8 @@ enum {
     PAGES_MAX = 8192,           /* parts of a snapshot */
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
     ECHOES_MAX = 4096,          /* own messages of which it is known when they were made */
-    LOG_RETURN_INTERVALS = 4,   /* for messages to travel: see heeded_until_ns() in return.c */
+    ROUNDS = 16,
+    LOG_RETURN_INTERVALS = 4, /* for messages to travel: see heeded_until_ns() in return.c */
     LOG_RETURN_PARTS = 4,
     HEARING_INTERVALS = 4, /* since its last message: whoever is heard directly, */
     REST_INTERVALS = 3,    /* and between two of one that is at rest: see rest.c */
@@ -169,21 +172,27 @@ struct changed {
     uint32_t first, count, room;
 };
 
+/* Keys with spends that wait to be paid off are looked at in rounds through the table: see pay.c. */
+struct waits {
+    uint64_t look_ns;          /* when it goes on; UINT64_MAX: nothing waits */
+    uint64_t place;            /* in the table, up to which this round has come */
+    uint64_t round;            /* its number */
+    uint64_t began_ns[ROUNDS]; /* when round r began, at r % ROUNDS; what waits began to after the last of them */
+    uint32_t looks_most[2];    /* that anything which waits has had, in this round and the one before */
+};
+
 /*
  * What the requests of one thread write of the node besides the table; steps gather it from all lanes. A ring's spends
  * belong to their keys: whoever holds a key's stripe of the table may change its spend in any ring. Where a ring begins
  * and ends is its lane's alone.
  */
 struct lane {
-    alignas(64) struct spend *open; /* open_room of them, in node->open; what is not `untold` in it is a gap */
+    alignas(64) struct spend *open; /* open_places of them, in node->open; what is not `untold` in it is a gap */
     uint32_t *urgent;               /* indices in node->open of urgent ones, in all rings */
-    uint64_t *plain;                /* a bit for each of `open`: it is untold and does not wait */
-    uint32_t open_first, open_span; /* of open_room, from the oldest one on, gaps included: see untold.c */
-    uint32_t passed_span;           /* of these, from the front on: what is untold among them waits */
-    uint32_t looked_span;           /* the same: what is untold among them does not wait */
+    uint32_t open_first, open_span; /* of open_places, from the oldest one on, gaps included: see untold.c */
     uint32_t open_count;            /* untold ones */
-    uint32_t waits_count;           /* of these */
     uint32_t urgent_count;
+    uint32_t waits_more; /* keys began to wait in this thread, less those whose wait ended in it: modulo 2^32 */
     bool push_wanted, hurry_wanted;                                /* since the last step: see the node's */
     uint64_t open_since_ns;                                        /* since when something is untold in this ring */
     uint64_t spent_ns;                                             /* when something was last spent or returned */
@@ -238,9 +247,8 @@ struct node {
     /* Own spends that no peer was told of: see untold.c. */
     struct lane *lane;
     uint32_t lane_count;
-    struct spend *open; /* the rings of all lanes, one behind the other: each spend is a cache line */
-    void *open_memory;
-    uint32_t open_room;               /* of each ring */
+    struct spend *open;               /* the rings of all lanes, one behind the other */
+    uint32_t open_room, open_places;  /* of each ring: for requests; and for what these evict besides */
     uint32_t batch_max;               /* keys in a batch */
     struct spend *telling, *sorted;   /* scratch for batch_max of them */
     uint32_t telling_count;           /* 0 between calls */
@@ -248,10 +256,10 @@ struct node {
     uint64_t telling_since_ns;        /* nothing of that is older */
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */
     uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */
-    uint64_t look_ns;                 /* when what waits is looked at again; UINT64_MAX: nothing does */
-    uint64_t tell_ns;                 /* when more may be told; UINT64_MAX: nothing waits for the pace */
-    bool push_wanted;                 /* spends since the last step call for an early push */
-    bool push_waits;                  /* the last step saw it, but it was too early */
+    struct waits waits;
+    uint64_t tell_ns;  /* when more may be told; UINT64_MAX: nothing waits for the pace */
+    bool push_wanted;  /* spends since the last step call for an early push */
+    bool push_waits;   /* the last step saw it, but it was too early */
     bool hurry_wanted; /* a key's allowance runs out: the sooner its spends are told, the sooner they settle */
     bool hurry_waits;
     bool answer_wanted; /* something was applied that others wait to see acknowledged */

@@ -88,7 +88,7 @@ static void flush(struct node *node)
 
 static void gather(struct node *node, struct spend *spend)
 {
-    const struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_room];
+    const struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_places];
     uint64_t made_ns = untold_time_ns(node, spend->since);
     made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
     if (node->telling_count == 0 || made_ns < node->telling_since_ns)
@@ -96,7 +96,7 @@ static void gather(struct node *node, struct spend *spend)
     node->telling_orphans |= spend->orphan;
     struct spend *told = &node->telling[node->telling_count++];
     *told = *spend;
-    told->untold = told->urgent = told->waits = told->orphan = false;
+    told->untold = told->urgent = told->orphan = false;
     untold_drop(node, spend);
     if (node->telling_count == node->batch_max)
         flush(node);
@@ -126,8 +126,20 @@ void tell_urgent(struct node *node)
     flush(node);
 }
 
+void tell_for_room(struct node *node)
+{
+    struct lane *lane = own_lane(node);
+    if (untold_has_room(node, 1))
+        return;
+    gather_urgent(node);
+    while (lane->open_span > node->open_room / 2)
+        gather_front(node, lane);
+    flush(node);
+}
+
 void tell_all(struct node *node)
 {
+    wait_no_more(node, UINT32_MAX);
     gather_urgent(node);
     for (uint32_t i = 0; i < node->lane_count; i++)
         while (node->lane[i].open_span > 0)
@@ -158,7 +170,7 @@ static void plan_next(struct node *node, bool more)
     node->push_wanted = false;
     node->push_keys = node->slice_keys;
     node->tell_ns = UINT64_MAX;
-    uint32_t count = untold_plain_count(node);
+    uint32_t count = untold_listed(node);
     if (count == 0)
         return;
     node->push_keys = UINT32_MAX;
@@ -168,23 +180,18 @@ static void plan_next(struct node *node, bool more)
     node->tell_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
 }
 
-/* All that is untold, or what is told at the pace. */
-enum whose { OF_ALL, OF_PLAIN };
-
-/* The oldest of all lanes, or of one that is nearly full; NULL: there is none. */
-static struct spend *next_spend(const struct node *node, enum whose whose, struct lane **lane_of,
-                                uint64_t *since_ns)
+/* The oldest of all rings, or of one that is nearly full; NULL: there is none. */
+static struct spend *next_spend(const struct node *node, struct lane **lane_of, uint64_t *since_ns)
 {
     struct spend *next = NULL;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         struct lane *lane = &node->lane[i];
         struct spend *front = lane->open_span == 0 ? NULL : &lane->open[lane->open_first];
-        struct spend *spend = whose == OF_ALL ? front : untold_next_plain(node, lane);
-        uint64_t made_ns = spend ? untold_time_ns(node, spend->since) : UINT64_MAX;
+        uint64_t made_ns = front ? untold_time_ns(node, front->since) : UINT64_MAX;
         bool nearly_full = lane->open_span > untold_nearly_full(node);
-        if (!spend || (next && made_ns >= *since_ns && !nearly_full))
+        if (!front || (next && made_ns >= *since_ns && !nearly_full))
             continue;
-        next = spend;
+        next = front;
         *lane_of = lane;
         *since_ns = made_ns;
         if (nearly_full)
@@ -195,16 +202,18 @@ static struct spend *next_spend(const struct node *node, enum whose whose, struc
 
 void tell_at_pace(struct node *node)
 {
-    uint32_t before = untold_count(node), told;
+    uint32_t before = untold_listed(node), told;
     uint64_t since_ns;
     struct lane *lane;
     struct spend *next;
     earn_credit(node);
+    if (node->stopping)
+        wait_no_more(node, node->step_keys);
     gather_urgent(node);
-    told = before - untold_count(node);
+    told = before - untold_listed(node);
     uint64_t most = node->credit / KEY_CREDIT;
     bool more = false;
-    while ((next = next_spend(node, node->stopping ? OF_ALL : OF_PLAIN, &lane, &since_ns)) != NULL &&
+    while ((next = next_spend(node, &lane, &since_ns)) != NULL &&
            (told < most || lane->open_span > untold_nearly_full(node) || node->stopping ||
             node->now_ns - since_ns > PATIENCE_NS)) {
         more = told >= node->step_keys;
@@ -228,8 +237,9 @@ bool tell_some(struct node *node)
     }
     uint64_t since_ns;
     struct lane *lane;
+    wait_no_more(node, node->step_keys);
     gather_urgent(node);
-    for (uint32_t i = 0; i < node->step_keys && next_spend(node, OF_ALL, &lane, &since_ns) != NULL; i++)
+    for (uint32_t i = 0; i < node->step_keys && next_spend(node, &lane, &since_ns) != NULL; i++)
         gather_front(node, lane);
     flush(node);
     return false;
@@ -239,5 +249,7 @@ uint64_t untold_age_ns(const struct node *node)
 {
     uint64_t since_ns;
     struct lane *lane;
-    return next_spend(node, OF_ALL, &lane, &since_ns) ? node->now_ns - since_ns : 0;
+    uint64_t oldest_ns = next_spend(node, &lane, &since_ns) ? since_ns : node->now_ns;
+    uint64_t waits_ns = wait_count(node) > 0 ? wait_oldest_ns(node) : node->now_ns;
+    return node->now_ns - (waits_ns < oldest_ns ? waits_ns : oldest_ns);
 }

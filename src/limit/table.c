@@ -33,7 +33,7 @@ static void empty_slot(struct table *table, uint64_t slot)
     struct entry *entry = &table->entries[slot];
     struct stripe *stripe = stripe_of(table, slot / GROUP);
     bucket_close(&entry->bucket, &table->limits->limit[entry->limit]);
-    assert(table->tags[slot] != 0 && stripe->used_keys > 0);
+    assert(table->tags[slot] != 0 && stripe->used_keys > 0 && !entry->waits);
     set_tag(table, slot, 0);
     stripe->changes++;
     stripe->used_keys--;
@@ -154,6 +154,9 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
         table->entries[hole] = table->entries[slot];
         set_tag(table, hole, table->tags[slot]);
         set_tag(table, slot, 0);
+        if (table->entries[hole].waits)
+            table_mark(table, &table->entries[hole]);
+        table->entries[slot].waits = 0;
         count_moved(table, slot, hole);
         return slot;
     }
@@ -235,7 +238,8 @@ uint64_t table_bytes(uint64_t keys, uint32_t tenants, const struct limit_set *li
     uint64_t groups = homes + WINDOW - 1;
     unsigned bits;
     uint64_t bytes = sizeof(struct table) + lists + LINE_BYTES +
-                     stripes_for(groups, &bits) * sizeof(struct stripe) + groups * group_bytes;
+                     stripes_for(groups, &bits) * sizeof(struct stripe) + groups * group_bytes +
+                     mark_words(groups) * sizeof(uint64_t);
     return homes == 0 ? 0 : (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
@@ -270,6 +274,7 @@ struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const st
     table->tags = (uint8_t *)(table->entries + groups * GROUP);
     table->floors = (struct floor *)(void *)(table->tags + groups * GROUP);
     table->window_floors = (struct window_floor *)(void *)(table->floors + groups);
+    table->marks = (uint64_t *)(void *)(table->window_floors + groups);
     return table;
 }
 
@@ -348,9 +353,12 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
 
 void table_clear(struct table *table)
 {
-    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++)
+    memset(table->marks, 0, mark_words(table->groups) * sizeof *table->marks);
+    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++) {
+        table->entries[slot].waits = 0;
         if (table->tags[slot] != 0)
             empty_slot(table, slot);
+    }
     if (has_floors(table)) {
         memset(table->floors, 0, table->groups * sizeof(struct floor));
         memset(table->window_floors, 0, table->groups * sizeof(struct window_floor));

@@ -25,7 +25,8 @@ struct table;
 struct entry {
     struct key_id id;
     struct bucket bucket;
-    uint32_t open_index : 20; /* the cluster's: where its spends stand that are untold; a hint, checked by id */
+    uint32_t waits : 1; /* the cluster's: what was spent waits to be paid off, see table_mark and cluster/pay.c */
+    uint32_t open_index : 19; /* where its spends stand that are untold, a hint, checked by id; or what waits */
     uint32_t tenant : 12;     /* whose key it is: see table_claim */
     uint16_t limit;           /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
@@ -58,7 +59,7 @@ void table_destroy(struct table **table);
 struct table_owner {
     bool (*keeps)(void *context, const struct entry *entry); /* it is not forgotten yet, however full */
     void (*evicts)(void *context,
-                   const struct entry *entry); /* it goes at the expense of its key, or is kept no more */
+                   struct entry *entry); /* it goes at the expense of its key, and waits no more then */
     void *context;
 };
 void table_set_owner(struct table *table, const struct table_owner *owner);
@@ -165,6 +166,22 @@ void table_start(const struct table *table, struct key_id id, uint16_t limit, ui
  * limits are taken to be paid off at that share.
  */
 void table_set_share_min(struct table *table, uint64_t share);
+
+/* ---- entries that wait: found among many that do not ---- */
+
+/* The entry, whose `waits` was set, is marked: it is found as below, wherever it moves. */
+void table_mark(struct table *table, const struct entry *entry);
+/* It is found no more. What does not wait need not be: it may go with its mark. */
+void table_unmark(struct table *table, const struct entry *entry);
+/* How many places there are for entries. */
+uint64_t table_places(const struct table *table);
+/*
+ * The first marked places in [*from, end), at most `most`: memory is asked for them. What is there may wait no more, or
+ * be no entry: then its `waits` is 0. *from moves behind them; to `end`, if there are no more. That is fast where few
+ * are marked. Alone.
+ */
+size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end, struct entry **entries,
+                         size_t most);
 
 /* Visits every entry whose id.high begins with the `prefix_bits` (0..32) low bits of `prefix`; read-only. */
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,

@@ -39,7 +39,10 @@ void table_prefetch(const struct table *table, struct key_id id)
     uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
     if (mask == 0)
         mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
-    const struct entry *entry = &table->entries[slot + nearest_of(mask, preferred_slot(id))];
+    slot += nearest_of(mask, preferred_slot(id));
+    if (table->owner.keeps) /* he may mark it */
+        ask_to_write(&table->marks[slot / MARKS]);
+    const struct entry *entry = &table->entries[slot];
     ask_to_write(entry);
     ask_to_write((const char *)(entry + 1) - 1);
 }

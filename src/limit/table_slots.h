@@ -63,6 +63,7 @@ struct table {
     const struct budget *budgets;
     struct entry *entries;
     uint8_t *tags;
+    uint64_t *marks; /* a bit for each slot: it may wait. Words do not cross stripes */
     struct floor *floors;
     struct window_floor *window_floors;
     uint64_t homes;  /* groups that are home to keys; WINDOW - 1 more follow */
@@ -142,6 +143,15 @@ static inline void set_has_floors(struct table *table, bool has)
 {
     if (has_floors(table) != has)
         __atomic_store_n(&table->has_floors, has, __ATOMIC_RELAXED);
+}
+
+/* ---- marks ---- */
+
+enum { MARKS = 64 }; /* of a word */
+
+static inline uint64_t mark_words(uint64_t groups)
+{
+    return (groups * GROUP + MARKS - 1) / MARKS;
 }
 
 /* ---- ranges ---- */

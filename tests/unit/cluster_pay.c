@@ -68,9 +68,8 @@ static void unheard(void)
     take(ANN, "alice", 4);
     world_run(1300);
     show("for long");
-    EXPECT("nothing waits for long",
-           "ann: bob is silent: its share stays reserved\n"
-           "for long: ann has 0 untold and 1 paid off, bob heard of 4 tokens\n");
+    EXPECT("nothing waits for long", "ann: bob is silent: its share stays reserved\n"
+                                     "for long: ann has 0 untold and 1 paid off, bob heard of 4 tokens\n");
     world_close();
 }
 
@@ -151,29 +150,71 @@ static void leaves(void)
     world_close();
 }
 
-/* Of 600 keys that all wait, 512 have room: those that wait longest are looked at, or told. */
+/* Of 3,000 keys that all wait, the table has room for half: whoever is evicted is told of. */
 static void crowded(void)
 {
     char key[32];
-    unsigned given = 0;
-    world_init(2);
-    world_name_all();
-    world.host[ANN].options.untold_max = 512;
-    world_start_all();
-    world_run(1000);
-    skip_text();
+    uint64_t given = 0;
+    struct table_stats table;
+    world_of(2);
     for (unsigned i = 0; i < 3000; i++) {
         (void)snprintf(key, sizeof key, "key %u", i);
         given += world_ask(ANN, key, FAST, 1).allowed;
-        if (i % 20 == 19)
+        if (i % 40 == 39)
             world_run(2);
-        world_push(ANN);
     }
+    node_table_stats(world.host[ANN].node, &table);
     world_run(600);
     struct node_stats ann = world_stats(ANN), bob = world_stats(BOB);
-    tell("%u are given, %" PRIu64 " wait, the rest was %s", given, ann.open_keys,
+    tell("%s are given, %s are evicted, %" PRIu64 " wait, the rest was %s", given > 1500 ? "many" : "few",
+         table.evicted_harmful_keys > 500 ? "many" : "few", ann.open_keys,
          ann.spends_paid_off + bob.applied_tokens == given ? "paid off or told" : "lost");
-    EXPECT("where there is no room to wait, more is told", "3000 are given, 0 wait, the rest was paid off or told\n");
+    EXPECT("what waits is told where the table has no room",
+           "many are given, many are evicted, 0 wait, the rest was paid off or told\n");
+    world_close();
+}
+
+/* The same where what is to be told has no room: then nobody is charged. */
+static void evicts_without_room(void)
+{
+    char key[32];
+    unsigned given = 0, overload = 0;
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.untold_max = 64;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    for (unsigned i = 0; i < 6000; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        struct verdict verdict = world_ask(ANN, key, FAST, 1);
+        given += verdict.allowed;
+        overload += verdict.reason == VERDICT_OVERLOAD;
+    }
+    world_run(600);
+    tell("%s find no room, the rest was %s", overload > 1000 ? "many" : "few",
+         world_stats(ANN).spends_paid_off + world_stats(BOB).applied_tokens == given ? "paid off or told" : "lost");
+    EXPECT("where evicted ones cannot be listed, nobody is evicted",
+           "many find no room, the rest was paid off or told\n");
+    world_close();
+}
+
+/* It is known when it began to wait, though it is not written down: rounds count. */
+static void ages(void)
+{
+    world_of(2);
+    world_link(BOB, ANN, LINK_HELD);
+    take(ANN, "alice", 4);
+    bool older = true, near = true;
+    for (unsigned ms = 5; ms <= 600; ms += 5) {
+        world_run(5);
+        uint64_t oldest_ms = world_stats(ANN).open_oldest_ms;
+        older &= oldest_ms + 1 >= ms;
+        near &= oldest_ms <= ms + 300;
+    }
+    tell("%s, %s", older ? "it never seems younger" : "it seems younger",
+         near ? "nor older by more than a round and an interval" : "it seems much older");
+    EXPECT("how long it has waited", "it never seems younger, nor older by more than a round and an interval\n");
     world_close();
 }
 
@@ -188,5 +229,7 @@ int main(void)
     hot();
     leaves();
     crowded();
+    evicts_without_room();
+    ages();
     return tap_done();
 }
