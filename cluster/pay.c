@@ -120,11 +120,14 @@ void wait_no_more(struct node *node, uint32_t most)
     while (most > 0 && wait_count(node) > 0) {
         if (table_find_marked(node->table, &place, table_places(node->table), &entry, 1) == 0) {
             place = 0; /* there are some before where the round is */
-        } else if (entry->waits) {
+            continue;
+        }
+        if (entry->waits) {
             tell_for_room(node);
             (void)open_spend(node, entry);
             most--;
         }
+        table_unmark(node->table, entry);
     }
 }
 

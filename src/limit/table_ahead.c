@@ -21,6 +21,13 @@ static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
 #endif
 }
 
+/* An owner may mark it. */
+static inline void ask_for_mark(const struct table *table, uint64_t slot)
+{
+    if (table->owner.keeps)
+        ask_to_write(&table->marks[slot / MARKS]);
+}
+
 void table_prefetch_tags(const struct table *table, struct key_id id)
 {
     uint64_t home = home_of(table, id);
@@ -40,8 +47,7 @@ void table_prefetch(const struct table *table, struct key_id id)
     if (mask == 0)
         mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
     slot += nearest_of(mask, preferred_slot(id));
-    if (table->owner.keeps) /* he may mark it */
-        ask_to_write(&table->marks[slot / MARKS]);
+    ask_for_mark(table, slot);
     const struct entry *entry = &table->entries[slot];
     ask_to_write(entry);
     ask_to_write((const char *)(entry + 1) - 1);
@@ -63,7 +69,9 @@ void table_touch(const struct table *table, struct key_id id)
         uint32_t mask = group_match(table->tags + slot, tag);
         if (mask == 0)
             continue;
-        const struct entry *entry = &table->entries[slot + (uint64_t)__builtin_ctz(mask)];
+        slot += (uint64_t)__builtin_ctz(mask);
+        ask_for_mark(table, slot);
+        const struct entry *entry = &table->entries[slot];
         touch(entry);
         touch((const char *)(entry + 1) - 1);
         return;
