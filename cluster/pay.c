@@ -150,8 +150,8 @@ static uint64_t covered_until_ns(struct node *node)
 }
 
 /*
- * When it was made, the key was full otherwise, and nothing has been charged to it since, or it would not wait any more:
- * our share of an interval's refill has paid it off. The table may know better, if shares have changed. The last spend
+ * When it was made, the key was full otherwise, and nothing has been charged to it since, or it would wait no more: our
+ * share of an interval's refill has paid it off. The table may know better, if shares have changed. The last spend
  * was made when the key was last touched, or before.
  */
 static bool is_paid_off(const struct node *node, const struct entry *entry, uint64_t covered_ns)

@@ -73,11 +73,13 @@ static void unheard(void)
     world_close();
 }
 
-/* Both have told each other something since, but too early: refill was not done. */
-static void heard_too_early(void)
+/* Both have told each other something since, but before an interval was over. */
+static void heard_too_early(uint64_t cost)
 {
     world_of(2);
-    take(ANN, "alice", 8);
+    world_until_published(ANN);
+    world_run(10);
+    take(ANN, "alice", cost);
     world_until_published(ANN);
     world_until_published(BOB);
     world_run(10);
@@ -223,7 +225,8 @@ int main(void)
     paid_off();
     grows();
     unheard();
-    heard_too_early();
+    heard_too_early(8);
+    heard_too_early(1); /* though refill was done sooner */
     spent_elsewhere();
     settles_meanwhile();
     hot();
