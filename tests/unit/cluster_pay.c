@@ -176,17 +176,25 @@ static void crowded(void)
     world_close();
 }
 
+enum { MANY = 400, FEW = 64 };
+
+/* There, few places are for what is to be told. */
+static void world_of_few_places(void)
+{
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.untold_max = FEW;
+    world_start_all();
+    world_run(1000);
+    skip_text();
+}
+
 /* The same where what is to be told has no room: then nobody is charged. */
 static void evicts_without_room(void)
 {
     char key[32];
     unsigned given = 0, overload = 0;
-    world_init(2);
-    world_name_all();
-    world.host[ANN].options.untold_max = 64;
-    world_start_all();
-    world_run(1000);
-    skip_text();
+    world_of_few_places();
     for (unsigned i = 0; i < 6000; i++) {
         (void)snprintf(key, sizeof key, "key %u", i);
         struct verdict verdict = world_ask(ANN, key, FAST, 1);
@@ -198,6 +206,59 @@ static void evicts_without_room(void)
          world_stats(ANN).spends_paid_off + world_stats(BOB).applied_tokens == given ? "paid off or told" : "lost");
     EXPECT("where evicted ones cannot be listed, nobody is evicted",
            "many find no room, the rest was paid off or told\n");
+    world_close();
+}
+
+static void take_many(unsigned host, uint64_t cost)
+{
+    char key[32];
+    unsigned given = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        given += world_ask(host, key, FAST, cost).allowed;
+        if (i % (FEW / 2) == 0) {
+            world_push(host);
+            world_run(2);
+        }
+    }
+    tell("%s: %" PRIu64 " each of %u", host_names[host], cost, given);
+}
+
+/* More than there are places for stop waiting in one step. */
+static void many_at_once(void)
+{
+    world_of_few_places();
+    take_many(ANN, 1);
+    show("they wait");
+    world_link(BOB, ANN, LINK_HELD);
+    take_many(BOB, 20);
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(150);
+    show("bob has spent of all of them");
+    EXPECT("they are told to him",
+           "ann: 1 each of 400\n"
+           "they wait: ann has 400 untold and 0 paid off, bob heard of 0 tokens\n"
+           "bob: 20 each of 400\n"
+           "bob has spent of all of them: ann has 0 untold and 0 paid off, bob heard of 400 tokens\n");
+    world_close();
+}
+
+static void many_settle(void)
+{
+    world_of_few_places();
+    world_link(ANN, BOB, LINK_HELD);
+    take_many(ANN, 12);
+    world_run(150);
+    take_many(ANN, 1);
+    show("the first are on their way");
+    world_link(ANN, BOB, LINK_FINE);
+    world_run(200);
+    show("they have settled");
+    EXPECT("so they are where earlier batches settle",
+           "ann: 12 each of 400\n"
+           "ann: 1 each of 400\n"
+           "the first are on their way: ann has 400 untold and 0 paid off, bob heard of 0 tokens\n"
+           "they have settled: ann has 0 untold and 0 paid off, bob heard of 5200 tokens\n");
     world_close();
 }
 
@@ -233,6 +294,8 @@ int main(void)
     leaves();
     crowded();
     evicts_without_room();
+    many_at_once();
+    many_settle();
     ages();
     return tap_done();
 }
