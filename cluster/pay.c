@@ -213,9 +213,18 @@ static void begin_anew(struct waits *waits, uint64_t now_ns)
     waits->look_ns = UINT64_MAX;
 }
 
-static void begin_round(struct waits *waits, uint64_t now_ns)
+static uint64_t round_ns(const struct node *node)
 {
-    waits->began_ns[++waits->round % ROUNDS] = now_ns;
+    return LOOK_INTERVALS * node->options.interval_ns;
+}
+
+/* It is a little late each time: that does not add up. */
+static void begin_round(struct node *node)
+{
+    struct waits *waits = &node->waits;
+    uint64_t due_ns = waits->began_ns[waits->round % ROUNDS] + round_ns(node);
+    waits->round++;
+    waits->began_ns[waits->round % ROUNDS] = node->now_ns - due_ns < round_ns(node) ? due_ns : node->now_ns;
     waits->place = 0;
     waits->looks_most[1] = waits->looks_most[0];
     waits->looks_most[0] = 0;
@@ -226,9 +235,9 @@ static uint64_t place_by_now(const struct node *node)
 {
     __extension__ typedef unsigned __int128 wide;
     const struct waits *waits = &node->waits;
-    uint64_t places = table_places(node->table), round_ns = LOOK_INTERVALS * node->options.interval_ns;
+    uint64_t places = table_places(node->table);
     uint64_t elapsed_ns = node->now_ns - waits->began_ns[waits->round % ROUNDS];
-    return elapsed_ns >= round_ns ? places : (uint64_t)((wide)places * elapsed_ns / round_ns);
+    return elapsed_ns >= round_ns(node) ? places : (uint64_t)((wide)places * elapsed_ns / round_ns(node));
 }
 
 void pay_step(struct node *node)
@@ -244,7 +253,7 @@ void pay_step(struct node *node)
         look_up_to(node, until, node->step_keys);
     node->step_again |= waits->place < end;
     if (waits->place == table_places(node->table))
-        begin_round(waits, node->now_ns);
+        begin_round(node);
     waits->look_ns = node->now_ns + node->options.interval_ns / LOOKS_PER_INTERVAL;
 }
 
