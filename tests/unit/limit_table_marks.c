@@ -75,7 +75,8 @@ static void few(void)
     struct entry *entry, *first = NULL, *found;
     random_seed(&random, 1);
     OK(places >= KEYS, "there are places for all keys");
-    OK(table_find_marked(table, &from, places, &found, 1) == 0 && from == places, "nothing waits, nothing is found");
+    OK(table_find_marked(table, &from, places, &found, 1) == 0 && from == places,
+       "nothing waits, nothing is found");
     for (unsigned i = 0; i < 3; i++) {
         entry = spend(table, &random);
         begin_to_wait(table, entry);
