@@ -174,7 +174,7 @@ static bool execute(struct commands *commands, struct session *session, const st
         answer_error(&call.answer, "ERR the answer is longer than %d bytes", OUTPUT_REPLY_MAX_BYTES);
     }
     commands->stats.total_commands_processed++;
-    if (output->data[before] == '-')
+    if (output->size > before && output->data[before] == '-')
         commands->stats.total_error_replies++;
     return !call.close;
 }
@@ -278,7 +278,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     bool going = true;
     serving.usual = usual_possible(commands, session);
     *consumed = 0;
-    while (going && *consumed < input.size) {
+    while (going && session->waits_for == 0 && *consumed < input.size) {
         struct resp_command words;
         const char *error;
         size_t frame = 0;
@@ -303,6 +303,8 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
         *consumed += frame;
         going = serve_words(&serving, parsed, &words, (struct bytes){rest.data, frame}, error);
     }
+    if (session->waits_for > 0)
+        return going ? SERVE_WAIT : SERVE_CLOSE;
     if (going && output->size == 0 && *consumed == input.size && serving.group.count == 0 &&
         usual_put_off(commands, session, serving.usual_count))
         return SERVE_LATER;

@@ -50,7 +50,9 @@ struct session {
     uint64_t id;
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
+    bool waits_simply;   /* to be answered with OK */
     uint32_t late_count; /* answers that are put off */
+    uint64_t waits_for;  /* a change of rules that is in work, by its ticket; 0: for nothing */
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];
     char library[SESSION_NAME_BYTES];
@@ -176,5 +178,7 @@ void session_open(struct session *session, const struct commands *commands, uint
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed);
 void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
+/* As struct service asks of `resume`: what became of a change of rules, once that is known. */
+bool commands_resume(struct commands *commands, struct session *session, struct output *output);
 
 #endif
