@@ -86,7 +86,9 @@ static void ask(struct node *node, struct effects *effects)
 {
     struct plane_scan *scan = &node->plane->scan;
     const struct member *donor = &node->member[scan->donor];
-    uint64_t wait_ns = WAIT_INTERVALS * node->options.interval_ns + 4 * donor->round_trip_ns;
+    /* A round trip that was measured across a pause or a cut says nothing of the next one. */
+    uint64_t trips_ns = 4 * donor->round_trip_ns, most_ns = node->options.silent_after_ns;
+    uint64_t wait_ns = WAIT_INTERVALS * node->options.interval_ns + (trips_ns < most_ns ? trips_ns : most_ns);
     scan->retry_ns =
         node->now_ns + (wait_ns << (scan->tries < RETRY_DOUBLINGS_MAX ? scan->tries : RETRY_DOUBLINGS_MAX));
     scan->tries++;
