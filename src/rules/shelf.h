@@ -2,7 +2,8 @@
  * shelf: a row of things in order, of which a copy costs next to nothing.
  *
  * The one idea: the row lies in pieces, and a copy shares them; a piece is copied when it is about to change and
- * somebody else has it, too. So a change can be prepared beside what is in use, a part at a time, and then take its place.
+ * somebody else has it, too. So a change can be prepared beside what is in use, a part at a time, and then take its
+ * place.
  * Things have counted references, all in one thread; the shelf has one for each place. What order means is the owner's.
  * Without memory nothing can go on.
  */
