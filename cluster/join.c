@@ -118,11 +118,14 @@ static bool everybody_knows_we_left(const struct node *node)
     return true;
 }
 
-/* First everything that was spent is acknowledged, then the goodbye is; neither waits beyond leave_timeout. */
+/*
+ * First everything that was spent is acknowledged, and changes of rules are done; then the goodbye is; neither waits
+ * beyond leave_timeout.
+ */
 void leave_step(struct node *node, struct effects *effects)
 {
     bool late = node->now_ns - node->stop_ns >= node->options.leave_timeout_ns;
-    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0;
+    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0 && plane_is_idle_now(node);
     if (node->state != PEER_LEFT && !told && !late && node->state == PEER_ACTIVE)
         return;
     if (node->state != PEER_LEFT) {

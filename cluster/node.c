@@ -350,6 +350,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         return; /* not started: nothing but EVENT_RESTORE makes sense */
     if (node->superseded) {
         membership_refresh(node, effects);
+        plane_end(node, effects);
         effects->left = node->stopping;
         effects->next_wake_ns = UINT64_MAX;
         return;

@@ -107,7 +107,7 @@ enum event_kind {
     EVENT_STOP,    /* leave gracefully; effects.left becomes true when done, at the latest after leave_timeout_ns */
     EVENT_RESTORE, /* before EVENT_START, as often as needed: what the store kept. It never comes back in effects */
     EVENT_RETELL,  /* the store has lost what it was told: all counters come out in effects again, in parts */
-    EVENT_RULES,   /* `rules`: an operator's change; effects.rules says what came of it */
+    EVENT_RULES,   /* `rules`: an operator's change; effects.rules says what came of it, or that it is in work */
     EVENT_HEALTH,  /* `health`: what a service says of itself */
 };
 
@@ -131,7 +131,9 @@ struct rule_changes {
 /* Rules that already are as asked for (and are not in a canary) stay as they are and are no change. */
 struct rules_result {
     bool asked;   /* the step was an EVENT_RULES */
+    bool in_work; /* what comes of it is not known yet: see node_rules_result, with this ticket */
     bool refused; /* nothing changed: `error` says which field of which rule, and why */
+    uint64_t ticket;
     struct error error;
     size_t changed_rules, unchanged_rules;
     struct rule_stamp stamp; /* of the change; 0 if nothing changed */
@@ -320,6 +322,11 @@ bool node_wants_step(const struct node *node);
 struct ruleset;
 /* The rules in force, compiled (match.h): for the request path. Whole changes only. The node's. */
 struct ruleset *node_rules(struct node *node);
+/*
+ * What became of a change that takes more than a step, once it is in force or refused; false: it is in work. The last
+ * 64 are remembered; of earlier ones it is said that it is not known.
+ */
+bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result);
 /* All rules and their histories; valid until the next step. */
 const struct rulebook *node_rulebook(const struct node *node);
 

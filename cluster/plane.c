@@ -1,5 +1,5 @@
 #include "cluster/effects.h"
-#include "cluster/plane_state.h"
+#include "cluster/plane_work.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -101,13 +101,25 @@ void plane_destroy(struct plane **plane)
         return;
     struct plane *dying = *plane;
     plane_scan_abandon(dying);
+    plane_works_abandon(dying);
     ruleset_destroy(&dying->rules);
     rulebook_destroy(&dying->book);
     for (uint32_t i = 0; i < dying->service_count; i++)
         free(dying->service[i]);
-    free(dying->dirty);
     free(dying);
     *plane = NULL;
+}
+
+static void add_stored(struct node *node, struct rule_version *version)
+{
+    struct plane *plane = node->plane;
+    if (version->record.stamp.lamport > plane->lamport)
+        plane->lamport = version->record.stamp.lamport;
+    enum rulebook_result result = rulebook_add(plane->book, version);
+    node->stats.limit_drops += result == RULEBOOK_FULL;
+    if (result == RULEBOOK_ADDED && version->record.share_millionths > 0)
+        plane_watch(node, version);
+    plane->advert_wanted |= result == RULEBOOK_ADDED;
 }
 
 static void restore(struct node *node, const struct event *event, struct effects *effects)
@@ -120,9 +132,10 @@ static void restore(struct node *node, const struct event *event, struct effects
             effects_notice(effects, NOTICE_WARNING, "a stored version of a rule is left out: %s", error.text);
             continue;
         }
-        (void)plane_add(node, version, NULL);
+        add_stored(node, version);
         rule_version_release(&version);
     }
+    node->plane->restored = true;
 }
 
 bool plane_event(struct node *node, const struct event *event, struct effects *effects)
@@ -171,17 +184,35 @@ void plane_step(struct node *node, struct effects *effects)
     if (!plane->started)
         return; /* what the store kept is compiled once, when all of it is here */
     bool tick = node->now_ns >= node->tick_ns;
+    if (plane->restored)
+        plane_compile_all(node, effects);
     plane_scan_step(node, effects);
-    if (tick)
+    if (tick && plane_is_idle(plane))
         plane_canary_step(node, effects);
-    if (plane->dirty_count > 0)
-        plane_compile(node, effects);
+    plane_work_step(node, effects);
     if (tick)
         plane_health_step(node);
     bool due = plane->advert_wanted || (tick && !tick_is_spared(node, plane->advertised_ns));
     if (due && has_something_to_say(plane))
         plane_advertise(node, effects);
     plane->advert_wanted = false;
+    plane->worked = plane->has_read = false;
+    node->step_again |= plane->scan.reading.running || !plane_is_idle(plane);
+}
+
+void plane_end(struct node *node, struct effects *effects)
+{
+    plane_work_finish(node, effects);
+}
+
+bool plane_is_idle_now(const struct node *node)
+{
+    return plane_is_idle(node->plane);
+}
+
+bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result)
+{
+    return plane_result(node->plane, ticket, result);
 }
 
 bool plane_is_at_rest(const struct node *node)
@@ -191,7 +222,7 @@ bool plane_is_at_rest(const struct node *node)
     for (uint32_t i = 0; i < node->member_end; i++)
         if (member_needed(&node->member[i]) && plane->peer[i].digest != ours)
             return false;
-    return plane->service_count == 0;
+    return plane->service_count == 0 && plane_is_idle(plane);
 }
 
 bool plane_knows_the_rules(const struct node *node)
@@ -216,7 +247,7 @@ void plane_check(const struct node *node)
     rulebook_check(plane->book);
     assert(plane->lamport >= rulebook_lamport(plane->book));
     assert(plane->scan.running == (plane->scan.book != NULL));
-    assert(plane->dirty_count == 0 || !plane->started);
+    plane_work_check(node);
     if (plane->scan.running)
         rulebook_check(plane->scan.book);
 }

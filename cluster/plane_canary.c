@@ -57,13 +57,13 @@ static void roll_back(struct node *node, const struct rulebook_rule *rule, uint6
                    "rolled back: %.1f%% of the canary's decisions were denials, %.1f%% of the others'",
                    (double)ours * 100 / RULE_SHARE_ONE, (double)theirs * 100 / RULE_SHARE_ONE);
     effects_notice(effects, NOTICE_WARNING, "rule %s/%s %s", rule->service.data, rule->id.data, note);
-    plane_amend(node, rule, rulebook_stable(rule), 2, note, effects);
+    plane_amend(node, rule, rulebook_stable(rule), 2, note);
 }
 
 static void make_general(struct node *node, const struct rulebook_rule *rule, struct effects *effects)
 {
     effects_notice(effects, NOTICE_INFO, "rule %s/%s became general", rule->service.data, rule->id.data);
-    plane_amend(node, rule, rulebook_candidate(rule), 1, "became general", effects);
+    plane_amend(node, rule, rulebook_candidate(rule), 1, "became general");
 }
 
 /* False when this canary is over, and needs no watching any more. */

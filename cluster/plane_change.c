@@ -1,23 +1,10 @@
 #include "cluster/effects.h"
-#include "cluster/plane_state.h"
-#include "rules/rule_text.h"
+#include "cluster/plane_work.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-
-/* A change while it may still be refused. */
-struct draft {
-    struct node *node;
-    const struct rule_changes *changes;
-    struct rule_stamp stamp;
-    size_t count, unchanged;
-    struct rule_version **version; /* room for all; each once a rule */
-    char *text;                    /* of one rule: scratch */
-    struct error *error;
-};
 
 static uint64_t wall_ms(const struct node *node)
 {
@@ -27,24 +14,17 @@ static uint64_t wall_ms(const struct node *node)
 
 /* ---- one rule ---- */
 
-static bool draft_record(struct draft *draft, const struct rule_record *record)
+static struct rule_record new_record(const struct node *node, const struct plane_work *work, struct bytes service,
+                                     struct bytes id)
 {
-    struct rule_version *version = rule_version_create(record, &draft->node->options.hash_key, draft->error);
-    if (version)
-        draft->version[draft->count++] = version;
-    return version != NULL;
-}
-
-static struct rule_record new_record(const struct draft *draft, struct bytes service, struct bytes id)
-{
-    const struct rule_changes *changes = draft->changes;
+    const struct rule_changes *changes = &work->changes;
     return (struct rule_record){
-        .stamp = draft->stamp,
+        .stamp = work->stamp,
         .service = service,
         .id = id,
-        .author = changes->author.size > 0 ? changes->author : bytes_of(draft->node->options.name),
+        .author = changes->author.size > 0 ? changes->author : bytes_of(node->options.name),
         .note = changes->note,
-        .wall_ms = wall_ms(draft->node),
+        .wall_ms = wall_ms(node),
     };
 }
 
@@ -65,7 +45,7 @@ static bool is_unchanged(const struct rulebook_rule *known, const struct rule_ch
 }
 
 /* Counters of one epoch go on from version to version; a rule that comes back, or asks for it, begins afresh. */
-static uint64_t epoch_of(const struct draft *draft, const struct rulebook_rule *known, const struct rule *rule,
+static uint64_t epoch_of(const struct plane_work *work, const struct rulebook_rule *known, const struct rule *rule,
                          struct bytes text)
 {
     if (!known)
@@ -76,108 +56,32 @@ static uint64_t epoch_of(const struct draft *draft, const struct rulebook_rule *
     if (says_the_same(stable, text))
         return stable->record.epoch;
     if ((!stable && !candidate) || rule->inherit == RULE_RESET)
-        return draft->stamp.lamport;
+        return work->stamp.lamport;
     return stable ? stable->record.epoch : candidate->record.epoch;
-}
-
-static bool draft_rule(struct draft *draft, const struct rule *rule)
-{
-    const struct rulebook_rule *known = rulebook_find(draft->node->plane->book, rule->service, rule->id);
-    struct bytes text = {draft->text, rule_print(rule, draft->text, RULE_TEXT_MAX_BYTES + 1)};
-    if (known && is_unchanged(known, draft->changes, text)) {
-        draft->unchanged++;
-        return true;
-    }
-    struct rule_record record = new_record(draft, rule->service, rule->id);
-    record.text = text;
-    record.epoch = epoch_of(draft, known, rule, text);
-    record.share_millionths = draft->changes->share_millionths;
-    if (record.share_millionths > 0) {
-        record.watch_ms = draft->changes->watch_ms;
-        record.threshold_millionths = draft->changes->threshold_millionths;
-    }
-    const struct rule_version *stable = known ? rulebook_stable(known) : NULL;
-    if (record.share_millionths > 0 && stable && !plane_counts_by_the_same(rule, stable->rule))
-        return error_set(draft->error, EX_DATAERR,
-                         "rule %s/%s: a canary counts by the same dimensions as the version in force",
-                         rule->service.data, rule->id.data);
-    return draft_record(draft, &record);
-}
-
-static bool draft_deletion(struct draft *draft, const struct rule_name *name)
-{
-    const struct rulebook_rule *known = rulebook_find(draft->node->plane->book, name->service, name->id);
-    if (!known || (!rulebook_stable(known) && !rulebook_candidate(known)))
-        return error_set(draft->error, EX_DATAERR, "there is no rule %.*s/%.*s", (int)name->service.size,
-                         name->service.data, (int)name->id.size, name->id.data);
-    struct rule_record record = new_record(draft, name->service, name->id);
-    record.deleted = true;
-    return draft_record(draft, &record);
-}
-
-/* ---- all of them ---- */
-
-static int by_name(const void *a, const void *b)
-{
-    const struct rule_record *x = &(*(struct rule_version *const *)a)->record;
-    const struct rule_record *y = &(*(struct rule_version *const *)b)->record;
-    int order = strcmp(x->service.data, y->service.data);
-    return order != 0 ? order : strcmp(x->id.data, y->id.data);
-}
-
-static bool draft_all(struct draft *draft, const struct rule_list *list)
-{
-    const struct rule_changes *changes = draft->changes;
-    for (size_t i = 0; i < list->count; i++)
-        if (!draft_rule(draft, list->rule[i]))
-            return false;
-    for (size_t i = 0; i < changes->deleted_count; i++)
-        if (!draft_deletion(draft, &changes->deleted[i]))
-            return false;
-    if (draft->count > 1)
-        qsort(draft->version, draft->count, sizeof(struct rule_version *), by_name);
-    for (size_t i = 1; i < draft->count; i++)
-        if (by_name(&draft->version[i - 1], &draft->version[i]) == 0)
-            return error_set(draft->error, EX_DATAERR, "rule %s/%s stands twice in one change",
-                             draft->version[i]->record.service.data, draft->version[i]->record.id.data);
-    return true;
-}
-
-static bool is_same_service(const struct rule_version *a, const struct rule_version *b)
-{
-    return bytes_equal(a->record.service, b->record.service);
 }
 
 /*
  * A quarter of the book is left to what peers add that this one has not heard of. Deleted rules stay in it, so that
  * nobody who was away brings them back.
  */
-static bool book_has_room(const struct draft *draft)
+static bool book_has_room(struct plane_work *work, const struct rule_version *version, bool is_new)
 {
-    const struct rulebook *book = draft->node->plane->book;
+    const struct rulebook *book = work->book;
     const struct rulebook_limits *limits = rulebook_limits(book);
-    size_t rules = rulebook_rules(book), services = rulebook_services(book), of_service = 0;
-    uint64_t bytes = rulebook_text_bytes(book);
-    for (size_t i = 0; i < draft->count; i++) {
-        const struct rule_version *version = draft->version[i];
-        bool next_service = i == 0 || !is_same_service(draft->version[i - 1], version);
-        if (next_service) {
-            (void)rulebook_service(book, version->record.service, &of_service);
-            services += of_service == 0;
-        }
-        bool is_new = rulebook_find(book, version->record.service, version->record.id) == NULL;
-        rules += is_new;
-        of_service += is_new;
-        bytes += rule_version_bytes(version);
-        if (is_new && of_service > limits->service_rules_max / 4 * 3)
-            return error_set(draft->error, EX_DATAERR,
-                             "service '%s' has had too many rules, deleted ones counted: expected at most %u",
-                             version->record.service.data, limits->service_rules_max / 4 * 3);
-    }
-    if (rules > limits->rules_max / 4 * 3 || services > limits->services_max / 4 * 3 ||
-        bytes > limits->text_max_bytes / 4 * 3)
+    size_t of_service = 0;
+    if (is_new)
+        (void)rulebook_service(book, version->record.service, &of_service);
+    size_t rules = rulebook_rules(book) + is_new, services = rulebook_services(book);
+    services += is_new && of_service == 0;
+    of_service += is_new;
+    if (of_service > limits->service_rules_max / 4 * 3)
+        return error_set(&work->result.error, EX_DATAERR,
+                         "service '%s' has had too many rules, deleted ones counted: expected at most %u",
+                         version->record.service.data, limits->service_rules_max / 4 * 3);
+    if ((is_new && (rules > limits->rules_max / 4 * 3 || services > limits->services_max / 4 * 3)) ||
+        rulebook_text_bytes(book) + rule_version_bytes(version) > limits->text_max_bytes / 4 * 3)
         return error_set(
-            draft->error, EX_DATAERR,
+            &work->result.error, EX_DATAERR,
             "there have been too many rules, deleted ones counted: expected at most %u in %u services, "
             "and %llu MiB of text with all versions",
             limits->rules_max / 4 * 3, limits->services_max / 4 * 3,
@@ -185,117 +89,173 @@ static bool book_has_room(const struct draft *draft)
     return true;
 }
 
-/* The service's rules as they will be: those of the book, those that change, and new ones, in order of their ids. */
-static bool stage_service(const struct draft *draft, struct rule_version *const *version, size_t count)
+/* Makes the version; *rule (NULL: the rule ends) becomes its own. */
+static bool put(struct node *node, struct plane_work *work, const struct rule_record *record, struct rule **rule)
 {
-    const struct plane *plane = draft->node->plane;
-    struct bytes service = version[0]->record.service;
-    size_t known, used = 0, v = 0, first = rulebook_service(plane->book, service, &known);
-    struct rule_use *uses = calloc(known + count, sizeof *uses);
-    assert(uses && "out of memory");
-    for (size_t i = 0; i < known || v < count;) {
-        const struct rulebook_rule *rule = i < known ? rulebook_at(plane->book, first + i) : NULL;
-        const struct rule_version *changed = v < count ? version[v] : NULL;
-        int order = !rule ? 1 : !changed ? -1 : strcmp(rule->id.data, changed->record.id.data);
-        used += plane_use(order <= 0 ? rule : NULL, order >= 0 ? changed : NULL, &uses[used]);
-        i += order <= 0;
-        v += order >= 0;
-    }
-    bool staged = ruleset_stage(plane->rules, service, uses, used, draft->error);
-    free(uses);
-    return staged;
-}
-
-static bool stage_all(const struct draft *draft)
-{
-    for (size_t i = 0, end; i < draft->count; i = end) {
-        for (end = i + 1; end < draft->count && is_same_service(draft->version[i], draft->version[end]);)
-            end++;
-        if (!stage_service(draft, draft->version + i, end - i))
-            return false;
-    }
+    struct error *error = &work->result.error;
+    const struct rulebook_rule *there = rulebook_find(work->book, record->service, record->id);
+    if (there && there->version[0]->record.stamp.lamport == work->stamp.lamport &&
+        there->version[0]->record.stamp.author == work->stamp.author)
+        return error_set(error, EX_DATAERR, "rule %s/%s stands twice in one change", there->service.data,
+                         there->id.data);
+    struct rule_version *version = rule_version_of(record, rule, &node->options.hash_key, error);
+    if (!version)
+        return false;
+    plane_work_take(work, version);
+    if (!book_has_room(work, version, !there))
+        return false;
+    enum rulebook_result result = rulebook_add(work->book, version);
+    assert(result == RULEBOOK_ADDED && "out of memory");
+    work->added++;
+    plane_work_touches(work, version);
     return true;
 }
 
-static void carry_out(const struct draft *draft, struct effects *effects)
+static bool set(struct node *node, struct plane_work *work, struct rule **rule)
 {
-    struct node *node = draft->node;
-    struct plane *plane = node->plane;
-    ruleset_commit(plane->rules);
-    for (size_t i = 0; i < draft->count; i++) {
-        bool added = plane_add(node, draft->version[i], effects);
-        assert(added && "out of memory");
+    const struct rule_changes *changes = &work->changes;
+    struct bytes service = (*rule)->service, id = (*rule)->id;
+    const struct rulebook_rule *known = rulebook_find(node->plane->book, service, id);
+    struct bytes text = {work->text, rule_print(*rule, work->text, RULE_TEXT_MAX_BYTES + 1)};
+    if (known && is_unchanged(known, changes, text)) {
+        work->result.unchanged_rules++;
+        return true;
     }
-    plane_health_apply(node);
-    plane->dirty_count = 0; /* compiled already */
+    struct rule_record record = new_record(node, work, service, id);
+    record.text = text;
+    record.epoch = epoch_of(work, known, *rule, text);
+    record.share_millionths = changes->share_millionths;
+    if (record.share_millionths > 0) {
+        record.watch_ms = changes->watch_ms;
+        record.threshold_millionths = changes->threshold_millionths;
+    }
+    const struct rule_version *stable = known ? rulebook_stable(known) : NULL;
+    if (record.share_millionths > 0 && stable && !plane_counts_by_the_same(*rule, stable->rule))
+        return error_set(&work->result.error, EX_DATAERR,
+                         "rule %s/%s: a canary counts by the same dimensions as the version in force", service.data,
+                         id.data);
+    return put(node, work, &record, rule);
+}
+
+static bool end_rule(struct node *node, struct plane_work *work, const struct rule_name *name)
+{
+    const struct rulebook_rule *known = rulebook_find(node->plane->book, name->service, name->id);
+    struct rule *none = NULL;
+    if (!known || (!rulebook_stable(known) && !rulebook_candidate(known)))
+        return error_set(&work->result.error, EX_DATAERR, "there is no rule %.*s/%.*s", (int)name->service.size,
+                         name->service.data, (int)name->id.size, name->id.data);
+    struct rule_record record = new_record(node, work, name->service, name->id);
+    record.deleted = true;
+    return put(node, work, &record, &none);
+}
+
+/* ---- a change, a unit at a time ---- */
+
+bool plane_change_begin(struct node *node, struct plane_work *work)
+{
+    work->stamp = (struct rule_stamp){++node->plane->lamport, node->plane->author};
+    work->text = malloc(RULE_TEXT_MAX_BYTES + 1);
+    assert(work->text && "out of memory");
+    work->reading_open = work->changes.text.size > 0;
+    return !work->reading_open ||
+           rules_reading_open(&work->reading, work->changes.text, work->changes.file, &work->result.error);
+}
+
+bool plane_change_read(struct node *node, struct plane_work *work, bool *ended)
+{
+    struct rule *rule = NULL;
+    bool read = !work->reading_open, good = true;
+    if (!read)
+        good = rules_reading_go_on(&work->reading, WORK_EVENTS, &rule, &read, &work->result.error);
+    if (rule)
+        good = set(node, work, &rule);
+    rule_destroy(&rule); /* unless it is a version's */
+    for (size_t i = 0; read && good && i < work->changes.deleted_count; i++)
+        good = end_rule(node, work, &work->changes.deleted[i]);
+    *ended = read;
+    return good;
+}
+
+void plane_change_end(struct node *node, struct plane_work *work, struct effects *effects)
+{
+    work->result.changed_rules = work->added;
+    if (work->added == 0)
+        return;
+    work->result.stamp = work->stamp;
     node->stats.rule_changes++;
-    const struct rule_record *first = &draft->version[0]->record;
+    const struct rule_record *first = &work->version[0]->record;
     effects_notice(effects, NOTICE_INFO, "rules changed by %s: %s/%s%s%s%s", first->author.data,
-                   first->service.data, first->id.data, draft->count > 1 ? " and others" : "",
+                   first->service.data, first->id.data, work->added > 1 ? " and others" : "",
                    first->note.size > 0 ? ": " : "", first->note.data);
+}
+
+/* ---- what operators want, and what changes by itself ---- */
+
+static struct bytes keep(char **room, struct bytes text)
+{
+    char *kept = *room;
+    if (text.size > 0)
+        memcpy(kept, text.data, text.size);
+    kept[text.size] = '\0';
+    *room += text.size + 1;
+    return (struct bytes){kept, text.size};
+}
+
+/* With all that it points to, in one piece. */
+static void copy_changes(struct plane_work *work, const struct rule_changes *from)
+{
+    struct bytes file = bytes_of(from->file);
+    size_t names = from->deleted_count * sizeof *from->deleted;
+    size_t bytes = names + from->text.size + file.size + from->author.size + from->note.size + 4;
+    for (size_t i = 0; i < from->deleted_count; i++)
+        bytes += from->deleted[i].service.size + from->deleted[i].id.size + 2;
+    struct rule_name *deleted = malloc(bytes);
+    assert(deleted && "out of memory");
+    char *room = (char *)deleted + names;
+    work->changes = *from;
+    work->changes.deleted = work->copied = deleted;
+    work->changes.text = keep(&room, from->text);
+    work->changes.file = keep(&room, file).data;
+    work->changes.author = keep(&room, from->author);
+    work->changes.note = keep(&room, from->note);
+    for (size_t i = 0; i < from->deleted_count; i++) {
+        deleted[i].service = keep(&room, from->deleted[i].service);
+        deleted[i].id = keep(&room, from->deleted[i].id);
+    }
 }
 
 void plane_change(struct node *node, const struct rule_changes *changes, struct effects *effects)
 {
-    struct rules_result *result = &effects->rules;
-    struct rule_list list = {0};
-    struct draft draft = {.node = node, .changes = changes, .error = &result->error};
-    draft.stamp = (struct rule_stamp){node->plane->lamport + 1, node->plane->author};
-    result->asked = true;
-    if (node->plane->dirty_count > 0) /* what the store kept, before the start */
-        plane_compile(node, effects);
-    bool good = changes->text.size == 0 || rules_parse(changes->text, changes->file, &list, &result->error);
-    draft.version = calloc(list.count + changes->deleted_count + 1, sizeof(struct rule_version *));
-    draft.text = malloc(RULE_TEXT_MAX_BYTES + 1);
-    assert(draft.version && draft.text && "out of memory");
-    good = good && draft_all(&draft, &list) && book_has_room(&draft) && stage_all(&draft);
-    if (!good)
-        ruleset_abandon(node->plane->rules);
-    else if (draft.count > 0)
-        carry_out(&draft, effects);
-    result->refused = !good;
-    result->changed_rules = good ? draft.count : 0;
-    result->unchanged_rules = good ? draft.unchanged : 0;
-    if (good && draft.count > 0)
-        result->stamp = draft.stamp;
-    for (size_t i = 0; i < draft.count; i++)
-        rule_version_release(&draft.version[i]);
-    free(draft.version);
-    free(draft.text);
-    rules_close(&list);
-}
-
-/* ---- what changes by itself, and what peers changed ---- */
-
-bool plane_add(struct node *node, struct rule_version *version, struct effects *effects)
-{
     struct plane *plane = node->plane;
-    if (version->record.stamp.lamport > plane->lamport)
-        plane->lamport = version->record.stamp.lamport;
-    switch (rulebook_add(plane->book, version)) {
-    case RULEBOOK_KNOWN:
-        return false;
-    case RULEBOOK_FULL:
-        node->stats.limit_drops++;
-        return false;
-    case RULEBOOK_ADDED:
-        break;
+    uint64_t ticket = ++plane->tickets;
+    effects->rules = (struct rules_result){.asked = true};
+    if (plane->work_count >= PLANE_WORKS_MAX) {
+        effects->rules.refused = true;
+        (void)error_set(&effects->rules.error, EX_TEMPFAIL, "%u changes are in work: try again in a while",
+                        plane->work_count);
+        return;
     }
-    if (effects)
-        effects_add_version(effects, version);
-    plane_mark_dirty(plane, version->record.service);
-    if (version->record.share_millionths > 0)
-        plane_watch(node, version);
-    plane->advert_wanted = true;
-    return true;
+    if (plane->restored)
+        plane_compile_all(node, effects);
+    struct plane_work *work = plane_work_create(plane);
+    work->asked = work->result.asked = true;
+    work->ticket = ticket;
+    copy_changes(work, changes);
+    if (node->last_uid == 0 || node->superseded) /* no step goes on with it */
+        plane_work_finish(node, effects);
+    else
+        plane_work_step(node, effects);
+    if (!plane_result(plane, ticket, &effects->rules))
+        effects->rules = (struct rules_result){.asked = true, .in_work = true, .ticket = ticket};
 }
 
 void plane_amend(struct node *node, const struct rulebook_rule *rule, const struct rule_version *like,
-                 uint64_t lamport_step, const char *note, struct effects *effects)
+                 uint64_t lamport_step, const char *note)
 {
     struct error error;
+    struct plane *plane = node->plane;
     struct rule_record record = {
-        .stamp = {node->plane->lamport + lamport_step, node->plane->author},
+        .stamp = {plane->lamport + lamport_step, plane->author},
         .service = rule->service,
         .id = rule->id,
         .author = bytes_of(node->options.name),
@@ -307,7 +267,7 @@ void plane_amend(struct node *node, const struct rulebook_rule *rule, const stru
     };
     struct rule_version *version = rule_version_create(&record, &node->options.hash_key, &error);
     assert(version && "out of memory");
-    (void)plane_add(node, version, effects);
-    rule_version_release(&version);
+    plane->lamport = record.stamp.lamport;
+    plane_work_take(plane_work_create(plane), version);
     node->stats.rule_changes++;
 }

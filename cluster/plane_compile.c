@@ -1,26 +1,11 @@
 #include "cluster/effects.h"
-#include "cluster/plane_state.h"
+#include "cluster/plane_work.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CULPRITS_MAX = 8 }; /* rules left out one by one; then all that are newer */
-
-void plane_mark_dirty(struct plane *plane, struct bytes service)
-{
-    for (uint32_t i = plane->dirty_count; i > 0; i--) /* most often the one of a moment ago */
-        if (bytes_equal(bytes_of(plane->dirty[i - 1]), service))
-            return;
-    if (plane->dirty_count == plane->dirty_room) {
-        plane->dirty_room = plane->dirty_room ? 2 * plane->dirty_room : 16;
-        plane->dirty = realloc(plane->dirty, plane->dirty_room * sizeof *plane->dirty);
-        assert(plane->dirty && "out of memory");
-    }
-    char *name = plane->dirty[plane->dirty_count++];
-    memcpy(name, service.data, service.size);
-    name[service.size] = '\0';
-}
 
 bool plane_counts_by_the_same(const struct rule *a, const struct rule *b)
 {
@@ -32,14 +17,10 @@ bool plane_counts_by_the_same(const struct rule *a, const struct rule *b)
     return true;
 }
 
-bool plane_use(const struct rulebook_rule *rule, const struct rule_version *newest, struct rule_use *use)
+/* False if nothing of the rule is in force. */
+static bool use_of(const struct rulebook_rule *rule, struct rule_use *use)
 {
-    if (!newest)
-        newest = rule->version[0];
-    const struct rule_version *candidate = newest->record.share_millionths > 0 ? newest : NULL;
-    const struct rule_version *stable = candidate                ? rule ? rulebook_stable(rule) : NULL
-                                        : newest->record.deleted ? NULL
-                                                                 : newest;
+    const struct rule_version *candidate = rulebook_candidate(rule), *stable = rulebook_stable(rule);
     /* Two that did not know each other may have made them: keys of one are none of the other. */
     if (candidate && stable && !plane_counts_by_the_same(candidate->rule, stable->rule))
         candidate = NULL;
@@ -105,35 +86,41 @@ static size_t stage_what_fits(struct node *node, struct bytes service, struct li
     return all - fits;
 }
 
-static void stage(struct node *node, struct bytes service, struct effects *effects)
+bool plane_stage(struct node *node, const struct rulebook *book, struct bytes service, bool all_or_none,
+                 uint32_t *rules, struct error *error, struct effects *effects)
 {
-    const struct rulebook *book = node->plane->book;
     size_t known, count = 0, first = rulebook_service(book, service, &known);
     struct live_rule *live = calloc(known + 1, sizeof *live);
     struct rule_use *uses = calloc(known + 1, sizeof *uses);
-    struct error error = {0};
     assert(live && uses && "out of memory");
     for (size_t i = 0; i < known; i++) {
         const struct rulebook_rule *rule = rulebook_at(book, first + i);
-        if (!plane_use(rule, NULL, &live[count].use))
-            continue;
-        live[count++].newest = rule->version[0];
+        if (use_of(rule, &live[count].use))
+            live[count++].newest = rule->version[0];
     }
-    if (!stage_first(node, service, live, count, uses, &error)) {
-        size_t left_out = stage_what_fits(node, service, live, count, uses, &error);
+    bool whole = stage_first(node, service, live, count, uses, error);
+    if (!whole && !all_or_none) {
+        size_t left_out = stage_what_fits(node, service, live, count, uses, error);
         effects_notice(effects, NOTICE_WARNING, "service %.*s: %zu of its rules, the newest, are not in force: %s",
-                       (int)service.size, service.data, left_out, error.text);
+                       (int)service.size, service.data, left_out, error->text);
     }
     free(live);
     free(uses);
+    *rules = (uint32_t)count;
+    return whole || !all_or_none;
 }
 
-void plane_compile(struct node *node, struct effects *effects)
+void plane_compile_all(struct node *node, struct effects *effects)
 {
     struct plane *plane = node->plane;
-    for (uint32_t i = 0; i < plane->dirty_count; i++)
-        stage(node, bytes_of(plane->dirty[i]), effects);
+    struct error error = {0};
+    for (size_t i = 0, known; i < rulebook_rules(plane->book); i += known) {
+        uint32_t rules;
+        struct bytes service = rulebook_at(plane->book, i)->service;
+        (void)rulebook_service(plane->book, service, &known);
+        (void)plane_stage(node, plane->book, service, false, &rules, &error, effects);
+    }
     ruleset_commit(plane->rules);
-    plane->dirty_count = 0;
+    plane->restored = false;
     plane_health_apply(node);
 }

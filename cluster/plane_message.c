@@ -24,6 +24,9 @@ enum {
     VERSION_FIELDS = 13,
     VERSION_HEAD_MAX_BYTES = 1 + 8 * 9 + 5 * 5,
     FRAME_MAX_BYTES = 256 + NODE_PEERS_MAX * (NODE_NAME_BYTES + 2), /* but for versions and health */
+    PAGE_MAX_BYTES = 256 * 1024, /* whoever makes one, or reads it, serves nobody meanwhile */
+    PAGE_VERSIONS = 64,          /* in the first one: most changes are small. In each that follows, */
+    PAGE_GROWTH = 3,             /* so many times all before */
 };
 
 struct frame {
@@ -208,13 +211,15 @@ void plane_ask(struct node *node, struct effects *effects)
     end(node, start, EFFECT_REQUEST, node->member[scan->donor].snapshot_address, effects);
 }
 
-/* As many versions older than `from` as fit, the newest of them first. */
+/* So many versions older than `from` as follow those before, the newest of them first. */
 static void serve(struct node *node, uint64_t scan, const struct plane_cursor *from, struct effects *effects)
 {
     const struct rulebook *book = node->plane->book;
     size_t before = rulebook_older(book, from->stamp, from->digest), first = before;
     size_t room = node->options.message_max_bytes - FRAME_MAX_BYTES - MESSAGE_SEAL_BYTES;
-    while (first > 0) {
+    size_t most = PAGE_VERSIONS + PAGE_GROWTH * (rulebook_versions(book) - before);
+    room = room < PAGE_MAX_BYTES ? room : PAGE_MAX_BYTES;
+    while (first > 0 && before - first < most) {
         size_t bytes = version_max_bytes(&rulebook_version_at(book, first - 1)->record);
         if (bytes > room)
             break;
@@ -307,7 +312,7 @@ static bool take_page(struct node *node, uint32_t member, const msgpack_object_a
         (void)read_version(&versions.ptr[i], &record);
         plane_page_version(node, &record);
     }
-    plane_page_end(node, &page, effects);
+    plane_page_take(node, &page, effects);
     return true;
 }
 

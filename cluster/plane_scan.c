@@ -1,5 +1,5 @@
 #include "cluster/effects.h"
-#include "cluster/plane_state.h"
+#include "cluster/plane_work.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -76,6 +76,8 @@ void plane_scan_abandon(struct plane *plane)
     for (size_t i = 0; i < scan->fresh_count; i++)
         rule_version_release(&scan->fresh[i]);
     free(scan->fresh);
+    free(scan->reading.record);
+    arena_close(&scan->reading.texts);
     rulebook_destroy(&scan->book);
     *scan = (struct plane_scan){0};
 }
@@ -84,12 +86,16 @@ static void ask(struct node *node, struct effects *effects)
 {
     struct plane_scan *scan = &node->plane->scan;
     const struct member *donor = &node->member[scan->donor];
-    uint64_t wait_ns = WAIT_INTERVALS * node->options.interval_ns + 4 * donor->round_trip_ns;
+    /* A round trip that was measured across a pause or a cut says nothing of the next one. */
+    uint64_t trips_ns = 4 * donor->round_trip_ns, most_ns = node->options.silent_after_ns;
+    uint64_t wait_ns = WAIT_INTERVALS * node->options.interval_ns + (trips_ns < most_ns ? trips_ns : most_ns);
     scan->retry_ns =
         node->now_ns + (wait_ns << (scan->tries < RETRY_DOUBLINGS_MAX ? scan->tries : RETRY_DOUBLINGS_MAX));
     scan->tries++;
     plane_ask(node, effects);
 }
+
+static void read_some(struct node *node, struct effects *effects);
 
 static void begin(struct node *node, uint32_t donor, struct effects *effects)
 {
@@ -110,6 +116,10 @@ void plane_scan_step(struct node *node, struct effects *effects)
 {
     struct plane *plane = node->plane;
     struct plane_scan *scan = &plane->scan;
+    if (scan->running && (scan->applies || scan->reading.running)) {
+        read_some(node, effects);
+        return;
+    }
     if (scan->running) {
         const struct member *donor = &node->member[scan->donor];
         if (node->now_ns < scan->retry_ns)
@@ -137,11 +147,29 @@ static bool cursors_are_equal(const struct plane_cursor *a, const struct plane_c
 bool plane_page_expected(const struct plane *plane, uint32_t member, const struct plane_page *page)
 {
     const struct plane_scan *scan = &plane->scan;
-    return scan->running && scan->donor == member && scan->id == page->scan &&
-           cursors_are_equal(&scan->cursor, &page->from);
+    return scan->running && !scan->applies && !scan->reading.running && scan->donor == member &&
+           scan->id == page->scan && cursors_are_equal(&scan->cursor, &page->from);
 }
 
+/* Their texts are the message's. */
 void plane_page_version(struct node *node, const struct rule_record *record)
+{
+    struct plane_reading *reading = &node->plane->scan.reading;
+    if (reading->count == reading->room) {
+        reading->room = reading->room ? 2 * reading->room : 64;
+        reading->record = realloc(reading->record, reading->room * sizeof *reading->record);
+        assert(reading->record && "out of memory");
+    }
+    struct rule_record *copy = &reading->record[reading->count++];
+    *copy = *record;
+    struct bytes *texts[] = {&copy->service, &copy->id, &copy->author, &copy->note, &copy->text};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        *texts[i] = arena_copy(&reading->texts, *texts[i]);
+        assert(texts[i]->data && "out of memory");
+    }
+}
+
+static void take_version(struct node *node, const struct rule_record *record)
 {
     struct plane_scan *scan = &node->plane->scan;
     struct error error;
@@ -177,21 +205,25 @@ static void note_fetched(const struct node *node, const struct rule_version *new
 /* All of what the donor had is in the scan's book: now, and not before, it comes into ours. */
 static void finish(struct node *node, struct effects *effects)
 {
+    struct plane_scan *scan = &node->plane->scan;
+    struct plane_work *work = plane_work_create(node->plane);
+    work->fetched = true;
+    for (size_t i = scan->fresh_count; i > 0; i--) /* the oldest first */
+        plane_work_take(work, scan->fresh[i - 1]);
+    scan->fresh_count = 0;
+    scan->applies = true;
+    plane_work_step(node, effects);
+}
+
+void plane_scan_end(struct node *node, const struct plane_work *work, struct effects *effects)
+{
     struct plane *plane = node->plane;
     struct plane_scan *scan = &plane->scan;
     struct plane_peer *peer = &plane->peer[scan->donor];
-    const struct rule_version *newest = NULL;
-    size_t count = 0;
     plane->asked = true;
-    for (size_t i = scan->fresh_count; i > 0; i--) {
-        if (!plane_add(node, scan->fresh[i - 1], effects))
-            continue;
-        newest = scan->fresh[i - 1];
-        count++;
-    }
-    node->stats.rule_versions_fetched += count;
-    if (count > 0)
-        note_fetched(node, newest, count, effects);
+    node->stats.rule_versions_fetched += work->added;
+    if (work->added > 0)
+        note_fetched(node, work->version[work->added - 1], work->added, effects);
     peer->vain = rulebook_digest(plane->book) != scan->donor_digest;
     peer->vain_ours = rulebook_digest(plane->book);
     peer->vain_theirs = scan->donor_digest;
@@ -199,7 +231,8 @@ static void finish(struct node *node, struct effects *effects)
     plane_scan_abandon(plane);
 }
 
-void plane_page_end(struct node *node, const struct plane_page *page, struct effects *effects)
+/* All versions of a page were looked at. */
+static void end_page(struct node *node, const struct plane_page *page, struct effects *effects)
 {
     struct plane *plane = node->plane;
     struct plane_scan *scan = &plane->scan;
@@ -224,4 +257,31 @@ void plane_page_end(struct node *node, const struct plane_page *page, struct eff
         finish(node, effects);
     else
         ask(node, effects);
+}
+
+/* A slice, if there was none in this step. */
+static void read_some(struct node *node, struct effects *effects)
+{
+    struct plane_reading *reading = &node->plane->scan.reading;
+    struct work_slice slice = plane_slice(node);
+    if (!reading->running || node->plane->has_read)
+        return;
+    node->plane->has_read = true;
+    for (; reading->done < reading->count && slice.left > 0; slice_spend(&slice, 1))
+        take_version(node, &reading->record[reading->done++]);
+    if (reading->done < reading->count)
+        return;
+    struct plane_page page = reading->page;
+    free(reading->record);
+    arena_close(&reading->texts);
+    *reading = (struct plane_reading){0};
+    arena_init(&reading->texts);
+    end_page(node, &page, effects);
+}
+
+void plane_page_take(struct node *node, const struct plane_page *page, struct effects *effects)
+{
+    node->plane->scan.reading.running = true;
+    node->plane->scan.reading.page = *page;
+    read_some(node, effects);
 }

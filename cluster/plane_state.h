@@ -7,6 +7,7 @@
 #ifndef HEADGATE_CLUSTER_PLANE_STATE_H
 #define HEADGATE_CLUSTER_PLANE_STATE_H
 
+#include "base/arena.h"
 #include "cluster/parts.h"
 #include "cluster/plane.h"
 #include "rules/health.h"
@@ -25,6 +26,7 @@ enum {
     PLANE_JOIN_INTERVALS = 50, /* a joining node waits at most so long for rules, or join_timeout */
     PLANE_CANARY_DECISIONS = 100,
     PLANE_OTHERS_WAIT_INTERVALS = 10, /* before they do what a canary's author should have done */
+    PLANE_RESULTS_MAX = 64,           /* of operators' changes that are remembered: the last ones */
 };
 
 /* What a peer advertised last. */
@@ -44,8 +46,25 @@ struct plane_cursor {
 };
 #define PLANE_CURSOR_END ((struct plane_cursor){{UINT64_MAX, UINT64_MAX}, UINT64_MAX})
 
+/* What a page says besides its versions. */
+struct plane_page {
+    uint64_t scan, book_digest, lamport, older_digest;
+    struct plane_cursor from, next; /* it has versions older than `from`; what is older than `next` follows */
+    bool last;
+};
+
+/* A page that is worked on, a slice in each step. */
+struct plane_reading {
+    bool running;
+    struct plane_page page;
+    size_t count, room, done;
+    struct rule_record *record; /* their texts are in the arena */
+    struct arena texts;
+};
+
 struct plane_scan {
     bool running;
+    bool applies;   /* all of it is here, and on its way into force: see plane_work.h */
     uint32_t donor; /* member */
     uint32_t tries, restarts;
     uint64_t id; /* of this scan: a late page of another one is not ours */
@@ -54,6 +73,7 @@ struct plane_scan {
     bool has_donor_digest;
     struct plane_cursor cursor;
     struct rulebook *book; /* ours and what came */
+    struct plane_reading reading;
     size_t fresh_count, fresh_room;
     struct rule_version **fresh; /* what came, newest first; references */
 };
@@ -73,6 +93,14 @@ struct plane_canary {
     uint64_t jump_ns;     /* when too many denials were first seen; 0: they are not */
 };
 
+/* What became of an operator's change. */
+struct plane_answer {
+    uint64_t ticket;
+    struct rules_result result;
+};
+
+struct plane_work;
+
 struct plane {
     struct rulebook *book;
     struct ruleset *rules;
@@ -88,8 +116,12 @@ struct plane {
     bool asked; /* a scan of this life was finished: somebody's rules are ours */
     struct plane_peer peer[NODE_PEERS_MAX];
     struct plane_scan scan;
-    uint32_t dirty_count, dirty_room;
-    char (*dirty)[RULE_NAME_MAX_BYTES + 1]; /* services to compile */
+    struct plane_work *work; /* changes: the first one is in work, others wait */
+    uint32_t work_count;
+    bool worked, has_read; /* on it, and on a page, in this step */
+    bool restored;         /* what the store kept is in the book, and not compiled yet */
+    uint64_t tickets;
+    struct plane_answer answer[PLANE_RESULTS_MAX];
     uint32_t service_count;
     struct plane_service *service[PLANE_HEALTH_MAX];
     uint32_t canary_count;
@@ -98,18 +130,13 @@ struct plane {
 
 /* ---- plane_change.c: what operators want, and what becomes of it ---- */
 void plane_change(struct node *node, const struct rule_changes *changes, struct effects *effects);
-/* Takes a version in; true if it was new. Compiled at the end of the step. */
-bool plane_add(struct node *node, struct rule_version *version, struct effects *effects);
-/* One more version of a rule, made here: `like` says what (NULL: deleted). */
+/* One more version of a rule is on its way, made here: `like` says what (NULL: deleted). */
 void plane_amend(struct node *node, const struct rulebook_rule *rule, const struct rule_version *like,
-                 uint64_t lamport_step, const char *note, struct effects *effects);
+                 uint64_t lamport_step, const char *note);
 
 /* ---- plane_compile.c ---- */
-void plane_mark_dirty(struct plane *plane, struct bytes service);
-void plane_compile(struct node *node, struct effects *effects);
-/* Of one rule: false if nothing of it is in force. `newest` is not in the book yet, or NULL. */
-bool plane_use(const struct rulebook_rule *rule, const struct rule_version *newest, struct rule_use *use);
-
+/* All services, once: what the store kept. */
+void plane_compile_all(struct node *node, struct effects *effects);
 /* One version may be tried out beside the other. */
 bool plane_counts_by_the_same(const struct rule *a, const struct rule *b);
 
@@ -140,16 +167,11 @@ bool plane_receive(struct node *node, const struct event *event, struct effects 
 void plane_advertise(struct node *node, struct effects *effects);
 void plane_ask(struct node *node, struct effects *effects);
 
-/* What a page says besides its versions. */
-struct plane_page {
-    uint64_t scan, book_digest, lamport, older_digest;
-    struct plane_cursor from, next; /* it has versions older than `from`; what is older than `next` follows */
-    bool last;
-};
 /* ---- plane_scan.c again: pages that came ---- */
 bool plane_page_expected(const struct plane *plane, uint32_t member, const struct plane_page *page);
+/* One of an expected page's; then, when all were taken, the page itself. */
 void plane_page_version(struct node *node, const struct rule_record *record);
-void plane_page_end(struct node *node, const struct plane_page *page, struct effects *effects);
+void plane_page_take(struct node *node, const struct plane_page *page, struct effects *effects);
 void plane_heard(struct node *node, uint32_t member, uint64_t digest, uint64_t lamport);
 
 #endif

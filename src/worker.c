@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+enum { RESUME_MS = 1 };
+
 /* ---- the gate ---- */
 
 static void enter(struct worker *worker)
@@ -68,6 +70,23 @@ static void on_open(void *context, void *session, uint64_t id, const char *addre
     session_open(session, &worker->commands, id, address);
 }
 
+static bool on_resume(void *context, void *session, struct output *output)
+{
+    struct worker *worker = context;
+    enter(worker);
+    bool known = commands_resume(&worker->commands, session, output);
+    leave(worker);
+    return known;
+}
+
+static void on_resumes(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    listener_resume(&worker->listener);
+    if (!listener_waits(&worker->listener))
+        (void)uv_timer_stop(timer);
+}
+
 static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
                                   size_t *consumed)
 {
@@ -82,6 +101,8 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
     }
     worker->serving = false;
     leave(worker);
+    if (status == SERVE_WAIT && !uv_is_active((uv_handle_t *)&worker->resumes))
+        (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
     return status;
 }
 
@@ -145,6 +166,8 @@ bool worker_init(struct worker *worker, const struct worker_owner *owner, struct
     worker->sleeps.data = worker;
     (void)uv_prepare_start(&worker->sleeps, on_sleep);
     uv_unref((uv_handle_t *)&worker->sleeps);
+    (void)uv_timer_init(&worker->loop, &worker->resumes);
+    worker->resumes.data = worker;
     return true;
 }
 
@@ -152,6 +175,7 @@ void worker_close(struct worker *worker)
 {
     uv_close((uv_handle_t *)&worker->polled, NULL);
     uv_close((uv_handle_t *)&worker->sleeps, NULL);
+    uv_close((uv_handle_t *)&worker->resumes, NULL);
     loop_clock_close(&worker->clock);
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
     int busy = uv_loop_close(&worker->loop);
@@ -168,6 +192,7 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
         .open = on_open,
         .serve = on_serve,
         .answer = on_answer,
+        .resume = on_resume,
     };
     if (!listener_init(&worker->listener, &worker->loop, &service, options, error))
         return false;

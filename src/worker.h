@@ -36,6 +36,7 @@ struct worker {
     struct loop_clock clock;
     uv_check_t polled;
     uv_prepare_t sleeps;
+    uv_timer_t resumes; /* while clients wait for what becomes of a change */
     struct listener listener;
     struct commands commands;
 };

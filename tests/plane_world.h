@@ -21,9 +21,19 @@ __attribute__((unused)) static struct rules_result apply(unsigned i, struct rule
     return world.effects.rules;
 }
 
+/* What comes of it in the end. */
+__attribute__((unused)) static struct rules_result apply_all(unsigned i, struct rule_changes changes)
+{
+    struct rules_result result = apply(i, changes);
+    for (uint64_t ticket = result.ticket;
+         result.in_work && !node_rules_result(world.host[i].node, ticket, &result);)
+        step(i, (struct event){.kind = EVENT_WAKE}, i);
+    return result;
+}
+
 __attribute__((unused)) static struct rules_result set(unsigned i, const char *text)
 {
-    return apply(i, (struct rule_changes){.text = bytes_of(text)});
+    return apply_all(i, (struct rule_changes){.text = bytes_of(text)});
 }
 
 __attribute__((unused)) static struct rules_result try_out(unsigned i, const char *text, uint64_t watch_ms)

@@ -28,7 +28,17 @@ struct node {
     struct event event; /* the last that was submitted */
     char event_name[NODE_NAME_BYTES];
     uint32_t events;
+    struct rules_result result; /* what becomes of changes; its ticket is that of those in work */
+    bool result_known;          /* to whoever asks for it later */
 };
+
+bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result)
+{
+    assert(ticket == node->result.ticket);
+    *result = node->result;
+    result->in_work = false;
+    return node->result_known;
+}
 
 void node_prefetch_tags(const struct node *node, struct key_id id)
 {

@@ -33,6 +33,7 @@ static struct {
     struct commands commands;
     struct session session;
     uint64_t now_ns, wall_ns;
+    uint32_t waited_steps; /* for what becomes of changes */
     char reply[2 * OUTPUT_REPLY_MAX_BYTES], told[SERVED_TEXT_BYTES];
     size_t told_size;
     struct reply_node nodes[SERVED_NODES_MAX];
@@ -212,7 +213,11 @@ static const char *served_send(struct bytes input)
     struct turn turn = {served.now_ns, served.wall_ns};
     struct reply_parser parser;
     enum serve_status status = commands_serve(&served.commands, &served.session, input, &output, turn, &consumed);
-    assert(status == SERVE_MORE && consumed == input.size);
+    while (status == SERVE_WAIT && !commands_resume(&served.commands, &served.session, &output)) {
+        served_step((struct event){.kind = EVENT_WAKE});
+        served.waited_steps++;
+    }
+    assert((status == SERVE_MORE || status == SERVE_WAIT) && consumed == input.size);
     served.told_size = 0;
     served.told[0] = '\0';
     while (at < output.size) {

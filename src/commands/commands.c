@@ -174,7 +174,7 @@ static bool execute(struct commands *commands, struct session *session, const st
         answer_error(&call.answer, "ERR the answer is longer than %d bytes", OUTPUT_REPLY_MAX_BYTES);
     }
     commands->stats.total_commands_processed++;
-    if (output->data[before] == '-')
+    if (output->size > before && output->data[before] == '-')
         commands->stats.total_error_replies++;
     return !call.close;
 }
@@ -226,14 +226,10 @@ static size_t serve_usual(struct serving *serving, struct bytes input)
     return size;
 }
 
-/* The sizes of requests at the front of `input` that are like ones before, together. */
+/* The size of the request at the front of `input`, if it is like one before; or 0. */
 static size_t serve_alike(struct serving *serving, struct bytes input)
 {
-    size_t size = 0, one;
-    while (size < input.size && serving->group.count < COMMANDS_GROUP_MAX &&
-           (one = group_join_alike(&serving->group, serving->commands, serving->session,
-                                   (struct bytes){input.data + size, input.size - size})) > 0)
-        size += one;
+    size_t size = group_join_alike(&serving->group, serving->commands, serving->session, input);
     if (size == 0)
         return 0;
     decide_usual(serving);
@@ -270,7 +266,7 @@ static bool has_room(const struct serving *serving)
 {
     const struct output *output = serving->output;
     return output->room - output->size >= OUTPUT_REPLY_MAX_BYTES +
-                                              GROUPED_ANSWER_BYTES * (size_t)COMMANDS_GROUP_MAX +
+                                              GROUPED_ANSWER_BYTES * (size_t)serving->group.count +
                                               DECISION_BYTES * ((size_t)serving->usual_count + COMMANDS_USUAL_MAX);
 }
 
@@ -282,7 +278,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     bool going = true;
     serving.usual = usual_possible(commands, session);
     *consumed = 0;
-    while (going && *consumed < input.size) {
+    while (going && session->waits_for == 0 && *consumed < input.size) {
         struct resp_command words;
         const char *error;
         size_t frame = 0;
@@ -307,6 +303,8 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
         *consumed += frame;
         going = serve_words(&serving, parsed, &words, (struct bytes){rest.data, frame}, error);
     }
+    if (session->waits_for > 0)
+        return going ? SERVE_WAIT : SERVE_CLOSE;
     if (going && output->size == 0 && *consumed == input.size && serving.group.count == 0 &&
         usual_put_off(commands, session, serving.usual_count))
         return SERVE_LATER;

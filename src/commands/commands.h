@@ -50,7 +50,9 @@ struct session {
     uint64_t id;
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
+    bool waits_simply;   /* to be answered with OK */
     uint32_t late_count; /* answers that are put off */
+    uint64_t waits_for;  /* a change of rules that is in work, by its ticket; 0: for nothing */
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];
     char library[SESSION_NAME_BYTES];
@@ -118,12 +120,10 @@ struct throttle {
 /* A command that waits for others of its group. */
 struct grouped {
     uint8_t command; /* enum command_id */
-    uint8_t kind;    /* it is like that one, and only the ids of its keys are its own; ALIKE_KINDS_MAX: it is not */
-};
-/* What one comes to that is like no other: large, and seldom looked at. */
-union grouped_alone {
-    struct match match;
-    struct throttle throttle; /* of either */
+    union {
+        struct match match;
+        struct throttle throttle; /* of either */
+    };
 };
 
 struct commands {
@@ -162,7 +162,6 @@ struct commands {
     struct staged staged;
     struct request group_request; /* of the CAN_ACCESS at hand */
     struct grouped group[COMMANDS_GROUP_MAX];
-    union grouped_alone group_alone[COMMANDS_GROUP_MAX];
     struct key_id throttle_salt[THROTTLE_DOORS];
     struct key_id group_id[COMMANDS_GROUP_MAX * CHARGES_MAX]; /* of all charges of the group */
     struct usual usual;
@@ -179,5 +178,7 @@ void session_open(struct session *session, const struct commands *commands, uint
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed);
 void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
+/* As struct service asks of `resume`: what became of a change of rules, once that is known. */
+bool commands_resume(struct commands *commands, struct session *session, struct output *output);
 
 #endif

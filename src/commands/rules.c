@@ -53,24 +53,49 @@ static void forget_staged(struct staged *staged)
 
 /* ---- changes ---- */
 
-/* False after an error was answered. */
-static bool change(struct call *call, const struct rule_changes *changes, struct rules_result *result)
+static void answer_change(struct answer *answer, const struct rules_result *result, bool simply)
+{
+    if (!result->asked || result->refused)
+        answer_error(answer, "ERR %s",
+                     result->refused ? result->error.text : "this node is ending: ask another one");
+    else if (simply)
+        answer_simple(answer, "OK");
+    else
+        answer_integer(answer, (int64_t)result->changed_rules);
+}
+
+/* Answers with OK or the number of rules that changed, now or when that is known. */
+static void change(struct call *call, const struct rule_changes *changes, bool simply)
 {
     struct event event = {.kind = EVENT_RULES, .now_ns = call->now_ns, .rules = changes};
-    *result = (struct rules_result){0};
-    call->commands->submit(call->commands->context, &event, result);
-    if (result->asked && !result->refused)
-        return true;
-    answer_error(&call->answer, "ERR %s",
-                 result->refused ? result->error.text : "this node is ending: ask another one");
-    return false;
+    struct rules_result result = {0};
+    call->commands->submit(call->commands->context, &event, &result);
+    if (result.in_work) {
+        call->session->waits_for = result.ticket;
+        call->session->waits_simply = simply;
+    } else {
+        answer_change(&call->answer, &result, simply);
+    }
+}
+
+bool commands_resume(struct commands *commands, struct session *session, struct output *output)
+{
+    struct answer answer = {.output = output, .protocol = session->protocol};
+    struct rules_result result;
+    size_t before = output->size;
+    assert(session->waits_for > 0);
+    if (!node_rules_result(commands->node, session->waits_for, &result))
+        return false;
+    session->waits_for = 0;
+    answer_change(&answer, &result, session->waits_simply);
+    commands->stats.total_error_replies += output->data[before] == '-';
+    return true;
 }
 
 static void apply(struct call *call, bool alone)
 {
     char error[COMMAND_ERROR_BYTES];
     struct command_apply asked;
-    struct rules_result result;
     struct staged *staged = &call->commands->staged;
     if (!command_parse_apply(call->words, &asked, error)) {
         answer_error(&call->answer, "ERR %s", error);
@@ -88,17 +113,12 @@ static void apply(struct call *call, bool alone)
         .watch_ms = asked.watch_ms,
         .threshold_millionths = asked.threshold_millionths,
     };
-    bool fine = change(call, &changes, &result);
+    change(call, &changes, alone);
     if (asked.staged)
         forget_staged(staged);
-    if (fine && alone)
-        answer_simple(&call->answer, "OK");
-    else if (fine)
-        answer_integer(&call->answer, (int64_t)result.changed_rules);
 }
 
-static bool delete_rule(struct call *call, struct bytes service, struct bytes id, struct bytes note,
-                        struct rules_result *result)
+static void delete_rule(struct call *call, struct bytes service, struct bytes id, struct bytes note)
 {
     struct rule_name name = {service, id};
     struct rule_changes changes = {.text = bytes_of(""),
@@ -106,18 +126,17 @@ static bool delete_rule(struct call *call, struct bytes service, struct bytes id
                                    .deleted = &name,
                                    .deleted_count = 1,
                                    .note = note};
-    return change(call, &changes, result);
+    change(call, &changes, false);
 }
 
 static void del(struct call *call)
 {
     struct bytes service = call->words->args[2], id = call->words->args[3];
-    struct rules_result result;
     const struct rulebook_rule *rule = rulebook_find(node_rulebook(call->commands->node), service, id);
     if (rule == NULL || (rulebook_stable(rule) == NULL && rulebook_candidate(rule) == NULL))
         answer_integer(&call->answer, 0);
-    else if (delete_rule(call, service, id, bytes_of(""), &result))
-        answer_integer(&call->answer, (int64_t)result.changed_rules);
+    else
+        delete_rule(call, service, id, bytes_of(""));
 }
 
 static void rollback(struct call *call)
@@ -125,7 +144,6 @@ static void rollback(struct call *call)
     const struct resp_command *words = call->words;
     struct bytes number = words->count > 4 ? words->args[4] : bytes_of("2");
     char note[64] = "";
-    struct rules_result result;
     if (words->count > 5) {
         call_wrong_arity(call, &command_table[COMMAND_RULE], &subcommand_table[SUBCOMMAND_RULE_ROLLBACK].spec);
         return;
@@ -137,12 +155,11 @@ static void rollback(struct call *call)
     struct output text = output_over(note, sizeof note - 1);
     output_print(&text, "rollback to version %.*s", call_shown(number), number.data);
     struct rule_changes changes = {.text = version->record.text, .file = "rules", .note = bytes_of(note)};
-    bool fine = version->record.deleted
-                    ? delete_rule(call, version->record.service, version->record.id, bytes_of(note), &result)
-                    : change(call, &changes, &result);
+    if (version->record.deleted)
+        delete_rule(call, version->record.service, version->record.id, bytes_of(note));
+    else
+        change(call, &changes, false);
     rule_version_release(&version);
-    if (fine)
-        answer_integer(&call->answer, (int64_t)result.changed_rules);
 }
 
 void call_rule(struct call *call)

@@ -55,6 +55,7 @@ static void close_now(struct connection *connection)
         return;
     set_state(connection, CONNECTION_CLOSING);
     list_remove(&connection->timed);
+    list_remove(&connection->waiting);
     if (connection->has_session) {
         connection->has_session = false;
         listener_dismiss(listener);
@@ -190,7 +191,10 @@ void connection_finish(struct connection *connection)
     uint64_t timeout_ms = connection->listener->options.close_timeout_ms;
     switch (connection->state) {
     case CONNECTION_OPEN:
-        close_now(connection);
+        if (list_empty(&connection->waiting))
+            close_now(connection);
+        else
+            listener_watch(connection->listener, connection, timeout_ms);
         break;
     case CONNECTION_BLOCKED:
         set_state(connection, CONNECTION_LAST);
@@ -253,6 +257,8 @@ static void serve(struct connection *connection, size_t size)
         return;
     }
     bool blocked = connection->state == CONNECTION_BLOCKED;
+    if (status == SERVE_WAIT)
+        list_insert_before(&listener->waiters, &connection->waiting);
     if (status == SERVE_CLOSE) {
         tally_add(&listener->stats.closed_by_error, 1);
         (void)uv_read_stop(stream_of(connection));
@@ -262,6 +268,7 @@ static void serve(struct connection *connection, size_t size)
             linger(connection);
         return;
     }
+    blocked |= status == SERVE_WAIT;
     if (blocked)
         (void)uv_read_stop(stream_of(connection));
     assert(blocked || size - offset < POOL_LARGE_BYTES); /* or there would be no room to read more */
@@ -311,15 +318,38 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 /* The reader has taken all: serves what had to wait, then reads on. */
 static void serve_held(struct connection *connection)
 {
-    assert(connection->state == CONNECTION_BLOCKED);
+    assert(connection->state == CONNECTION_BLOCKED || connection->state == CONNECTION_OPEN);
     set_state(connection, CONNECTION_OPEN);
+    if (!list_empty(&connection->waiting))
+        return;
     if (connection->input_size > 0) {
         memcpy(connection->listener->input, connection->input->data, connection->input_size);
         serve(connection, connection->input_size);
         listener_answer(connection->listener); /* the loop may be about to wait */
     }
-    if (connection->state == CONNECTION_OPEN && uv_read_start(stream_of(connection), on_alloc, on_read) != 0)
+    if (connection->state == CONNECTION_OPEN && list_empty(&connection->waiting) &&
+        uv_read_start(stream_of(connection), on_alloc, on_read) != 0)
         close_now(connection);
+}
+
+/* While earlier answers wait for the reader, this one waits as well. */
+void connection_resume(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    struct output output = output_over(listener->output, POOL_LARGE_BYTES);
+    if (connection->state != CONNECTION_OPEN ||
+        !listener->service.resume(listener->service.context, connection->session, &output))
+        return;
+    assert(output.size > 0 && !output.overflowed);
+    list_remove(&connection->waiting);
+    if (!write_output(connection, &output))
+        close_now(connection);
+    else if (listener->closing && connection->state == CONNECTION_BLOCKED)
+        connection_finish(connection);
+    else if (listener->closing)
+        linger(connection);
+    else if (connection->state == CONNECTION_OPEN)
+        serve_held(connection);
 }
 
 /* ---- accepting ---- */
@@ -330,6 +360,7 @@ static void start(struct connection *connection, struct listener *listener)
     list_insert_before(&listener->connections, &connection->link);
     list_init(&connection->timed);
     list_init(&connection->late);
+    list_init(&connection->waiting);
     memset(connection->session, 0, listener->service.session_bytes);
     (void)uv_tcp_init(listener->loop, &connection->tcp);
     connection->tcp.data = connection;

@@ -29,7 +29,8 @@ struct connection {
     struct listener *listener;
     struct list link;     /* of all connections, or of the free ones */
     struct list timed;    /* in the listener's list while it has a deadline */
-    struct list late;     /* in the listener's list while its answers are put off */
+    struct list late;     /* in the listener's list while its answers are put off, */
+    struct list waiting;  /* and while it waits for one: then it is not read */
     uint64_t deadline_ms; /* on the loop's clock */
     size_t queued_bytes;  /* not yet taken by the reader when the deadline was set */
     struct pool_buffer *input, *output;
@@ -51,6 +52,8 @@ void connection_accept(struct connection *connection, struct listener *listener,
 void connection_refuse(struct connection *connection, struct listener *listener, uv_tcp_t *socket);
 /* Asks the service for what it put off, and writes it. */
 void connection_answer(struct connection *connection);
+/* Asks the service for what it waits for, and goes on if that is known. */
+void connection_resume(struct connection *connection);
 /* Lets the reader take what was answered, then closes. */
 void connection_finish(struct connection *connection);
 /* Its deadline has come. */

@@ -164,6 +164,17 @@ void listener_answer(struct listener *listener)
     listener->late_count = 0;
 }
 
+void listener_resume(struct listener *listener)
+{
+    struct list *end = listener->waiters.previous, *link = listener->waiters.next;
+    for (bool last = link == &listener->waiters; !last;) { /* who waits again is at the end */
+        struct connection *connection = LIST_OWNER(link, struct connection, waiting);
+        last = link == end;
+        link = link->next;
+        connection_resume(connection);
+    }
+}
+
 /* ---- opening ---- */
 
 bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
@@ -175,6 +186,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     list_init(&listener->free_connections);
     list_init(&listener->timed);
     list_init(&listener->late);
+    list_init(&listener->waiters);
     pool_init(&listener->pool, options->buffers_max_bytes);
     assert(options->connections_max > 0 && options->id_first > 0 && options->id_step > 0);
     want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);

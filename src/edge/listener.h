@@ -33,6 +33,7 @@ enum serve_status {
     SERVE_AGAIN, /* the output has no room for another reply: write it, then call again */
     SERVE_CLOSE, /* write the output, then close */
     SERVE_LATER, /* all of the input was taken, and nothing answered yet: `answer` will be asked */
+    SERVE_WAIT,  /* the last command that was taken is not answered yet: `resume` will be asked, before all else */
 };
 
 /* What serves the bytes. All calls come from the loop's thread. */
@@ -55,6 +56,11 @@ struct service {
      * that never happens.
      */
     void (*answer)(void *context, void *session, struct output *output);
+    /*
+     * Appends, to an output as `serve` has it, what had to wait with SERVE_WAIT; false: it is not known yet. NULL if
+     * that never happens.
+     */
+    bool (*resume)(void *context, void *session, struct output *output);
     void (*close)(void *context, void *session); /* may be NULL */
 };
 
@@ -114,6 +120,7 @@ struct listener {
     struct list timed; /* connections with a deadline */
     struct list late;  /* connections whose answers are put off, the first one first */
     uint32_t late_count;
+    struct list waiters; /* connections that wait with SERVE_WAIT */
     uv_timer_t timer;
     struct pool pool;
     char *input, *output; /* shared by all connections */
@@ -147,11 +154,19 @@ bool listener_join(struct listener *listener, const struct listener *first, stru
  */
 void listener_answer(struct listener *listener);
 
+/* Asks after all that wait. The owner calls it now and then while some do. */
+void listener_resume(struct listener *listener);
+static inline bool listener_waits(const struct listener *listener)
+{
+    return !list_empty(&listener->waiters);
+}
+
 /* The port of the socket `index` in the order of binding: for tests that bind port 0. */
 uint16_t listener_port(const struct listener *listener, uint32_t index);
 
 /*
- * Stops accepting and reading, lets readers take what was answered (close_timeout_ms at most), closes all.
+ * Stops accepting and reading, lets readers take what was answered, or is about to be (close_timeout_ms at most),
+ * closes all.
  * `closed` is called from the loop when nothing is left: then the listener's memory is free to go.
  */
 void listener_close(struct listener *listener, void (*closed)(void *context), void *context);

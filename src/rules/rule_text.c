@@ -2,61 +2,60 @@
 
 #include "rules/rule_build.h"
 #include "rules/rule_reader.h"
-#include "rules/rule_tree.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
-static bool add(struct rule_list *list, const struct rule_tree *tree, const struct rule_node *node,
-                const char *file, struct error *error)
-{
-    struct rule *rule = rule_build(tree, node, file, (unsigned)list->count + 1, error);
-    if (!rule)
-        return false;
-    list->rule[list->count++] = rule;
-    return true;
-}
+/* ---- which were there already ---- */
 
-struct placed {
-    const struct rule *rule;
+/* In a document, a rule's line is where it stands. */
+struct seen {
+    struct bytes service, id;
     unsigned line;
 };
 
-/* By service, then id, then line. */
-static int compare(const void *a, const void *b)
+static void keep_seen(void *thing)
 {
-    const struct placed *left = a, *right = b;
-    int order = strcmp(left->rule->service.data, right->rule->service.data);
-    if (order == 0)
-        order = strcmp(left->rule->id.data, right->rule->id.data);
-    return order != 0 ? order : left->line < right->line ? -1 : left->line > right->line;
+    (void)thing; /* no shelf of them is copied */
 }
 
-static bool same(const struct rule *a, const struct rule *b)
+static const struct shelf_kind SEEN = {keep_seen, free, NULL};
+
+static int compare(const struct seen *a, const struct seen *b)
 {
-    return bytes_equal(a->service, b->service) && bytes_equal(a->id, b->id);
+    int order = strcmp(a->service.data, b->service.data);
+    return order != 0 ? order : strcmp(a->id.data, b->id.data);
 }
 
-/* `node` is the list from which `list` was read. */
-static bool each_once(const struct rule_list *list, const struct rule_tree *tree, const struct rule_node *node,
-                      const char *file, struct error *error)
+static bool is_before(const void *context, const void *thing)
 {
-    struct placed *sorted = calloc(list->count + 1, sizeof *sorted);
-    if (!sorted)
-        return error_set(error, EX_OSERR, "out of memory while reading %s", file);
-    const struct rule_node *child = rule_node_first(node);
-    for (size_t i = 0; i < list->count; i++, child = rule_node_next(tree, node, child))
-        sorted[i] = (struct placed){.rule = list->rule[i], .line = child->line};
-    qsort(sorted, list->count, sizeof *sorted, compare);
-    bool good = true;
-    for (size_t i = 1; i < list->count && good; i++)
-        if (same(sorted[i - 1].rule, sorted[i].rule))
-            good = error_set(error, EX_DATAERR, "%s:%u: rule %s of service %s is given twice, first in line %u",
-                             file, sorted[i].line, sorted[i].rule->id.data, sorted[i].rule->service.data,
-                             sorted[i - 1].line);
-    free(sorted);
-    return good;
+    return compare(thing, context) < 0;
 }
+
+/* `rule` stands there; false: not for the first time. Its names stay in the tree as long as the reading. */
+static bool is_first(struct rules_reading *reading, const struct rule *rule, unsigned line, struct error *error)
+{
+    size_t text_bytes = rule->service.size + rule->id.size + 2;
+    struct seen *seen = malloc(sizeof *seen + text_bytes);
+    if (!seen)
+        return error_set(error, EX_OSERR, "out of memory while reading %s", reading->file);
+    char *names = (char *)(seen + 1);
+    memcpy(names, rule->service.data, rule->service.size + 1);
+    memcpy(names + rule->service.size + 1, rule->id.data, rule->id.size + 1);
+    *seen = (struct seen){{names, rule->service.size}, {names + rule->service.size + 1, rule->id.size}, line};
+    size_t at = shelf_search(&reading->seen, is_before, seen);
+    const struct seen *there = at < reading->seen.count ? shelf_at(&reading->seen, at) : NULL;
+    if (!there || compare(there, seen) != 0) {
+        shelf_insert(&reading->seen, at, seen);
+        return true;
+    }
+    free(seen);
+    return error_set(error, EX_DATAERR, "%s:%u: rule %s of service %s is given twice, first in line %u",
+                     reading->file, line, rule->id.data, rule->service.data, there->line);
+}
+
+/* ---- reading ---- */
 
 /* The list of the document, or its one rule. */
 static const struct rule_node *find_rules(const struct rule_tree *tree, const char *file, struct error *error)
@@ -82,35 +81,90 @@ static const struct rule_node *find_rules(const struct rule_tree *tree, const ch
     return root;
 }
 
-static bool build(struct rule_list *list, const struct rule_tree *tree, const char *file, struct error *error)
+bool rules_reading_open(struct rules_reading *reading, struct bytes text, const char *file, struct error *error)
 {
-    const struct rule_node *rules = find_rules(tree, file, error);
+    *reading = (struct rules_reading){.file = file};
+    shelf_init(&reading->seen, &SEEN);
+    if (text.size > RULES_TEXT_MAX_BYTES)
+        return error_set(error, EX_DATAERR, "%s: it has %zu bytes: expected at most %d", file, text.size,
+                         RULES_TEXT_MAX_BYTES);
+    reading->reader = tree_reader_create(&reading->tree, text, file);
+    return reading->reader || error_set(error, EX_OSERR, "out of memory while reading %s", file);
+}
+
+void rules_reading_close(struct rules_reading *reading)
+{
+    tree_reader_destroy(&reading->reader);
+    rule_tree_close(&reading->tree);
+    shelf_close(&reading->seen);
+}
+
+/* The tree is whole: where the rules stand in it. */
+static bool find_first(struct rules_reading *reading, struct error *error)
+{
+    const struct rule_node *rules = find_rules(&reading->tree, reading->file, error);
+    tree_reader_destroy(&reading->reader);
     if (!rules)
         return false;
-    bool alone = rules->kind == RULE_NODE_MAP;
-    if (!alone && rules->count > RULES_MAX)
-        return error_set(error, EX_DATAERR, "%s:%u: there are %u rules: expected at most %d", file, rules->line,
-                         rules->count, RULES_MAX);
-    list->rule = calloc(alone ? 1 : rules->count + 1, sizeof(struct rule *));
-    if (!list->rule)
-        return error_set(error, EX_OSERR, "out of memory while reading %s", file);
-    if (alone)
-        return add(list, tree, rules, file, error);
-    for (const struct rule_node *node = rule_node_first(rules); node; node = rule_node_next(tree, rules, node))
-        if (!add(list, tree, node, file, error))
+    reading->rules = rules;
+    reading->next = rules->kind == RULE_NODE_MAP ? rules : rule_node_first(rules);
+    return rules->kind == RULE_NODE_MAP || rules->count <= RULES_MAX ||
+           error_set(error, EX_DATAERR, "%s:%u: there are %u rules: expected at most %d", reading->file,
+                     rules->line, rules->count, RULES_MAX);
+}
+
+bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct rule **rule, bool *ended,
+                         struct error *error)
+{
+    const struct rule_node *node = reading->next;
+    *rule = NULL;
+    *ended = false;
+    if (reading->reader) {
+        bool whole;
+        return tree_reader_go_on(reading->reader, events, &whole, error) && (!whole || find_first(reading, error));
+    }
+    if (!node) {
+        *ended = true;
+        return true;
+    }
+    reading->next = node == reading->rules ? NULL : rule_node_next(&reading->tree, reading->rules, node);
+    *rule = rule_build(&reading->tree, node, reading->file, ++reading->number, error);
+    if (!*rule)
+        return false;
+    if (is_first(reading, *rule, node->line, error))
+        return true;
+    rule_destroy(rule);
+    return false;
+}
+
+static bool add(struct rule_list *list, struct rule *rule)
+{
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 16;
+        struct rule **grown = realloc(list->rule, room * sizeof(struct rule *));
+        if (!grown)
             return false;
-    return each_once(list, tree, rules, file, error);
+        list->rule = grown;
+        list->room = room;
+    }
+    list->rule[list->count++] = rule;
+    return true;
 }
 
 bool rules_parse(struct bytes text, const char *file, struct rule_list *list, struct error *error)
 {
+    struct rules_reading reading;
+    bool good = rules_reading_open(&reading, text, file, error), ended = false;
     *list = (struct rule_list){0};
-    if (text.size > RULES_TEXT_MAX_BYTES)
-        return error_set(error, EX_DATAERR, "%s: it has %zu bytes: expected at most %d", file, text.size,
-                         RULES_TEXT_MAX_BYTES);
-    struct rule_tree tree;
-    bool good = rule_tree_read(&tree, text, file, error) && build(list, &tree, file, error);
-    rule_tree_close(&tree);
+    while (good && !ended) {
+        struct rule *rule;
+        good = rules_reading_go_on(&reading, UINT_MAX, &rule, &ended, error);
+        if (rule && !add(list, rule)) {
+            rule_destroy(&rule);
+            good = error_set(error, EX_OSERR, "out of memory while reading %s", file);
+        }
+    }
+    rules_reading_close(&reading);
     if (!good)
         rules_close(list);
     return good;

@@ -11,6 +11,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "rules/rule.h"
+#include "rules/rule_tree.h"
+#include "rules/shelf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +23,7 @@ enum {
 };
 
 struct rule_list {
-    size_t count;
+    size_t count, room;
     struct rule **rule; /* owned, in the order of the text */
 };
 
@@ -32,6 +34,25 @@ struct rule_list {
  */
 bool rules_parse(struct bytes text, const char *file, struct rule_list *list, struct error *error);
 void rules_close(struct rule_list *list);
+
+/* A document that is read a part at a time. */
+struct rules_reading {
+    const char *file;
+    struct tree_reader *reader; /* until the tree is whole */
+    struct rule_tree tree;
+    const struct rule_node *rules, *next; /* the list, or the only rule; the one to build */
+    unsigned number;
+    struct shelf seen; /* names of those built, in order */
+};
+/* False as rules_parse. To be closed in either case; text and name stay until then. */
+bool rules_reading_open(struct rules_reading *reading, struct bytes text, const char *file, struct error *error);
+void rules_reading_close(struct rules_reading *reading);
+/*
+ * A part of the work, that of so many of the parser's events or of one rule: *rule, the caller's, if one was built, and
+ * *ended once there are no more. No rule is built before all of the text was read. False as rules_parse.
+ */
+bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct rule **rule, bool *ended,
+                         struct error *error);
 
 /* Reads a text of exactly one rule; NULL as rules_parse's false. The caller destroys it. */
 struct rule *rule_parse(struct bytes text, const char *file, struct error *error);

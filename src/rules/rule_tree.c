@@ -2,6 +2,7 @@
 
 #include "base/yaml_fault.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -10,7 +11,9 @@
 struct tree_reader {
     struct rule_tree *tree;
     const char *file;
-    struct error *error;
+    struct bytes text;
+    yaml_parser_t parser;
+    struct error *error;                /* of the call */
     uint32_t open[RULE_TREE_DEPTH_MAX]; /* the maps and lists around what comes next */
     unsigned depth;
     bool has_key; /* `key` was read; its value comes next */
@@ -183,15 +186,41 @@ static bool take(struct tree_reader *reader, const yaml_event_t *event)
     return true;
 }
 
-static bool read_events(struct tree_reader *reader, yaml_parser_t *parser, struct bytes text)
+struct tree_reader *tree_reader_create(struct rule_tree *tree, struct bytes text, const char *file)
 {
-    bool good = true, ended = false;
-    while (good && !ended) {
+    struct tree_reader *reader = calloc(1, sizeof *reader);
+    *tree = (struct rule_tree){.texts_room = text.size * 4 + 1};
+    tree->texts = malloc(tree->texts_room);
+    if (!tree->texts || !reader || !yaml_parser_initialize(&reader->parser)) {
+        free(reader);
+        return NULL;
+    }
+    reader->tree = tree;
+    reader->text = text;
+    reader->file = file;
+    yaml_parser_set_encoding(&reader->parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
+    return reader;
+}
+
+void tree_reader_destroy(struct tree_reader **reader)
+{
+    if (*reader)
+        yaml_parser_delete(&(*reader)->parser);
+    free(*reader);
+    *reader = NULL;
+}
+
+bool tree_reader_go_on(struct tree_reader *reader, unsigned events, bool *ended, struct error *error)
+{
+    bool good = true;
+    reader->error = error;
+    for (*ended = false; good && !*ended && events > 0; events--) {
         yaml_event_t event;
-        if (!yaml_parser_parse(parser, &event))
-            return yaml_fault(parser, text, reader->file, EX_DATAERR, reader->error);
+        if (!yaml_parser_parse(&reader->parser, &event))
+            return yaml_fault(&reader->parser, reader->text, reader->file, EX_DATAERR, error);
         good = take(reader, &event);
-        ended = event.type == YAML_STREAM_END_EVENT;
+        *ended = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
     }
     return good;
@@ -199,16 +228,11 @@ static bool read_events(struct tree_reader *reader, yaml_parser_t *parser, struc
 
 bool rule_tree_read(struct rule_tree *tree, struct bytes text, const char *file, struct error *error)
 {
-    struct tree_reader reader = {.tree = tree, .file = file, .error = error};
-    yaml_parser_t parser;
-    *tree = (struct rule_tree){.texts_room = text.size * 4 + 1};
-    tree->texts = malloc(tree->texts_room);
-    if (!tree->texts || !yaml_parser_initialize(&parser))
-        return error_set(error, EX_OSERR, "out of memory while reading %s", file);
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
-    bool good = read_events(&reader, &parser, text);
-    yaml_parser_delete(&parser);
+    struct tree_reader *reader = tree_reader_create(tree, text, file);
+    bool good = reader || error_set(error, EX_OSERR, "out of memory while reading %s", file), ended = false;
+    while (good && !ended)
+        good = tree_reader_go_on(reader, UINT_MAX, &ended, error);
+    tree_reader_destroy(&reader);
     return good;
 }
 

@@ -56,12 +56,14 @@ static bool record_is_valid(const struct rule_record *record, struct error *erro
     return true;
 }
 
+/* Unless it is there already. */
 static bool read_rule(struct rule_version *version, struct error *error)
 {
     const struct rule_record *record = &version->record;
     if (record->deleted)
         return true;
-    version->rule = rule_parse(record->text, "rule", error);
+    if (!version->rule)
+        version->rule = rule_parse(record->text, "rule", error);
     if (!version->rule)
         return false;
     if (!bytes_equal(version->rule->id, record->id) || !bytes_equal(version->rule->service, record->service))
@@ -88,8 +90,8 @@ static uint64_t digest_of(const struct rule_record *record, const void *texts, s
     return hash_64(key, fields, sizeof fields);
 }
 
-struct rule_version *rule_version_create(const struct rule_record *record, const struct hash_key *key,
-                                         struct error *error)
+struct rule_version *rule_version_of(const struct rule_record *record, struct rule **rule,
+                                     const struct hash_key *key, struct error *error)
 {
     if (!record_is_valid(record, error))
         return NULL;
@@ -103,7 +105,8 @@ struct rule_version *rule_version_create(const struct rule_record *record, const
         (void)error_set(error, EX_OSERR, "not enough memory for a rule");
         return NULL;
     }
-    *version = (struct rule_version){.record = *record, .references = 1};
+    *version = (struct rule_version){.record = *record, .rule = *rule, .references = 1};
+    *rule = NULL;
     struct bytes *views[] = {&version->record.service, &version->record.id, &version->record.author,
                              &version->record.note, &version->record.text};
     char *at = (char *)(version + 1), *start = at;
@@ -118,6 +121,13 @@ struct rule_version *rule_version_create(const struct rule_record *record, const
     if (!read_rule(version, error))
         rule_version_release(&version);
     return version;
+}
+
+struct rule_version *rule_version_create(const struct rule_record *record, const struct hash_key *key,
+                                         struct error *error)
+{
+    struct rule *unread = NULL;
+    return rule_version_of(record, &unread, key, error);
 }
 
 struct rule_version *rule_version_retain(struct rule_version *version)

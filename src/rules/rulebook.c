@@ -1,5 +1,7 @@
 #include "rules/rulebook.h"
 
+#include "rules/shelf.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -10,16 +12,56 @@ const struct rulebook_limits RULEBOOK_LIMITS_DEFAULT = {
     .text_max_bytes = (uint64_t)256 << 20,
 };
 
+/* Immutable: a rule that changes is another. */
+struct shelved_rule {
+    struct rulebook_rule rule;
+    uint32_t references;
+};
+
 struct rulebook {
     struct rulebook_limits limits;
     struct hash_key key;
-    size_t rule_count, rule_room;
-    struct rulebook_rule **rule; /* by service, then id */
-    size_t version_count, version_room;
-    struct rule_version **version; /* in their order, oldest first; each holds one reference */
+    struct shelf rules;    /* by service, then id */
+    struct shelf versions; /* in their order, oldest first */
     uint32_t service_count;
     uint64_t text_bytes, digest, lamport;
 };
+
+/* ---- what lies on the shelves ---- */
+
+static void retain_rule(void *thing)
+{
+    struct shelved_rule *rule = thing;
+    rule->references++;
+}
+
+static void release_rule(void *thing)
+{
+    struct shelved_rule *rule = thing;
+    assert(rule->references > 0);
+    if (--rule->references == 0)
+        free(rule);
+}
+
+static void retain_version(void *thing)
+{
+    (void)rule_version_retain(thing);
+}
+
+static void release_version(void *thing)
+{
+    struct rule_version *version = thing;
+    rule_version_release(&version);
+}
+
+static uint64_t version_digest(const void *thing)
+{
+    return ((const struct rule_version *)thing)->digest;
+}
+
+/* Each version of a rule lies on the other shelf as well, which keeps it. */
+static const struct shelf_kind RULES = {retain_rule, release_rule, NULL};
+static const struct shelf_kind VERSIONS = {retain_version, release_version, version_digest};
 
 /* ---- the book ---- */
 
@@ -40,6 +82,8 @@ struct rulebook *rulebook_create(const struct rulebook_limits *limits, const str
     book->limits.service_rules_max =
         limits->service_rules_max ? limits->service_rules_max : standard->service_rules_max;
     book->limits.text_max_bytes = limits->text_max_bytes ? limits->text_max_bytes : standard->text_max_bytes;
+    shelf_init(&book->rules, &RULES);
+    shelf_init(&book->versions, &VERSIONS);
     return book;
 }
 
@@ -47,81 +91,24 @@ void rulebook_destroy(struct rulebook **book)
 {
     if (!*book)
         return;
-    struct rulebook *dying = *book;
-    for (size_t i = 0; i < dying->rule_count; i++)
-        free(dying->rule[i]);
-    for (size_t i = 0; i < dying->version_count; i++)
-        rule_version_release(&dying->version[i]);
-    free(dying->rule);
-    free(dying->version);
-    free(dying);
+    shelf_close(&(*book)->rules);
+    shelf_close(&(*book)->versions);
+    free(*book);
     *book = NULL;
-}
-
-/* The copy's arrays, filled; false: no memory. */
-static bool copy_arrays(struct rulebook *copy, const struct rulebook *book)
-{
-    copy->rule_room = book->rule_count + 1;
-    copy->version_room = book->version_count + 1;
-    copy->rule = calloc(copy->rule_room, sizeof(void *));
-    copy->version = calloc(copy->version_room, sizeof(void *));
-    if (!copy->rule || !copy->version)
-        return false;
-    for (; copy->rule_count < book->rule_count; copy->rule_count++) {
-        struct rulebook_rule *rule = malloc(sizeof *rule);
-        if (!rule)
-            return false;
-        *rule = *book->rule[copy->rule_count];
-        copy->rule[copy->rule_count] = rule;
-    }
-    for (; copy->version_count < book->version_count; copy->version_count++)
-        copy->version[copy->version_count] = rule_version_retain(book->version[copy->version_count]);
-    return true;
 }
 
 struct rulebook *rulebook_copy(const struct rulebook *book)
 {
-    struct rulebook *copy = rulebook_create(&book->limits, &book->key);
+    struct rulebook *copy = malloc(sizeof *copy);
     if (!copy)
         return NULL;
-    if (!copy_arrays(copy, book)) {
-        rulebook_destroy(&copy);
-        return NULL;
-    }
-    copy->service_count = book->service_count;
-    copy->text_bytes = book->text_bytes;
-    copy->digest = book->digest;
-    copy->lamport = book->lamport;
+    *copy = *book;
+    shelf_copy(&copy->rules, &book->rules);
+    shelf_copy(&copy->versions, &book->versions);
     return copy;
 }
 
-/* The array with room for one more, or NULL: no memory. Its elements are pointers. */
-static void *reserve(void *array, size_t count, size_t *room)
-{
-    if (count < *room)
-        return array;
-    size_t wanted = *room ? *room * 2 : 64;
-    void *grown = realloc(array, wanted * sizeof(void *));
-    if (grown)
-        *room = wanted;
-    return grown;
-}
-
-static bool reserve_rule(struct rulebook *book)
-{
-    struct rulebook_rule **grown = reserve(book->rule, book->rule_count, &book->rule_room);
-    if (grown)
-        book->rule = grown;
-    return grown != NULL;
-}
-
-static bool reserve_version(struct rulebook *book)
-{
-    struct rule_version **grown = reserve(book->version, book->version_count, &book->version_room);
-    if (grown)
-        book->version = grown;
-    return grown != NULL;
-}
+/* ---- places ---- */
 
 static int compare_bytes(struct bytes a, struct bytes b)
 {
@@ -130,53 +117,57 @@ static int compare_bytes(struct bytes a, struct bytes b)
     return order != 0 ? order : a.size < b.size ? -1 : a.size > b.size;
 }
 
-/* How many rules stand before that place; `after_service`: all of the service count as before. */
-static size_t rules_before(const struct rulebook *book, struct bytes service, struct bytes id, bool after_service)
+struct rule_place {
+    struct bytes service, id;
+    bool after_service; /* all of the service count as before it */
+};
+
+static bool rule_is_before(const void *context, const void *thing)
 {
-    size_t low = 0, high = book->rule_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct rulebook_rule *rule = book->rule[middle];
-        int order = compare_bytes(rule->service, service);
-        bool before = order < 0 || (order == 0 && (after_service || compare_bytes(rule->id, id) < 0));
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct rule_place *place = context;
+    const struct rulebook_rule *rule = &((const struct shelved_rule *)thing)->rule;
+    int order = compare_bytes(rule->service, place->service);
+    return order < 0 || (order == 0 && (place->after_service || compare_bytes(rule->id, place->id) < 0));
 }
 
-static bool is_before(const struct rule_version *version, struct rule_stamp stamp, uint64_t digest)
+/* How many rules stand before that place. */
+static size_t rules_before(const struct rulebook *book, struct bytes service, struct bytes id, bool after_service)
 {
-    if (version->record.stamp.lamport != stamp.lamport)
-        return version->record.stamp.lamport < stamp.lamport;
-    if (version->record.stamp.author != stamp.author)
-        return version->record.stamp.author < stamp.author;
-    return version->digest < digest;
+    return shelf_search(&book->rules, rule_is_before, &(struct rule_place){service, id, after_service});
+}
+
+struct version_place {
+    struct rule_stamp stamp;
+    uint64_t digest;
+};
+
+static bool version_is_before(const void *context, const void *thing)
+{
+    const struct version_place *place = context;
+    const struct rule_version *version = thing;
+    if (version->record.stamp.lamport != place->stamp.lamport)
+        return version->record.stamp.lamport < place->stamp.lamport;
+    if (version->record.stamp.author != place->stamp.author)
+        return version->record.stamp.author < place->stamp.author;
+    return version->digest < place->digest;
 }
 
 size_t rulebook_older(const struct rulebook *book, struct rule_stamp stamp, uint64_t digest)
 {
-    size_t low = 0, high = book->version_count;
-    if (high > 0 && is_before(book->version[high - 1], stamp, digest))
-        return high; /* the usual case: changes come in their order */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (is_before(book->version[middle], stamp, digest))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return shelf_search(&book->versions, version_is_before, &(struct version_place){stamp, digest});
 }
+
+static const struct rulebook_rule *rule_at(const struct rulebook *book, size_t index)
+{
+    return &((const struct shelved_rule *)shelf_at(&book->rules, index))->rule;
+}
+
+/* ---- adding ---- */
 
 static void insert_version(struct rulebook *book, struct rule_version *version)
 {
     size_t at = rulebook_older(book, version->record.stamp, version->digest);
-    memmove(book->version + at + 1, book->version + at, (book->version_count - at) * sizeof(void *));
-    book->version[at] = rule_version_retain(version);
-    book->version_count++;
+    shelf_insert(&book->versions, at, rule_version_retain(version));
     book->text_bytes += rule_version_bytes(version);
     book->digest ^= version->digest;
 }
@@ -185,32 +176,19 @@ static void remove_version(struct rulebook *book, const struct rule_version *ver
 {
     size_t at = rulebook_older(book, version->record.stamp, version->digest);
     /* Two rules of one change could, by accident of hashes, share a place in the order. */
-    while (book->version[at] != version)
+    while (shelf_at(&book->versions, at) != version)
         at++;
     book->text_bytes -= rule_version_bytes(version);
     book->digest ^= version->digest;
-    rule_version_release(&book->version[at]);
-    book->version_count--;
-    memmove(book->version + at, book->version + at + 1, (book->version_count - at) * sizeof(void *));
+    shelf_remove(&book->versions, at);
 }
 
-/* A new rule, without versions yet; NULL: a limit, or no memory. */
-static struct rulebook_rule *insert_rule(struct rulebook *book, struct bytes service, struct bytes id)
+/* One more rule would be within the limits. */
+static bool has_room(const struct rulebook *book, struct bytes service, size_t *of_service)
 {
-    size_t of_service;
-    (void)rulebook_service(book, service, &of_service);
-    if (book->rule_count >= book->limits.rules_max || of_service >= book->limits.service_rules_max ||
-        (of_service == 0 && book->service_count >= book->limits.services_max) || !reserve_rule(book))
-        return NULL;
-    struct rulebook_rule *rule = calloc(1, sizeof *rule);
-    if (!rule)
-        return NULL;
-    size_t at = rules_before(book, service, id, false);
-    memmove(book->rule + at + 1, book->rule + at, (book->rule_count - at) * sizeof(void *));
-    book->rule[at] = rule;
-    book->rule_count++;
-    book->service_count += of_service == 0;
-    return rule;
+    (void)rulebook_service(book, service, of_service);
+    return book->rules.count < book->limits.rules_max && *of_service < book->limits.service_rules_max &&
+           (*of_service > 0 || book->service_count < book->limits.services_max);
 }
 
 /*
@@ -235,19 +213,22 @@ static bool knows(const struct rulebook_rule *rule, const struct rule_version *v
     return false;
 }
 
-static struct rulebook_rule *find(const struct rulebook *book, struct bytes service, struct bytes id)
+/* The index of the rule, or where it would be. */
+static size_t find(const struct rulebook *book, struct bytes service, struct bytes id, bool *found)
 {
     size_t at = rules_before(book, service, id, false);
-    bool found = at < book->rule_count && bytes_equal(book->rule[at]->service, service) &&
-                 bytes_equal(book->rule[at]->id, id);
-    return found ? book->rule[at] : NULL;
+    const struct rulebook_rule *rule = at < book->rules.count ? rule_at(book, at) : NULL;
+    *found = rule && bytes_equal(rule->service, service) && bytes_equal(rule->id, id);
+    return at;
 }
 
 enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *version)
 {
     struct rule_version *all[RULE_VERSIONS_MAX + 1];
-    bool kept[RULE_VERSIONS_MAX + 1];
-    struct rulebook_rule *rule = find(book, version->record.service, version->record.id);
+    bool kept[RULE_VERSIONS_MAX + 1], found;
+    struct bytes service = version->record.service, id = version->record.id;
+    size_t at = find(book, service, id, &found), of_service = 1;
+    const struct rulebook_rule *rule = found ? rule_at(book, at) : NULL;
     uint32_t place = 0, count = rule ? rule->count : 0;
     if (rule && knows(rule, version))
         return RULEBOOK_KNOWN;
@@ -258,19 +239,24 @@ enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *ve
     choose(all, count + 1, kept);
     if (!kept[place])
         return RULEBOOK_KNOWN;
-    if (book->text_bytes + rule_version_bytes(version) > book->limits.text_max_bytes || !reserve_version(book))
+    if (book->text_bytes + rule_version_bytes(version) > book->limits.text_max_bytes ||
+        (!rule && !has_room(book, service, &of_service)))
         return RULEBOOK_FULL;
-    if (!rule)
-        rule = insert_rule(book, version->record.service, version->record.id);
-    if (!rule)
+    struct shelved_rule *next = malloc(sizeof *next);
+    if (!next)
         return RULEBOOK_FULL;
-    insert_version(book, version);
-    rule->count = 0;
+    *next = (struct shelved_rule){.references = 1};
     for (uint32_t i = 0; i <= count; i++)
         if (kept[i])
-            rule->version[rule->count++] = all[i];
-    rule->service = rule->version[0]->record.service;
-    rule->id = rule->version[0]->record.id;
+            next->rule.version[next->rule.count++] = all[i];
+    next->rule.service = all[0]->record.service;
+    next->rule.id = all[0]->record.id;
+    if (found)
+        shelf_replace(&book->rules, at, next);
+    else
+        shelf_insert(&book->rules, at, next);
+    book->service_count += of_service == 0;
+    insert_version(book, version);
     for (uint32_t i = 0; i <= count; i++)
         if (!kept[i])
             remove_version(book, all[i]);
@@ -281,7 +267,7 @@ enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *ve
 
 bool rulebook_knows(const struct rulebook *book, const struct rule_record *record)
 {
-    const struct rulebook_rule *rule = find(book, record->service, record->id);
+    const struct rulebook_rule *rule = rulebook_find(book, record->service, record->id);
     for (uint32_t i = 0; rule && i < rule->count; i++)
         if (rule_record_equal(&rule->version[i]->record, record))
             return true;
@@ -302,12 +288,12 @@ uint64_t rulebook_lamport(const struct rulebook *book)
 
 size_t rulebook_rules(const struct rulebook *book)
 {
-    return book->rule_count;
+    return book->rules.count;
 }
 
 size_t rulebook_versions(const struct rulebook *book)
 {
-    return book->version_count;
+    return book->versions.count;
 }
 
 size_t rulebook_services(const struct rulebook *book)
@@ -327,13 +313,14 @@ const struct rulebook_limits *rulebook_limits(const struct rulebook *book)
 
 const struct rulebook_rule *rulebook_at(const struct rulebook *book, size_t index)
 {
-    assert(index < book->rule_count);
-    return book->rule[index];
+    return rule_at(book, index);
 }
 
 const struct rulebook_rule *rulebook_find(const struct rulebook *book, struct bytes service, struct bytes id)
 {
-    return find(book, service, id);
+    bool found;
+    size_t at = find(book, service, id, &found);
+    return found ? rule_at(book, at) : NULL;
 }
 
 size_t rulebook_service(const struct rulebook *book, struct bytes service, size_t *count)
@@ -345,17 +332,12 @@ size_t rulebook_service(const struct rulebook *book, struct bytes service, size_
 
 struct rule_version *rulebook_version_at(const struct rulebook *book, size_t index)
 {
-    assert(index < book->version_count);
-    return book->version[index];
+    return shelf_at(&book->versions, index);
 }
 
 uint64_t rulebook_digest_of_oldest(const struct rulebook *book, size_t count)
 {
-    uint64_t digest = 0;
-    assert(count <= book->version_count);
-    for (size_t i = 0; i < count; i++)
-        digest ^= book->version[i]->digest;
-    return digest;
+    return shelf_digest(&book->versions, count);
 }
 
 static void check_rule(const struct rulebook *book, const struct rulebook_rule *rule)
@@ -377,8 +359,8 @@ void rulebook_check(const struct rulebook *book)
 {
     size_t versions = 0, services = 0;
     uint64_t digest = 0;
-    for (size_t i = 0; i < book->rule_count; i++) {
-        const struct rulebook_rule *rule = book->rule[i], *before = i > 0 ? book->rule[i - 1] : NULL;
+    for (size_t i = 0; i < book->rules.count; i++) {
+        const struct rulebook_rule *rule = rule_at(book, i), *before = i > 0 ? rule_at(book, i - 1) : NULL;
         check_rule(book, rule);
         versions += rule->count;
         for (uint32_t v = 0; v < rule->count; v++)
@@ -387,8 +369,9 @@ void rulebook_check(const struct rulebook *book)
         services += order != 0;
         assert(order < 0 || (order == 0 && compare_bytes(before->id, rule->id) < 0));
     }
-    for (size_t i = 1; i < book->version_count; i++)
-        assert(rule_version_compare(book->version[i - 1], book->version[i]) <= 0);
-    assert(versions == book->version_count && services == book->service_count && digest == book->digest);
-    assert(book->text_bytes <= book->limits.text_max_bytes && book->rule_count <= book->limits.rules_max);
+    for (size_t i = 1; i < book->versions.count; i++)
+        assert(rule_version_compare(rulebook_version_at(book, i - 1), rulebook_version_at(book, i)) <= 0);
+    assert(versions == book->versions.count && services == book->service_count && digest == book->digest &&
+           digest == shelf_digest(&book->versions, versions));
+    assert(book->text_bytes <= book->limits.text_max_bytes && book->rules.count <= book->limits.rules_max);
 }

@@ -58,6 +58,9 @@ struct rule_version {
 /* Copies and checks a record, and reads its rule. NULL: no memory, or what is wrong with it. The caller's reference. */
 struct rule_version *rule_version_create(const struct rule_record *record, const struct hash_key *key,
                                          struct error *error);
+/* The same where the rule is there: the record's text is what it prints. *rule becomes the version's, then NULL. */
+struct rule_version *rule_version_of(const struct rule_record *record, struct rule **rule,
+                                     const struct hash_key *key, struct error *error);
 struct rule_version *rule_version_retain(struct rule_version *version);
 void rule_version_release(struct rule_version **version);
 /* All fields but service and id, which whoever asks has looked up. */
@@ -95,7 +98,7 @@ struct rulebook;
 /* NULL: no memory. `key` gives digests; it is equal in all peers. */
 struct rulebook *rulebook_create(const struct rulebook_limits *limits, const struct hash_key *key);
 void rulebook_destroy(struct rulebook **book);
-/* A book of the same versions, which are shared; NULL: no memory. */
+/* A book of the same versions, which are shared, as is all that neither changes: it costs little. NULL: no memory. */
 struct rulebook *rulebook_copy(const struct rulebook *book);
 
 enum rulebook_result {

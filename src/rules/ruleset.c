@@ -7,33 +7,44 @@
 
 /* ---- services by name: open addressing, at most half full, without tombstones ---- */
 
-static uint32_t place_of(const struct ruleset *ruleset, struct bytes name, uint64_t hash)
+static uint32_t place_of(const struct service_places *places, struct bytes name, uint64_t hash)
 {
-    uint32_t at = (uint32_t)hash & ruleset->place_mask;
-    while (ruleset->place[at].service &&
-           !(ruleset->place[at].hash == hash && bytes_equal(ruleset->place[at].service->name, name)))
-        at = (at + 1) & ruleset->place_mask;
+    uint32_t at = (uint32_t)hash & places->mask;
+    while (places->place[at].service &&
+           !(places->place[at].hash == hash && bytes_equal(places->place[at].service->name, name)))
+        at = (at + 1) & places->mask;
     return at;
 }
 
 struct service *ruleset_service(const struct ruleset *ruleset, struct bytes name)
 {
-    return ruleset->place[place_of(ruleset, name, text_hash(name, SEED_SERVICE))].service;
+    return ruleset->places.place[place_of(&ruleset->places, name, text_hash(name, SEED_SERVICE))].service;
 }
 
 /* Closes the gap with whoever could stand there. */
-static void remove_place(struct ruleset *ruleset, uint32_t gap)
+static void remove_place(struct service_places *places, uint32_t gap)
 {
-    uint32_t mask = ruleset->place_mask;
-    ruleset->place[gap].service = NULL;
-    for (uint32_t at = (gap + 1) & mask; ruleset->place[at].service; at = (at + 1) & mask) {
-        uint32_t home = (uint32_t)ruleset->place[at].hash & mask;
+    uint32_t mask = places->mask;
+    places->place[gap].service = NULL;
+    for (uint32_t at = (gap + 1) & mask; places->place[at].service; at = (at + 1) & mask) {
+        uint32_t home = (uint32_t)places->place[at].hash & mask;
         if (((at - home) & mask) >= ((at - gap) & mask)) {
-            ruleset->place[gap] = ruleset->place[at];
-            ruleset->place[at].service = NULL;
+            places->place[gap] = places->place[at];
+            places->place[at].service = NULL;
             gap = at;
         }
     }
+}
+
+/* For up to `most` services; false: no memory. */
+static bool make_places(struct service_places *places, uint32_t most)
+{
+    uint32_t count = 2;
+    while (count < 2 * most)
+        count *= 2;
+    places->mask = count - 1;
+    places->place = calloc(count, sizeof *places->place);
+    return places->place != NULL;
 }
 
 /* Numbers are given out in turn, so that one that went is not given again soon: keys may still count under it. */
@@ -98,9 +109,6 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     struct ruleset *ruleset = calloc(1, sizeof *ruleset);
     if (!ruleset)
         return NULL;
-    uint32_t places = 2;
-    while (places < 2 * options->services_max)
-        places *= 2;
     arena_init(&ruleset->arena);
     ruleset->options = *options;
     ruleset->options.hash_key = NULL;
@@ -110,10 +118,11 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->hash_key = *options->hash_key;
     ruleset->edition = 1;
     ruleset->windows.hash_key = *options->hash_key;
-    ruleset->place_mask = places - 1;
-    ruleset->place = calloc(places, sizeof *ruleset->place);
     ruleset->tenant = calloc(options->services_max + 1u, sizeof(struct service *));
-    if (!ruleset->place || !ruleset->tenant || !add_named(ruleset, options))
+    /* At the worst all that there are go, and as many come. */
+    if (!make_places(&ruleset->places, options->services_max) ||
+        !make_places(&ruleset->staged_places, 2 * options->services_max) || !ruleset->tenant ||
+        !add_named(ruleset, options))
         ruleset_destroy(&ruleset);
     return ruleset;
 }
@@ -123,11 +132,13 @@ void ruleset_destroy(struct ruleset **ruleset)
     if (!*ruleset)
         return;
     ruleset_abandon(*ruleset);
-    for (uint32_t i = 0; (*ruleset)->place && i <= (*ruleset)->place_mask; i++)
-        service_destroy(&(*ruleset)->place[i].service);
+    const struct service_places *places = &(*ruleset)->places;
+    for (uint32_t i = 0; places->place && i <= places->mask; i++)
+        service_destroy(&places->place[i].service);
     windows_close(&(*ruleset)->windows);
     arena_close(&(*ruleset)->arena);
-    free((*ruleset)->place);
+    free((*ruleset)->places.place);
+    free((*ruleset)->staged_places.place);
     free((*ruleset)->tenant);
     free(*ruleset);
     *ruleset = NULL;
@@ -135,29 +146,63 @@ void ruleset_destroy(struct ruleset **ruleset)
 
 /* ---- staging ---- */
 
-static void unstage(struct ruleset *ruleset, struct bytes name)
+/* What it changes when it is committed, or no more. */
+static void count_staged(struct ruleset *ruleset, const struct service *staged, bool more)
 {
-    for (struct service **at = &ruleset->staged; *at; at = &(*at)->next_staged) {
-        if (bytes_equal((*at)->name, name)) {
-            struct service *found = *at;
-            *at = found->next_staged;
-            service_destroy(&found);
-            return;
-        }
-    }
+    const struct service *present = ruleset_service(ruleset, staged->name);
+    int64_t services = (int64_t)!staged->goes - (present != NULL);
+    int64_t rules = (int64_t)staged->slot_count - (int64_t)(present ? present->slot_count : 0);
+    ruleset->staged_services += more ? services : -services;
+    ruleset->staged_rules += more ? rules : -rules;
 }
 
-/* As it will be after the commit, with `count` rules of the service `name`. */
+static void unstage(struct ruleset *ruleset, struct bytes name)
+{
+    struct service_places *places = &ruleset->staged_places;
+    uint32_t at = place_of(places, name, text_hash(name, SEED_SERVICE));
+    struct service *found = places->place[at].service;
+    if (!found)
+        return;
+    count_staged(ruleset, found, false);
+    remove_place(places, at);
+    *found->staged_at = found->next_staged;
+    if (found->next_staged)
+        found->next_staged->staged_at = found->staged_at;
+    service_destroy(&found);
+}
+
+static void add_staged(struct ruleset *ruleset, struct service *staged)
+{
+    struct service_places *places = &ruleset->staged_places;
+    uint32_t at = place_of(places, staged->name, staged->hash);
+    places->place[at] = (struct service_place){.hash = staged->hash, .service = staged};
+    count_staged(ruleset, staged, true);
+    staged->next_staged = ruleset->staged;
+    staged->staged_at = &ruleset->staged;
+    if (ruleset->staged)
+        ruleset->staged->staged_at = &staged->next_staged;
+    ruleset->staged = staged;
+}
+
+/* All that was staged; nothing is any more. */
+static struct service *take_staged(struct ruleset *ruleset)
+{
+    struct service *all = ruleset->staged;
+    struct service_places *places = &ruleset->staged_places;
+    if (all)
+        memset(places->place, 0, ((size_t)places->mask + 1) * sizeof *places->place);
+    ruleset->staged = NULL;
+    ruleset->staged_services = ruleset->staged_rules = 0;
+    return all;
+}
+
+/* As it will be after the commit, with `count` rules of the service `name`, of which nothing is staged. */
 static bool fits(const struct ruleset *ruleset, struct bytes name, size_t count, struct error *error)
 {
     const struct ruleset_options *options = &ruleset->options;
     const struct service *present = ruleset_service(ruleset, name);
-    uint64_t services = ruleset->service_count, rules = ruleset->rule_count;
-    for (const struct service *staged = ruleset->staged; staged; staged = staged->next_staged) {
-        const struct service *before = ruleset_service(ruleset, staged->name);
-        services = services - (before != NULL) + !staged->goes;
-        rules = rules - (before ? before->slot_count : 0) + staged->slot_count;
-    }
+    uint64_t services = (uint64_t)(ruleset->service_count + ruleset->staged_services);
+    uint64_t rules = (uint64_t)(ruleset->rule_count + ruleset->staged_rules);
     services = services - (present != NULL) + (count > 0);
     rules = rules - (present ? present->slot_count : 0) + count;
     if (count > options->service_rules_max)
@@ -181,6 +226,8 @@ bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct r
     unstage(ruleset, service);
     if (!fits(ruleset, service, count, error))
         return false;
+    if (count == 0 && !present)
+        return true; /* nor was there anything */
     if (count > 0) {
         uint32_t scale = present ? present->scale : RULE_SCALE_ONE;
         staged = service_compile(ruleset, service, scale, uses, count, error);
@@ -194,16 +241,14 @@ bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct r
     }
     if (!staged)
         return false;
-    staged->next_staged = ruleset->staged;
-    ruleset->staged = staged;
+    add_staged(ruleset, staged);
     return true;
 }
 
 void ruleset_abandon(struct ruleset *ruleset)
 {
-    while (ruleset->staged) {
-        struct service *staged = ruleset->staged;
-        ruleset->staged = staged->next_staged;
+    for (struct service *staged = take_staged(ruleset), *next; staged; staged = next) {
+        next = staged->next_staged;
         service_destroy(&staged);
     }
 }
@@ -227,8 +272,9 @@ static void carry_counts(struct service *to, const struct service *from)
 
 static void commit_service(struct ruleset *ruleset, struct service *staged)
 {
-    uint32_t at = place_of(ruleset, staged->name, staged->hash);
-    struct service *present = ruleset->place[at].service;
+    struct service_places *places = &ruleset->places;
+    uint32_t at = place_of(places, staged->name, staged->hash);
+    struct service *present = places->place[at].service;
     bool by_default = bytes_equal(staged->name, bytes_of(RULE_DEFAULT_SERVICE));
     ruleset->service_count = ruleset->service_count - (present != NULL) + !staged->goes;
     ruleset->rule_count = ruleset->rule_count - (present ? present->slot_count : 0) + staged->slot_count;
@@ -237,13 +283,13 @@ static void commit_service(struct ruleset *ruleset, struct service *staged)
     if (staged->goes) {
         if (present) {
             ruleset->tenant[present->tenant] = NULL;
-            remove_place(ruleset, at);
+            remove_place(places, at);
         }
         service_destroy(&staged);
     } else {
         staged->tenant = present ? present->tenant : free_tenant(ruleset);
         ruleset->tenant[staged->tenant] = staged;
-        ruleset->place[at] = (struct service_place){.hash = staged->hash, .service = staged};
+        places->place[at] = (struct service_place){.hash = staged->hash, .service = staged};
         if (present) {
             carry_counts(staged, present);
             if (present->scale != staged->scale)
@@ -255,8 +301,7 @@ static void commit_service(struct ruleset *ruleset, struct service *staged)
 
 void ruleset_commit(struct ruleset *ruleset)
 {
-    struct service *staged = ruleset->staged, *next;
-    ruleset->staged = NULL;
+    struct service *staged = take_staged(ruleset), *next;
     ruleset->edition++;
     /* Whoever goes makes room first. */
     for (int goes = 1; goes >= 0; goes--) {

@@ -41,9 +41,9 @@ void ruleset_visit_limits(const struct ruleset *ruleset, void (*visit)(void *con
 {
     for (uint32_t i = 0; i < ruleset->named_count; i++)
         visit(context, ruleset->named[i].variant[0]->base.limit);
-    for (uint32_t i = 0; i <= ruleset->place_mask; i++)
-        if (ruleset->place[i].service)
-            visit_limits_of(ruleset->place[i].service, visit, context);
+    for (uint32_t i = 0; i <= ruleset->places.mask; i++)
+        if (ruleset->places.place[i].service)
+            visit_limits_of(ruleset->places.place[i].service, visit, context);
     for (const struct service *staged = ruleset->staged; staged; staged = staged->next_staged)
         visit_limits_of(staged, visit, context);
 }
@@ -100,11 +100,11 @@ struct rule_counts ruled_counts(const struct ruled *rule)
 void ruleset_stats(const struct ruleset *ruleset, struct ruleset_stats *stats)
 {
     *stats = (struct ruleset_stats){.services = ruleset->service_count, .rules = ruleset->rule_count};
-    stats->bytes = sizeof *ruleset + (ruleset->place_mask + 1) * sizeof *ruleset->place +
+    stats->bytes = sizeof *ruleset + (ruleset->places.mask + 1) * sizeof *ruleset->places.place +
                    (ruleset->options.services_max + 1) * sizeof(struct service *) + ruleset->arena.bytes;
     for (uint32_t i = 0; i < ruleset->windows.count; i++)
         stats->windows += ruleset->windows.window[i]->users > 0;
-    for (uint32_t i = 0; i <= ruleset->place_mask; i++)
-        if (ruleset->place[i].service)
-            stats->bytes += sizeof(struct service) + ruleset->place[i].service->arena.bytes;
+    for (uint32_t i = 0; i <= ruleset->places.mask; i++)
+        if (ruleset->places.place[i].service)
+            stats->bytes += sizeof(struct service) + ruleset->places.place[i].service->arena.bytes;
 }

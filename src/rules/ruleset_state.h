@@ -254,7 +254,7 @@ struct service {
     struct variant *variant;
     struct variant **ordered; /* by pattern, dimensions, id */
     struct arena arena;
-    struct service *next_staged;
+    struct service *next_staged, **staged_at;
     bool goes; /* staged: the service has no rule any more */
 };
 
@@ -262,6 +262,10 @@ struct service {
 struct service_place {
     uint64_t hash;
     struct service *service; /* NULL: free */
+};
+struct service_places {
+    struct service_place *place; /* mask + 1 */
+    uint32_t mask;
 };
 
 /* Gives each slot its tallies: those of one thread lie together, apart from those of another. */
@@ -272,12 +276,14 @@ struct ruleset {
     struct hash_key hash_key;
     uint64_t edition; /* another one whenever something changes that requests are matched by; never 0 */
     struct windows windows;
-    struct service_place *place; /* place_mask + 1 */
-    uint32_t place_mask, service_count, rule_count;
+    struct service_places places;
+    uint32_t service_count, rule_count;
     struct service *by_default; /* the service "default"; NULL: it has no rule */
     struct service **tenant;    /* services_max + 1; [0] is not used */
     uint32_t tenant_last;
-    struct service *staged;
+    struct service *staged; /* the last one first */
+    struct service_places staged_places;
+    int64_t staged_services, staged_rules; /* so many more there will be when all of it is committed */
     uint32_t named_count, named_by_default;
     struct slot *named;          /* the config's limits, each with a variant */
     struct hash_key default_key; /* of values of RULE_DEFAULT_DIMENSION */

@@ -22,6 +22,7 @@ enum {
     EDIT_SERVICES = 3,
     EDITS_MAX = 400, /* in one run */
     EDIT_PAD_MAX_BYTES = 20000,
+    EDITS_IN_WORK_MAX = 16,
 };
 
 struct plan_edits {
@@ -39,6 +40,17 @@ struct edit {
     bool bad;                /* a canary that denies too much */
 };
 
+/* A change that was asked for, and what is expected to come of it. */
+struct edit_asked {
+    bool refused;    /* it must be, or must not be; */
+    bool is_certain; /* whatever else happens until it is looked at */
+    unsigned count;  /* of rules that change, unless it is refused */
+    unsigned number; /* of the edit; 0: it is none */
+    unsigned node;
+    uint64_t digest; /* of the book before */
+    uint64_t ticket; /* once it is in work */
+};
+
 struct edit_store {
     size_t count, room;
     struct kept_version {
@@ -52,7 +64,11 @@ struct edits {
     unsigned count;
     struct edit edit[EDITS_MAX + 1]; /* by number, from 1 */
     struct edit_store store[EDIT_NODES_MAX];
-    struct rulebook *known; /* when all healed: what somebody knew, or had stored */
+    const struct edit_asked *asked; /* while it is told to its node */
+    unsigned in_work_count;
+    struct edit_asked in_work[EDITS_IN_WORK_MAX];
+    unsigned waited, interrupted; /* changes that took more than a step; whose node ended meanwhile */
+    struct rulebook *known;       /* when all healed: what somebody knew, or had stored */
     unsigned canaries, general, rolled_back;
 };
 
@@ -69,6 +85,8 @@ void edit_restore(struct sim *sim, unsigned i);
 void edit_node_ends(struct sim *sim, unsigned i);
 
 /* ---- edit_laws.c ---- */
+/* It is known what came of a change. */
+void edit_judge(struct sim *sim, const struct edit_asked *asked, const struct rules_result *result);
 void edit_after_step(struct sim *sim, unsigned i, const struct effects *effects);
 void edit_heal(struct sim *sim);
 bool edit_is_settled(struct sim *sim, char *text, size_t room);

@@ -166,14 +166,57 @@ static void keep(struct sim *sim, unsigned i, const struct effects *effects)
     }
 }
 
+/* ---- what comes of a change ---- */
+
+void edit_judge(struct sim *sim, const struct edit_asked *asked, const struct rules_result *result)
+{
+    const char *name = sim->node[asked->node].name;
+    if (asked->is_certain && result->refused != asked->refused)
+        sim_fail(sim, "edit: %s %s a change of %u rules (edit %u): %s", name, result->refused ? "refused" : "took",
+                 asked->count, asked->number, result->error.text);
+    if (!result->refused && result->changed_rules != asked->count)
+        sim_fail(sim, "edit: %s changed %zu of %u rules", name, result->changed_rules, asked->count);
+    if (result->refused != (result->stamp.lamport == 0))
+        sim_fail(sim, "edit: %s refused a change and gave it a stamp, or the other way round", name);
+    if (asked->number > 0)
+        sim->edits.edit[asked->number].stamp = result->stamp;
+}
+
+/* Before anything else is judged: whose versions there are is known by their stamps. */
+static void judge_asked(struct sim *sim, unsigned i, const struct effects *effects)
+{
+    struct edits *edits = &sim->edits;
+    const struct rules_result *told = &effects->rules;
+    if (told->asked && edits->asked && told->in_work) {
+        assert(edits->in_work_count < EDITS_IN_WORK_MAX);
+        edits->in_work[edits->in_work_count] = *edits->asked;
+        edits->in_work[edits->in_work_count++].ticket = told->ticket;
+        edits->waited++;
+    } else if (told->asked && edits->asked) {
+        edit_judge(sim, edits->asked, told);
+        bool other = rulebook_digest(node_rulebook(sim->node[i].node)) != edits->asked->digest;
+        if (told->refused && other && effects->version_count == 0) /* nor did another change come into force */
+            sim_fail(sim, "edit: %s refused a change and took some of it", sim->node[i].name);
+    }
+    for (unsigned n = 0; n < edits->in_work_count;) {
+        struct rules_result result;
+        const struct edit_asked asked = edits->in_work[n];
+        if (asked.node != i || !node_rules_result(sim->node[i].node, asked.ticket, &result)) {
+            n++;
+            continue;
+        }
+        edits->in_work_count--;
+        memmove(&edits->in_work[n], &edits->in_work[n + 1], (edits->in_work_count - n) * sizeof asked);
+        edit_judge(sim, &asked, &result);
+    }
+}
+
 void edit_after_step(struct sim *sim, unsigned i, const struct effects *effects)
 {
     if (!sim->plan.edits.enabled)
         return;
+    judge_asked(sim, i, effects);
     if (effects->version_count > 0 || sim->steps % 16 == 0) {
-        if (effects->rules.asked && sim->edits.count > 0 && effects->rules.stamp.lamport > 0 &&
-            sim->edits.edit[sim->edits.count].stamp.lamport == 0)
-            sim->edits.edit[sim->edits.count].stamp = effects->rules.stamp;
         keep(sim, i, effects);
         for (unsigned number = 1; number <= sim->edits.count; number++)
             if (sim->edits.edit[number].stamp.lamport > 0)
@@ -259,6 +302,10 @@ void edit_laws_agree(struct sim *sim)
             check_in_force(sim, i, rule);
     }
     if (sim->plan.edits.enabled)
-        story_tell(sim, "edits", "%u edits, %u canaries; %u times one became general, %u times it was rolled back",
-                   sim->edits.count, sim->edits.canaries, sim->edits.general, sim->edits.rolled_back);
+        story_tell(
+            sim, "edits",
+            "%u edits, %u canaries; %u times one became general, %u times it was rolled back; %u changes took "
+            "more than a step, of %u the node ended meanwhile",
+            sim->edits.count, sim->edits.canaries, sim->edits.general, sim->edits.rolled_back, sim->edits.waited,
+            sim->edits.interrupted);
 }

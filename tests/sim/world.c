@@ -250,7 +250,7 @@ static void hash_effects(struct sim *sim, unsigned i)
 static void trace_step(struct sim *sim, unsigned i, enum event_kind kind)
 {
     static const char *const kinds[] = {"start", "wake", "message", "request", "response", "forget",
-                                        "mute",  "stop", "restore", "rules",   "health"};
+                                        "mute",  "stop", "restore", "retell",  "rules",    "health"};
     static const char *const effects[] = {"publish", "request", "reply", "connect", "disconnect"};
     char text[512];
     int used = snprintf(text, sizeof text, "%s ->", kinds[kind]);

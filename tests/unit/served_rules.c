@@ -202,6 +202,7 @@ static void test_many(void)
         (void)ask_words("RULE", "STAGE", piece, NULL);
     }
     OK_STRING(ask("RULE APPLY STAGED"), "1000", "1,000 rules in one change");
+    OK(served.waited_steps > 5, "which take %u steps", served.waited_steps);
     for (const char *last = ""; last != NULL && pages < 100;) {
         (void)ask(line);
         last = NULL;

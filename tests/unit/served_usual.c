@@ -39,11 +39,10 @@ static const char *later(struct session *session)
 
 static void test_put_off(void)
 {
-    struct session *first = &served.session, second, third;
+    struct session *first = &served.session, second = {0}, third = {0};
     size_t consumed;
     session_open(&second, &served.commands, 8, "127.0.0.1:50001");
     session_open(&third, &served.commands, 9, "127.0.0.1:50002");
-    second.late_count = third.late_count = 0;
     OK_STRING(answers(first, USUAL("a")), ":1\r\n", "where nobody asks again");
     served.commands.puts_off = true;
     (void)ask("CAN_ACCESS c 100");
@@ -68,8 +67,8 @@ static void test_room(void)
     struct session clients[COMMANDS_USUAL_MAX + 1];
     uint32_t late = 0, right = 0;
     for (uint32_t i = 0; i <= COMMANDS_USUAL_MAX; i++) {
+        clients[i] = (struct session){0};
         session_open(&clients[i], &served.commands, 10 + i, "127.0.0.1:50003");
-        clients[i].late_count = 0;
         late += puts_off(&clients[i], USUAL("f"));
     }
     OK_U64(late, COMMANDS_USUAL_MAX, "one more than there is room for is answered at once");

@@ -24,7 +24,9 @@ static const struct turn now = {1000, 1000};
 
 static void submit(void *context, const struct event *event, struct rules_result *result)
 {
-    (void)context, (void)result;
+    (void)context;
+    if (result != NULL)
+        *result = node.result;
     node.event = *event;
     (void)snprintf(node.event_name, sizeof node.event_name, "%s", event->name != NULL ? event->name : "");
     node.events++;
@@ -130,6 +132,15 @@ static const char *ask(const char *line)
 {
     (void)serve(bytes_of(line));
     return reply;
+}
+
+/* What is answered to a change that was in work. */
+static const char *resume(void)
+{
+    output = output_over(reply, OUTPUT_ROOM);
+    bool known = commands_resume(&commands, &session, &output);
+    reply[output.size] = '\0';
+    return known ? reply : "(in work)";
 }
 
 static bool has(const char *piece)
@@ -406,8 +417,38 @@ static void test_longest(void)
     }
 }
 
+/* ---- changes of rules that take a while ---- */
+
+static void test_waiting(void)
+{
+    static const char two[] = "RULE SET {id:x,rate:1/s}\r\nPING\r\n";
+    size_t consumed, first = strlen("RULE SET {id:x,rate:1/s}\r\n");
+    set_scene(NULL, false);
+    node.result = (struct rules_result){.asked = true, .in_work = true, .ticket = 7};
+    output = output_over(reply, OUTPUT_ROOM);
+    OK(commands_serve(&commands, &session, bytes_of(two), &output, now, &consumed) == SERVE_WAIT &&
+           output.size == 0 && consumed == first,
+       "a change that takes more than a step is not answered yet, nor is what follows");
+    OK_STRING(resume(), "(in work)", "while it is in work");
+    node.result.changed_rules = 1;
+    node.result_known = true;
+    OK_STRING(resume(), "+OK\r\n", "then it is");
+    OK_STRING(ask("PING\r\n"), "+PONG\r\n", "and others are served again");
+    OK(serve(bytes_of("PING\r\nRULE APPLY {id:x,rate:1/s}\r\n")) == SERVE_WAIT, "what came before is answered");
+    OK_STRING(reply, "+PONG\r\n", "at once");
+    node.result.changed_rules = 12;
+    OK_STRING(resume(), ":12\r\n", "RULE APPLY says how many rules there were");
+    (void)serve(bytes_of("RULE APPLY {id:x,rate:1/s}\r\n"));
+    node.result.refused = true;
+    (void)error_set(&node.result.error, 65, "it is wrong");
+    uint64_t errors = commands.stats.total_error_replies;
+    OK_STRING(resume(), "-ERR it is wrong\r\n", "or what is wrong");
+    OK_U64(commands.stats.total_error_replies - errors, 1, "which is counted");
+}
+
 int main(void)
 {
+    test_waiting();
     test_group();
     test_check();
     test_session();

@@ -1,0 +1,100 @@
+/*
+ * plane_work: changes of the rulebook on their way into force, one after the other.
+ *
+ * The one idea: a change is made ready beside what is in force, on a copy of the book and as services that are staged,
+ * a slice in each step, so that requests never wait for it; when it is whole, both take their place at once. Nothing
+ * else changes the book meanwhile, and so nothing has to be looked at twice.
+ */
+#ifndef HEADGATE_CLUSTER_PLANE_WORK_H
+#define HEADGATE_CLUSTER_PLANE_WORK_H
+
+#include "cluster/plane_state.h"
+#include "rules/rule_text.h"
+
+enum {
+    PLANE_WORKS_MAX = 32, /* that wait; more of operators' are refused */
+};
+
+enum work_stage {
+    WORK_BEGINS,
+    WORK_READS,  /* an operator's text: rule by rule into the book */
+    WORK_ADDS,   /* versions that are there: into the book */
+    WORK_STAGES, /* the services that they are of are compiled */
+    WORK_COMMITS,
+    WORK_CLEARS, /* it is in force, or refused: what it was made of goes */
+};
+
+/* Of one change: what comes in, and what for. */
+struct plane_work {
+    struct plane_work *next;
+    enum work_stage stage;
+    bool asked;                  /* an operator's, */
+    uint64_t ticket;             /* whose result is kept under this number */
+    struct rule_changes changes; /* all of it in `copied` */
+    void *copied;
+    bool reading_open;
+    struct rules_reading reading;
+    bool fetched; /* from the donor of the scan */
+    struct rule_stamp stamp;
+    size_t version_count, version_room, looked, added; /* the first `added` of them are in the book */
+    struct rule_version **version;                     /* references */
+    size_t service_count, service_room, staged;
+    struct bytes *service; /* to be compiled, in order; names of versions */
+    struct rulebook *book; /* as it will be */
+    char *text;            /* of one rule: scratch */
+    struct rules_result result;
+};
+
+/* How much of a step is left for it: see plane_work_step(). */
+struct work_slice {
+    uint32_t units, left;
+};
+enum { WORK_EVENTS = 32 }; /* a unit: so many of the parser's, */
+/* or one rule read, parsed and printed; or a few others of anything else. */
+static inline bool slice_has(const struct work_slice *slice, uint32_t units)
+{
+    return units <= slice->left || slice->left == slice->units;
+}
+static inline void slice_spend(struct work_slice *slice, uint32_t units)
+{
+    slice->left -= units < slice->left ? units : slice->left;
+}
+struct work_slice plane_slice(const struct node *node);
+
+/* Nothing is in work. */
+bool plane_is_idle(const struct plane *plane);
+/* At the end of the line; no version yet. */
+struct plane_work *plane_work_create(struct plane *plane);
+/* Takes over a reference. */
+void plane_work_take(struct plane_work *work, struct rule_version *version);
+/* A version is in its book, so that its service has to be compiled. */
+void plane_work_touches(struct plane_work *work, const struct rule_version *version);
+/* A slice, if there was none in this step. */
+void plane_work_step(struct node *node, struct effects *effects);
+/* Whatever is in work, to its end. */
+void plane_work_finish(struct node *node, struct effects *effects);
+void plane_works_abandon(struct plane *plane);
+void plane_work_check(const struct node *node);
+/* What became of an operator's change; false: it is in work. */
+bool plane_result(const struct plane *plane, uint64_t ticket, struct rules_result *result);
+
+/* ---- plane_change.c ---- */
+/* Begins to read; false, with result.error: it is refused. */
+bool plane_change_begin(struct node *node, struct plane_work *work);
+/* A unit of it; false: it is refused. *ended: all of it is in the book. */
+bool plane_change_read(struct node *node, struct plane_work *work, bool *ended);
+/* It is in force. */
+void plane_change_end(struct node *node, struct plane_work *work, struct effects *effects);
+
+/* ---- plane_scan.c ---- */
+void plane_scan_end(struct node *node, const struct plane_work *work, struct effects *effects);
+
+/* ---- plane_compile.c ---- */
+/*
+ * Stages a service as the book has it; *rules: how many those are. Where they are not right together, an operator's
+ * change is refused: false with `error`; of others those that fit are staged, which is told.
+ */
+bool plane_stage(struct node *node, const struct rulebook *book, struct bytes service, bool all_or_none,
+                 uint32_t *rules, struct error *error, struct effects *effects);
+
+#endif

@@ -1,0 +1,230 @@
+/*
+ * listener_scene: a listener with real sockets in one process, its clients, and a service that answers lines.
+ *
+ * The loop turns only while a test waits for something.
+ */
+#ifndef HEADGATE_TESTS_LISTENER_SCENE_H
+#define HEADGATE_TESTS_LISTENER_SCENE_H
+
+#include "edge/connection.h"
+#include "edge/listener.h"
+#include "tests/tap.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
+
+/*
+ * ---- a service: each line is answered; "big N" by N bytes, "late" alone when asked for, "wait" when it is known;
+ * "quit" ends ----
+ */
+
+struct visit {
+    uint64_t id;
+    uint32_t lines;
+};
+
+static struct {
+    uint32_t opened, closed, served, answered;
+    uint64_t order[8]; /* ids of those that were answered late */
+    bool known;        /* what some wait for, */
+    uint64_t unknown;  /* but for whoever has this id */
+    bool session_was_zero;
+    char address[LISTENER_ADDRESS_BYTES];
+} seen;
+
+static void on_open(void *context, void *session, uint64_t id, const char *address)
+{
+    struct visit *visit = session;
+    (void)context;
+    seen.session_was_zero = visit->id == 0 && visit->lines == 0;
+    seen.opened++;
+    visit->id = id;
+    (void)snprintf(seen.address, sizeof seen.address, "%s", address);
+}
+
+static void on_close(void *context, void *session)
+{
+    (void)context, (void)session;
+    seen.closed++;
+}
+
+static void on_answer(void *context, void *session, struct output *output)
+{
+    const struct visit *visit = session;
+    (void)context;
+    assert(seen.answered < sizeof seen.order / sizeof seen.order[0]);
+    seen.order[seen.answered++] = visit->id;
+    output_append(output, "at last\n", 8);
+}
+
+static bool on_resume(void *context, void *session, struct output *output)
+{
+    const struct visit *visit = session;
+    (void)context;
+    if (!seen.known || visit->id == seen.unknown)
+        return false;
+    output_append(output, "known\n", 6);
+    return true;
+}
+
+static void answer_big(struct output *output, size_t size, uint32_t number)
+{
+    static char block[OUTPUT_REPLY_MAX_BYTES];
+    memset(block, 'a' + (int)(number % 26), size);
+    output_append(output, block, size);
+}
+
+static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
+                                  size_t *consumed)
+{
+    struct visit *visit = session;
+    (void)context;
+    seen.served++;
+    *consumed = 0;
+    while (*consumed < input.size) {
+        const char *line = input.data + *consumed;
+        const char *end = memchr(line, '\n', input.size - *consumed);
+        if (end == NULL)
+            return input.size - *consumed > 60000 ? SERVE_CLOSE : SERVE_MORE;
+        if (output->room - output->size < OUTPUT_REPLY_MAX_BYTES)
+            return SERVE_AGAIN;
+        *consumed += (size_t)(end + 1 - line);
+        visit->lines++;
+        if (input.size == 5 && strncmp(line, "late\n", 5) == 0)
+            return SERVE_LATER;
+        if (strncmp(line, "wait\n", 5) == 0)
+            return SERVE_WAIT;
+        if (strncmp(line, "big ", 4) == 0) {
+            answer_big(output, strtoul(line + 4, NULL, 10), visit->lines);
+        } else if (strncmp(line, "quit", 4) == 0) {
+            output_append(output, "bye\n", 4);
+            return SERVE_CLOSE;
+        } else {
+            output_append(output, line, (size_t)(end + 1 - line));
+        }
+    }
+    return SERVE_MORE;
+}
+
+/* ---- the scene ---- */
+
+static uv_loop_t loop;
+static struct listener listener;
+static bool all_closed;
+static char *received;
+
+static void on_all_closed(void *context)
+{
+    (void)context;
+    all_closed = true;
+}
+
+__attribute__((unused)) static void note_closed(void *context)
+{
+    *(bool *)context = true;
+}
+
+__attribute__((unused)) static void open_listener(const struct listener_options *options)
+{
+    struct service service = {.session_bytes = sizeof(struct visit),
+                              .open = on_open,
+                              .serve = on_serve,
+                              .answer = on_answer,
+                              .resume = on_resume,
+                              .close = on_close};
+    struct error error;
+    memset(&seen, 0, sizeof seen);
+    all_closed = false;
+    bool fine = uv_loop_init(&loop) == 0 && listener_init(&listener, &loop, &service, options, &error) &&
+                listener_bind(&listener, "127.0.0.1:0", &error);
+    assert(fine);
+}
+
+/* Turns the loop until `condition` holds or the deadline passes; its value. */
+#define TURN_UNTIL(condition)                                                                                      \
+    do {                                                                                                           \
+        uint64_t turn_end = uv_hrtime() / 1000000 + DEADLINE_MS;                                                   \
+        while (!(condition) && uv_hrtime() / 1000000 < turn_end) {                                                 \
+            (void)uv_run(&loop, UV_RUN_NOWAIT);                                                                    \
+            (void)poll(NULL, 0, 1);                                                                                \
+        }                                                                                                          \
+    } while (0)
+
+__attribute__((unused)) static void close_listener(void)
+{
+    listener_close(&listener, on_all_closed, NULL);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&loop) == 0, "everything closes");
+}
+
+__attribute__((unused)) static int dial(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(listener_port(&listener, 0))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int small = 4096;
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    int failed = connect(fd, (struct sockaddr *)&address, sizeof address);
+    assert(failed == 0);
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    return fd;
+}
+
+__attribute__((unused)) static void say(int fd, const char *text, size_t size)
+{
+    size_t sent = 0;
+    while (sent < size) {
+        ssize_t some = send(fd, text + sent, size - sent, MSG_NOSIGNAL);
+        if (some > 0)
+            sent += (size_t)some;
+        else if (errno != EAGAIN)
+            return;
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+    }
+}
+
+/* Reads until `size` bytes came, or the end, or the deadline. Returns how many; -1 - errno for a reset. */
+__attribute__((unused)) static ssize_t hear(int fd, size_t size, bool *ended)
+{
+    size_t heard = 0;
+    uint64_t end_ms = uv_hrtime() / 1000000 + DEADLINE_MS;
+    *ended = false;
+    while (heard < size && uv_hrtime() / 1000000 < end_ms) {
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+        ssize_t some = recv(fd, received + heard, size - heard, 0);
+        if (some > 0) {
+            heard += (size_t)some;
+        } else if (some == 0) {
+            *ended = true;
+            break;
+        } else if (errno != EAGAIN) {
+            return -1 - errno;
+        }
+    }
+    received[heard] = '\0';
+    return (ssize_t)heard;
+}
+
+__attribute__((unused)) static bool hears(int fd, const char *text)
+{
+    bool ended;
+    size_t size = strlen(text);
+    return hear(fd, size, &ended) == (ssize_t)size && memcmp(received, text, size) == 0;
+}
+
+__attribute__((unused)) static bool hears_end(int fd)
+{
+    bool ended;
+    return hear(fd, 1, &ended) == 0 && ended;
+}
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * Connections whose answers come later: put off, or waited for.
+ */
+#include "tests/listener_scene.h"
+
+static void test_late(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int first = dial(), second = dial(), third = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 3);
+    say(first, "late\n", 5);
+    TURN_UNTIL(seen.served == 1);
+    say(second, "late\n", 5);
+    TURN_UNTIL(seen.served == 2);
+    OK(seen.answered == 0 && listener.stats.total_writes == 0, "what is put off is not answered yet");
+    listener_answer(&listener);
+    OK(hears(first, "at last\n") && hears(second, "at last\n"), "then it is");
+    OK(seen.answered == 2 && seen.order[0] == 1 && seen.order[1] == 2, "in the order in which it came");
+    listener_answer(&listener);
+    OK_U64(seen.answered, 2, "and once");
+
+    say(first, "late\n", 5);
+    TURN_UNTIL(seen.served == 3);
+    say(first, "more\n", 5);
+    OK(hears(first, "at last\nmore\n"), "whoever asks for more is answered first");
+    say(third, "late\n", 5);
+    TURN_UNTIL(seen.served == 5);
+    (void)close(third);
+    say(second, "late\n", 5);
+    TURN_UNTIL(seen.served == 6);
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    listener_answer(&listener);
+    OK(hears(second, "at last\n") && seen.answered == 5, "one that has gone is no harm to those behind it");
+    int many[LISTENER_LATE_MAX];
+    for (size_t i = 0; i < LISTENER_LATE_MAX; i++)
+        many[i] = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 2 + LISTENER_LATE_MAX);
+    seen.answered = 0;
+    for (uint32_t i = 0; i < LISTENER_LATE_MAX; i++) {
+        OK_U64(seen.answered, 0, "fewer than %d wait to be asked for", LISTENER_LATE_MAX);
+        say(many[i], "late\n", 5);
+        TURN_UNTIL(seen.served == 7 + i);
+    }
+    OK_U64(seen.answered, LISTENER_LATE_MAX, "so many do not");
+    for (size_t i = 0; i < LISTENER_LATE_MAX; i++)
+        (void)close(many[i]);
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    seen.answered = 0;
+
+    say(second, "late\n", 5);
+    TURN_UNTIL(seen.served == 7 + LISTENER_LATE_MAX);
+    listener_close(&listener, on_all_closed, NULL);
+    OK(hears(second, "at last\n") && hears_end(second), "before the end everybody is answered");
+    (void)close(first);
+    (void)close(second);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&loop) == 0, "everything closes");
+}
+
+/* Turns the loop so often that whatever could be heard would have been. */
+static bool is_quiet(int fd)
+{
+    char byte;
+    for (int turn = 0; turn < 50; turn++) {
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+        listener_resume(&listener);
+    }
+    return recv(fd, &byte, 1, 0) < 0 && errno == EAGAIN;
+}
+
+static void test_waiting(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.close_timeout_ms = 300;
+    open_listener(&options);
+    int fd = dial(), other = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    say(fd, "one\nwait\ntwo\nthr", 16);
+    OK(hears(fd, "one\n"), "what came before is answered");
+    OK(listener_waits(&listener) && is_quiet(fd), "what comes behind waits as well");
+    uint64_t reads = listener.stats.total_reads;
+    say(fd, "ee\n", 3);
+    OK(is_quiet(fd) && listener.stats.total_reads == reads, "and is not read");
+    say(other, "hello\n", 6);
+    OK(hears(other, "hello\n"), "others are served");
+    seen.known = true;
+    listener_resume(&listener);
+    OK(hears(fd, "known\ntwo\nthree\n"), "all is answered in its order");
+    OK(!listener_waits(&listener) && listener.stats.buffer_bytes == 0, "and nothing waits");
+
+    seen.known = false;
+    say(fd, "big 50000\nbig 50000\nbig 50000\nbig 50000\nwait\nlast\n", 50);
+    TURN_UNTIL(listener.stats.blocked_clients == 1 || listener_waits(&listener));
+    seen.known = true;
+    bool ended;
+    for (int turn = 0; turn < 20; turn++)
+        listener_resume(&listener);
+    for (size_t heard = 0; heard < 200000 + 11;) {
+        ssize_t some = hear(fd, 1000, &ended);
+        if (some <= 0)
+            break;
+        heard += (size_t)some;
+        listener_resume(&listener);
+    }
+    OK(strstr(received, "known\nlast\n") != NULL, "a reader who takes his time gets it behind what he is owed");
+
+    seen.known = false;
+    say(fd, "wait\n", 5);
+    TURN_UNTIL(listener_waits(&listener));
+    (void)close(fd);
+    say(other, "wait\n", 5);
+    int third = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 3);
+    say(third, "x\n", 2);
+    OK(hears(third, "x\n"), "one who goes meanwhile is no harm");
+    seen.known = true;
+    listener_resume(&listener);
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    OK(hears(other, "known\n") && listener.stats.connected_clients == 2, "and is noticed then");
+
+    seen.known = false;
+    say(other, "wait\nmore\n", 10);
+    say(third, "wait\n", 5);
+    TURN_UNTIL(listener.waiters.next != &listener.waiters && listener.waiters.next->next != &listener.waiters);
+    listener_close(&listener, on_all_closed, NULL);
+    OK(is_quiet(other), "at the end, whoever waits is waited for");
+    seen.unknown = 3; /* the third connection's */
+    seen.known = true;
+    listener_resume(&listener);
+    OK(hears(other, "known\n") && hears_end(other), "and answered");
+    OK(hears_end(third), "but not for ever");
+    (void)close(other);
+    (void)close(third);
+    TURN_UNTIL(all_closed);
+    OK(all_closed && uv_loop_close(&loop) == 0, "everything closes");
+}
+
+int main(void)
+{
+    received = malloc(RECEIVED_MAX + 1);
+    assert(received != NULL);
+    test_late();
+    test_waiting();
+    free(received);
+    return tap_done();
+}
