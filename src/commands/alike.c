@@ -33,7 +33,7 @@ static void note_known(struct alike_kinds *kinds, uint32_t kind)
         kinds->trust += kinds->trust > 0 ? 1 : TRUST_BEGUN;
 }
 
-size_t alike_join(struct commands *commands, struct bytes input, struct grouped *grouped)
+size_t alike_find(struct commands *commands, struct bytes input, uint32_t *found, struct key_id *ids)
 {
     struct alike_kinds *kinds = &commands->kinds;
     struct bytes values[COMMAND_IDS_MAX];
@@ -45,9 +45,9 @@ size_t alike_join(struct commands *commands, struct bytes input, struct grouped 
         size_t size = command_alike(&kind->shape, input, values);
         if (size == 0)
             continue;
-        alike_match(&kind->alike, values, &grouped->match);
-        grouped->command = kind->command;
+        alike_ids(&kind->alike, values, ids);
         note_known(kinds, at);
+        *found = at;
         return size;
     }
     kinds->trust -= kinds->trust > 0;
@@ -81,24 +81,36 @@ static bool is_turn(struct alike_kinds *kinds)
     return true;
 }
 
+/* The oldest that may be replaced; ALIKE_KINDS_MAX: none may. */
+static uint32_t oldest_of(const struct alike_kinds *kinds, uint32_t used)
+{
+    for (uint32_t i = 0; i < ALIKE_KINDS_MAX; i++) {
+        uint32_t at = (kinds->next + i) % ALIKE_KINDS_MAX;
+        if ((used >> at & 1) == 0)
+            return at;
+    }
+    return ALIKE_KINDS_MAX;
+}
+
 void alike_learn(struct commands *commands, struct bytes frame, const struct resp_command *words,
-                 const struct grouped *grouped)
+                 enum command_id command, const struct match *match, uint32_t used)
 {
     const struct ruleset *rules = node_rules(commands->node);
     struct alike_kinds *kinds = &commands->kinds;
-    struct alike_kind *kind = &kinds->kind[kinds->next];
+    const uint32_t at = oldest_of(kinds, used);
+    struct alike_kind *kind = &kinds->kind[at];
     struct command_query query;
     struct request request;
     char error[COMMAND_ERROR_BYTES];
     if (kinds->edition != alike_edition(rules))
         begin_anew(kinds, alike_edition(rules));
-    if (!is_turn(kinds) || !command_parse_query(words, QUERY_COST, &query, error) ||
+    if (at == ALIKE_KINDS_MAX || !is_turn(kinds) || !command_parse_query(words, QUERY_COST, &query, error) ||
         !command_shape_of(frame, words, &query, &kind->shape))
         return;
     call_fill_request(&request, &query, commands->lane);
-    if (alike_of(rules, &request, &grouped->match, &kind->alike)) {
-        kind->command = grouped->command;
-        kinds->next = (kinds->next + 1) % ALIKE_KINDS_MAX;
+    if (alike_of(rules, &request, match, &kind->alike)) {
+        kind->command = (uint8_t)command;
+        kinds->next = (at + 1) % ALIKE_KINDS_MAX;
     } else {
         kind->shape.id_count = 0;
     }

@@ -58,7 +58,8 @@ enum { GROUPED_ANSWER_BYTES = 192 }; /* at most: of one that joined */
 
 struct group {
     uint32_t count;
-    uint32_t key_count; /* of them all */
+    uint32_t key_count; /* of them all: their ids are in the commands' group_id */
+    uint32_t kinds;     /* bits: some of them are like these, which are to stay until they are decided */
 };
 
 /* True when `words`, which `frame` was parsed to, joined; false: they are to be executed (or refused) alone. */
@@ -73,11 +74,11 @@ void group_decide(struct group *group, struct commands *commands, const struct s
 
 /* ---- alike.c: CHECKs and PEEKs like one before ---- */
 
-/* The size of the request at the front of `input`, if it is like one before; then it is `grouped`. Else 0. */
-size_t alike_join(struct commands *commands, struct bytes input, struct grouped *grouped);
-/* What was parsed and matched may be worth remembering. */
+/* The size of the request at the front of `input`, if it is like one before: of which `kind`, and its `ids`. Else 0. */
+size_t alike_find(struct commands *commands, struct bytes input, uint32_t *kind, struct key_id *ids);
+/* What was parsed and matched may be worth remembering, in the place of a kind that is not among `used` (bits). */
 void alike_learn(struct commands *commands, struct bytes frame, const struct resp_command *words,
-                 const struct grouped *grouped);
+                 enum command_id command, const struct match *match, uint32_t used);
 
 /* ---- commands_match.c ---- */
 

@@ -226,10 +226,14 @@ static size_t serve_usual(struct serving *serving, struct bytes input)
     return size;
 }
 
-/* The size of the request at the front of `input`, if it is like one before; or 0. */
+/* The sizes of requests at the front of `input` that are like ones before, together. */
 static size_t serve_alike(struct serving *serving, struct bytes input)
 {
-    size_t size = group_join_alike(&serving->group, serving->commands, serving->session, input);
+    size_t size = 0, one;
+    while (size < input.size && serving->group.count < COMMANDS_GROUP_MAX &&
+           (one = group_join_alike(&serving->group, serving->commands, serving->session,
+                                   (struct bytes){input.data + size, input.size - size})) > 0)
+        size += one;
     if (size == 0)
         return 0;
     decide_usual(serving);
@@ -266,7 +270,7 @@ static bool has_room(const struct serving *serving)
 {
     const struct output *output = serving->output;
     return output->room - output->size >= OUTPUT_REPLY_MAX_BYTES +
-                                              GROUPED_ANSWER_BYTES * (size_t)serving->group.count +
+                                              GROUPED_ANSWER_BYTES * (size_t)COMMANDS_GROUP_MAX +
                                               DECISION_BYTES * ((size_t)serving->usual_count + COMMANDS_USUAL_MAX);
 }
 

@@ -120,10 +120,12 @@ struct throttle {
 /* A command that waits for others of its group. */
 struct grouped {
     uint8_t command; /* enum command_id */
-    union {
-        struct match match;
-        struct throttle throttle; /* of either */
-    };
+    uint8_t kind;    /* it is like that one, and only the ids of its keys are its own; ALIKE_KINDS_MAX: it is not */
+};
+/* What one comes to that is like no other: large, and seldom looked at. */
+union grouped_alone {
+    struct match match;
+    struct throttle throttle; /* of either */
 };
 
 struct commands {
@@ -162,6 +164,7 @@ struct commands {
     struct staged staged;
     struct request group_request; /* of the CAN_ACCESS at hand */
     struct grouped group[COMMANDS_GROUP_MAX];
+    union grouped_alone group_alone[COMMANDS_GROUP_MAX];
     struct key_id throttle_salt[THROTTLE_DOORS];
     struct key_id group_id[COMMANDS_GROUP_MAX * CHARGES_MAX]; /* of all charges of the group */
     struct usual usual;

@@ -39,17 +39,18 @@ static bool match_check(struct commands *commands, const struct resp_command *wo
 
 /* The charges of what joins; NULL: it is to be executed alone. */
 static const struct charge *prepare(struct commands *commands, const struct resp_command *words, struct turn turn,
-                                    struct grouped *grouped, uint32_t *count)
+                                    uint32_t index, uint32_t *count)
 {
     enum command_id command = command_find(words->args[0]);
-    struct match *match = &grouped->match;
+    union grouped_alone *alone = &commands->group_alone[index];
+    struct match *match = &alone->match;
     if (command == COMMAND_ID_COUNT || !command_arity_fits(command_table[command].arity, words->count))
         return NULL;
-    grouped->command = (uint8_t)command;
+    commands->group[index] = (struct grouped){.command = (uint8_t)command, .kind = ALIKE_KINDS_MAX};
     if (command == COMMAND_CL_THROTTLE || command == COMMAND_THROTTLE) {
         enum throttle_door door = command == COMMAND_THROTTLE ? THROTTLE_CRAB : THROTTLE_CELL;
         *count = 1;
-        return throttle_prepare(commands, door, words, &grouped->throttle) ? &grouped->throttle.charge : NULL;
+        return throttle_prepare(commands, door, words, &alone->throttle) ? &alone->throttle.charge : NULL;
     }
     bool matches = command == COMMAND_CAN_ACCESS ? match_access(commands, words, turn, match)
                                                  : (command == COMMAND_CHECK || command == COMMAND_PEEK) &&
@@ -60,29 +61,33 @@ static const struct charge *prepare(struct commands *commands, const struct resp
     return match->charge;
 }
 
-static inline void add(struct group *group, struct commands *commands, const struct charge *charges, uint32_t count)
+/* Of so many keys, whose ids are the next in the commands' group_id. */
+static inline void add(struct group *group, struct commands *commands, uint32_t count)
 {
+    const struct key_id *ids = commands->group_id + group->key_count;
+    for (uint32_t i = 0; i < count; i++)
+        node_prefetch_tags(commands->node, ids[i]);
     group->count++;
-    for (uint32_t i = 0; i < count; i++) {
-        node_prefetch_tags(commands->node, charges[i].id);
-        commands->group_id[group->key_count++] = charges[i].id;
-    }
+    group->key_count += count;
 }
 
 bool group_join(struct group *group, struct commands *commands, const struct session *session,
                 const struct resp_command *words, struct bytes frame, struct turn turn)
 {
     assert(group->count < COMMANDS_GROUP_MAX);
-    struct grouped *grouped = &commands->group[group->count];
+    const uint32_t index = group->count;
     uint32_t count;
     if (!session->authenticated)
         return false;
-    const struct charge *charges = prepare(commands, words, turn, grouped, &count);
+    const struct charge *charges = prepare(commands, words, turn, index, &count);
     if (!charges)
         return false;
-    add(group, commands, charges, count);
-    if (grouped->command == COMMAND_CHECK || grouped->command == COMMAND_PEEK)
-        alike_learn(commands, frame, words, grouped);
+    for (uint32_t i = 0; i < count; i++)
+        commands->group_id[group->key_count + i] = charges[i].id;
+    add(group, commands, count);
+    const enum command_id command = (enum command_id)commands->group[index].command;
+    if (command == COMMAND_CHECK || command == COMMAND_PEEK)
+        alike_learn(commands, frame, words, command, &commands->group_alone[index].match, group->kinds);
     return true;
 }
 
@@ -90,10 +95,15 @@ size_t group_join_alike(struct group *group, struct commands *commands, const st
                         struct bytes input)
 {
     assert(group->count < COMMANDS_GROUP_MAX);
-    struct grouped *grouped = &commands->group[group->count];
-    size_t size = session->authenticated ? alike_join(commands, input, grouped) : 0;
-    if (size > 0)
-        add(group, commands, grouped->match.charge, grouped->match.count);
+    uint32_t kind;
+    size_t size =
+        session->authenticated ? alike_find(commands, input, &kind, commands->group_id + group->key_count) : 0;
+    if (size == 0)
+        return 0;
+    const struct alike_kind *like = &commands->kinds.kind[kind];
+    commands->group[group->count] = (struct grouped){.command = like->command, .kind = (uint8_t)kind};
+    group->kinds |= 1u << kind;
+    add(group, commands, like->alike.match.count);
     return size;
 }
 
@@ -109,18 +119,36 @@ static bool decide_access(struct commands *commands, const struct match *match, 
     return decision.verdict[0].allowed;
 }
 
-static void decide(struct commands *commands, struct grouped *grouped, bool near, struct answer *answer,
-                   uint64_t now_ns)
+/* What the kind comes to, with these ids. */
+static inline const struct match *match_of(struct alike_kind *kind, const struct key_id *ids)
 {
+    struct match *match = &kind->alike.match;
+    for (uint32_t i = 0; i < match->count; i++)
+        match->charge[i].id = ids[i];
+    return match;
+}
+
+/* Number `index` of the group, whose keys have these ids. Returns how many that are. */
+static uint32_t decide(struct commands *commands, uint32_t index, const struct key_id *ids, bool near,
+                       struct answer *answer, uint64_t now_ns)
+{
+    const struct grouped grouped = commands->group[index];
+    union grouped_alone *alone = &commands->group_alone[index];
+    const struct match *match = &alone->match;
     struct decision decision;
-    if (grouped->command == COMMAND_CAN_ACCESS) {
-        answer_decisions(answer->output, decide_access(commands, &grouped->match, near, now_ns), 1);
-    } else if (grouped->command == COMMAND_CL_THROTTLE || grouped->command == COMMAND_THROTTLE) {
-        throttle_answer(commands->node, &grouped->throttle, near, answer, now_ns);
-    } else {
-        call_decide(commands, &grouped->match, grouped->command == COMMAND_CHECK, near, now_ns, &decision);
-        call_answer_verdict(answer, 0, &grouped->match, &decision);
+    if (grouped.command == COMMAND_CL_THROTTLE || grouped.command == COMMAND_THROTTLE) {
+        throttle_answer(commands->node, &alone->throttle, near, answer, now_ns);
+        return 1;
     }
+    if (grouped.command == COMMAND_CAN_ACCESS) {
+        answer_decisions(answer->output, decide_access(commands, match, near, now_ns), 1);
+        return match->count;
+    }
+    if (grouped.kind != ALIKE_KINDS_MAX)
+        match = match_of(&commands->kinds.kind[grouped.kind], ids);
+    call_decide(commands, match, grouped.command == COMMAND_CHECK, near, now_ns, &decision);
+    call_answer_verdict(answer, 0, match, &decision);
+    return match->count;
 }
 
 void group_decide(struct group *group, struct commands *commands, const struct session *session,
@@ -130,9 +158,9 @@ void group_decide(struct group *group, struct commands *commands, const struct s
     bool near = group->count > 1; /* one alone is asked of memory when it is decided */
     if (near)
         node_prefetch_each(commands->node, commands->group_id, group->key_count);
-    for (uint32_t i = 0; i < group->count; i++)
-        decide(commands, &commands->group[i], near, &answer, turn.now_ns);
+    for (uint32_t i = 0, key = 0; i < group->count; i++)
+        key += decide(commands, i, commands->group_id + key, near, &answer, turn.now_ns);
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
-    group->count = group->key_count = 0;
+    *group = (struct group){0};
 }

@@ -30,7 +30,7 @@ static const struct variant *variant_of(const struct matched *matched)
 
 static struct key_id joined(const struct alike *alike, uint32_t charge, const struct key_id *part)
 {
-    struct key_id id = alike->charge[charge].id;
+    struct key_id id = alike->salt[charge];
     for (uint32_t left = alike->of[charge]; left; left &= left - 1)
         id = key_join(id, part[__builtin_ctz(left)]);
     return id;
@@ -44,29 +44,26 @@ static void hash_values(const struct alike *alike, const struct bytes *values, s
     }
 }
 
-static void add(const struct service *service, const struct request *request, const struct matched *matched,
-                const struct charge *charge, struct alike *alike)
+static void note_charge(const struct service *service, const struct request *request, uint32_t charge,
+                        struct alike *alike)
 {
-    const struct variant *variant = variant_of(matched);
-    uint8_t *of = &alike->of[alike->count];
-    bool found = find_ids(service, request, variant->dimensions, of);
+    const struct variant *variant = variant_of(&alike->match.rule[charge]);
+    bool found = find_ids(service, request, variant->dimensions, &alike->of[charge]);
     assert(found && variant->plain);
-    alike->counted |= *of;
-    alike->charge[alike->count] = *charge;
-    alike->charge[alike->count].id = variant->salt;
-    alike->rule[alike->count++] = *matched;
+    alike->counted |= alike->of[charge];
+    alike->salt[charge] = variant->salt;
 }
 
 /* Made of its own values, it is what it was made of. */
-static bool is_itself(const struct alike *alike, const struct request *request, const struct match *match)
+static bool is_itself(const struct alike *alike, const struct request *request)
 {
     struct bytes values[REQUEST_IDS_MAX];
-    struct key_id part[REQUEST_IDS_MAX];
+    struct key_id ids[ALIKE_CHARGES_MAX];
     for (uint32_t i = 0; i < request->id_count; i++)
         values[i] = request->id[i].value;
-    hash_values(alike, values, part);
-    for (uint32_t i = 0; i < match->count; i++)
-        if (!key_id_equal(joined(alike, i, part), match->charge[i].id))
+    alike_ids(alike, values, ids);
+    for (uint32_t i = 0; i < alike->match.count; i++)
+        if (!key_id_equal(ids[i], alike->match.charge[i].id))
             return false;
     return true;
 }
@@ -79,16 +76,16 @@ bool alike_of(const struct ruleset *ruleset, const struct request *request, cons
     if (!service || !match->plain || match->count == 0 || match->count > ALIKE_CHARGES_MAX)
         return false;
     alike->id_count = request->id_count;
-    alike->count = alike->counted = 0;
-    alike->tenant = match->tenant;
+    alike->counted = 0;
+    alike->match = *match;
     for (uint32_t i = 0; i < match->count; i++)
-        add(service, request, &match->rule[i], &match->charge[i], alike);
+        note_charge(service, request, i, alike);
     for (uint32_t left = alike->counted; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         int bit = word_find(service->dimension, service->dimension_count, request->id[i].dimension);
         alike->dimension_key[i] = service->dimension_key[bit];
     }
-    assert(is_itself(alike, request, match));
+    assert(is_itself(alike, request));
     return true;
 }
 
@@ -97,17 +94,10 @@ uint64_t alike_edition(const struct ruleset *ruleset)
     return ruleset->edition;
 }
 
-void alike_match(const struct alike *alike, const struct bytes *values, struct match *match)
+void alike_ids(const struct alike *alike, const struct bytes *values, struct key_id *ids)
 {
     struct key_id part[REQUEST_IDS_MAX];
     hash_values(alike, values, part);
-    match->status = MATCH_CHARGES;
-    match->count = alike->count;
-    match->passed_count = match->denied_by = 0;
-    match->tenant = alike->tenant;
-    for (uint32_t i = 0; i < alike->count; i++) {
-        match->charge[i] = alike->charge[i];
-        match->charge[i].id = joined(alike, i, part);
-        match->rule[i] = alike->rule[i];
-    }
+    for (uint32_t i = 0; i < alike->match.count; i++)
+        ids[i] = joined(alike, i, part);
 }

@@ -13,13 +13,12 @@
 enum { ALIKE_CHARGES_MAX = 8 };
 
 struct alike {
-    uint32_t id_count, count;
-    uint32_t counted; /* bits: identifiers that some rule counts by */
-    uint16_t tenant;
-    uint8_t of[ALIKE_CHARGES_MAX]; /* bits: identifiers that the key of that charge is made of */
+    uint32_t id_count;
+    uint32_t counted;              /* bits: identifiers that some rule counts by */
+    uint8_t of[ALIKE_CHARGES_MAX]; /* bits: identifiers that the key of that charge is made of, beside its salt */
+    struct key_id salt[ALIKE_CHARGES_MAX];
     struct hash_key dimension_key[REQUEST_IDS_MAX];
-    struct charge charge[ALIKE_CHARGES_MAX]; /* with the salt of its rule for an id */
-    struct matched rule[ALIKE_CHARGES_MAX];
+    struct match match; /* what they come to, but for the ids of the charges: these are the caller's to fill in */
 };
 
 /* `match` is what ruleset_match says of the request now. False: others like it may come to something else. */
@@ -29,7 +28,10 @@ bool alike_of(const struct ruleset *ruleset, const struct request *request, cons
 /* Another one whenever rules have changed: what was of the edition before says nothing any more. Never 0. */
 uint64_t alike_edition(const struct ruleset *ruleset);
 
-/* What ruleset_match would say, by whoever has that lane, of the same request with these values (alike->id_count). */
-void alike_match(const struct alike *alike, const struct bytes *values, struct match *match);
+/*
+ * The ids of the charges of the same request with these values (alike->id_count): with them, alike->match is what
+ * ruleset_match would say, to whoever has that lane.
+ */
+void alike_ids(const struct alike *alike, const struct bytes *values, struct key_id *ids);
 
 #endif

@@ -54,13 +54,16 @@ static bool learn(struct world *world, const char *text, struct alike *alike)
 static bool is_right(struct world *world, const struct alike *alike, const char *text)
 {
     static struct match said;
+    struct key_id ids[ALIKE_CHARGES_MAX];
     struct request request = world_request(text);
     struct bytes values[REQUEST_IDS_MAX];
     for (uint32_t i = 0; i < request.id_count; i++)
         values[i] = request.id[i].value;
     (void)ruleset_match(world->ruleset, &request, now_ns, wall_ns, &match);
-    memset(&said, 0xee, sizeof said);
-    alike_match(alike, values, &said);
+    said = alike->match;
+    alike_ids(alike, values, ids);
+    for (uint32_t i = 0; i < said.count; i++)
+        said.charge[i].id = ids[i];
     return request.id_count == alike->id_count && is_same(&said, &match);
 }
 
@@ -148,7 +151,8 @@ static void editions(void)
     OK(!world_load(world, "- {id: a, rate: none}\n") && is_current(world), "rules that are refused change nothing");
     OK(ruleset_set_scale(world->ruleset, bytes_of("default"), RULE_SCALE_ONE / 2) && !is_current(world),
        "a service in ill health: another limit");
-    OK(learn(world, "u", &alike) && alike.charge[0].limit != before.charge[0].limit && is_right(world, &alike, "v"),
+    OK(learn(world, "u", &alike) && alike.match.charge[0].limit != before.match.charge[0].limit &&
+           is_right(world, &alike, "v"),
        "which is learned anew");
     OK(world_load(world, "- {id: a, service: other, rate: 100/s}\n") && !is_current(world),
        "rules of another service are another edition");

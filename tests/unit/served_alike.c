@@ -107,6 +107,39 @@ static void too_many_kinds(void)
     served_close();
 }
 
+static const char *ask_cost(unsigned first, unsigned then, unsigned count)
+{
+    static char text[COMMANDS_MAX * COMMAND_BYTES];
+    size_t size = 0;
+    for (unsigned i = 0; i < count; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "CHECK user=u SERVICE shop COST %u", i == 0 ? first : then);
+        size += served_words(text + size, COMMAND_BYTES, line);
+    }
+    return served_send((struct bytes){text, size});
+}
+
+/* What waits to be decided is of a kind that was learned long ago, and its place is wanted. */
+static void kinds_in_use(void)
+{
+    served_open();
+    OK_STRING(ask_all(RULE("rate:~1/s,burst:~100000"), NULL), "+OK", "a rule");
+    for (unsigned cost = 2; cost < 2 + ALIKE_KINDS_MAX; cost++)
+        for (unsigned i = 0; i < 80; i++)
+            (void)ask_cost(cost, cost, 1);
+    for (unsigned i = 0; i < 8; i++)
+        (void)ask_cost(9, 9, 1);
+    uint64_t before = recognised();
+    OK(strstr(ask_cost(2, 9, COMMANDS_GROUP_MAX), "[1 100000 98806 0 ") == served.told,
+       "the oldest of %u kinds: behind it another is learned, and it takes what it costs",
+       (unsigned)ALIKE_KINDS_MAX);
+    OK(recognised() - before > 1, "that was learned");
+    before = recognised();
+    (void)ask_cost(2, 9, 2);
+    OK_U64(recognised() - before, 2, "both are known, and another one is not any more");
+    served_close();
+}
+
 /* ---- any mixture ---- */
 
 struct told {
@@ -197,6 +230,7 @@ int main(void)
     changes_within_a_group();
     other_words();
     too_many_kinds();
+    kinds_in_use();
     mixtures();
     return tap_done();
 }
