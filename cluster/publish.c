@@ -166,6 +166,19 @@ static enum dueness dueness_of(const struct node *node, uint32_t slot, const str
     return dueness;
 }
 
+/* Whoever could lack a batch of that origin, and be told of it, has all up to this number. */
+static uint64_t everybody_has(const struct node *node, uint32_t slot)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && !member->silent && member->number > 0 && i != node->origin[slot].member &&
+            member->known[slot] < least)
+            least = member->known[slot];
+    }
+    return least;
+}
+
 static size_t spare_cost_bytes(const struct batch *batch)
 {
     return SPARE_BATCH_BYTES + (size_t)batch->spend_count * sizeof(struct key_id);
@@ -183,10 +196,13 @@ static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
     for (uint32_t i = 0; i < node->origin_end; i++) {
         uint32_t slot = (node->my_slot + i) % node->origin_end;
         struct origin *origin = &node->origin[slot];
-        if (!origin->uid)
+        if (!origin->uid || list_empty(&origin->log))
             continue;
+        uint64_t known = everybody_has(node, slot);
         for (struct list *at = origin->log.next; at != &origin->log && count < room; at = at->next) {
             struct batch *batch = LIST_OWNER(at, struct batch, link);
+            if (batch->last <= known && (slot != node->my_slot || batch->sends_count > 0))
+                continue;
             enum dueness dueness = dueness_of(node, slot, batch);
             size_t bytes = spare_cost_bytes(batch);
             if (dueness == DUE || (dueness == LACKED && bytes <= spare_bytes))
