@@ -8,7 +8,7 @@
 #include <sysexits.h>
 
 enum {
-    UNIT_KEYS = 16,    /* of step_keys: as many take as long as a unit */
+    UNIT_KEYS = 32,    /* of step_keys: as many take as long as a unit */
     UNIT_VERSIONS = 4, /* as long as this takes to add so many, */
     UNIT_RULES = 2,    /* or to compile so many, */
     COMMIT_ALONE = 64, /* more than so many versions come into force in a step of their own */
