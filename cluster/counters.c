@@ -11,6 +11,7 @@
 enum {
     COUNTERS_PER_STEP = 4096, /* the rest in the next interval */
     RING_KEYS_MAX = 1 << 20,
+    RETELL_BITS_MAX = 32, /* of ids: parts of the table that are looked through one after the other */
 };
 
 bool counters_create(struct node *node)
@@ -105,7 +106,21 @@ static void retell(void *context, const struct entry *visited)
 
 void counters_retell(struct node *node)
 {
-    table_visit(node->table, 0, 0, retell, node);
+    node->retell_bits = 0;
+    while (node->retell_bits < RETELL_BITS_MAX && table_places(node->table) >> node->retell_bits > node->step_keys)
+        node->retell_bits++;
+    node->retell_next = 0;
+    node->retells = true;
+}
+
+void counters_step(struct node *node)
+{
+    uint64_t places = table_places(node->table) >> node->retell_bits;
+    while (node->retells && step_has_time(node, places)) {
+        table_visit(node->table, node->retell_next, node->retell_bits, retell, node);
+        step_works(node, places);
+        node->retells = ++node->retell_next >> node->retell_bits == 0;
+    }
 }
 
 static void restore_one(struct node *node, const struct counter *counter, uint64_t now_ns)

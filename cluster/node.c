@@ -362,6 +362,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     else if (node->state == PEER_ACTIVE)
         snapshot_catch_up(node, effects);
     go_on(node);
+    counters_step(node);
     reserve_step(node);
     limits_sweep(node);
     pay_step(node);

@@ -259,8 +259,9 @@ void counters_touch(struct node *node, struct entry *entry);
 /* False: the store could not be told of one more key. */
 bool counters_have_room(const struct node *node, const struct entry *entry);
 void counters_emit(struct node *node, struct effects *effects);
-/* All of them are to be told again. */
+/* All of them are to be told again; a part of the table in each step. */
 void counters_retell(struct node *node);
+void counters_step(struct node *node);
 void counters_restore(struct node *node, const struct counter *counters, size_t count);
 
 /* ---- limits.c: the limits that are in use ---- */

@@ -284,7 +284,10 @@ struct node {
     bool step_again;                /* something was left for a step that follows at once: */
     bool apply_left;                /* batches that could be applied, */
     bool settle_left, settled_last; /* or settled (which had its turn first), */
-    bool publish_left;              /* or said */
+    bool publish_left;              /* or said, */
+    bool retells;                   /* or counters that the store is told again: from this part of the table on */
+    uint32_t retell_bits;
+    uint64_t retell_next;
     struct snapshot snapshot;
     uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */

@@ -139,10 +139,45 @@ static void expired_ones(void)
     world_close();
 }
 
+/* The store has lost what it was told: all come out again, whatever a step may work on. */
+static void told_again(void)
+{
+    enum { KEYS = 60, STEP_KEYS = 32, TABLE_KEYS = 4096 };
+    memset(stored, 0, sizeof stored);
+    memset(told, 0, sizeof told);
+    world_init(1);
+    world.host[ANN].options.step_keys = STEP_KEYS;
+    world.host[ANN].options.table_keys = TABLE_KEYS;
+    world_name_all();
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    world.watch = keep_all;
+    char key[16];
+    for (unsigned i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        (void)spend(ANN, key, &quota, 1);
+    }
+    world_run(300);
+    OK(stored[ANN] == KEYS && told[ANN] == KEYS, "the store is told of each key");
+    memset(stored, 0, sizeof stored);
+    memset(told, 0, sizeof told);
+    step(ANN, (struct event){.kind = EVENT_RETELL}, ANN);
+    unsigned steps = 0;
+    for (; world.effects.next_wake_ns == world.now_ns && steps < 10000; steps++)
+        step(ANN, (struct event){.kind = EVENT_WAKE}, ANN);
+    OK(steps >= TABLE_KEYS / STEP_KEYS - 1, "the table is looked through a part at a time: %u steps", steps);
+    world_run(300);
+    OK_U64(stored[ANN], KEYS, "and all of them are told again");
+    OK_U64(told[ANN], KEYS, "once");
+    world_close();
+}
+
 int main(void)
 {
     one_node();
     whole_cluster();
     expired_ones();
+    told_again();
     return tap_done();
 }
