@@ -2,9 +2,9 @@
  * changes: for how long a change of rules holds up whoever asks meanwhile.
  *
  * Three real nodes in this process, on simulated time. One of them is given a document of 10,000 rules; then the same
- * with two rules changed; then one rule; then the others take over what changed. A step holds up all requests at its node,
- * so it is the longest step of each that counts, in processor time; of several rounds in fresh worlds the least. Exit
- * status 1 if one is longer than 5 ms.
+ * with two rules changed; then one rule; each time the others take over what changed. A step holds up all requests at
+ * its node, so it is the longest step of each that counts, in processor time; of several rounds in fresh worlds the
+ * least. Exit status 1 if one is longer than 5 ms.
  */
 #include "tests/bench/measure.h"
 #include "tests/plane_world.h"
