@@ -9,7 +9,7 @@ static const struct limit_terms bucket_terms = {.flags = LIMIT_PERSISTENT,
                                                 .period_ns = 3600000 * MS};
 static const struct limit_terms plain = {.kind = LIMIT_CELL, .capacity = 160};
 
-enum { STORE_MAX = 64 };
+enum { STORE_MAX = 1024 };
 
 /* What a store would have: the newest counter of each key. */
 static struct counter store[WORLD_HOSTS_MAX][STORE_MAX];
@@ -142,7 +142,7 @@ static void expired_ones(void)
 /* The store has lost what it was told: all come out again, whatever a step may work on. */
 static void told_again(void)
 {
-    enum { KEYS = 60, STEP_KEYS = 32, TABLE_KEYS = 4096 };
+    enum { KEYS = 600, STEP_KEYS = 32, TABLE_KEYS = 4096 };
     memset(stored, 0, sizeof stored);
     memset(told, 0, sizeof told);
     world_init(1);

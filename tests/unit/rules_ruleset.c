@@ -305,8 +305,38 @@ static void scales(void)
     world_destroy(world);
 }
 
+/* What is staged counts towards the limits as it will be, once. */
+static void staged_twice(void)
+{
+    struct world *world = world_create(4, 4, 4, false);
+    struct rule_list list;
+    struct rule_use uses[4];
+    bool parsed = rules_parse(bytes_of("[{id: a, by: ip, rate: 1/s}, {id: b, by: ip, rate: 1/s}, "
+                                       "{id: c, by: ip, rate: 1/s}, {id: x, service: s, rate: 1/s}]"),
+                              "test", &list, &world->error);
+    assert(parsed && list.count == 4);
+    for (size_t i = 0; i < 4; i++)
+        uses[i] = (struct rule_use){.rule = list.rule[i]};
+    bool fine = true;
+    for (int i = 0; i < 3; i++)
+        fine &= ruleset_stage(world->ruleset, bytes_of("default"), uses, 3, &world->error);
+    OK(fine && ruleset_stage(world->ruleset, bytes_of("s"), uses + 3, 1, &world->error),
+       "a service that is staged again takes no more room");
+    OK(ruleset_stage(world->ruleset, bytes_of("default"), uses, 1, &world->error) &&
+           ruleset_stage(world->ruleset, bytes_of("default"), uses, 3, &world->error),
+       "nor less");
+    OK(ruleset_stage(world->ruleset, bytes_of("gone"), NULL, 0, &world->error), "one that there is not may go");
+    ruleset_commit(world->ruleset);
+    struct ruleset_stats stats;
+    ruleset_stats(world->ruleset, &stats);
+    OK(stats.services == 2 && stats.rules == 4, "all that was staged is in use");
+    rules_close(&list);
+    world_destroy(world);
+}
+
 int main(void)
 {
+    staged_twice();
     staging();
     limits();
     tiers();
