@@ -44,8 +44,10 @@ void table_prefetch(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
     uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
-    if (mask == 0)
+    if (mask == 0) { /* whether it is absent the whole window says, which may end in the next line */
+        __builtin_prefetch(table->tags + slot + WINDOW * GROUP - 1);
         mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
+    }
     slot += nearest_of(mask, preferred_slot(id));
     ask_for_mark(table, slot);
     const struct entry *entry = &table->entries[slot];
