@@ -74,8 +74,8 @@ void group_decide(struct group *group, struct commands *commands, const struct s
 
 /* ---- alike.c: CHECKs and PEEKs like one before ---- */
 
-/* The size of the request at the front of `input`, if it is like one before: of which `kind`, and its `ids`. Else 0. */
-size_t alike_find(struct commands *commands, struct bytes input, uint32_t *kind, struct key_id *ids);
+/* The size of the request at the front of `input`, if it is of a kind that was `found` before, and its ids. Else 0. */
+size_t alike_find(struct commands *commands, struct bytes input, uint32_t *found, struct key_id *ids);
 /* What was parsed and matched may be worth remembering, in the place of a kind that is not among `used` (bits). */
 void alike_learn(struct commands *commands, struct bytes frame, const struct resp_command *words,
                  enum command_id command, const struct match *match, uint32_t used);
