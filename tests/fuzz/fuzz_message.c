@@ -16,7 +16,8 @@
 
 #define MS UINT64_C(1000000)
 
-enum { NODES = 2, PACKETS_MAX = 64, STEPS_MAX = 400, MESSAGE_MAX_BYTES = 65536, EDITS_MAX = 8 };
+enum { NODES = 2, PACKETS_MAX = 64, STEPS_MAX = 400, MESSAGE_MAX_BYTES = 65536, EDITS_MAX = 8,
+       EVENTS_MAX = 1 << 14 };
 
 struct script {
     const uint8_t *at;
@@ -167,6 +168,7 @@ static void start(struct story *story, unsigned i)
     memcpy(options.peers[0].region, names[1 - i], 4);
     memcpy(options.peers[0].snapshot_address, names[1 - i], 4);
     options.interval_ns = 100 * MS;
+    options.events_max = EVENTS_MAX;
     options.silent_after_ns = 1000 * MS;
     options.join_timeout_ns = 500 * MS;
     options.forget_after_ns = 60000 * MS;

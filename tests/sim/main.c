@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,6 +385,8 @@ int main(int argc, char **argv)
             return usage(argv[0]);
         i++;
     }
+    /* Nodes come and go by the thousand: large memory comes zeroed from the system, page by page as it is touched. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
     sim = calloc(1, sizeof *sim);
     if (sim == NULL) {
         perror("sim");
