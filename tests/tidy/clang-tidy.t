@@ -26,7 +26,7 @@ for my $i (0 .. $#sources) {
     my $pid = fork // die "fork: $!";
     if ($pid == 0) {
         open STDOUT, '>', "$scratch/$i.out" and open STDERR, '>', '/dev/null';
-        exec 'clang-tidy', '--quiet', $sources[$i], '--', @flags or exit 127;
+        exec 'nice', '-n', '19', 'clang-tidy', '--quiet', $sources[$i], '--', @flags or exit 127;
     }
     $running{$pid} = 1;
 }
