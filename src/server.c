@@ -10,10 +10,17 @@ enum {
 
 /* ---- the node: events in, effects out ---- */
 
-/* What is due by the time of a step follows in the next turn of the loop, after clients. */
+/* Requests of other workers are not counted: there may be some. */
+static uint64_t rest_ends_ns(const struct server *server)
+{
+    return pace_next_ns(&server->pace, server->asked || server->crew.count > 0);
+}
+
+/* What is due by the time of a step follows in the next turn of the loop, after clients; but the rest comes first. */
 static void set_timer(struct server *server, uint64_t at_ns)
 {
-    bool again = at_ns <= server->last_step_ns;
+    bool again = at_ns <= server->last_step_ns && !server->resting;
+    at_ns = server->resting ? rest_ends_ns(server) : at_ns;
     if (again)
         (void)uv_idle_start(&server->again, server_on_again);
     else
@@ -60,11 +67,28 @@ static void carry_out(struct server *server, const struct effect *effect)
     }
 }
 
+static void rest(struct server *server, bool rests)
+{
+    if (server->transport && rests != server->resting)
+        transport_hold(server->transport, rests);
+    server->resting = rests;
+}
+
+/* It took from `from_ns` until now. Who leaves serves no requests any more. */
+static void rest_after(struct server *server, uint64_t from_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    pace_worked(&server->pace, from_ns, now_ns, server->asked || server->crew.count > 0);
+    server->asked = false;
+    rest(server, rest_ends_ns(server) > now_ns && !server->leaving);
+}
+
 void server_step(struct server *server, struct event *event)
 {
     if (server->ending)
         return;
     assert(!server->stepping);
+    uint64_t from_ns = clock_monotonic_ns();
     server->stepping = true;
     worker_begin_alone(&server->worker);
     struct turn turn = worker_turn(&server->worker);
@@ -81,6 +105,7 @@ void server_step(struct server *server, struct event *event)
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;
     server->stepping = false;
+    rest_after(server, from_ns);
     if (server->leaving && server->effects.left)
         server_end(server);
     else
@@ -96,7 +121,8 @@ void server_on_wake(uv_timer_t *timer)
 {
     struct server *server = timer->data;
     uint64_t now_ns = worker_turn(&server->worker).now_ns;
-    if (now_ns >= server->next_wake_ns || wants_step(server))
+    rest(server, server->resting && now_ns < rest_ends_ns(server));
+    if (!server->resting && (now_ns >= server->next_wake_ns || wants_step(server)))
         server_step(server, &(struct event){.kind = EVENT_WAKE});
     else
         set_timer(server, server->next_wake_ns);
@@ -160,8 +186,8 @@ void server_on_response(void *context, struct bytes bytes)
 static void step_if_wanted(struct server *server, uint64_t now_ns)
 {
     uint64_t due_ns = server->last_step_ns + PUSH_GAP_NS;
-    if (!wants_step(server))
-        return;
+    if (server->resting || !wants_step(server))
+        return; /* the rest ends by itself */
     if (now_ns >= due_ns)
         server_step(server, &(struct event){.kind = EVENT_WAKE});
     else if (due_ns < server->next_wake_ns)
@@ -170,7 +196,9 @@ static void step_if_wanted(struct server *server, uint64_t now_ns)
 
 void server_on_decided(void *context, uint64_t now_ns)
 {
-    step_if_wanted(context, now_ns);
+    struct server *server = context;
+    server->asked = true;
+    step_if_wanted(server, now_ns);
 }
 
 void server_on_submit(void *context, const struct event *event, struct rules_result *result)

@@ -7,6 +7,7 @@
 #include "cluster/node.h"
 #include "crew.h"
 #include "edge/log.h"
+#include "edge/pace.h"
 #include "edge/populate.h"
 #include "edge/settings.h"
 #include "edge/transport.h"
@@ -35,7 +36,10 @@ struct server {
     uv_signal_t signals[2];
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* what the timer is set to */
-    bool stepping; /* effects are being carried out */
+    struct pace pace; /* of steps: requests wait meanwhile */
+    bool asked;       /* requests were served since the last step, by the first worker */
+    bool resting;     /* no step yet, unless a client or the store needs one */
+    bool stepping;    /* effects are being carried out */
     bool leaving, ending;
     struct gate gate; /* if there are several workers */
 };

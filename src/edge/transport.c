@@ -168,7 +168,7 @@ static void subscriber_ready(uv_poll_t *poll, int status, int events)
         transport->stats.received_messages++;
         transport_deliver(transport, transport->receiver.message, message);
         nng_msg_free(message);
-        if (clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
+        if (transport->held || clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
             return;
     }
 }
@@ -185,9 +185,27 @@ static void replier_ready(uv_poll_t *poll, int status, int events)
         transport->stats.requests_received++;
         transport_deliver(transport, transport->receiver.request, message);
         nng_msg_free(message);
-        if (clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
+        if (transport->held || clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
             return;
     }
+}
+
+static void hold_poll(uv_poll_t *poll, uv_poll_cb ready, bool held)
+{
+    if (uv_is_closing((uv_handle_t *)poll))
+        return;
+    if (held)
+        (void)uv_poll_stop(poll);
+    else
+        (void)uv_poll_start(poll, UV_READABLE, ready);
+}
+
+void transport_hold(struct transport *transport, bool held)
+{
+    transport->held = held;
+    hold_poll(&transport->subscriber_poll, subscriber_ready, held);
+    hold_poll(&transport->replier_poll, replier_ready, held);
+    lanes_hold(transport, held);
 }
 
 /* ---- sending ---- */

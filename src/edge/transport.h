@@ -84,6 +84,12 @@ void transport_disconnect(struct transport *transport, const char *address);
 /* Asks `address`. An answer comes as receiver.response, or never. */
 void transport_request(struct transport *transport, const char *address, struct bytes bytes);
 
+/*
+ * Held: none of the receiver's functions is called, but for answers to requests that are made meanwhile; what comes
+ * waits. Not at the beginning.
+ */
+void transport_hold(struct transport *transport, bool held);
+
 /* Answers the request of this call of receiver.request. */
 void transport_reply(struct transport *transport, struct bytes bytes);
 

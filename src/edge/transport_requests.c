@@ -146,6 +146,19 @@ void lanes_expire(struct transport *transport, uint64_t now_ns)
     }
 }
 
+void lanes_hold(struct transport *transport, bool held)
+{
+    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
+        struct lane *lane = &transport->lanes[i];
+        if (!lane->poll)
+            continue;
+        if (held)
+            (void)uv_poll_stop(lane->poll);
+        else
+            (void)uv_poll_start(lane->poll, UV_READABLE, lane_ready);
+    }
+}
+
 void lanes_close(struct transport *transport, struct closing *closing)
 {
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)

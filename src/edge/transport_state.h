@@ -50,6 +50,7 @@ struct transport {
     struct closing *closing; /* at the end */
     unsigned closing_ticks;
     bool in_call; /* one of the receiver's functions runs */
+    bool held;    /* see transport_hold */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -75,6 +76,8 @@ void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
 void links_redial(struct transport *transport, uint64_t now_ns);
 /* Gives up the requests whose time is over. */
 void lanes_expire(struct transport *transport, uint64_t now_ns);
+/* Answers are not taken, or are again. */
+void lanes_hold(struct transport *transport, bool held);
 /* Closes all with others; the loop lets go of them later. */
 void lanes_close(struct transport *transport, struct closing *closing);
 
