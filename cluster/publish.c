@@ -14,6 +14,7 @@ enum {
     RELAY_FALLBACK = 4,     /* anybody passes a batch on after so many resend times */
     SPARE_BATCH_BYTES = 64, /* what a batch costs besides its keys, about */
     SPARE_BYTES = 4096,     /* of batches that ride along in every message in case a copy was lost */
+    WINDOW_STEPS = 8,       /* of what is said again, whoever does not answer is sent as much as so many steps work on */
 };
 
 static void put_member(const struct node *node, struct message *header, const struct member *member)
@@ -153,15 +154,50 @@ static bool due_for(const struct node *node, uint32_t slot, const struct batch *
 
 enum dueness { NOT_LACKED, LACKED, DUE };
 
-static enum dueness dueness_of(const struct node *node, uint32_t slot, const struct batch *batch)
+/*
+ * Of one log, how much of what each member lacks was said again, or is now. Beyond the window it waits until the member
+ * answers: a slow one would only become slower. Parts stand in one window: one without the others is of no use.
+ */
+struct window {
+    uint64_t keys[NODE_PEERS_MAX];
+    uint64_t merge[NODE_PEERS_MAX]; /* what the last part in it was of; 0: it was none */
+};
+
+static bool is_new(const struct node *node, uint32_t slot, const struct batch *batch)
 {
-    enum dueness dueness = slot == node->my_slot && batch->sends_count == 0 ? DUE : NOT_LACKED;
-    for (uint32_t i = 0; i < node->member_end && dueness != DUE; i++) {
-        const struct member *member = &node->member[i];
-        if (!member_needed(member) || member->silent || member->number == 0 || i == node->origin[slot].member ||
-            member->known[slot] >= batch->last)
+    return slot == node->my_slot && batch->sends_count == 0;
+}
+
+static bool lacks(const struct node *node, uint32_t index, uint32_t slot, const struct batch *batch)
+{
+    const struct member *member = &node->member[index];
+    return member_needed(member) && !member->silent && member->number > 0 && index != node->origin[slot].member &&
+           member->known[slot] < batch->last;
+}
+
+static bool window_has_room(const struct node *node, const struct window *window, uint32_t index,
+                            const struct batch *batch)
+{
+    return window->keys[index] < (uint64_t)WINDOW_STEPS * node->step_keys ||
+           (batch->parts > 0 && window->merge[index] == batch->merge);
+}
+
+/* What was said again stands in the window from then on, until it is answered. */
+static enum dueness dueness_of(const struct node *node, uint32_t slot, const struct batch *batch,
+                               struct window *window)
+{
+    bool again = batch->sends_count > (slot == node->my_slot);
+    enum dueness dueness = is_new(node, slot, batch) ? DUE : NOT_LACKED;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        if (!lacks(node, i, slot, batch))
             continue;
-        dueness = due_for(node, slot, batch, member) ? DUE : LACKED;
+        bool has_room = window_has_room(node, window, i, batch);
+        bool due = due_for(node, slot, batch, &node->member[i]) && has_room;
+        if (has_room && (again || due) && !is_new(node, slot, batch)) {
+            window->keys[i] += batch->spend_count;
+            window->merge[i] = batch->merge;
+        }
+        dueness = due || dueness == DUE ? DUE : LACKED;
     }
     return dueness;
 }
@@ -199,11 +235,12 @@ static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
         if (!origin->uid || list_empty(&origin->log))
             continue;
         uint64_t known = everybody_has(node, slot);
+        struct window window = {0};
         for (struct list *at = origin->log.next; at != &origin->log && count < room; at = at->next) {
             struct batch *batch = LIST_OWNER(at, struct batch, link);
             if (batch->last <= known && (slot != node->my_slot || batch->sends_count > 0))
                 continue;
-            enum dueness dueness = dueness_of(node, slot, batch);
+            enum dueness dueness = dueness_of(node, slot, batch, &window);
             size_t bytes = spare_cost_bytes(batch);
             if (dueness == DUE || (dueness == LACKED && bytes <= spare_bytes))
                 due[count++] = (struct due){slot, batch, dueness == LACKED};
