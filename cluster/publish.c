@@ -14,7 +14,7 @@ enum {
     RELAY_FALLBACK = 4,     /* anybody passes a batch on after so many resend times */
     SPARE_BATCH_BYTES = 64, /* what a batch costs besides its keys, about */
     SPARE_BYTES = 4096,     /* of batches that ride along in every message in case a copy was lost */
-    WINDOW_STEPS = 8,       /* of what is said again, whoever does not answer is sent as much as so many steps work on */
+    WINDOW_STEPS = 8,       /* what is said again to who does not answer: as much as so many steps work on */
 };
 
 static void put_member(const struct node *node, struct message *header, const struct member *member)

@@ -352,6 +352,33 @@ static void requests(void)
     OK(!transport_connect(a.transport, ""), "no address, no link");
 }
 
+static bool c_heard_much(void)
+{
+    return c.messages >= 50 && a.requests > 0;
+}
+static bool b_heard_of_all(void)
+{
+    return b.messages > 0 && b.requests > 0 && b.responses > 0;
+}
+
+static void holding(void)
+{
+    OK(transport_connect(c.transport, a.gossip), "c listens to a, as b does");
+    b.responses = 0;
+    transport_request(b.transport, a.snapshots, bytes_of("b's question"));
+    b.messages = b.requests = c.messages = a.requests = 0;
+    transport_hold(b.transport, true);
+    transport_request(a.transport, b.snapshots, bytes_of("a's question"));
+    OK(run_until(c_heard_much, a_says_something), "c hears what b is sent as well, and a is asked");
+    OK_U64(b.messages + b.requests + b.responses, 0,
+           "who is held is handed neither messages, requests nor answers");
+    a.responses = 0;
+    transport_hold(b.transport, false);
+    OK(run_until(b_heard_of_all, NULL), "they have waited until he is not any more");
+    OK(run_until(a_has_response, NULL), "and he answers");
+    transport_disconnect(c.transport, a.gossip);
+}
+
 static void addresses_in_use(void)
 {
     struct peer d = {0};
@@ -424,6 +451,7 @@ int main(void)
     idling();
     publishing();
     requests();
+    holding();
     addresses_in_use();
     silence();
     restart();
