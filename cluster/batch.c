@@ -227,6 +227,8 @@ uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
 {
     uint16_t limit = batch->spend[index].limit;
     uint32_t low = index + 1, high = batch->spend_count;
+    if (batch->spend[high - 1].limit == limit) /* most often there is only one */
+        return high;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (batch->spend[middle].limit == limit)

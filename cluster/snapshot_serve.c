@@ -7,6 +7,7 @@
 enum {
     PAGE_HEAD_BYTES = 64,
     PAGE_SLOTS_MAX = 1 << 19, /* of the table, looked at for a page */
+    OWN_ROOM_MIN = 1024,
 };
 
 struct collection {
@@ -14,10 +15,20 @@ struct collection {
     struct spend *numbers;
     uint32_t count, room;
     struct spend *own; /* told and not settled, of buckets, by id: its tokens are what settling will charge */
-    uint32_t own_count;
+    uint32_t own_count, own_room;
 };
 
 /* ---- own spends ---- */
+
+static void add_own(struct collection *collection, const struct spend *spend)
+{
+    if (collection->own_count == collection->own_room) {
+        collection->own_room = collection->own_room ? 2 * collection->own_room : OWN_ROOM_MIN;
+        collection->own = realloc(collection->own, collection->own_room * sizeof *collection->own);
+        assert(collection->own && "out of memory");
+    }
+    collection->own[collection->own_count++] = *spend;
+}
 
 /*
  * What refill has paid off of them is charged when they settle: elsewhere, it has refilled what others spent meanwhile.
@@ -29,9 +40,8 @@ static void gather_batch(struct collection *collection, const struct batch *batc
         end = batch_next_limit(batch, i);
         bool is_bucket = collection->node->limits.limit[batch->spend[i].limit].kind == LIMIT_BUCKET;
         i = batch_first_from(batch, first, i, end);
-        for (; is_bucket && i < end && batch->spend[i].id.high <= last; i++, collection->own_count++)
-            if (collection->own)
-                collection->own[collection->own_count] = batch->spend[i];
+        for (; is_bucket && i < end && batch->spend[i].id.high <= last; i++)
+            add_own(collection, &batch->spend[i]);
     }
 }
 
@@ -49,27 +59,17 @@ static void add_up(struct collection *collection)
     collection->own_count = count;
 }
 
-static void gather_logs(struct collection *collection, uint64_t prefix, uint32_t bits)
+static void gather_own(struct collection *collection, uint64_t prefix, uint32_t bits)
 {
     uint64_t first = bits == 0 ? 0 : prefix << (64 - bits);
     uint64_t last = bits == 0 ? UINT64_MAX : first | UINT64_MAX >> bits;
-    collection->own_count = 0;
-    for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) {
+    for (uint32_t slot = 0; slot < collection->node->origin_end; slot++) {
         const struct origin *own = &collection->node->origin[slot];
         for (struct list *at = own->log.next; own->uid && own->mine && at != &own->log; at = at->next)
             gather_batch(collection, LIST_OWNER(at, const struct batch, link), first, last);
     }
-}
-
-static void gather_own(struct collection *collection, uint64_t prefix, uint32_t bits)
-{
-    gather_logs(collection, prefix, bits); /* counts them */
-    if (collection->own_count == 0)
-        return;
-    collection->own = calloc(collection->own_count, sizeof *collection->own);
-    assert(collection->own && "out of memory");
-    gather_logs(collection, prefix, bits);
-    add_up(collection);
+    if (collection->own_count > 0)
+        add_up(collection);
 }
 
 /* Units that settling will charge to the key. */
@@ -139,6 +139,17 @@ static int by_limit(const void *a, const void *b)
     return x->limit < y->limit ? -1 : x->limit > y->limit;
 }
 
+/* Most often there is one limit. */
+static void sort_by_limit(struct spend *numbers, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        if (numbers[i].limit < numbers[i - 1].limit) {
+            qsort(numbers, count, sizeof *numbers, by_limit);
+            return;
+        }
+    }
+}
+
 static size_t page_bytes(const struct spend *numbers, uint32_t count)
 {
     return (size_t)count * NUMBER_ENCODED_MAX_BYTES +
@@ -204,7 +215,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     step_works(node, page.count);
     split |= page.count > page.room && bits < SNAPSHOT_PREFIX_BITS_MAX;
     uint32_t count = split ? 0 : page.count < page.room ? page.count : page.room;
-    qsort(page.numbers, count, sizeof *page.numbers, by_limit);
+    sort_by_limit(page.numbers, count);
     while (count > 0 && page_bytes(page.numbers, count) > room) {
         split = bits < SNAPSHOT_PREFIX_BITS_MAX;
         count = split ? 0 : count / 2;
