@@ -147,6 +147,14 @@ bool crew_start(struct crew *crew, struct error *error)
     return true;
 }
 
+bool crew_was_asked(struct crew *crew)
+{
+    bool asked = false;
+    for (uint32_t i = 0; i < crew->count; i++)
+        asked |= worker_was_asked(&crew->mate[i].worker);
+    return asked;
+}
+
 bool crew_wants_step(const struct crew *crew)
 {
     return atomic_load_explicit(&crew->wants_step, memory_order_relaxed);

@@ -56,6 +56,8 @@ bool crew_listen(struct crew *crew, const struct listener_options *options, cons
 /* Starts the threads. */
 bool crew_start(struct crew *crew, struct error *error);
 
+/* As worker_was_asked, of any of them. */
+bool crew_was_asked(struct crew *crew);
 /* Spends of a worker call for a step. */
 bool crew_wants_step(const struct crew *crew);
 /* A step begins, alone: what was wanted until now, it sees. */

@@ -10,17 +10,11 @@ enum {
 
 /* ---- the node: events in, effects out ---- */
 
-/* Requests of other workers are not counted: there may be some. */
-static uint64_t rest_ends_ns(const struct server *server)
-{
-    return pace_next_ns(&server->pace, server->asked || server->crew.count > 0);
-}
-
 /* What is due by the time of a step follows in the next turn of the loop, after clients; but the rest comes first. */
 static void set_timer(struct server *server, uint64_t at_ns)
 {
     bool again = at_ns <= server->last_step_ns && !server->resting;
-    at_ns = server->resting ? rest_ends_ns(server) : at_ns;
+    at_ns = server->resting ? pace_next_ns(&server->pace) : at_ns;
     if (again)
         (void)uv_idle_start(&server->again, server_on_again);
     else
@@ -74,13 +68,13 @@ static void rest(struct server *server, bool rests)
     server->resting = rests;
 }
 
-/* It took from `from_ns` until now. Who leaves serves no requests any more. */
+/* It took from `from_ns` until now. Nobody rests where none has asked since the step before. */
 static void rest_after(struct server *server, uint64_t from_ns)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    pace_worked(&server->pace, from_ns, now_ns, server->asked || server->crew.count > 0);
-    server->asked = false;
-    rest(server, rest_ends_ns(server) > now_ns && !server->leaving);
+    bool asked_first = worker_was_asked(&server->worker), asked = crew_was_asked(&server->crew) || asked_first;
+    pace_worked(&server->pace, from_ns, now_ns);
+    rest(server, asked && pace_next_ns(&server->pace) > now_ns && !server->leaving);
 }
 
 void server_step(struct server *server, struct event *event)
@@ -121,7 +115,7 @@ void server_on_wake(uv_timer_t *timer)
 {
     struct server *server = timer->data;
     uint64_t now_ns = worker_turn(&server->worker).now_ns;
-    rest(server, server->resting && now_ns < rest_ends_ns(server));
+    rest(server, server->resting && now_ns < pace_next_ns(&server->pace));
     if (!server->resting && (now_ns >= server->next_wake_ns || wants_step(server)))
         server_step(server, &(struct event){.kind = EVENT_WAKE});
     else
@@ -196,9 +190,7 @@ static void step_if_wanted(struct server *server, uint64_t now_ns)
 
 void server_on_decided(void *context, uint64_t now_ns)
 {
-    struct server *server = context;
-    server->asked = true;
-    step_if_wanted(server, now_ns);
+    step_if_wanted(context, now_ns);
 }
 
 void server_on_submit(void *context, const struct event *event, struct rules_result *result)

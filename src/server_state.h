@@ -37,7 +37,6 @@ struct server {
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* what the timer is set to */
     struct pace pace; /* of steps: requests wait meanwhile */
-    bool asked;       /* requests were served since the last step, by the first worker */
     bool resting;     /* no step yet, unless a client or the store needs one */
     bool stepping;    /* effects are being carried out */
     bool leaving, ending;

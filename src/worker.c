@@ -64,6 +64,14 @@ struct turn worker_turn(struct worker *worker)
     return (struct turn){.now_ns = now_ns, .wall_ns = loop_clock_wall(&worker->clock)};
 }
 
+bool worker_was_asked(struct worker *worker)
+{
+    bool asked = atomic_load_explicit(&worker->asked, memory_order_relaxed);
+    if (asked)
+        atomic_store_explicit(&worker->asked, false, memory_order_relaxed);
+    return asked;
+}
+
 static void on_open(void *context, void *session, uint64_t id, const char *address)
 {
     struct worker *worker = context;
@@ -92,6 +100,8 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
 {
     struct worker *worker = context;
     struct turn turn = worker_turn(worker);
+    if (!atomic_load_explicit(&worker->asked, memory_order_relaxed))
+        atomic_store_explicit(&worker->asked, true, memory_order_relaxed);
     enter(worker);
     worker->serving = true;
     enum serve_status status = commands_serve(&worker->commands, session, input, output, turn, consumed);

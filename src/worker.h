@@ -13,6 +13,8 @@
 #include "edge/clock.h"
 #include "edge/listener.h"
 
+#include <stdatomic.h>
+
 /* Who has it; all calls come from its thread. */
 struct worker_owner {
     void *context;
@@ -32,6 +34,7 @@ struct worker {
     bool serving;      /* stays inside until that is over */
     bool has_decided;  /* since the owner was told */
     bool has_listener; /* it was initialised and does not close yet */
+    atomic_bool asked; /* see worker_was_asked */
     uv_loop_t loop;
     struct loop_clock clock;
     uv_check_t polled;
@@ -65,5 +68,8 @@ void worker_pause_alone(struct worker *worker);
 void worker_resume_alone(struct worker *worker);
 
 struct turn worker_turn(struct worker *worker);
+
+/* Clients have sent something since it was asked last. In any thread. */
+bool worker_was_asked(struct worker *worker);
 
 #endif

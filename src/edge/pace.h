@@ -2,14 +2,12 @@
  * pace: how much of a loop's time goes to what is not its clients'.
  *
  * The one idea: whoever works owes a rest, three times as long, in which requests are served; a little may be owed, so
- * that small pieces never wait. If nobody asked for anything meanwhile, a third of that rest will do. So where requests
- * come, pieces of work get a quarter of the time and no more, and as much in any case. Arithmetic only: it reads no
- * clock and stops nobody.
+ * that small pieces never wait. So pieces of work get a quarter of the time and no more, and as much in any case. Where
+ * nobody asks for anything, nobody need rest. Arithmetic only: it reads no clock and stops nobody.
  */
 #ifndef HEADGATE_EDGE_PACE_H
 #define HEADGATE_EDGE_PACE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -24,10 +22,10 @@ struct pace {
     uint64_t owed_ns; /* and what was owed then */
 };
 
-/* A piece of work took from `from_ns` to `to_ns`; asked: requests were served since the last one. */
-void pace_worked(struct pace *pace, uint64_t from_ns, uint64_t to_ns, bool asked);
+/* A piece of work took from `from_ns` to `to_ns`. */
+void pace_worked(struct pace *pace, uint64_t from_ns, uint64_t to_ns);
 
-/* When the next piece may begin, if requests are served until then, or if none are. */
-uint64_t pace_next_ns(const struct pace *pace, bool asked);
+/* When the next piece may begin where requests come. */
+uint64_t pace_next_ns(const struct pace *pace);
 
 #endif

@@ -10,7 +10,7 @@ enum { PIECES = 20000, PIECE_NS_MAX = 1500000, US = 1000 };
 #define MS UINT64_C(1000000)
 
 /* Pieces that begin as soon as they may: thousandths of the time that they take, and the longest rest. */
-static uint64_t share_of(bool asked, uint64_t piece_ns_max, uint64_t *longest_ns)
+static uint64_t share_of(uint64_t piece_ns_max, uint64_t *longest_ns)
 {
     struct random random;
     struct pace pace = {0};
@@ -18,12 +18,12 @@ static uint64_t share_of(bool asked, uint64_t piece_ns_max, uint64_t *longest_ns
     random_seed(&random, 7);
     *longest_ns = 0;
     for (int i = 0; i < PIECES; i++) {
-        uint64_t next_ns = pace_next_ns(&pace, asked), took_ns = 10 * US + below(&random, (unsigned)piece_ns_max);
+        uint64_t next_ns = pace_next_ns(&pace), took_ns = 10 * US + below(&random, (unsigned)piece_ns_max);
         uint64_t rest_ns = next_ns > now_ns ? next_ns - now_ns : 0;
         *longest_ns = rest_ns > *longest_ns ? rest_ns : *longest_ns;
         now_ns += rest_ns + took_ns;
         worked_ns += took_ns;
-        pace_worked(&pace, now_ns - took_ns, now_ns, asked);
+        pace_worked(&pace, now_ns - took_ns, now_ns);
     }
     return worked_ns * 1000 / (now_ns - began_ns);
 }
@@ -31,14 +31,11 @@ static uint64_t share_of(bool asked, uint64_t piece_ns_max, uint64_t *longest_ns
 static void shares(void)
 {
     uint64_t longest_ns;
-    uint64_t share = share_of(true, PIECE_NS_MAX, &longest_ns);
-    OK(share <= 250 && share >= 245, "where requests come, a quarter of the time is worked: %u of 1,000",
-       (unsigned)share);
+    uint64_t share = share_of(PIECE_NS_MAX, &longest_ns);
+    OK(share <= 250 && share >= 245, "a quarter of the time is worked: %u of 1,000", (unsigned)share);
     OK(longest_ns <= PACE_REST * (PIECE_NS_MAX + 10 * US),
        "and a piece waits three times as long as the last one took");
-    share = share_of(false, PIECE_NS_MAX, &longest_ns);
-    OK(share <= 500 && share >= 495, "where none come, half of it: %u of 1,000", (unsigned)share);
-    share = share_of(true, 20 * US, &longest_ns);
+    share = share_of(20 * US, &longest_ns);
     OK(share <= 250 && share >= 245, "the same of small pieces: %u of 1,000", (unsigned)share);
 }
 
@@ -48,30 +45,28 @@ static void small_pieces(void)
     uint64_t now_ns = 1000 * MS;
     bool waits = false;
     for (int i = 0; i < 1000; i++) {
-        waits |= pace_next_ns(&pace, true) > now_ns;
-        pace_worked(&pace, now_ns, now_ns + 200 * US, true);
+        waits |= pace_next_ns(&pace) > now_ns;
+        pace_worked(&pace, now_ns, now_ns + 200 * US);
         now_ns += MS;
     }
     OK(!waits, "a fifth of a millisecond, each millisecond, never waits");
     now_ns += 100 * MS;
-    pace_worked(&pace, now_ns, now_ns + 400 * US, true);
-    OK(pace_next_ns(&pace, true) <= now_ns + 400 * US, "nor does what follows less than half of one");
-    pace_worked(&pace, now_ns + 400 * US, now_ns + 800 * US, true);
-    OK_U64(pace_next_ns(&pace, true) - (now_ns + 800 * US), 2400 * US - PACE_OWED_FREE_NS, "but what follows more");
-    OK_U64(pace_next_ns(&pace, false) - (now_ns + 800 * US), (2400 * US - PACE_OWED_FREE_NS) / PACE_REST,
-           "for a third of that, where nobody asks");
+    pace_worked(&pace, now_ns, now_ns + 400 * US);
+    OK(pace_next_ns(&pace) <= now_ns + 400 * US, "nor does what follows less than half of one");
+    pace_worked(&pace, now_ns + 400 * US, now_ns + 800 * US);
+    OK_U64(pace_next_ns(&pace) - (now_ns + 800 * US), 2400 * US - PACE_OWED_FREE_NS, "but what follows more");
 }
 
 static void long_pieces(void)
 {
     struct pace pace = {0};
-    pace_worked(&pace, 1000 * MS, 61000 * MS, true);
-    OK(pace_next_ns(&pace, true) <= 61000 * MS + PACE_OWED_MAX_NS,
+    pace_worked(&pace, 1000 * MS, 61000 * MS);
+    OK(pace_next_ns(&pace) <= 61000 * MS + PACE_OWED_MAX_NS,
        "who was stopped for a minute does not rest for three");
-    pace_worked(&pace, 61000 * MS, 61001 * MS, true);
-    OK(pace_next_ns(&pace, true) <= 61001 * MS + PACE_OWED_MAX_NS, "nor if he goes on at once");
-    pace_worked(&pace, 200000 * MS, 200000 * MS, true);
-    OK_U64(pace_next_ns(&pace, true), 200000 * MS, "what was owed is forgotten in time");
+    pace_worked(&pace, 61000 * MS, 61001 * MS);
+    OK(pace_next_ns(&pace) <= 61001 * MS + PACE_OWED_MAX_NS, "nor if he goes on at once");
+    pace_worked(&pace, 200000 * MS, 200000 * MS);
+    OK_U64(pace_next_ns(&pace), 200000 * MS, "what was owed is forgotten in time");
 }
 
 int main(void)
