@@ -115,8 +115,10 @@ void server_on_wake(uv_timer_t *timer)
 {
     struct server *server = timer->data;
     uint64_t now_ns = worker_turn(&server->worker).now_ns;
-    rest(server, server->resting && now_ns < pace_next_ns(&server->pace));
-    if (!server->resting && (now_ns >= server->next_wake_ns || wants_step(server)))
+    bool rested =
+        server->resting; /* then peers come first: what they ask for takes a step, which does what is due */
+    rest(server, rested && now_ns < pace_next_ns(&server->pace));
+    if (!rested && (now_ns >= server->next_wake_ns || wants_step(server)))
         server_step(server, &(struct event){.kind = EVENT_WAKE});
     else
         set_timer(server, server->next_wake_ns);

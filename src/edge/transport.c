@@ -203,8 +203,12 @@ static void hold_poll(uv_poll_t *poll, uv_poll_cb ready, bool held)
 void transport_hold(struct transport *transport, bool held)
 {
     transport->held = held;
+    transport->replier_first = held ? transport->replier_first : !transport->replier_first;
+    if (transport->replier_first)
+        hold_poll(&transport->replier_poll, replier_ready, held);
     hold_poll(&transport->subscriber_poll, subscriber_ready, held);
-    hold_poll(&transport->replier_poll, replier_ready, held);
+    if (!transport->replier_first)
+        hold_poll(&transport->replier_poll, replier_ready, held);
     lanes_hold(transport, held);
 }
 

@@ -49,8 +49,9 @@ struct transport {
     unsigned handles_open;
     struct closing *closing; /* at the end */
     unsigned closing_ticks;
-    bool in_call; /* one of the receiver's functions runs */
-    bool held;    /* see transport_hold */
+    bool in_call;       /* one of the receiver's functions runs */
+    bool held;          /* see transport_hold */
+    bool replier_first; /* of what is heard once it is not */
     void (*closed)(void *context);
     void *closed_context;
 };
