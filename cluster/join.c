@@ -63,12 +63,18 @@ static bool everybody_is_new(const struct node *node)
     return true;
 }
 
-/* Tells peers that we exist, in case nobody listens to what we publish yet. */
+/*
+ * Tells peers that we exist, in case they do not listen to what we publish: who joins, all of them; who is active, those
+ * whose messages say so. They saw an earlier incarnation leave, and heard of no other, if whoever might have passed that
+ * on is gone.
+ */
 static void say_hello(struct node *node, struct effects *effects)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->knows_me || member->snapshot_address[0] == '\0')
+            continue;
+        if (node->state == PEER_ACTIVE && !member_hears(node, &node->member[node->me], i))
             continue;
         struct message_writer writer;
         gossip_header(node, MESSAGE_REQUEST);
@@ -100,10 +106,15 @@ void join_step(struct node *node, struct effects *effects)
     } else if (node->options.join_timeout_ns && node->now_ns - node->started_ns >= node->options.join_timeout_ns) {
         become_active(node, effects, "no active peer could be heard");
     }
-    if (node->state == PEER_JOINING && node->now_ns >= node->joining_next_ns) {
-        say_hello(node, effects);
-        node->joining_next_ns = node->now_ns + node->options.interval_ns;
-    }
+}
+
+void hello_step(struct node *node, struct effects *effects)
+{
+    if (node->now_ns < node->hello_ns || node->stopping ||
+        (node->state != PEER_JOINING && node->state != PEER_ACTIVE))
+        return;
+    say_hello(node, effects);
+    node->hello_ns = node->now_ns + node->options.interval_ns;
 }
 
 /* ---- a graceful end ---- */

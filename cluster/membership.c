@@ -209,7 +209,7 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
     }
     node->state = PEER_JOINING;
     node->started_ns = node->now_ns;
-    node->joining_next_ns = node->now_ns;
+    node->hello_ns = node->now_ns;
     node->snapshot_wanted = false;
     snapshot_abandon(node);
     effects_notice(effects, NOTICE_WARNING, "%s was declared gone by its peers and joins again",

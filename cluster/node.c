@@ -144,7 +144,7 @@ static void start(struct node *node, struct effects *effects)
 {
     node->started_ns = node->now_ns;
     node->demand_ns = node->now_ns;
-    node->joining_next_ns = node->now_ns;
+    node->hello_ns = node->now_ns;
     node->tick_ns = node->now_ns + random_below(&node->random, node->options.interval_ns);
     membership_init(node, effects);
 }
@@ -299,7 +299,7 @@ static uint64_t next_wake_ns(const struct node *node)
     set_if_earlier(&wake_ns, node->tell_ns);
     set_if_earlier(&wake_ns, node->waits.look_ns);
     if (node->state == PEER_JOINING)
-        set_if_earlier(&wake_ns, node->joining_next_ns);
+        set_if_earlier(&wake_ns, node->hello_ns);
     if (node->reservations)
         set_if_earlier(&wake_ns, reservations_next_ns(node->reservations));
     if (node->stopping)
@@ -361,6 +361,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         join_step(node, effects);
     else if (node->state == PEER_ACTIVE)
         snapshot_catch_up(node, effects);
+    hello_step(node, effects);
     go_on(node);
     counters_step(node);
     reserve_step(node);

@@ -34,6 +34,7 @@ bool tick_is_spared(const struct node *node, uint64_t said_ns);
 
 /* ---- join.c: from nothing to a share, and a graceful end ---- */
 void join_step(struct node *node, struct effects *effects);
+void hello_step(struct node *node, struct effects *effects);
 void leave_step(struct node *node, struct effects *effects);
 
 /*

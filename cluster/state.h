@@ -215,7 +215,7 @@ struct node {
     uint64_t made_ns[ECHOES_MAX]; /* when message n was made, at n % ECHOES_MAX */
     uint32_t incarnation_changes; /* since the start of the process */
     uint64_t started_ns, stop_ns, farewell_ns;
-    uint64_t joining_next_ns; /* when a joining node asks again */
+    uint64_t hello_ns; /* when those who do not know us are told of us again */
 
     struct member member[NODE_PEERS_MAX];
     struct origin origin[ORIGINS_MAX];

@@ -26,7 +26,7 @@ struct world_host {
     struct node *node; /* NULL: not running */
     struct node_options options;
     uint64_t wake_ns, incarnation;
-    uint64_t published_bytes_max, messages;
+    uint64_t published_bytes_max, messages, requests;
     bool listens_to[WORLD_HOSTS_MAX];
 };
 
@@ -210,6 +210,7 @@ static void apply_effect(unsigned i, const struct effect *effect, unsigned asker
                 post(EVENT_MESSAGE, i, j, bytes);
         break;
     case EFFECT_REQUEST:
+        host->requests++;
         if (to >= 0)
             post(EVENT_REQUEST, i, (unsigned)to, bytes);
         break;
