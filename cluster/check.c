@@ -35,7 +35,7 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     struct spend *untold = is_untold(node, entry) ? open_spend(node, entry) : NULL;
     bucket_refill(&entry->bucket, from, &node->budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
-    entry->limit = charge->limit;
+    entry->limit = charge->limit & (unsigned)LIMITS_MAX;
     if (untold) {
         untold->limit = charge->limit;
         untold_urge(node, entry); /* by which limit refill pays it off is not the same everywhere now */

@@ -75,7 +75,7 @@ struct node_options {
     uint64_t table_keys;
     uint64_t log_keys_max; /* spends (key, tokens) kept for peers that lack them */
     uint64_t tell_pace;    /* keys a second that peers are told of, but for urgent ones; 0: 250,000 */
-    uint32_t untold_max;   /* keys whose spends are to be told; at most about 2^19; 0: as many as the table has */
+    uint32_t untold_max;   /* keys whose spends are to be told; at most about 2^20; 0: as many as the table has */
     uint64_t message_max_bytes; /* of one message either way */
     uint32_t step_keys;         /* that one step works on, about; the rest follows at once. 0: 2,048 */
     uint32_t lanes;             /* threads of requests, see node_use_lane; 0: one */

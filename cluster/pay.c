@@ -15,7 +15,7 @@ enum {
     LOOK_INTERVALS = 2,       /* a round takes as long */
     WAITS_INTERVALS_MAX = 10, /* in all */
     LOOKS_PER_INTERVAL = 16,
-    TOKENS_BITS = 16, /* of entry.open_index; the others count looks */
+    TOKENS_BITS = 17, /* of entry.open_index; the others count looks */
     LOOKS_MAX = 7,
     SIDE_BY_SIDE = 16,        /* places that memory is asked for at once */
     PLACES_PER_KEY = 1 << 11, /* a look at so many that are not marked takes as long as one at a key */

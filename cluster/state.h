@@ -17,7 +17,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-#define OPEN_INDEX_MAX ((1u << 19) - 1) /* what entry.open_index can hold */
+#define OPEN_INDEX_MAX ((1u << 20) - 1) /* what entry.open_index can hold */
 
 enum {
     OPEN_KEYS_MAX = 16384,           /* keys in one batch of anybody's */

@@ -25,7 +25,7 @@ enum {
     LIMIT_PERSISTENT = 2, /* what keys have used is told to the store */
     LIMIT_FLAGS_END = 4,
     LIMIT_LOG_MAX = 10000, /* tokens of a LOG: capacity and overshoot */
-    LIMITS_MAX = 65534,    /* of one set */
+    LIMITS_MAX = 32767,    /* of one set: entry.limit has 15 bits */
 };
 
 #define LIMIT_CAPACITY_MAX 1000000000000u /* tokens; also the largest rate and overshoot */

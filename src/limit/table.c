@@ -203,7 +203,7 @@ __attribute__((noinline)) struct entry *table_insert(struct table *table, struct
     struct entry *entry = &table->entries[slot];
     memset(entry, 0, sizeof *entry);
     entry->id = id;
-    entry->limit = limit;
+    entry->limit = limit & (unsigned)LIMITS_MAX;
     table_begin(table, entry, expires_ns, now_ns);
     set_tag(table, slot, tag_of(id));
     struct stripe *stripe = stripe_of(table, slot / GROUP);

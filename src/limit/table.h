@@ -25,10 +25,10 @@ struct table;
 struct entry {
     struct key_id id;
     struct bucket bucket;
-    uint32_t waits : 1; /* the cluster's: what was spent waits to be paid off, see table_mark and cluster/pay.c */
-    uint32_t open_index : 19; /* where its spends stand that are untold, a hint, checked by id; or what waits */
+    uint32_t open_index : 20; /* the cluster's: where its spends stand that are untold, a hint, checked by id; */
     uint32_t tenant : 12;     /* whose key it is: see table_claim */
-    uint16_t limit;           /* index into the limit set */
+    uint16_t waits : 1;  /* the cluster's: or what was spent waits to be paid off; see table_mark, cluster/pay.c */
+    uint16_t limit : 15; /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
     uint8_t
