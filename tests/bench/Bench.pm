@@ -26,8 +26,9 @@ sub options {
     die "at least one round\n" if $option{rounds} < 1;
     $| = 1;
     go_first() if $option{nice};
-    %result = (machine => machine(), commit => commit(), rounds => $option{rounds},
-               mode => $option{quick} ? 'quick' : 'full');
+    my $mode = $option{quick} ? 'quick mode' : 'full mode';
+    $mode .= ", $option{seconds} s at a time" if defined $option{seconds};
+    %result = (machine => machine(), commit => commit(), rounds => $option{rounds}, mode => $mode);
     return;
 }
 
