@@ -64,9 +64,9 @@ static bool everybody_is_new(const struct node *node)
 }
 
 /*
- * Tells peers that we exist, in case they do not listen to what we publish: who joins, all of them; who is active, those
- * whose messages say so. They saw an earlier incarnation leave, and heard of no other, if whoever might have passed that
- * on is gone.
+ * Tells peers that we exist, in case they do not listen to what we publish: who joins, all of them; who is active,
+ * those whose messages say so. They saw an earlier incarnation leave, and heard of no other, if whoever might have
+ * passed that on is gone.
  */
 static void say_hello(struct node *node, struct effects *effects)
 {
