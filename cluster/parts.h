@@ -198,6 +198,8 @@ bool tell_some(struct node *node);
 void tell_much_urgent(struct node *node);
 /* Of so much that a ring has room for one more, for whoever may add some in a step. */
 void tell_for_room(struct node *node);
+/* What is untold of keys that begin with the prefix (see table_visit) becomes urgent. */
+void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits);
 /* For how long the oldest one has waited, at most. */
 uint64_t untold_age_ns(const struct node *node);
 
@@ -213,9 +215,6 @@ int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens);
 /* Of what waits, so much was not spent after all. */
 void wait_less(struct entry *entry, uint64_t tokens);
-/* What waits of the key, which does; and when it began to, at the earliest. */
-uint64_t wait_tokens(const struct entry *entry);
-uint64_t wait_since_ns(const struct node *node, const struct entry *entry);
 /* The key waits no more. Returns what did, since when. */
 uint64_t wait_end(struct node *node, struct entry *entry, uint64_t *since_ns);
 /* How many keys wait. Alone, as what follows. */

@@ -44,6 +44,12 @@ static uint32_t looks_of(const struct entry *entry)
     return entry->open_index >> TOKENS_BITS;
 }
 
+static uint64_t wait_tokens(const struct entry *entry)
+{
+    assert(entry->waits);
+    return entry->open_index & WAIT_TOKENS_MAX;
+}
+
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
 {
     uint64_t sum = tokens;
@@ -70,19 +76,13 @@ void wait_less(struct entry *entry, uint64_t tokens)
     entry->open_index = (entry->open_index - tokens) & OPEN_INDEX_MAX;
 }
 
-uint64_t wait_tokens(const struct entry *entry)
-{
-    assert(entry->waits);
-    return entry->open_index & WAIT_TOKENS_MAX;
-}
-
 /* After so many looks, one in each round, of which the last may have been in this one. */
 static uint64_t began_ns(const struct node *node, uint32_t looks)
 {
     return node->waits.began_ns[(node->waits.round - looks - 1) % ROUNDS];
 }
 
-uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
+static uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
 {
     return began_ns(node, looks_of(entry));
 }

@@ -168,11 +168,11 @@ static bool is_new(const struct node *node, uint32_t slot, const struct batch *b
     return slot == node->my_slot && batch->sends_count == 0;
 }
 
-static bool lacks(const struct node *node, uint32_t index, uint32_t slot, const struct batch *batch)
+/* It could be told of a batch of that origin. */
+static bool is_told(const struct node *node, uint32_t index, uint32_t slot)
 {
     const struct member *member = &node->member[index];
-    return member_needed(member) && !member->silent && member->number > 0 && index != node->origin[slot].member &&
-           member->known[slot] < batch->last;
+    return member_needed(member) && !member->silent && member->number > 0 && index != node->origin[slot].member;
 }
 
 static bool window_has_room(const struct node *node, const struct window *window, uint32_t index,
@@ -189,7 +189,7 @@ static enum dueness dueness_of(const struct node *node, uint32_t slot, const str
     bool again = batch->sends_count > (slot == node->my_slot);
     enum dueness dueness = is_new(node, slot, batch) ? DUE : NOT_LACKED;
     for (uint32_t i = 0; i < node->member_end; i++) {
-        if (!lacks(node, i, slot, batch))
+        if (!is_told(node, i, slot) || node->member[i].known[slot] >= batch->last)
             continue;
         bool has_room = window_has_room(node, window, i, batch);
         bool due = due_for(node, slot, batch, &node->member[i]) && has_room;
@@ -202,16 +202,13 @@ static enum dueness dueness_of(const struct node *node, uint32_t slot, const str
     return dueness;
 }
 
-/* Whoever could lack a batch of that origin, and be told of it, has all up to this number. */
+/* Whoever could be told of a batch of that origin has all up to this number. */
 static uint64_t everybody_has(const struct node *node, uint32_t slot)
 {
     uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        if (member_needed(member) && !member->silent && member->number > 0 && i != node->origin[slot].member &&
-            member->known[slot] < least)
-            least = member->known[slot];
-    }
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (is_told(node, i, slot) && node->member[i].known[slot] < least)
+            least = node->member[i].known[slot];
     return least;
 }
 

@@ -103,13 +103,6 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
     }
 }
 
-static void urge(void *context, const struct entry *entry)
-{
-    struct node *node = context;
-    tell_for_room(node);
-    untold_urge(node, table_find(node->table, entry->id));
-}
-
 /*
  * Batches of third peers that are applied here and were not there: charged on top. Own batches that were
  * applied there are still unsettled here: given back, since they will be charged when they settle. What is untold of
@@ -118,7 +111,7 @@ static void urge(void *context, const struct entry *entry)
 static void correct_stage(struct node *node, const struct page *page, const struct stage *stage)
 {
     if (untold_count(node) > 0) {
-        table_visit(node->table, page->prefix, page->bits, urge, node);
+        urge_part(node, page->prefix, page->bits);
         tell_urgent(node);
     }
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {

@@ -156,13 +156,6 @@ static size_t page_bytes(const struct spend *numbers, uint32_t count)
            (size_t)spends_groups(numbers, count) * GROUP_ENCODED_MAX_BYTES;
 }
 
-static void urge(void *context, const struct entry *entry)
-{
-    struct node *node = context;
-    tell_for_room(node);
-    untold_urge(node, table_find(node->table, entry->id));
-}
-
 /* As many as a step works on; of a table so large that these were too many pages, more. */
 static uint32_t page_keys_max(const struct node *node)
 {
@@ -186,17 +179,11 @@ static bool is_too_large(const struct node *node, uint32_t bits)
                                                table.capacity_keys >> bits > PAGE_SLOTS_MAX);
 }
 
-/* So that the page and the digest in the header speak of the same spends. What has too many keys is not given. */
-static void urge_part(struct node *node, uint64_t prefix, uint32_t bits)
-{
-    if (!is_too_large(node, bits) && untold_count(node) > 0)
-        table_visit(node->table, prefix, bits, urge, node);
-}
-
 static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct effects *effects)
 {
     struct message_writer writer;
-    urge_part(node, prefix, bits);
+    if (!is_too_large(node, bits))     /* then it is not given */
+        urge_part(node, prefix, bits); /* so that the page and the digest in the header speak of the same spends */
     gossip_header(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);

@@ -137,6 +137,19 @@ void tell_for_room(struct node *node)
     flush(node);
 }
 
+static void urge(void *context, const struct entry *entry)
+{
+    struct node *node = context;
+    tell_for_room(node);
+    untold_urge(node, table_find(node->table, entry->id));
+}
+
+void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
+{
+    if (untold_count(node) > 0)
+        table_visit(node->table, prefix, prefix_bits, urge, node);
+}
+
 void tell_all(struct node *node)
 {
     wait_no_more(node, UINT32_MAX);

@@ -35,6 +35,17 @@ __attribute__((unused)) static void world_crash(unsigned i)
     host_down(i);
 }
 
+/* Two that work on so many keys in a step; they are not started yet. */
+__attribute__((unused)) static void world_init_steps(uint64_t table_keys, uint32_t step_keys)
+{
+    world_init(2);
+    world_name_all();
+    for (unsigned i = 0; i < 2; i++) {
+        world.host[i].options.table_keys = table_keys;
+        world.host[i].options.step_keys = step_keys;
+    }
+}
+
 __attribute__((unused)) static void world_stop(unsigned i)
 {
     tell("%s is asked to leave", host_names[i]);

@@ -4,12 +4,7 @@ enum { KEYS = 12000, STEP_KEYS = 256, WINDOW_BATCHES = 8, LONGEST_WAIT_MS = 3200
 
 static void world_of_slices(void)
 {
-    world_init(2);
-    world_name_all();
-    for (unsigned i = 0; i < 2; i++) {
-        world.host[i].options.table_keys = 4 * KEYS;
-        world.host[i].options.step_keys = STEP_KEYS;
-    }
+    world_init_steps(4 * KEYS, STEP_KEYS);
     world_start_all();
     world_run(1000);
     skip_text();
