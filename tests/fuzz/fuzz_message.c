@@ -205,6 +205,8 @@ static void spend_both(struct story *story, unsigned i, uint32_t key, uint64_t c
                                                {.kind = LIMIT_LOG, .capacity = 9, .period_ns = 3000 * MS}};
     struct charge charges[2];
     struct verdict verdicts[2];
+    if (!story->node[i])
+        return;
     for (uint32_t c = 0; c < 2; c++) {
         struct error error;
         int limit = node_intern_limit(story->node[i], &terms[c], &error);
