@@ -215,8 +215,10 @@ int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens);
 /* Of what waits, so much was not spent after all. */
 void wait_less(struct entry *entry, uint64_t tokens);
-/* The key waits no more. Returns what did, since when. */
-uint64_t wait_end(struct node *node, struct entry *entry, uint64_t *since_ns);
+/* When what waits of the key began to, at the earliest. */
+uint64_t wait_since_ns(const struct node *node, const struct entry *entry);
+/* The key waits no more. Returns how many tokens did. */
+uint64_t wait_end(struct node *node, struct entry *entry);
 /* How many keys wait. Alone, as what follows. */
 uint32_t wait_count(const struct node *node);
 /* Since when the oldest of them does, at the earliest. */

@@ -82,15 +82,14 @@ static uint64_t began_ns(const struct node *node, uint32_t looks)
     return node->waits.began_ns[(node->waits.round - looks - 1) % ROUNDS];
 }
 
-static uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
+uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
 {
     return began_ns(node, looks_of(entry));
 }
 
-uint64_t wait_end(struct node *node, struct entry *entry, uint64_t *since_ns)
+uint64_t wait_end(struct node *node, struct entry *entry)
 {
     uint64_t tokens = wait_tokens(entry);
-    *since_ns = wait_since_ns(node, entry);
     entry->waits = 0;
     entry->open_index = 0; /* what is there, is near */
     own_lane(node)->waits_more--;
@@ -167,13 +166,12 @@ static bool is_paid_off(const struct node *node, const struct entry *entry, uint
 static void look(struct node *node, struct entry *entry, uint64_t covered_ns)
 {
     struct waits *waits = &node->waits;
-    uint64_t since_ns;
     if (!entry->waits) {
         table_unmark(node->table, entry);
         return;
     }
     if (is_paid_off(node, entry, covered_ns)) {
-        (void)wait_end(node, entry, &since_ns);
+        (void)wait_end(node, entry);
         table_unmark(node->table, entry);
         node->stats.spends_paid_off++;
         return;

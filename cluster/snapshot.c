@@ -110,10 +110,8 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
  */
 static void correct_stage(struct node *node, const struct page *page, const struct stage *stage)
 {
-    if (untold_count(node) > 0) {
-        urge_part(node, page->prefix, page->bits);
-        tell_urgent(node);
-    }
+    urge_part(node, page->prefix, page->bits);
+    tell_urgent(node);
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)

@@ -3,11 +3,11 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 /*
- * Own spends that no peer was told of yet, one per key: a ring for each thread of requests. What was told leaves a gap;
- * whatever is in front of the oldest untold spend is free again.
+ * Own spends that are to be told, one per key: a ring for each thread of requests. What was told leaves a gap; whatever
+ * is in front of the oldest untold spend is free again. Spends that wait to be paid off come here only when they do so
+ * no more: see pay.c.
  *
  * A spend is begun by a thread in its own ring, and from then on by whoever holds its key: until a step tells it, which
  * is alone. So a place of a ring goes from a gap to a spend once between two steps, and another thread that an outdated
@@ -117,7 +117,8 @@ struct spend *open_spend(struct node *node, struct entry *entry)
     assert(lane->open_span < node->open_places);
     uint64_t since_ns = lane->spent_ns, tokens = 0;
     if (entry->waits) {
-        tokens = wait_end(node, entry, &since_ns);
+        since_ns = wait_since_ns(node, entry);
+        tokens = wait_end(node, entry);
         if (lane->open_count == 0 || since_ns < lane->open_since_ns)
             lane->open_since_ns = since_ns;
     }
