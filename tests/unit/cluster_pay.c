@@ -1,21 +1,5 @@
-/* What refill has paid off is told to nobody; what only might be is told. */
-#include "tests/cluster_harness.h"
-
-enum { FAST = 1 }; /* 160 tokens a second: 8 within an interval at half of it */
-
-static void take(unsigned host, const char *key, uint64_t cost)
-{
-    struct verdict verdict = world_ask(host, key, FAST, cost);
-    if (!verdict.allowed)
-        tell("%s: %" PRIu64 " of %s? %s", host_names[host], cost, key, reason_text(&verdict));
-}
-
-static void show(const char *when)
-{
-    struct node_stats ann = world_stats(ANN), bob = world_stats(BOB);
-    tell("%s: ann has %" PRIu64 " untold and %" PRIu64 " paid off, bob heard of %" PRIu64 " tokens", when,
-         ann.open_keys, ann.spends_paid_off, bob.applied_tokens);
-}
+/* What refill has paid off is told to nobody; what only might be is told. When it has to be: cluster_pay_told.c. */
+#include "tests/pay_world.h"
 
 static void paid_off(void)
 {
@@ -138,20 +122,6 @@ static void hot(void)
     world_close();
 }
 
-static void leaves(void)
-{
-    world_of(2);
-    take(ANN, "alice", 4);
-    world_stop(ANN);
-    world_run(200);
-    tell("bob heard of %" PRIu64 " tokens", world_stats(BOB).applied_tokens);
-    EXPECT("who leaves tells all", "ann is asked to leave\n"
-                                   "bob: ann has left\n"
-                                   "ann is gone\n"
-                                   "bob heard of 4 tokens\n");
-    world_close();
-}
-
 /* Of 3,000 keys that all wait, the table has room for half: whoever is evicted is told of. */
 static void crowded(void)
 {
@@ -176,19 +146,6 @@ static void crowded(void)
     world_close();
 }
 
-enum { MANY = 400, FEW = 64 };
-
-/* There, few places are for what is to be told. */
-static void world_of_few_places(void)
-{
-    world_init(2);
-    world_name_all();
-    world.host[ANN].options.untold_max = FEW;
-    world_start_all();
-    world_run(1000);
-    skip_text();
-}
-
 /* The same where what is to be told has no room: then nobody is charged. */
 static void evicts_without_room(void)
 {
@@ -207,21 +164,6 @@ static void evicts_without_room(void)
     EXPECT("where evicted ones cannot be listed, nobody is evicted",
            "many find no room, the rest was paid off or told\n");
     world_close();
-}
-
-static void take_many(unsigned host, uint64_t cost)
-{
-    char key[32];
-    unsigned given = 0;
-    for (unsigned i = 0; i < MANY; i++) {
-        (void)snprintf(key, sizeof key, "key %u", i);
-        given += world_ask(host, key, FAST, cost).allowed;
-        if (i % (FEW / 2) == 0) {
-            world_push(host);
-            world_run(2);
-        }
-    }
-    tell("%s: %" PRIu64 " each of %u", host_names[host], cost, given);
 }
 
 /* More than there are places for stop waiting in one step. */
@@ -259,19 +201,6 @@ static void many_settle(void)
            "ann: 1 each of 400\n"
            "the first are on their way: ann has 400 untold and 0 paid off, bob heard of 0 tokens\n"
            "they have settled: ann has 0 untold and 0 paid off, bob heard of 5200 tokens\n");
-    world_close();
-}
-
-/* By which limit refill pays it off is not the same everywhere then. */
-static void converted(void)
-{
-    world_of(2);
-    take(ANN, "alice", 4);
-    (void)node_peek(world.host[ANN].node, key_of("alice", FAST), 0, 1, world.now_ns);
-    world_run(150);
-    show("alice has another limit");
-    EXPECT("what waits under another limit than its key has by now is told",
-           "alice has another limit: ann has 0 untold and 0 paid off, bob heard of 4 tokens\n");
     world_close();
 }
 
@@ -317,12 +246,10 @@ int main(void)
     spent_elsewhere();
     settles_meanwhile();
     hot();
-    leaves();
     crowded();
     evicts_without_room();
     many_at_once();
     many_settle();
-    converted();
     ages();
     return tap_done();
 }
