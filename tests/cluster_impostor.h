@@ -83,8 +83,21 @@ static int impostor_write(void *context, const char *data, size_t size)
     return 0;
 }
 
-/* Bob knows no rules: a joining ann must not admit before she has heard that. */
-__attribute__((unused)) static void impostor_no_rules(void)
+/* Versions of rules that make no sense. */
+static void impostor_pack_nonsense(msgpack_packer *packer, unsigned versions)
+{
+    msgpack_pack_array(packer, versions);
+    for (unsigned v = 0; v < versions; v++) {
+        msgpack_pack_array(packer, 13);
+        for (unsigned i = 0; i < 8; i++)
+            msgpack_pack_uint64(packer, i == 0 ? v + 1 : 0);
+        for (unsigned i = 0; i < 5; i++)
+            msgpack_pack_str_with_body(packer, "?", 1);
+    }
+}
+
+/* That is all that bob's book has: a joining ann must not admit before she has heard that. */
+__attribute__((unused)) static void impostor_rules(unsigned nonsense)
 {
     struct effects effects;
     struct message_writer writer;
@@ -110,7 +123,7 @@ __attribute__((unused)) static void impostor_no_rules(void)
     for (unsigned i = 0; i < 3; i++)
         msgpack_pack_uint64(packer, 0);
     msgpack_pack_uint64(packer, 0);
-    msgpack_pack_array(packer, 0);
+    impostor_pack_nonsense(packer, nonsense);
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 

@@ -1,4 +1,5 @@
 /* Changes of rules that take many steps: what comes meanwhile, and nodes that end. */
+#include "tests/cluster_impostor.h"
 #include "tests/plane_world.h"
 
 enum { MANY = 120, STEP_KEYS = 32, STEPS_MAX = 10000 };
@@ -99,6 +100,48 @@ static void test_slices(void)
     OK(node_rules_result(world.host[ANN].node, 1000, &result) && result.refused &&
            strstr(result.error.text, "known"),
        "of a change that never was nothing is known: %s", result.error.text);
+    world_close();
+}
+
+/* How many steps a large change takes, the first of which, after the one that it begins in, ask for others. */
+static unsigned steps_beside(unsigned others)
+{
+    world_of_slices(1);
+    struct rules_result result = begin(ANN, many(MANY, 12, 5));
+    uint64_t ticket = result.ticket;
+    unsigned steps = 0;
+    for (; steps < others; steps++)
+        (void)end_rule(ANN, "s0", "rule-000");
+    assert(!node_rules_result(world.host[ANN].node, ticket, &result));
+    steps += steps_until(ANN, ticket, &result);
+    world_close();
+    return steps;
+}
+
+static uint64_t nonsense(void)
+{
+    return world_stats(ANN).rule_versions_invalid;
+}
+
+static void test_one_slice(void)
+{
+    OK_U64(steps_beside(20), steps_beside(0), "a step has one slice of a change, whatever else it is asked for");
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.step_keys = STEP_KEYS;
+    world_start(ANN);
+    impostor_begin(MESSAGE_GOSSIP, 0, 0);
+    impostor_say(NULL);
+    impostor_rules(MANY);
+    uint64_t slice = nonsense();
+    wake(ANN);
+    OK(slice > 0 && slice < MANY / 2 && nonsense() == 2 * slice, "and one of a page, also when it comes");
+    impostor_rules(MANY);
+    OK_U64(nonsense(), 3 * slice, "or comes again");
+    for (unsigned n = 0; n < STEPS_MAX && world.effects.next_wake_ns == world.now_ns; n++)
+        wake(ANN);
+    OK_U64(nonsense(), MANY, "which is read once");
+    skip_text();
     world_close();
 }
 
@@ -288,6 +331,7 @@ static void test_canary(void)
 int main(void)
 {
     test_slices();
+    test_one_slice();
     test_refused();
     test_line();
     test_crossing();

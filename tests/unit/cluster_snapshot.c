@@ -75,7 +75,7 @@ static void page_of_nonsense(void)
     impostor_say(NULL);
     world_run(100);
     skip_text();
-    impostor_no_rules();
+    impostor_rules(0);
     impostor_begin(MESSAGE_REPLY, 0, 0);
     impostor_reply(0, 0, false, numbers, 2);
     tell("alice is full in 584 years, says bob, and by another limit in a second:");
