@@ -143,8 +143,45 @@ static void own_in_full(void)
     world_close();
 }
 
+/*
+ * Ann took 10 of a log, which bob knows of and which have ended since, and takes 10 more: these are not what bob has
+ * charged. So the 5 that he says are used are somebody else's.
+ */
+static void untold_of_a_log(void)
+{
+    enum { CALLS = 2 };
+    const struct limit_terms calls = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 2000 * MS};
+    struct error error;
+    world_init(2);
+    world_name_all();
+    bool valid = named_limit_init(&world.limits.named.limit[CALLS], bytes_of("calls"), &calls, &error) &&
+                 limit_init(&world.limits.limit[CALLS], &calls, &error);
+    assert(valid);
+    world.limits.named.count = world.limits.count = CALLS + 1;
+    world_start(ANN);
+    world_run(2500);
+    (void)world_ask(ANN, "alice", CALLS, 10);
+    world_run(2100);
+    impostor_begin(MESSAGE_GOSSIP, 0, 0);
+    impostor_say(NULL);
+    world_until_published(ANN);
+    (void)world_ask(ANN, "alice", CALLS, 10);
+    impostor_begin(MESSAGE_GOSSIP, 9, 1);
+    impostor_say(impostor_batch(5, 9, key_of("bert", 0), 0, 1)); /* ann lacks what is before it */
+    const struct spend used = {.id = key_of("alice", CALLS), .tokens = 5, .limit = CALLS};
+    OK_U64(world_stats(ANN).open_keys, 1, "ann has told nobody of her last spends");
+    impostor_begin(MESSAGE_REPLY, 9, 1);
+    impostor_reply(0, 0, false, &used, 1);
+    struct bucket bucket = node_bucket(world.host[ANN].node, key_of("alice", CALLS), CALLS, world.now_ns);
+    OK_U64(world_stats(ANN).snapshots_taken, 1, "while she takes a snapshot");
+    OK(bucket.settled == 155 && bucket.unsettled == 10, "they stand for nothing that it says: %d and %d",
+       (int)bucket.settled, (int)bucket.unsettled);
+    world_close();
+}
+
 int main(void)
 {
+    untold_of_a_log();
     own_in_full();
     spends_between_parts();
     split_for_ever();
