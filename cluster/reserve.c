@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "base/spin.h"
 #include "cluster/parts.h"
 
@@ -28,20 +29,15 @@ static struct key_id secret_of(struct node *node)
     return hash_128(&node->options.hash_key, text, sizeof text);
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* Spends of a LOG end by themselves: a reservation does not hold them for longer than that. */
 static uint64_t end_ns(const struct node *node, struct charge *held, size_t count, uint64_t ttl_ns, uint64_t now_ns)
 {
-    uint64_t end = add_saturated(now_ns, ttl_ns);
+    uint64_t end = number_sum(now_ns, ttl_ns);
     for (size_t i = 0; i < count; i++) {
         const struct limit *limit = &node->limits.limit[held[i].limit];
         if (limit->kind != LIMIT_LOG)
             continue;
-        held[i].expires_ns = add_saturated(now_ns, limit->period_ns);
+        held[i].expires_ns = number_sum(now_ns, limit->period_ns);
         end = held[i].expires_ns < end ? held[i].expires_ns : end;
     }
     return end;

@@ -1,10 +1,6 @@
+#include "base/number.h"
 #include "cluster/parts.h"
 #include "limit/events.h"
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /*
  * Spends of a LOG end by themselves, here and at every peer at about the same time. A return takes the oldest off the
@@ -16,7 +12,7 @@ static uint64_t heeded_until_ns(const struct node *node, const struct limit *lim
     if (limit->kind != LIMIT_LOG || bucket->events.oldest == 0)
         return UINT64_MAX;
     uint64_t margin_ns = LOG_RETURN_INTERVALS * node->options.interval_ns + node->settle_ns;
-    margin_ns = least(margin_ns, limit->period_ns / LOG_RETURN_PARTS);
+    margin_ns = number_least(margin_ns, limit->period_ns / LOG_RETURN_PARTS);
     return events_at(limit->events, bucket->events.oldest)->at_ns + limit->period_ns - margin_ns;
 }
 
@@ -92,7 +88,7 @@ uint64_t return_held(struct node *node, const struct charge *charges, size_t cou
     uint64_t given = count > 0 ? tokens : 0;
     now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < count; i++)
-        given = least(given, return_to(node, &charges[i], least(tokens, charges[i].cost), now_ns));
+        given = number_least(given, return_to(node, &charges[i], number_least(tokens, charges[i].cost), now_ns));
     return given;
 }
 

@@ -1,10 +1,6 @@
 #include "keep.h"
 
-/* a + b, or the end of time. */
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
-}
+#include "base/number.h"
 
 struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns)
 {
@@ -13,15 +9,15 @@ struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns
         return kept; /* its time is over */
     switch ((enum limit_kind)counter->terms.kind) {
     case LIMIT_BUCKET:
-        kept.until_wall_ns = later(wall_ns, counter->number);
+        kept.until_wall_ns = number_sum(wall_ns, counter->number);
         break;
     case LIMIT_CELL:
         kept.number = counter->number;
-        kept.until_wall_ns = counter->expires_ns > now_ns ? later(wall_ns, counter->expires_ns - now_ns) : 0;
+        kept.until_wall_ns = counter->expires_ns > now_ns ? number_sum(wall_ns, counter->expires_ns - now_ns) : 0;
         break;
     case LIMIT_LOG:
         kept.number = counter->number;
-        kept.until_wall_ns = later(wall_ns, counter->terms.period_ns);
+        kept.until_wall_ns = number_sum(wall_ns, counter->terms.period_ns);
         break;
     case LIMIT_KINDS:
         break;
@@ -37,6 +33,6 @@ bool keep_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64
     if (kept->terms.kind == LIMIT_BUCKET)
         counter->number = kept->until_wall_ns - wall_ns;
     if (kept->terms.kind == LIMIT_CELL)
-        counter->expires_ns = later(now_ns, kept->until_wall_ns - wall_ns);
+        counter->expires_ns = number_sum(now_ns, kept->until_wall_ns - wall_ns);
     return counter->number > 0 && kept->terms.kind < LIMIT_KINDS;
 }

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "limit/bucket_inline.h"
 
 #include <assert.h>
@@ -51,7 +52,7 @@ static uint64_t wait_for_settling(const struct bucket *bucket, const struct limi
     struct bucket then = {.settled = bucket->settled};
     (void)bucket_refill_settled(&then, limit, settle_ns);
     uint64_t refill_ns = limit_refill_ns(limit, needed + floor - (then.settled - bucket->unsettled));
-    return refill_ns > UINT64_MAX - settle_ns ? UINT64_MAX : settle_ns + refill_ns;
+    return number_sum(refill_ns, settle_ns);
 }
 
 /* ---- cells ---- */

@@ -1,13 +1,10 @@
 #include "limit/floor.h"
 
+#include "base/number.h"
+
 __extension__ typedef unsigned __int128 wide;
 
 #define FLOOR_UNSETTLED_MAX (((uint64_t)1 << 48) - 1)
-
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
 
 /* ns of refill at the whole rate, as units of `limit`, rounded up; at most 2^61. */
 static int64_t units_of(const struct limit *limit, uint64_t ns)
@@ -40,12 +37,12 @@ void floor_apply(const struct floor *floor, const struct limit_set *limits, cons
 uint64_t floor_owed_ns(const struct floor *floor, uint64_t now_ns)
 {
     uint64_t full_in_ns = floor->full_at_ns > now_ns ? floor->full_at_ns - now_ns : 0;
-    return add_saturated(full_in_ns, (uint64_t)floor->unsettled << FLOOR_SHIFT);
+    return number_sum(full_in_ns, (uint64_t)floor->unsettled << FLOOR_SHIFT);
 }
 
 void floor_lower(struct floor *floor, uint64_t owed_ns, uint64_t now_ns)
 {
-    uint64_t full_at_ns = add_saturated(now_ns, owed_ns);
+    uint64_t full_at_ns = number_sum(now_ns, owed_ns);
     if (full_at_ns > floor->full_at_ns)
         floor->full_at_ns = full_at_ns;
     floor->limit = FLOOR_MIXED;
@@ -79,7 +76,7 @@ void floor_deepen(struct floor *floor, const struct limit_set *limits, uint16_t 
 {
     const struct limit *limit = &limits->limit[index];
     uint64_t full_at_ns =
-        add_saturated(bucket->last_refill_ns, limit_refill_ns(limit, limit->capacity_units - bucket->settled));
+        number_sum(bucket->last_refill_ns, limit_refill_ns(limit, limit->capacity_units - bucket->settled));
     uint64_t unsettled_ns = limit_refill_ns(limit, bucket->unsettled);
     uint64_t unsettled = (unsettled_ns >> FLOOR_SHIFT) + (unsettled_ns % (1u << FLOOR_SHIFT) != 0);
     if (unsettled > FLOOR_UNSETTLED_MAX)

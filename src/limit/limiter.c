@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash_private.h"
+#include "base/number.h"
 #include "base/spin.h"
 #include "limit/bucket_units.h"
 #include "limit/key.h"
@@ -273,7 +274,7 @@ static bool understand(struct headgate_limiter *limiter, const struct headgate_r
 
 static uint64_t later(uint64_t wait_ns, uint64_t by_ns)
 {
-    return wait_ns == 0 ? 0 : wait_ns > UINT64_MAX - by_ns ? UINT64_MAX : wait_ns + by_ns;
+    return wait_ns == 0 ? 0 : number_sum(wait_ns, by_ns);
 }
 
 bool headgate_check(struct headgate_limiter *limiter, const struct headgate_request *request, uint64_t now_ns,

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "edge/clock.h"
 #include "operator/load.h"
 
@@ -177,11 +178,6 @@ static void tick(struct load *load, uint64_t *next_tick_ns, uint64_t *last_measu
     *next_tick_ns += SECOND_NS;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* What was due by the end and could not be sent, because every pipeline was full. */
 static void count_unsent(struct load *load, uint64_t end_ns)
 {
@@ -207,9 +203,9 @@ int load_run(struct load *load)
                                           (i % options->connections < options->burst % options->connections);
     load->sending = true;
     while ((now_ns = load_now(load)) < end_ns) {
-        uint64_t wake_ns = least(end_ns, least(next_tick_ns, reconnect(load, now_ns)));
+        uint64_t wake_ns = number_least(end_ns, number_least(next_tick_ns, reconnect(load, now_ns)));
         if (options->rate > 0)
-            wake_ns = least(wake_ns, send_due(load, now_ns));
+            wake_ns = number_least(wake_ns, send_due(load, now_ns));
         else
             fill_pipelines(load, now_ns);
         if (options->burst && in_flight(load) == 0)

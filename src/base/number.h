@@ -1,0 +1,22 @@
+/*
+ * number: the smaller of two numbers, and a sum that does not wrap.
+ *
+ * The one idea: UINT64_MAX stands for never, or for as much as there is, and whatever is added to that stays it.
+ */
+#ifndef HEADGATE_BASE_NUMBER_H
+#define HEADGATE_BASE_NUMBER_H
+
+#include <stdint.h>
+
+static inline uint64_t number_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* a + b, at most UINT64_MAX. */
+static inline uint64_t number_sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+#endif
