@@ -96,6 +96,19 @@ static struct key_id key_of(const char *name, uint16_t limit)
     return key_id_of(&(struct hash_key){{0}}, world.limits.named.limit[limit].id, bytes_of("user"), bytes_of(name));
 }
 
+/* A charge of `cost` tokens of a key under those terms at that host; a cell's window is the first hour. */
+__attribute__((unused)) static struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms,
+                                                       uint64_t cost)
+{
+    struct error error;
+    int limit = node_intern_limit(world.host[i].node, terms, &error);
+    assert(limit >= 0);
+    struct charge charge = {.id = key_of(key, 0), .cost = cost, .limit = (uint16_t)limit};
+    if (terms->kind == LIMIT_CELL)
+        charge.expires_ns = charge.window_end_ns = charge.window_ns = 3600000 * MS;
+    return charge;
+}
+
 static const char *reason_text(const struct verdict *verdict)
 {
     switch (verdict->reason) {

@@ -43,44 +43,38 @@ __attribute__((unused)) static struct limit_set limits_view(struct test_limits *
     return (struct limit_set){.count = limits->count, .room = limits->count, .limit = limits->limit};
 }
 
-/* One bucket alone; it must be valid. */
+/* The limit of these terms, which must be valid. */
+__attribute__((unused)) static struct limit limit_of_terms(const struct limit_terms *terms)
+{
+    struct limit limit;
+    struct error error;
+    bool made = limit_init(&limit, terms, &error);
+    assert(made);
+    return limit;
+}
+
+/* One bucket alone. */
 __attribute__((unused)) static struct limit bucket_limit(uint64_t capacity, uint64_t rate, uint64_t period_ns,
                                                          uint64_t overshoot)
 {
-    const struct limit_terms terms = {.capacity = capacity,
-                                      .rate = rate,
-                                      .period_ns = period_ns,
-                                      .overshoot = overshoot};
-    struct limit limit;
-    struct error error;
-    bool made = limit_init(&limit, &terms, &error);
-    assert(made);
-    return limit;
+    return limit_of_terms(
+        &(struct limit_terms){.capacity = capacity, .rate = rate, .period_ns = period_ns, .overshoot = overshoot});
 }
 
 /* One cell of a window. */
 __attribute__((unused)) static struct limit cell_limit(uint64_t capacity, uint64_t overshoot)
 {
-    const struct limit_terms terms = {.kind = LIMIT_CELL, .capacity = capacity, .overshoot = overshoot};
-    struct limit limit;
-    struct error error;
-    bool made = limit_init(&limit, &terms, &error);
-    assert(made);
-    return limit;
+    return limit_of_terms(&(struct limit_terms){.kind = LIMIT_CELL, .capacity = capacity, .overshoot = overshoot});
 }
 
 /* One log, whose spends are listed in `events`. */
 __attribute__((unused)) static struct limit log_limit(uint64_t capacity, uint64_t period_ns, uint64_t overshoot,
                                                       struct events *events)
 {
-    const struct limit_terms terms = {.kind = LIMIT_LOG,
-                                      .capacity = capacity,
-                                      .period_ns = period_ns,
-                                      .overshoot = overshoot};
-    struct limit limit;
-    struct error error;
-    bool made = limit_init(&limit, &terms, &error);
-    assert(made);
+    struct limit limit = limit_of_terms(&(struct limit_terms){.kind = LIMIT_LOG,
+                                                              .capacity = capacity,
+                                                              .period_ns = period_ns,
+                                                              .overshoot = overshoot});
     limit.events = events;
     return limit;
 }

@@ -14,6 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Under a sanitizer all takes many times longer: fewer rounds have to do. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { TAP_SANITIZED = 1 };
+#else
+enum { TAP_SANITIZED = 0 };
+#endif
+
 static int tap_count, tap_failed;
 
 __attribute__((format(printf, 4, 5), unused)) static bool tap_report(bool passed, const char *file, int line,

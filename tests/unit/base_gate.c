@@ -4,11 +4,7 @@
 
 #include <assert.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ROUNDS = 20000 };
-#else
-enum { ROUNDS = 200000 };
-#endif
+enum { ROUNDS = TAP_SANITIZED ? 20000 : 200000 };
 enum { LANES = 4, ALONE_EVERY = 64, STAYS_EVERY = 3 };
 
 static struct gate gate;

@@ -7,20 +7,6 @@ static const struct limit_terms slow = {.capacity = 160, .rate = 1, .period_ns =
 static const struct limit_terms cell = {.kind = LIMIT_CELL, .capacity = 160};
 static const struct limit_terms leases = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 60000 * MS};
 
-/* A charge of `cost` tokens of a key under those terms at that host. */
-static struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
-{
-    struct error error;
-    int limit = node_intern_limit(world.host[i].node, terms, &error);
-    assert(limit >= 0);
-    struct charge charge = {.id = key_of(key, 0), .cost = cost, .limit = (uint16_t)limit};
-    if (terms->kind == LIMIT_CELL) {
-        charge.expires_ns = charge.window_end_ns = 3600000 * MS;
-        charge.window_ns = 3600000 * MS;
-    }
-    return charge;
-}
-
 static bool ask(unsigned i, const struct charge *charges, size_t count)
 {
     struct verdict verdicts[CHARGES_MAX];

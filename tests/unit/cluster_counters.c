@@ -15,17 +15,6 @@ enum { STORE_MAX = 1024 };
 static struct counter store[WORLD_HOSTS_MAX][STORE_MAX];
 static size_t stored[WORLD_HOSTS_MAX], told[WORLD_HOSTS_MAX];
 
-static struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
-{
-    struct error error;
-    int limit = node_intern_limit(world.host[i].node, terms, &error);
-    assert(limit >= 0);
-    struct charge charge = {.id = key_of(key, 0), .cost = cost, .limit = (uint16_t)limit};
-    if (terms->kind == LIMIT_CELL)
-        charge.expires_ns = charge.window_end_ns = charge.window_ns = 3600000 * MS;
-    return charge;
-}
-
 static bool spend(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
 {
     struct verdict verdict;

@@ -5,11 +5,7 @@
 
 #include <sched.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ROUNDS = 1500 };
-#else
-enum { ROUNDS = 20000 };
-#endif
+enum { ROUNDS = TAP_SANITIZED ? 1500 : 20000 };
 enum {
     LANES = 4, /* the first one steps */
     KEYS = 48, /* of each kind */

@@ -8,21 +8,17 @@ static const struct limit_terms leases = {.kind = LIMIT_LOG,
                                           .period_ns = 10000 * MS,
                                           .overshoot = 4};
 
-static struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
+/* What is listed is held: a lease. */
+static struct charge held_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
 {
-    struct error error;
-    int limit = node_intern_limit(world.host[i].node, terms, &error);
-    assert(limit >= 0);
-    struct charge charge = {.id = key_of(key, 0), .cost = cost, .limit = (uint16_t)limit};
-    if (terms->kind == LIMIT_CELL)
-        charge.expires_ns = charge.window_end_ns = charge.window_ns = 3600000 * MS;
+    struct charge charge = charge_at(i, key, terms, cost);
     charge.lease = terms->kind == LIMIT_LOG;
     return charge;
 }
 
 static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
 {
-    struct charge charge = charge_at(i, key, terms, 0);
+    struct charge charge = held_at(i, key, terms, 0);
     return node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).settled -
            node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).unsettled;
 }
@@ -51,7 +47,7 @@ static void commits(void)
     struct node *ann = world.host[ANN].node;
     struct reservation_id id;
     uint64_t charged = 0;
-    struct charge charges[2] = {charge_at(ANN, "alice", &cell, 20), charge_at(ANN, "slots", &leases, 1)};
+    struct charge charges[2] = {held_at(ANN, "alice", &cell, 20), held_at(ANN, "slots", &leases, 1)};
     OK(reserve(ANN, charges, 2, 5000, &id) && node_reservations(ann) == 1,
        "20 of a window and a slot are reserved");
     OK(left(ANN, "alice", &cell) == 140 && left(ANN, "slots", &leases) == 3, "and taken");
@@ -78,7 +74,7 @@ static void commits_late(void)
     struct node *ann = world.host[ANN].node;
     struct reservation_id id;
     uint64_t charged = 0;
-    struct charge fixed = charge_at(ANN, "alice", &cell, 20), sliding = charge_at(ANN, "bert", &cell, 20);
+    struct charge fixed = held_at(ANN, "alice", &cell, 20), sliding = held_at(ANN, "bert", &cell, 20);
     sliding.sliding = true;
     sliding.window_ns = 4000 * MS;
     fixed.window_end_ns = sliding.window_end_ns = world.now_ns + 1000 * MS;
@@ -104,7 +100,7 @@ static void cancels(void)
     reserving_world();
     struct node *ann = world.host[ANN].node;
     struct reservation_id id, other;
-    struct charge charge = charge_at(ANN, "alice", &cell, 20);
+    struct charge charge = held_at(ANN, "alice", &cell, 20);
     (void)reserve(ANN, &charge, 1, 5000, &id);
     OK(node_cancel(world.host[BOB].node, id, world.now_ns) == RESERVE_UNKNOWN, "nobody else knows an id");
     OK(node_cancel(ann, id, world.now_ns) == RESERVE_DONE && left(ANN, "alice", &cell) == 160, "cancelled");
@@ -128,7 +124,7 @@ static void renewals(void)
     reserving_world();
     struct node *ann = world.host[ANN].node;
     struct reservation_id id[4];
-    struct charge slot = charge_at(ANN, "slots", &leases, 1);
+    struct charge slot = held_at(ANN, "slots", &leases, 1);
     bool reserved = true, renewed = true;
     for (int i = 0; i < 4; i++) {
         reserved &= reserve(ANN, &slot, 1, 1000000, &id[i]);

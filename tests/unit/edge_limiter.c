@@ -10,11 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = 10 }; /* how many times fewer operations */
-#else
-enum { SLOW = 1 };
-#endif
+enum { SLOW = TAP_SANITIZED ? 10 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
 #define MS_NS 1000000ull
 enum { THREADS = 8 };

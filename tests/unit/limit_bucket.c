@@ -5,11 +5,7 @@
 
 #include <assert.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = 20 }; /* how many times fewer operations */
-#else
-enum { SLOW = 1 };
-#endif
+enum { SLOW = TAP_SANITIZED ? 20 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
 
 /* Fine and coarse ticks, slow and fast rates, tiny and huge capacities. */

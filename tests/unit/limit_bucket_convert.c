@@ -11,11 +11,7 @@
 
 __extension__ typedef __int128 wide;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ROUNDS = 50000 };
-#else
-enum { ROUNDS = 500000 };
-#endif
+enum { ROUNDS = TAP_SANITIZED ? 50000 : 500000 };
 #define SECOND_NS 1000000000ull
 #define HOUR_NS (3600 * SECOND_NS)
 

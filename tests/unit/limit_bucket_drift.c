@@ -7,11 +7,7 @@
 
 __extension__ typedef __int128 wide;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = 20 }; /* how many times fewer operations */
-#else
-enum { SLOW = 1 };
-#endif
+enum { SLOW = TAP_SANITIZED ? 20 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
 
 /*

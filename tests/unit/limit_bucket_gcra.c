@@ -11,11 +11,7 @@
 
 __extension__ typedef __int128 wide;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { OPERATIONS = 100000 };
-#else
-enum { OPERATIONS = 1000000 };
-#endif
+enum { OPERATIONS = TAP_SANITIZED ? 100000 : 1000000 };
 #define SECOND_NS 1000000000ull
 #define DAY_NS (86400 * SECOND_NS)
 

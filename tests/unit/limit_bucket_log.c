@@ -11,11 +11,7 @@
  * one is given back is not said, so that it is the oldest (and what stays is held for longest).
  */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { OPERATIONS = 100000 };
-#else
-enum { OPERATIONS = 1000000 };
-#endif
+enum { OPERATIONS = TAP_SANITIZED ? 100000 : 1000000 };
 #define MS_NS 1000000ull
 #define SECOND_NS 1000000000ull
 

@@ -5,11 +5,7 @@
 
 #include <assert.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ROUNDS = 50000 };
-#else
-enum { ROUNDS = 500000 };
-#endif
+enum { ROUNDS = TAP_SANITIZED ? 50000 : 500000 };
 #define SECOND_NS 1000000000ull
 
 enum { LIMITS = 5 };

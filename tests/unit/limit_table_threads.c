@@ -12,11 +12,7 @@
  * What was admitted is counted outside the table: it never exceeds what buckets allow.
  */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = 10 }; /* how many times fewer operations */
-#else
-enum { SLOW = 1 };
-#endif
+enum { SLOW = TAP_SANITIZED ? 10 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
 
 enum { BUCKET_FAST, CELL, LOG, BUCKET_HELD, LIMITS };

@@ -10,11 +10,7 @@
  * and whose keys they are.
  */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = 10 }; /* how many times fewer operations */
-#else
-enum { SLOW = 1 };
-#endif
+enum { SLOW = TAP_SANITIZED ? 10 : 1 }; /* how many times fewer operations */
 #define MS_NS 1000000ull
 #define SECOND_NS 1000000000ull
 

@@ -6,11 +6,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ROUNDS = 4000 };
-#else
-enum { ROUNDS = 40000 };
-#endif
+enum { ROUNDS = TAP_SANITIZED ? 4000 : 40000 };
 #define STEP_NS 700000000ull                 /* between two rounds: windows begin and end all the time */
 #define WALL_NS (1800000000ull * 1000000000) /* 2027-01-15T08:00:00Z */
 
