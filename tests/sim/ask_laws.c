@@ -34,11 +34,6 @@ static bool clocks_within(const struct sim *sim, const struct plan_rule *rule)
     return sim->asks.skew_max_ns < margin_ns;
 }
 
-static int64_t rounding(const struct limit *limit)
-{
-    return 3 * limit->units_per_tick;
-}
-
 void ask_truths_begin(struct sim *sim)
 {
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
@@ -90,7 +85,8 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
     switch (rule->algorithm) {
     case ASK_BUCKET: {
         bucket_now(sim, part->rule, part->subject);
-        int64_t units = (int64_t)more * limit->units_per_token, floor = -limit->overshoot_units - rounding(limit);
+        int64_t units = (int64_t)more * limit->units_per_token,
+                floor = -limit->overshoot_units - truth_rounding_units(limit);
         sim->asks.late_explains += truth_bucket_high(&truth->bucket, true) - units < floor;
         int64_t high = truth_bucket_high(&truth->bucket, true) - units;
         return high < floor ? (double)(floor - high) / (double)limit->units_per_token : 0;
@@ -208,19 +204,6 @@ void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, co
 
 /* ---- what is lost ---- */
 
-static int64_t paid_off_units(const struct sim *sim, unsigned i, unsigned r, unsigned s, uint64_t share)
-{
-    const struct limit *limit = &rule_of(sim, r)->limit;
-    uint64_t spent = sim->asks.life_tokens[i][r][s];
-    uint64_t ticks = (clock_read(&sim->fast, sim->now_ns) - sim->node[i].acked_ns) / limit->tick_ns + 1;
-    int64_t refill = ticks > (uint64_t)(limit->capacity_units / limit->units_per_tick)
-                         ? limit->capacity_units
-                         : (int64_t)ticks * limit->units_per_tick;
-    int64_t units = spent > limit->capacity ? limit->capacity_units : (int64_t)spent * limit->units_per_token;
-    int64_t paid = units_times(refill, share) + 1;
-    return units < paid ? units : paid;
-}
-
 /* Of a cell or a log that node i had: what it has spent and somebody may not know. Of a key that was evicted it is not
  * seen any more; then it may be all that was spent. */
 static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_part *part)
@@ -239,23 +222,29 @@ static void lost_cells(struct sim *sim, unsigned i, struct ask_part part)
         truth_cell_give_back(&truth->cells, part.window, 0, lost_tokens(sim, i, &part));
 }
 
+static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t share)
+{
+    const struct limit *limit = &rule_of(sim, part->rule)->limit;
+    struct truth_bucket *truth = &sim->asks.truth[part->rule][part->subject].bucket;
+    struct charge charge = ask_charge_of(sim, i, part);
+    uint64_t tokens = sim->asks.life_tokens[i][part->rule][part->subject];
+    bucket_now(sim, part->rule, part->subject);
+    truth_bucket_lose(truth, limit,
+                      ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, share));
+    truth_bucket_gone(truth, i);
+}
+
 void ask_lost_with(struct sim *sim, unsigned i, uint64_t share)
 {
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
-            struct ask_truth *truth = &sim->asks.truth[r][s];
             struct ask_part part = {.rule = r, .subject = s};
-            struct charge charge = ask_charge_of(sim, i, &part);
-            bucket_now(sim, r, s);
             if (rule_of(sim, r)->terms.kind == LIMIT_CELL)
                 lost_cells(sim, i, part);
             else if (rule_of(sim, r)->terms.kind == LIMIT_LOG)
-                truth_log_lose(&truth->log, lost_tokens(sim, i, &part));
-            else {
-                truth_bucket_lose(&truth->bucket, &rule_of(sim, r)->limit,
-                                  ask_view(sim, i, &charge).unsettled + paid_off_units(sim, i, r, s, share));
-                truth_bucket_gone(&truth->bucket, i);
-            }
+                truth_log_lose(&sim->asks.truth[r][s].log, lost_tokens(sim, i, &part));
+            else
+                lost_bucket(sim, i, &part, share);
             sim->asks.life_tokens[i][r][s] = 0;
         }
 }
@@ -274,21 +263,11 @@ void ask_knowledge_lost(struct sim *sim)
 
 /* ---- after every step ---- */
 
-static bool all_acknowledged(const struct sim *sim, unsigned i)
-{
-    static struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
-    for (size_t r = 0; r < count; r++)
-        if (!reports[r].self && reports[r].state != PEER_LEFT && reports[r].lag_batches > 0)
-            return false;
-    return true;
-}
-
 static void note_heard(struct sim *sim, unsigned i)
 {
     struct node_stats stats;
     node_stats(sim->node[i].node, &stats);
-    if (!all_acknowledged(sim, i))
+    if (!world_is_acknowledged(sim, i))
         return;
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
@@ -399,7 +378,7 @@ static void check_view(struct sim *sim, unsigned i, struct ask_part part, int64_
 {
     const struct plan_rule *rule = rule_of(sim, part.rule);
     struct charge charge = ask_charge_of(sim, i, &part);
-    int64_t seen = ask_view(sim, i, &charge).settled, slack = rounding(&rule->limit);
+    int64_t seen = ask_view(sim, i, &charge).settled, slack = truth_rounding_units(&rule->limit);
     if (seen > left + slack && seen > -rule->limit.overshoot_units)
         sim_fail(sim,
                  "forgotten: %s sees %.3f tokens of rule %u (%s), key %u, window %" PRIu64 ", the truth is %.3f",
@@ -488,7 +467,7 @@ void ask_laws_after_ebb(struct sim *sim)
         struct ask_part part = {0};
         struct charge charge = ask_charge_of(sim, i, &part);
         int64_t seen = ask_view(sim, i, &charge).settled;
-        if (seen > left + rounding(limit) && seen > -limit->overshoot_units)
+        if (seen > left + truth_rounding_units(limit) && seen > -limit->overshoot_units)
             sim_fail(sim, "credited: %s sees %.3f tokens, all that was spent at ebb is known, and %.3f are left",
                      sim->node[i].name, (double)seen / (double)limit->units_per_token,
                      (double)left / (double)limit->units_per_token);

@@ -53,12 +53,6 @@ static double tokens(const struct limit *limit, int64_t units)
     return (double)units / (double)limit->units_per_token;
 }
 
-/* Clocks are read in whole ticks, by the truth as by each node: a tick on either side explains nothing else. */
-static int64_t rounding_units(const struct limit *limit)
-{
-    return 3 * limit->units_per_tick;
-}
-
 static int64_t settle_time_ns(const struct sim *sim)
 {
     return (int64_t)(sim->plan.interval_ns + 4 * sim->plan.latency_max_ns);
@@ -88,7 +82,7 @@ void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
     const struct limit *limit = limit_of(sim, key);
     if (sim->quiet_laws || sim->plan.corrupt > 0)
         return;
-    if (sim->truth[key].high < -limit->overshoot_units - rounding_units(limit))
+    if (sim->truth[key].high < -limit->overshoot_units - truth_rounding_units(limit))
         sim_fail(sim,
                  "overshoot: %s admitted key %u to %.3f tokens below zero, declared %" PRIu64 " (C %" PRIu64 ")",
                  sim->node[i].name, key, -tokens(limit, sim->truth[key].high), limit->overshoot, limit->capacity);
@@ -113,7 +107,7 @@ static void check_reach(struct sim *sim, unsigned key)
     }
     truth_now(sim, key);
     int64_t below = sim->truth[key].high - reach;
-    if (below < -limit->overshoot_units - rounding_units(limit))
+    if (below < -limit->overshoot_units - truth_rounding_units(limit))
         sim_fail(
             sim,
             "reach: together the nodes would admit %.0f of key %u now, to %.3f tokens below zero, declared %" PRIu64
@@ -140,16 +134,6 @@ static void check_shares(struct sim *sim)
     uint64_t sum = sum_of_shares(sim);
     if (sum > SHARE_ONE)
         sim_fail(sim, "shares: they add up to %.6f", (double)sum / (double)SHARE_ONE);
-}
-
-static void note_acknowledged(struct sim *sim, unsigned i)
-{
-    static struct peer_report reports[NODE_PEERS_MAX];
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
-    for (size_t r = 0; r < count; r++)
-        if (!reports[r].self && reports[r].state != PEER_LEFT && reports[r].lag_batches > 0)
-            return;
-    sim->node[i].acked_ns = clock_read(&sim->fast, sim->now_ns);
 }
 
 /*
@@ -187,7 +171,8 @@ static void check_limits(struct sim *sim, unsigned i)
     if (stats.messages_invalid > 0 && sim->plan.corrupt == 0 && sim->phase == PHASE_SAFETY && !sim->quiet_laws)
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
     note_evictions(sim, i);
-    note_acknowledged(sim, i);
+    if (world_is_acknowledged(sim, i))
+        sim->node[i].acked_ns = clock_read(&sim->fast, sim->now_ns);
     if (table.used_keys > table.capacity_keys)
         sim_fail(sim, "table: %s uses %" PRIu64 " of %" PRIu64 " keys", n->name, table.used_keys,
                  table.capacity_keys);
@@ -408,7 +393,7 @@ static double late_units(const struct sim *sim, const struct limit *limit, uint6
 {
     return (double)(lateness_ns + waits_ns(sim, limit)) / (double)limit->tick_ns * (double)limit->units_per_tick *
                1.001 +
-           (double)rounding_units(limit);
+           (double)truth_rounding_units(limit);
 }
 
 /* Whatever was lost: in the end all have heard of the same spends, unless somebody went on alone and knew none. */
@@ -441,7 +426,7 @@ static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t laten
     const struct truth *truth = &sim->truth[key];
     struct bucket bucket =
         node_bucket(sim->node[i].node, sim->plan.key[key].id, sim->plan.key[key].limit, world_local_ns(sim, i));
-    if (bucket.settled > truth->high + rounding_units(limit))
+    if (bucket.settled > truth->high + truth_rounding_units(limit))
         sim_fail(sim, "forgotten: %s sees %.3f tokens of key %u, the truth is %.3f", sim->node[i].name,
                  tokens(limit, bucket.settled), key, tokens(limit, truth->high));
     if (may_be_too_low(sim))

@@ -169,7 +169,8 @@ static void measure(struct sim *sim, struct load_list *list, unsigned nodes, uns
             figures->overshoot = HUGE_VAL;
         }
         const struct limit *limit = &sim->plan.limits.limit[0];
-        double worst = (double)-(sim->truth[0].worst + 3 * limit->units_per_tick) / (double)limit->units_per_token;
+        double worst =
+            (double)-(sim->truth[0].worst + truth_rounding_units(limit)) / (double)limit->units_per_token;
         figures->overshoot = fmax(figures->overshoot, worst);
         figures->utilisation += (double)sim->truth[0].admitted_tokens / ideal(list) / seeds;
         for (unsigned i = 0; i < nodes; i++)

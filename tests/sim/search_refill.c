@@ -58,19 +58,13 @@ static int64_t reach_units(const struct attack *attack, unsigned key)
     return units;
 }
 
-/* Clocks are read in whole ticks: see laws.c. */
-static int64_t rounding_units(const struct attack *attack)
-{
-    return 3 * attack->limit->units_per_tick;
-}
-
 static void check_reach(struct attack *attack, unsigned key)
 {
     const struct limit *limit = attack->limit;
     uint64_t now_ns = attack->schedule->now_ns;
     truth_refill(&attack->truth[key], limit, now_ns, now_ns);
-    int64_t left =
-        attack->truth[key].high - reach_units(attack, key) + limit->overshoot_units + rounding_units(attack);
+    int64_t left = attack->truth[key].high - reach_units(attack, key) + limit->overshoot_units +
+                   truth_rounding_units(attack->limit);
     attack->closest = left < attack->closest ? left : attack->closest;
 }
 
@@ -86,7 +80,8 @@ static void check_views(struct attack *attack, unsigned key)
         struct bucket bucket = node_bucket(schedule->node[i], schedule_key(key), 0, schedule->now_ns);
         seen += attack->share[i] * (double)bucket.settled - (double)bucket.unsettled;
     }
-    double above = seen - (double)attack->truth[key].high - (double)rounding_units(attack) * schedule->nodes;
+    double above =
+        seen - (double)attack->truth[key].high - (double)truth_rounding_units(attack->limit) * schedule->nodes;
     attack->above = above > attack->above ? above : attack->above;
 }
 

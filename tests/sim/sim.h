@@ -124,6 +124,14 @@ uint64_t world_local_ns(const struct sim *sim, unsigned i);
 /* What is asked next is asked by some thread of the node's. */
 void world_change_lane(struct sim *sim);
 bool world_is_up(const struct sim *sim, unsigned i); /* has a node, leaving ones included */
+/* Every peer that has not left has acknowledged all batches of the node's. */
+bool world_is_acknowledged(const struct sim *sim, unsigned i);
+/*
+ * The most that a node's share of the refill may have paid off, since that was last so, of `tokens` that it spent in
+ * this life and somebody does not know: they are unsettled no more, but lost with it all the same.
+ */
+int64_t world_paid_off_units(const struct sim *sim, unsigned i, const struct limit *limit, uint64_t tokens,
+                             uint64_t share);
 
 /* ---- unawaited.c ---- */
 void unawaited_begin(struct sim *sim, unsigned i); /* the node goes on without having asked anybody */

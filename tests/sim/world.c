@@ -60,6 +60,16 @@ bool world_is_up(const struct sim *sim, unsigned i)
     return sim->node[i].node != NULL;
 }
 
+bool world_is_acknowledged(const struct sim *sim, unsigned i)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    for (size_t r = 0; r < count; r++)
+        if (!reports[r].self && reports[r].state != PEER_LEFT && reports[r].lag_batches > 0)
+            return false;
+    return true;
+}
+
 void world_change_lane(struct sim *sim)
 {
     node_use_lane(sim->plan.lanes > 1 ? (uint32_t)random_below(&sim->lane_random, sim->plan.lanes) : 0);
@@ -158,21 +168,15 @@ void world_start(struct sim *sim, unsigned i)
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }
 
-/*
- * The most that a node's share of the refill may have paid off of spends that somebody does not know: they are
- * unsettled no more, but lost all the same.
- */
-static int64_t paid_off_units(const struct sim *sim, unsigned i, unsigned k, uint64_t share)
+int64_t world_paid_off_units(const struct sim *sim, unsigned i, const struct limit *limit, uint64_t tokens,
+                             uint64_t share)
 {
-    const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
-    const struct sim_node *n = &sim->node[i];
-    uint64_t away_ns = clock_read(&sim->fast, sim->now_ns) - n->acked_ns;
+    uint64_t away_ns = clock_read(&sim->fast, sim->now_ns) - sim->node[i].acked_ns;
     uint64_t ticks = away_ns / limit->tick_ns + 1;
     int64_t refill = ticks > (uint64_t)(limit->capacity_units / limit->units_per_tick)
                          ? limit->capacity_units
                          : (int64_t)ticks * limit->units_per_tick;
-    int64_t spent = n->life_tokens[k] > limit->capacity ? limit->capacity_units
-                                                        : (int64_t)n->life_tokens[k] * limit->units_per_token;
+    int64_t spent = tokens > limit->capacity ? limit->capacity_units : (int64_t)tokens * limit->units_per_token;
     int64_t paid = units_times(refill, share) + 1;
     return spent < paid ? spent : paid;
 }
@@ -195,7 +199,7 @@ static void refund_unsettled(struct sim *sim, unsigned i)
         const struct plan_key *key = &sim->plan.key[k];
         const struct limit *limit = &sim->plan.limits.limit[key->limit];
         int64_t units = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i)).unsettled +
-                        paid_off_units(sim, i, k, status.share);
+                        world_paid_off_units(sim, i, limit, sim->node[i].life_tokens[k], status.share);
         if (units <= 0)
             continue;
         truth_now(sim, k);
