@@ -106,16 +106,23 @@ void tide_turn(struct sim *sim, const struct happening *happening);
 void ask_exactly(struct sim *sim, unsigned i, uint64_t cost, uint64_t in_ns);
 void ask_begin(struct sim *sim);
 void ask_arrive(struct sim *sim, const struct happening *happening);
-void ask_follow_up(struct sim *sim, const struct happening *happening);
 void ask_node_starts(struct sim *sim, unsigned i);
-void ask_before_step(struct sim *sim, unsigned i); /* reservations that end by themselves in it */
-void ask_node_ends(struct sim *sim, unsigned i);
+void ask_note_skew(struct sim *sim);             /* how far apart the wall clocks are now */
+void ask_wake_soon(struct sim *sim, unsigned i); /* if it wants a step */
 /* The charge of a rule for one of its keys, as a node would have it at this moment. */
 struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *part, uint64_t cost);
 /* The charge of a window of a key, of cells; of others window is 0. */
 struct charge ask_charge_of(const struct sim *sim, unsigned i, const struct ask_part *part);
 uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule);
 struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge);
+
+/* ---- ask_return.c ---- */
+/* What was just allowed is kept for something to come back of it: a reservation for `ttl_ns`, or 0: a refund. */
+void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns);
+void ask_follow_up_in(struct sim *sim, const struct ask_held *held, uint64_t in_ns);
+void ask_follow_up(struct sim *sim, const struct happening *happening);
+void ask_before_step(struct sim *sim, unsigned i); /* reservations that end by themselves in it */
+void ask_node_ends(struct sim *sim, unsigned i);
 
 /* ---- ask_laws.c ---- */
 void ask_truths_begin(struct sim *sim);
@@ -133,6 +140,5 @@ void ask_laws_after_ebb(struct sim *sim); /* some time later */
 bool ask_is_settled(struct sim *sim, unsigned i, char *text, size_t room);
 uint64_t ask_drain_ns(const struct sim *sim); /* how long until nothing of short rules is taken any more */
 void ask_laws_drained(struct sim *sim);
-void ask_note_skew(struct sim *sim);
 
 #endif

@@ -1,0 +1,287 @@
+/*
+ * What becomes of requests that were allowed: refunds, reservations that are committed, cancelled, renewed, or end by
+ * themselves.
+ *
+ * What comes back is read off the node's own view of each key, before and after: that is told to the truth, and must be
+ * what the node says. Where keys are evicted a view may jump by more than what was given back: then nothing is said to
+ * be sure. Who asks, and when, is in ask_load.c.
+ */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+
+static int64_t left_of(struct sim *sim, unsigned i, const struct charge *charge)
+{
+    struct bucket bucket = ask_view(sim, i, charge);
+    return bucket.settled - bucket.unsettled;
+}
+
+void ask_follow_up_in(struct sim *sim, const struct ask_held *held, uint64_t in_ns)
+{
+    (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_FOLLOW_UP,
+                                                     .at_ns = sim->now_ns + in_ns,
+                                                     .node = held->node,
+                                                     .key = (uint16_t)(held - sim->asks.held),
+                                                     .life = held->life});
+}
+
+/* Spends of a log end by themselves: a reservation does not hold them for longer. */
+static uint64_t end_ns(const struct sim *sim, const struct ask_held *held, uint64_t ttl_ns)
+{
+    for (unsigned c = 0; c < held->count; c++) {
+        const struct limit_terms *terms = &sim->plan.asks.rule[held->part[c].rule].terms;
+        bool counts = terms->kind == LIMIT_LOG && held->part[c].passed;
+        ttl_ns = counts && terms->period_ns < ttl_ns ? terms->period_ns : ttl_ns;
+    }
+    return world_local_ns(sim, held->node) + ttl_ns;
+}
+
+void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns)
+{
+    struct random *random = &sim->asks.random;
+    held->used = true;
+    held->reserved = ttl_ns > 0;
+    held->ends_ns = end_ns(sim, held, ttl_ns);
+    sim->asks.reservations += held->reserved;
+    if (!held->reserved || !draw_one_in(random, 6)) /* else nobody ever asks for it again */
+        ask_follow_up_in(sim, held, 1 + random_below(random, sim->plan.asks.hold_max_ns));
+}
+
+/* ---- reservations that end with nobody asking ---- */
+
+/* Whatever it held may have been given back or not, and if so, somebody may have heard or not. */
+static void let_go(struct sim *sim, struct ask_held *held)
+{
+    for (unsigned c = 0; c < held->count; c++) {
+        const struct limit *limit = &sim->plan.asks.rule[held->part[c].rule].limit;
+        ask_given_back(sim, held->node, &held->part[c], held, 0,
+                       (int64_t)held->part[c].taken * limit->units_per_token);
+    }
+    held->used = false;
+}
+
+void ask_before_step(struct sim *sim, unsigned i)
+{
+    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
+        struct ask_held *held = &sim->asks.held[h];
+        if (held->used && held->reserved && held->node == i && world_local_ns(sim, i) >= held->ends_ns) {
+            story_tell(sim, sim->node[i].name, "reservation %u ends by itself", h);
+            let_go(sim, held);
+        }
+    }
+}
+
+void ask_node_ends(struct sim *sim, unsigned i)
+{
+    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
+        struct ask_held *held = &sim->asks.held[h];
+        if (held->used && held->node == i && held->reserved && sim->node[i].life == LIFE_LEAVING)
+            let_go(sim, held);
+        else if (held->node == i)
+            held->used = false;
+    }
+}
+
+/* ---- what comes back ---- */
+
+/* A key may have been evicted, or others for it: where it starts from again is not what it had. */
+static bool views_may_jump(const struct sim *sim)
+{
+    return sim->plan.table_keys <= SIM_KEYS_MAX;
+}
+
+/* What a node's view of a charge gained is what was given back, or (if it lost, and may have) spent. */
+static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsigned c, int64_t before,
+                        bool may_spend)
+{
+    struct ask_part *part = &held->part[c];
+    const struct limit *limit = &sim->plan.asks.rule[part->rule].limit;
+    int64_t gained = left_of(sim, i, &held->charge[c]) - before, per_token = limit->units_per_token;
+    if (gained > 0) {
+        int64_t tokens = (gained + per_token - 1) / per_token;
+        if (views_may_jump(sim) && (uint64_t)tokens < part->taken)
+            tokens = (int64_t)part->taken;
+        ask_given_back(sim, i, part, held, views_may_jump(sim) ? 0 : gained, tokens * per_token);
+        part->taken = (uint64_t)tokens < part->taken ? part->taken - (uint64_t)tokens : 0;
+    } else if (gained < 0 && may_spend) {
+        if (gained % per_token != 0 && !views_may_jump(sim))
+            sim_fail(sim, "reservation: %s took %" PRId64 " units of rule %u, %" PRId64 " to a token",
+                     sim->node[i].name, -gained, part->rule, per_token);
+        part->taken += (uint64_t)(-gained / per_token);
+        ask_spent(sim, i, &held->charge[c], part, (uint64_t)(-gained / per_token));
+    }
+}
+
+/* A refund knows nothing of the request and goes by the window of now: honest clients give back what it holds. */
+static void refund(struct sim *sim, struct ask_held *held)
+{
+    unsigned i = held->node;
+    uint64_t now_ns = world_local_ns(sim, i), most = UINT64_MAX;
+    uint64_t tokens =
+        draw_one_in(&sim->asks.random, 3) ? 1 + random_below(&sim->asks.random, held->cost + 1) : held->cost;
+    int64_t before[ASK_CHARGES_MAX];
+    unsigned count = 0;
+    for (unsigned c = 0; c < held->count; c++) {
+        struct ask_part part = held->part[c];
+        const struct limit_terms *terms = &sim->plan.asks.rule[part.rule].terms;
+        bool ends_soon = terms->kind == LIMIT_LOG && now_ns - held->made_ns > terms->period_ns / 4 * 3;
+        if (part.taken == 0 || ends_soon) /* a shadow that would have denied; too late to be sure whose it was */
+            continue;
+        held->charge[count] = ask_charge(sim, i, &part, held->cost);
+        if (part.window != held->part[c].window) /* it would give back what others took in this window */
+            continue;
+        held->part[count] = part;
+        before[count] = left_of(sim, i, &held->charge[count]);
+        count++;
+    }
+    held->count = count;
+    held->used = false;
+    uint64_t given = node_return(sim->node[i].node, held->charge, count, tokens, now_ns);
+    for (unsigned c = 0; c < count; c++) {
+        const struct limit *limit = &sim->plan.asks.rule[held->part[c].rule].limit;
+        int64_t gained = left_of(sim, i, &held->charge[c]) - before[c];
+        uint64_t part = gained < 0 ? 0 : (uint64_t)((gained + limit->units_per_token - 1) / limit->units_per_token);
+        if (!views_may_jump(sim) && (gained < 0 || part > tokens || part > held->charge[c].cost))
+            sim_fail(sim, "refund: %s gives %" PRIu64 " tokens of a %s back, of %" PRIu64, sim->node[i].name, part,
+                     ask_algorithm_name(sim->plan.asks.rule[held->part[c].rule].algorithm), tokens);
+        most = part < most ? part : most;
+        if (sim->trace)
+            story_tell(sim, sim->node[i].name,
+                       "refund of %" PRIu64 ": rule %u, key %u gains %" PRId64 " units of %" PRId64
+                       " a token, cost %" PRIu64,
+                       tokens, held->part[c].rule, held->part[c].subject, gained, limit->units_per_token,
+                       held->charge[c].cost);
+        note_change(sim, i, held, c, before[c], !views_may_jump(sim));
+    }
+    if (count > 0 && given != most && !views_may_jump(sim))
+        sim_fail(sim, "refund: %s says that %" PRIu64 " tokens came back, it was %" PRIu64, sim->node[i].name,
+                 given, most);
+    sim->asks.given_back += given;
+}
+
+static enum reserve_status commit(struct sim *sim, struct ask_held *held, uint64_t *charged, uint64_t *actual)
+{
+    *actual = random_below(&sim->asks.random, 2 * held->cost + 2);
+    return node_commit(sim->node[held->node].node, held->id, *actual, world_local_ns(sim, held->node), charged);
+}
+
+/* A commit charges no more than was held or used. (What the refill made good meanwhile need not come back.) */
+static void check_committed(struct sim *sim, const struct ask_held *held, uint64_t actual, uint64_t charged)
+{
+    if (charged > actual && charged > held->cost)
+        sim_fail(sim, "reservation: %s charged %" PRIu64 " where %" PRIu64 " was held and %" PRIu64 " used",
+                 sim->node[held->node].name, charged, held->cost, actual);
+}
+
+/*
+ * Of what nothing else gives back, all that was held comes back; unless there is no room to tell of it. (Where a clock
+ * jumped, a log's spends ended early, and what others returned of those took off later ones.)
+ */
+static void check_cancelled(struct sim *sim, const struct ask_held *held, unsigned c, int64_t before)
+{
+    const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
+    int64_t gained = left_of(sim, held->node, &held->charge[c]) - before;
+    bool may_differ = views_may_jump(sim) || sim->plan.log_keys_max < 16384 || rule->terms.kind == LIMIT_BUCKET;
+    may_differ |= rule->terms.kind == LIMIT_CELL && held->charge[c].expires_ns <= world_local_ns(sim, held->node);
+    may_differ |= rule->terms.kind == LIMIT_LOG && (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) != 0;
+    if (!may_differ && gained != (int64_t)held->part[c].taken)
+        sim_fail(sim, "reservation: %s gives %" PRId64 " tokens of a %s back, of %" PRIu64,
+                 sim->node[held->node].name, gained, ask_algorithm_name(rule->algorithm), held->part[c].taken);
+}
+
+static void renew(struct sim *sim, struct ask_held *held)
+{
+    unsigned i = held->node;
+    uint64_t ttl_ns = 1 + random_below(&sim->asks.random, 2 * sim->plan.asks.hold_max_ns);
+    enum reserve_status status = node_renew(sim->node[i].node, held->id, ttl_ns, world_local_ns(sim, i));
+    if (status == RESERVE_UNKNOWN)
+        sim_fail(sim, "reservation: %s does not know one that it could renew", sim->node[i].name);
+    if (status != RESERVE_DONE)
+        return;
+    held->ends_ns = end_ns(sim, held, ttl_ns);
+    struct ask_held old = *held;
+    held->fast_ns = clock_read(&sim->fast, sim->now_ns);
+    held->slow_ns = clock_read(&sim->slow, sim->now_ns);
+    for (unsigned c = 0; c < held->count; c++) { /* spent anew */
+        const struct ask_part *part = &held->part[c];
+        if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)
+            continue;
+        ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken);
+        ask_spent(sim, i, &held->charge[c], part, part->taken);
+    }
+    ask_follow_up_in(sim, held, 1 + random_below(&sim->asks.random, sim->plan.asks.hold_max_ns));
+}
+
+static uint64_t admitted_tokens(const struct sim *sim, unsigned i)
+{
+    struct node_stats stats;
+    node_stats(sim->node[i].node, &stats);
+    return stats.admitted_tokens;
+}
+
+/* How many tokens lower the node's views of the charges are. */
+static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_held *held, const int64_t *before)
+{
+    uint64_t lost = 0;
+    for (unsigned c = 0; c < held->count; c++) {
+        int64_t per_token = sim->plan.asks.rule[held->part[c].rule].limit.units_per_token;
+        int64_t units = before[c] - left_of(sim, i, &held->charge[c]);
+        lost += units > 0 ? (uint64_t)(units / per_token) : 0;
+    }
+    return lost;
+}
+
+static void end_reservation(struct sim *sim, struct ask_held *held)
+{
+    unsigned i = held->node;
+    uint64_t now_ns = world_local_ns(sim, i), actual = 0, charged = 0;
+    int64_t before[ASK_CHARGES_MAX];
+    for (unsigned c = 0; c < held->count; c++)
+        before[c] = left_of(sim, i, &held->charge[c]);
+    uint64_t admitted = admitted_tokens(sim, i);
+    bool commits = draw_one_in(&sim->asks.random, 2);
+    enum reserve_status status =
+        commits ? commit(sim, held, &charged, &actual) : node_cancel(sim->node[i].node, held->id, now_ns);
+    if (status != RESERVE_DONE) {
+        sim_fail(sim, "reservation: %s does not know one that should be there", sim->node[i].name);
+        return;
+    }
+    admitted = admitted_tokens(sim, i) - admitted;
+    bool spends = !views_may_jump(sim) || lost_tokens(sim, i, held, before) == admitted;
+    for (unsigned c = 0; c < held->count; c++) {
+        if (!commits)
+            check_cancelled(sim, held, c, before[c]);
+        note_change(sim, i, held, c, before[c], spends);
+    }
+    if (commits)
+        check_committed(sim, held, actual, charged);
+    if (node_cancel(sim->node[i].node, held->id, now_ns) != RESERVE_UNKNOWN)
+        sim_fail(sim, "reservation: %s ends one twice", sim->node[i].name);
+    held->used = false;
+}
+
+void ask_follow_up(struct sim *sim, const struct happening *happening)
+{
+    struct ask_held *held = &sim->asks.held[happening->key];
+    const struct sim_node *n = &sim->node[happening->node];
+    if (!held->used || held->node != happening->node || held->life != happening->life ||
+        n->lives != happening->life || n->node == NULL)
+        return;
+    if (sim->now_ns < n->paused_until_ns) {
+        ask_follow_up_in(sim, held, n->paused_until_ns - sim->now_ns);
+        return;
+    }
+    ask_note_skew(sim);
+    if (!held->reserved) {
+        refund(sim, held);
+    } else if (world_local_ns(sim, held->node) >= held->ends_ns) {
+        if (node_cancel(n->node, held->id, world_local_ns(sim, held->node)) != RESERVE_UNKNOWN)
+            sim_fail(sim, "reservation: %s knows one that has ended", n->name);
+    } else if (sim->phase == PHASE_SAFETY && draw_one_in(&sim->asks.random, 4)) {
+        renew(sim, held);
+    } else {
+        end_reservation(sim, held);
+    }
+    if (n->node != NULL)
+        ask_wake_soon(sim, held->node);
+}
