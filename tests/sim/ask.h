@@ -113,6 +113,7 @@ void ask_wake_soon(struct sim *sim, unsigned i); /* if it wants a step */
 struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *part, uint64_t cost);
 /* The charge of a window of a key, of cells; of others window is 0. */
 struct charge ask_charge_of(const struct sim *sim, unsigned i, const struct ask_part *part);
+uint64_t ask_margin_ns(const struct plan_rule *rule); /* for how long its windows are kept beyond their end */
 uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule);
 struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge);
 
@@ -125,6 +126,11 @@ void ask_before_step(struct sim *sim, unsigned i); /* reservations that end by t
 void ask_node_ends(struct sim *sim, unsigned i);
 
 /* ---- ask_laws.c ---- */
+const struct plan_rule *ask_rule(const struct sim *sim, unsigned r);
+/* Wall clocks never differed by as much as windows of the rule are kept beyond their end. */
+bool ask_clocks_within(const struct sim *sim, const struct plan_rule *rule);
+/* The truth of a rule's key as of now. */
+void ask_truth_now(struct sim *sim, unsigned r, unsigned s);
 void ask_truths_begin(struct sim *sim);
 void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
                uint64_t tokens);
@@ -134,6 +140,8 @@ void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, co
 void ask_lost_with(struct sim *sim, unsigned i, uint64_t share);
 void ask_knowledge_lost(struct sim *sim);
 void ask_laws_after_step(struct sim *sim, unsigned i);
+
+/* ---- ask_laws_agree.c ---- */
 void ask_laws_agree(struct sim *sim);
 void ask_ebb_ends(struct sim *sim);
 void ask_laws_after_ebb(struct sim *sim); /* some time later */

@@ -1,24 +1,22 @@
 /*
- * What must hold of rules, besides what holds of every node (laws.c).
+ * What must hold of rules while requests are made, besides what holds of every node (laws.c); and what the truth is
+ * told of them. What holds once nothing is under way is in ask_laws_agree.c.
  *
  *   overshoot       of each key: what was admitted is within the limit and its declared overshoot, by the definition
  *                   of its kind, at every admission. A window is held to it whatever the clocks say, as long as they
  *                   differ by less than windows are kept beyond their end; a sliding window where they agree.
  *                   A static split exceeds nothing, as long as shares stay what they are.
  *   reach           the same for what all nodes would admit if everyone asked now.
- *   all or nothing  what is refused, or only asked, charges nothing of any rule.
- *   forgotten       when nothing is under way, no view is above what was really spent.
- *   leaks           when load has ended and its time has passed, everything is full again, and nothing is reserved.
+ *   reservations    a node holds as many as were made at it and have not ended.
+ *   all or nothing  what is refused, or only asked, charges nothing of any rule (looked at in ask_load.c).
  */
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-enum { MARGIN_PERCENT = 1, SAME_CLOCK_NS = 1000000 };
-#define CELL_MARGIN_NS UINT64_C(10000000000)
+enum { SAME_CLOCK_NS = 1000000 };
 
-static const struct plan_rule *rule_of(const struct sim *sim, unsigned r)
+const struct plan_rule *ask_rule(const struct sim *sim, unsigned r)
 {
     return &sim->plan.asks.rule[r];
 }
@@ -28,31 +26,30 @@ static uint64_t allowed_tokens(const struct plan_rule *rule)
     return rule->terms.capacity + rule->terms.overshoot;
 }
 
-static bool clocks_within(const struct sim *sim, const struct plan_rule *rule)
+bool ask_clocks_within(const struct sim *sim, const struct plan_rule *rule)
 {
-    uint64_t margin_ns = rule->window_ns < CELL_MARGIN_NS ? rule->window_ns : CELL_MARGIN_NS;
-    return sim->asks.skew_max_ns < margin_ns;
+    return sim->asks.skew_max_ns < ask_margin_ns(rule);
 }
 
 void ask_truths_begin(struct sim *sim)
 {
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
         for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++)
-            truth_bucket_init(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, 0, 0);
+            truth_bucket_init(&sim->asks.truth[r][s].bucket, &ask_rule(sim, r)->limit, 0, 0);
 }
 
-static void bucket_now(struct sim *sim, unsigned r, unsigned s)
+void ask_truth_now(struct sim *sim, unsigned r, unsigned s)
 {
-    if (rule_of(sim, r)->terms.kind != LIMIT_BUCKET)
+    if (ask_rule(sim, r)->terms.kind != LIMIT_BUCKET)
         return;
-    truth_bucket_refill(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, clock_read(&sim->fast, sim->now_ns),
-                        clock_read(&sim->slow, sim->now_ns));
+    truth_bucket_refill(&sim->asks.truth[r][s].bucket, &ask_rule(sim, r)->limit,
+                        clock_read(&sim->fast, sim->now_ns), clock_read(&sim->slow, sim->now_ns));
 }
 
 /* What each node sees of a key's window and the one before, and what is true, when a law is broken. */
 static void tell_views(struct sim *sim, struct ask_part part)
 {
-    const struct plan_rule *rule = rule_of(sim, part.rule);
+    const struct plan_rule *rule = ask_rule(sim, part.rule);
     bool cells = rule->terms.kind == LIMIT_CELL;
     for (unsigned back = 0; back < (cells ? 2u : 1u); back++, part.window--) {
         if (cells)
@@ -78,13 +75,13 @@ static void tell_views(struct sim *sim, struct ask_part part)
 /* With `more` tokens spent now by all together, at a node whose window ends in left_ns: how many too many, or 0. */
 static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t left_ns, uint64_t more)
 {
-    const struct plan_rule *rule = rule_of(sim, part->rule);
+    const struct plan_rule *rule = ask_rule(sim, part->rule);
     struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
     const struct limit *limit = &rule->limit;
     uint64_t allowed = allowed_tokens(rule), used = more;
     switch (rule->algorithm) {
     case ASK_BUCKET: {
-        bucket_now(sim, part->rule, part->subject);
+        ask_truth_now(sim, part->rule, part->subject);
         int64_t units = (int64_t)more * limit->units_per_token,
                 floor = -limit->overshoot_units - truth_rounding_units(limit);
         sim->asks.late_explains += truth_bucket_high(&truth->bucket, true) - units < floor;
@@ -100,7 +97,7 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
         __attribute__((fallthrough));
     case ASK_FIXED:
         used += truth_cell_of(&truth->cells, part->window)->least;
-        return used > allowed && clocks_within(sim, rule) ? (double)(used - allowed) : 0;
+        return used > allowed && ask_clocks_within(sim, rule) ? (double)(used - allowed) : 0;
     case ASK_LOG:
     case ASK_LEASE:
         used += truth_log_least(&truth->log, rule->terms.period_ns, clock_read(&sim->fast, sim->now_ns));
@@ -109,11 +106,6 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
         break;
     }
     return 0;
-}
-
-static bool laws_are_off(const struct sim *sim)
-{
-    return sim->quiet_laws || sim->plan.corrupt > 0;
 }
 
 /* It may be held against nobody. */
@@ -130,11 +122,11 @@ static void excuse(struct ask_truth *truth, const struct plan_rule *rule, uint64
 void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
                uint64_t tokens)
 {
-    const struct plan_rule *rule = rule_of(sim, part->rule);
+    const struct plan_rule *rule = ask_rule(sim, part->rule);
     struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
     uint64_t now_ns = world_local_ns(sim, i);
     sim->asks.life_tokens[i][part->rule][part->subject] += tokens;
-    bucket_now(sim, part->rule, part->subject);
+    ask_truth_now(sim, part->rule, part->subject);
     if (rule->terms.kind == LIMIT_BUCKET)
         truth_bucket_spend(&truth->bucket, &rule->limit, tokens);
     else if (rule->terms.kind == LIMIT_CELL)
@@ -170,7 +162,7 @@ static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part 
                              uint64_t sure, uint64_t possible)
 {
     struct truth_log *log = &sim->asks.truth[part->rule][part->subject].log;
-    uint64_t period_ns = rule_of(sim, part->rule)->terms.period_ns;
+    uint64_t period_ns = ask_rule(sim, part->rule)->terms.period_ns;
     bool counts_here = world_local_ns(sim, i) - held->made_ns < period_ns;
     bool counts = clock_read(&sim->fast, sim->now_ns) - held->fast_ns < period_ns;
     truth_log_give_back(log, held->fast_ns, held->slow_ns, sure, possible);
@@ -181,13 +173,13 @@ static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part 
 void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
                     int64_t sure, int64_t possible)
 {
-    const struct plan_rule *rule = rule_of(sim, part->rule);
+    const struct plan_rule *rule = ask_rule(sim, part->rule);
     struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
     uint64_t sure_tokens = (uint64_t)(sure / rule->limit.units_per_token),
              tokens = (uint64_t)(possible / rule->limit.units_per_token);
     struct node_stats stats;
     node_stats(sim->node[i].node, &stats);
-    bucket_now(sim, part->rule, part->subject);
+    ask_truth_now(sim, part->rule, part->subject);
     if (rule->terms.kind == LIMIT_BUCKET)
         truth_bucket_give_back(&truth->bucket, &rule->limit, i, sure, possible, stats.batches_closed);
     else if (rule->terms.kind == LIMIT_CELL)
@@ -224,11 +216,11 @@ static void lost_cells(struct sim *sim, unsigned i, struct ask_part part)
 
 static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t share)
 {
-    const struct limit *limit = &rule_of(sim, part->rule)->limit;
+    const struct limit *limit = &ask_rule(sim, part->rule)->limit;
     struct truth_bucket *truth = &sim->asks.truth[part->rule][part->subject].bucket;
     struct charge charge = ask_charge_of(sim, i, part);
     uint64_t tokens = sim->asks.life_tokens[i][part->rule][part->subject];
-    bucket_now(sim, part->rule, part->subject);
+    ask_truth_now(sim, part->rule, part->subject);
     truth_bucket_lose(truth, limit,
                       ask_view(sim, i, &charge).unsettled + world_paid_off_units(sim, i, limit, tokens, share));
     truth_bucket_gone(truth, i);
@@ -237,11 +229,11 @@ static void lost_bucket(struct sim *sim, unsigned i, const struct ask_part *part
 void ask_lost_with(struct sim *sim, unsigned i, uint64_t share)
 {
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
-        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
+        for (unsigned s = 0; s < ask_rule(sim, r)->subjects; s++) {
             struct ask_part part = {.rule = r, .subject = s};
-            if (rule_of(sim, r)->terms.kind == LIMIT_CELL)
+            if (ask_rule(sim, r)->terms.kind == LIMIT_CELL)
                 lost_cells(sim, i, part);
-            else if (rule_of(sim, r)->terms.kind == LIMIT_LOG)
+            else if (ask_rule(sim, r)->terms.kind == LIMIT_LOG)
                 truth_log_lose(&sim->asks.truth[r][s].log, lost_tokens(sim, i, &part));
             else
                 lost_bucket(sim, i, &part, share);
@@ -252,10 +244,10 @@ void ask_lost_with(struct sim *sim, unsigned i, uint64_t share)
 void ask_knowledge_lost(struct sim *sim)
 {
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
-        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
+        for (unsigned s = 0; s < ask_rule(sim, r)->subjects; s++) {
             struct ask_truth *truth = &sim->asks.truth[r][s];
-            bucket_now(sim, r, s);
-            truth_bucket_lose(&truth->bucket, &rule_of(sim, r)->limit, 2 * rule_of(sim, r)->limit.capacity_units);
+            ask_truth_now(sim, r, s);
+            truth_bucket_lose(&truth->bucket, &ask_rule(sim, r)->limit, 2 * ask_rule(sim, r)->limit.capacity_units);
             truth_cells_forget(&truth->cells);
             truth_log_forget(&truth->log);
         }
@@ -270,10 +262,11 @@ static void note_heard(struct sim *sim, unsigned i)
     if (!world_is_acknowledged(sim, i))
         return;
     for (unsigned r = 0; r < sim->plan.asks.rules; r++)
-        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
-            bucket_now(sim, r, s);
-            if (rule_of(sim, r)->terms.kind == LIMIT_BUCKET)
-                truth_bucket_heard(&sim->asks.truth[r][s].bucket, &rule_of(sim, r)->limit, i, stats.batches_closed);
+        for (unsigned s = 0; s < ask_rule(sim, r)->subjects; s++) {
+            ask_truth_now(sim, r, s);
+            if (ask_rule(sim, r)->terms.kind == LIMIT_BUCKET)
+                truth_bucket_heard(&sim->asks.truth[r][s].bucket, &ask_rule(sim, r)->limit, i,
+                                   stats.batches_closed);
         }
 }
 
@@ -290,7 +283,7 @@ static void check_reservations(struct sim *sim, unsigned i)
 /* What all would admit of one key if everyone asked at this moment, each in the window that it is in. */
 static void check_reach(struct sim *sim, unsigned r, unsigned s)
 {
-    const struct plan_rule *rule = rule_of(sim, r);
+    const struct plan_rule *rule = ask_rule(sim, r);
     uint64_t windows[ASK_NODES_MAX], remaining[ASK_NODES_MAX] = {0}, least_left_ns = rule->window_ns;
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         struct ask_part part = {.rule = r, .subject = s};
@@ -340,187 +333,6 @@ void ask_laws_after_step(struct sim *sim, unsigned i)
         note_heard(sim, i);
     if (!laws_are_off(sim)) {
         unsigned r = (unsigned)(sim->steps % rules);
-        check_reach(sim, r, (unsigned)(sim->steps / rules % rule_of(sim, r)->subjects));
-    }
-}
-
-/* ---- when nothing is under way ---- */
-
-/* What a node has unsettled of a key; of cells, in this window and in those before it that reservations may hold. */
-static int64_t unsettled_of(struct sim *sim, unsigned i, struct ask_part part)
-{
-    uint64_t back = rule_of(sim, part.rule)->terms.kind == LIMIT_CELL ? 3 : 0;
-    int64_t unsettled = 0;
-    uint64_t now = ask_window_now(sim, i, part.rule);
-    for (part.window = now - back; part.window <= now; part.window++) {
-        struct charge charge = ask_charge_of(sim, i, &part);
-        unsettled += ask_view(sim, i, &charge).unsettled;
-    }
-    return unsettled;
-}
-
-bool ask_is_settled(struct sim *sim, unsigned i, char *text, size_t room)
-{
-    for (unsigned r = 0; r < sim->plan.asks.rules && !sim->evicted; r++)
-        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
-            int64_t unsettled = unsettled_of(sim, i, (struct ask_part){.rule = r, .subject = s});
-            if (unsettled == 0 || rule_of(sim, r)->terms.flags & LIMIT_SPLIT)
-                continue;
-            (void)snprintf(text, room, "%s has %" PRId64 " units of rule %u, key %u unsettled", sim->node[i].name,
-                           unsettled, r, s);
-            return false;
-        }
-    return true;
-}
-
-/* Views are in units; so is what is really left. */
-static void check_view(struct sim *sim, unsigned i, struct ask_part part, int64_t left)
-{
-    const struct plan_rule *rule = rule_of(sim, part.rule);
-    struct charge charge = ask_charge_of(sim, i, &part);
-    int64_t seen = ask_view(sim, i, &charge).settled, slack = truth_rounding_units(&rule->limit);
-    if (seen > left + slack && seen > -rule->limit.overshoot_units)
-        sim_fail(sim,
-                 "forgotten: %s sees %.3f tokens of rule %u (%s), key %u, window %" PRIu64 ", the truth is %.3f",
-                 sim->node[i].name, (double)seen / (double)rule->limit.units_per_token, part.rule,
-                 ask_algorithm_name(rule->algorithm), part.subject, part.window,
-                 (double)left / (double)rule->limit.units_per_token);
-}
-
-static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
-{
-    const struct plan_rule *rule = rule_of(sim, r);
-    struct ask_truth *truth = &sim->asks.truth[r][s];
-    struct ask_part part = {.rule = r, .subject = s};
-    uint64_t now = ask_window_now(sim, i, r), fast_ns = clock_read(&sim->fast, sim->now_ns);
-    if (rule->terms.kind == LIMIT_BUCKET) {
-        check_view(sim, i, part, truth_bucket_high(&truth->bucket, false));
-    } else if (rule->terms.kind == LIMIT_LOG) {
-        if (truth->log.lost == 0)
-            check_view(sim, i, part,
-                       rule->limit.capacity_units -
-                           (int64_t)truth_log_least(&truth->log, rule->terms.period_ns, fast_ns));
-    } else if (clocks_within(sim, rule)) {
-        for (part.window = now - (rule->algorithm == ASK_SLIDING); part.window <= now; part.window++)
-            check_view(sim, i, part,
-                       rule->limit.capacity_units - (int64_t)truth_cell_of(&truth->cells, part.window)->least);
-    }
-}
-
-void ask_laws_agree(struct sim *sim)
-{
-    for (unsigned r = 0; r < sim->plan.asks.rules; r++)
-        for (unsigned s = 0; s < rule_of(sim, r)->subjects; s++) {
-            bucket_now(sim, r, s);
-            for (unsigned i = 0; i < sim->plan.nodes; i++)
-                if (sim->node[i].life == LIFE_UP && !(rule_of(sim, r)->terms.flags & LIMIT_SPLIT))
-                    check_key(sim, i, r, s);
-        }
-}
-
-/* ---- when an ebb is over, and its spends are known everywhere ---- */
-
-void ask_ebb_ends(struct sim *sim)
-{
-    for (unsigned i = 0; i < sim->plan.nodes; i++) {
-        struct node_stats stats = {.batches_closed = UINT64_MAX};
-        if (sim->node[i].life == LIFE_UP)
-            node_stats(sim->node[i].node, &stats);
-        sim->asks.ebb_batches[i] = stats.batches_closed + (stats.open_keys > 0);
-        sim->asks.ebb_ns[i] = world_local_ns(sim, i);
-    }
-}
-
-/* A batch may tell less than all that is untold: then it is known once everybody has all there is. */
-static bool all_is_told(const struct sim *sim, unsigned i, const struct node_stats *stats, uint64_t lag_batches)
-{
-    uint64_t since_ns = world_local_ns(sim, i) - sim->asks.ebb_ns[i];
-    return sim->plan.step_keys == 0 || (lag_batches == 0 && (stats->open_oldest_ms + 2) * 1000000 < since_ns);
-}
-
-static bool ebb_is_known(struct sim *sim, unsigned i)
-{
-    static struct peer_report reports[NODE_PEERS_MAX];
-    struct node_stats stats;
-    if (sim->node[i].life != LIFE_UP || sim->node[i].was_joining)
-        return false;
-    size_t count = node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
-    node_stats(sim->node[i].node, &stats);
-    for (size_t r = 0; r < count; r++)
-        if (!reports[r].self && (reports[r].lag_batches + sim->asks.ebb_batches[i] > stats.batches_closed ||
-                                 !all_is_told(sim, i, &stats, reports[r].lag_batches)))
-            return false;
-    return stats.batches_closed >= sim->asks.ebb_batches[i];
-}
-
-/* No view is above the truth, whatever was given back to a full bucket. */
-void ask_laws_after_ebb(struct sim *sim)
-{
-    const struct limit *limit = &rule_of(sim, 0)->limit;
-    bool known = !laws_are_off(sim);
-    bucket_now(sim, 0, 0);
-    int64_t left = truth_bucket_high(&sim->asks.truth[0][0].bucket, true);
-    for (unsigned i = 0; i < sim->plan.nodes; i++)
-        known = known && ebb_is_known(sim, i);
-    sim->asks.ebbs_known += known;
-    for (unsigned i = 0; i < sim->plan.nodes && known; i++) {
-        struct ask_part part = {0};
-        struct charge charge = ask_charge_of(sim, i, &part);
-        int64_t seen = ask_view(sim, i, &charge).settled;
-        if (seen > left + truth_rounding_units(limit) && seen > -limit->overshoot_units)
-            sim_fail(sim, "credited: %s sees %.3f tokens, all that was spent at ebb is known, and %.3f are left",
-                     sim->node[i].name, (double)seen / (double)limit->units_per_token,
-                     (double)left / (double)limit->units_per_token);
-    }
-}
-
-/* ---- when its time has passed ---- */
-
-/* How long a spend of that rule counts at most; 0: for longer than anyone waits. */
-static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rule)
-{
-    uint64_t margin_ns = rule->window_ns < CELL_MARGIN_NS ? rule->window_ns : CELL_MARGIN_NS;
-    uint64_t ns = rule->terms.kind == LIMIT_CELL ? 2 * rule->window_ns + margin_ns : rule->terms.period_ns;
-    if (ns > 200 * sim->plan.interval_ns)
-        return 0;
-    return rule->algorithm == ASK_BUCKET && rule->terms.overshoot > 0 ? 2 * ns : ns;
-}
-
-uint64_t ask_drain_ns(const struct sim *sim)
-{
-    uint64_t longest_ns = 0;
-    for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
-        uint64_t ns = rule_drain_ns(sim, rule_of(sim, r));
-        longest_ns = ns > longest_ns ? ns : longest_ns;
-    }
-    if (sim->plan.asks.rules == 0)
-        return 0;
-    longest_ns += 2 * sim->plan.asks.hold_max_ns + 8 * sim->plan.interval_ns + 4 * sim->plan.latency_max_ns;
-    return longest_ns + longest_ns * MARGIN_PERCENT / 100 + (UINT64_C(1) << 28);
-}
-
-void ask_laws_drained(struct sim *sim)
-{
-    for (unsigned i = 0; i < sim->plan.nodes; i++) {
-        if (sim->node[i].life != LIFE_UP || sim->plan.asks.rules == 0)
-            continue;
-        if (node_reservations(sim->node[i].node) > 0)
-            sim_fail(sim, "leak: %s still holds %u reservations", sim->node[i].name,
-                     node_reservations(sim->node[i].node));
-        for (unsigned r = 0; r < sim->plan.asks.rules && !sim->evicted; r++)
-            for (unsigned s = 0; s < rule_of(sim, r)->subjects && rule_drain_ns(sim, rule_of(sim, r)) > 0; s++) {
-                struct ask_part part = {.rule = r, .subject = s, .window = ask_window_now(sim, i, r)};
-                if (part.window > 0 && !clocks_within(sim, rule_of(sim, r)))
-                    break; /* others were in this window long ago */
-                struct charge charge = ask_charge_of(sim, i, &part);
-                struct bucket bucket = ask_view(sim, i, &charge);
-                if (bucket.settled != rule_of(sim, r)->limit.capacity_units || bucket.unsettled != 0)
-                    sim_fail(sim,
-                             "leak: %s sees %" PRId64 " - %" PRId64 " of rule %u (%s of %" PRId64
-                             "), key %u, long after all",
-                             sim->node[i].name, bucket.settled, bucket.unsettled, r,
-                             ask_algorithm_name(rule_of(sim, r)->algorithm), rule_of(sim, r)->limit.capacity_units,
-                             s);
-            }
+        check_reach(sim, r, (unsigned)(sim->steps / rules % ask_rule(sim, r)->subjects));
     }
 }

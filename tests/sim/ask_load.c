@@ -38,6 +38,11 @@ static uint64_t expiry(uint64_t ns)
     return (ns + unit - 1) / unit * unit;
 }
 
+uint64_t ask_margin_ns(const struct plan_rule *rule)
+{
+    return rule->window_ns < CELL_MARGIN_NS ? rule->window_ns : CELL_MARGIN_NS;
+}
+
 struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *part, uint64_t cost)
 {
     const struct plan_rule *rule = &sim->plan.asks.rule[part->rule];
@@ -54,12 +59,11 @@ struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *par
     }
     if (rule->terms.kind == LIMIT_CELL) {
         uint64_t now_ns = wall_ns(sim, i), window_ns = rule->window_ns;
-        uint64_t margin_ns = window_ns < CELL_MARGIN_NS ? window_ns : CELL_MARGIN_NS;
         part->window = now_ns / window_ns;
         charge.window_ns = window_ns;
         charge.window_end_ns = world_local_ns(sim, i) + window_ns - now_ns % window_ns;
         charge.sliding = rule->algorithm == ASK_SLIDING;
-        charge.expires_ns = expiry(charge.window_end_ns + (charge.sliding ? window_ns : 0) + margin_ns);
+        charge.expires_ns = expiry(charge.window_end_ns + (charge.sliding ? window_ns : 0) + ask_margin_ns(rule));
         if (charge.sliding)
             charge.previous = id_of(part->rule, part->subject, part->window - 1);
     }

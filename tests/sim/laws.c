@@ -77,10 +77,15 @@ void truth_now(struct sim *sim, unsigned key)
                  clock_read(&sim->slow, sim->now_ns));
 }
 
+bool laws_are_off(const struct sim *sim)
+{
+    return sim->quiet_laws || sim->plan.corrupt > 0;
+}
+
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key)
 {
     const struct limit *limit = limit_of(sim, key);
-    if (sim->quiet_laws || sim->plan.corrupt > 0)
+    if (laws_are_off(sim))
         return;
     if (sim->truth[key].high < -limit->overshoot_units - truth_rounding_units(limit))
         sim_fail(sim,
@@ -168,7 +173,7 @@ static void check_limits(struct sim *sim, unsigned i)
     if (stats.log_keys > sim->plan.log_keys_max + 2 * sim->plan.keys)
         sim_fail(sim, "log: %s keeps %" PRIu64 " spends, the limit is %" PRIu64, n->name, stats.log_keys,
                  sim->plan.log_keys_max);
-    if (stats.messages_invalid > 0 && sim->plan.corrupt == 0 && sim->phase == PHASE_SAFETY && !sim->quiet_laws)
+    if (stats.messages_invalid > 0 && sim->phase == PHASE_SAFETY && !laws_are_off(sim))
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
     note_evictions(sim, i);
     if (world_is_acknowledged(sim, i))
@@ -218,7 +223,7 @@ void laws_after_step(struct sim *sim, unsigned i)
         check_shares(sim);
     if (sim->steps % 16 == 0)
         check_limits(sim, i);
-    if (!sim->quiet_laws && sim->plan.corrupt == 0)
+    if (!laws_are_off(sim))
         check_reach(sim, (unsigned)(sim->steps % sim->plan.keys));
     ask_laws_after_step(sim, i);
 }
@@ -266,7 +271,7 @@ void laws_sample(struct sim *sim)
         node_validate(sim->node[i].node);
         check_limits(sim, i);
     }
-    if (sim->quiet_laws || sim->plan.corrupt > 0)
+    if (laws_are_off(sim))
         return;
     for (unsigned k = 0; k < sim->plan.keys; k++)
         check_reach(sim, k);

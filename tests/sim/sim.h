@@ -163,6 +163,8 @@ void load_burst(struct sim *sim);
 bool load_admit(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 
 /* ---- laws.c ---- */
+/* What is corrupted may say anything; and a scenario measures what exceeds rather than failing for it. */
+bool laws_are_off(const struct sim *sim);
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key);
 void laws_after_step(struct sim *sim, unsigned i);
 void laws_sample(struct sim *sim); /* the expensive ones */
