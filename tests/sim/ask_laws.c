@@ -63,8 +63,7 @@ static void tell_views(struct sim *sim, struct ask_part part)
                 continue;
             struct bucket bucket = ask_view(sim, i, &charge);
             story_tell(sim, sim->node[i].name, "sees %.3f - %.3f, is in window %" PRIu64,
-                       (double)bucket.settled / (double)rule->limit.units_per_token,
-                       (double)bucket.unsettled / (double)rule->limit.units_per_token,
+                       truth_tokens(&rule->limit, bucket.settled), truth_tokens(&rule->limit, bucket.unsettled),
                        ask_window_now(sim, i, part.rule));
         }
     }

@@ -53,9 +53,8 @@ static void check_view(struct sim *sim, unsigned i, struct ask_part part, int64_
     if (seen > left + slack && seen > -rule->limit.overshoot_units)
         sim_fail(sim,
                  "forgotten: %s sees %.3f tokens of rule %u (%s), key %u, window %" PRIu64 ", the truth is %.3f",
-                 sim->node[i].name, (double)seen / (double)rule->limit.units_per_token, part.rule,
-                 ask_algorithm_name(rule->algorithm), part.subject, part.window,
-                 (double)left / (double)rule->limit.units_per_token);
+                 sim->node[i].name, truth_tokens(&rule->limit, seen), part.rule,
+                 ask_algorithm_name(rule->algorithm), part.subject, part.window, truth_tokens(&rule->limit, left));
 }
 
 static void check_key(struct sim *sim, unsigned i, unsigned r, unsigned s)
@@ -140,8 +139,7 @@ void ask_laws_after_ebb(struct sim *sim)
         int64_t seen = ask_view(sim, i, &charge).settled;
         if (seen > left + truth_rounding_units(limit) && seen > -limit->overshoot_units)
             sim_fail(sim, "credited: %s sees %.3f tokens, all that was spent at ebb is known, and %.3f are left",
-                     sim->node[i].name, (double)seen / (double)limit->units_per_token,
-                     (double)left / (double)limit->units_per_token);
+                     sim->node[i].name, truth_tokens(limit, seen), truth_tokens(limit, left));
     }
 }
 

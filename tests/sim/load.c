@@ -223,7 +223,7 @@ static void measured_clients(struct sim *sim, unsigned i)
     for (unsigned j = 0; j < sim->plan.nodes; j++)
         nodes_up += sim->node[j].life == LIFE_UP;
     for (unsigned k = 0; k < sim->plan.keys; k++) {
-        const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
+        const struct limit *limit = sim_limit(sim, k);
         if (!sim->measured[k])
             continue;
         double wanted = 3.0 * (double)limit->rate / (double)limit->period_ns * (double)gap_ns(sim, i) / nodes_up;

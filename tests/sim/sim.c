@@ -30,7 +30,7 @@ static uint64_t longest_refill_ns(const struct sim *sim)
 {
     uint64_t longest_ns = 0;
     for (unsigned k = 0; k < sim->plan.keys; k++) {
-        const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
+        const struct limit *limit = sim_limit(sim, k);
         uint64_t ns = sim->measured[k] ? limit_refill_ns(limit, limit->capacity_units) : 0;
         longest_ns = ns > longest_ns ? ns : longest_ns;
     }

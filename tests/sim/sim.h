@@ -96,6 +96,11 @@ struct sim {
     struct queue queue;              /* last, because it is large and keeps nothing between runs */
 };
 
+static inline const struct limit *sim_limit(const struct sim *sim, unsigned key)
+{
+    return &sim->plan.limits.limit[sim->plan.key[key].limit];
+}
+
 /* Everything zero, but for what a caller sets before sim_run: plan, arrivals, verbose, trace, quiet_laws. */
 void sim_clear(struct sim *sim);
 
@@ -168,6 +173,14 @@ bool laws_are_off(const struct sim *sim);
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key);
 void laws_after_step(struct sim *sim, unsigned i);
 void laws_sample(struct sim *sim); /* the expensive ones */
+void truth_now(struct sim *sim, unsigned key);
+/* Spends were forgotten for good: the truth of every key starts full again. */
+void laws_knowledge_lost(struct sim *sim);
+uint64_t laws_sum_of_shares(const struct sim *sim);
+/* Takes note if the node's table was too small. */
+void laws_note_evictions(struct sim *sim, unsigned i);
+
+/* ---- laws_agree.c ---- */
 /* Healed, and nothing under way any more: everyone knows everything. `lateness_ns`: the longest that a spend
  * may have been on its way to somebody. */
 void laws_agree(struct sim *sim, uint64_t lateness_ns);
@@ -179,11 +192,8 @@ void laws_begin(struct sim *sim);
 /* How long a spend that is not urgent may wait until it is told. */
 uint64_t laws_untold_ns(const struct sim *sim);
 uint64_t laws_settle_ns(const struct sim *sim); /* the longest until all agree when nothing is broken */
-uint64_t
-laws_agree_ns(const struct sim *sim); /* the same after healing: some must join, or be heard again, first */
-void truth_now(struct sim *sim, unsigned key);
-/* Spends were forgotten for good: the truth of every key starts full again. */
-void laws_knowledge_lost(struct sim *sim);
+/* The same after healing: some must join, or be heard again, first. */
+uint64_t laws_agree_ns(const struct sim *sim);
 
 /* ---- story.c ---- */
 void story_plan(const struct sim *sim);

@@ -65,7 +65,9 @@ void story_plan(const struct sim *sim)
     tell_faults(plan);
     printf("#   load:    %s%s%s%s, %" PRIu64 "%% of the rate\n", load_shape_name(plan->shape),
            plan->bursts ? ", bursts" : "", plan->gaps ? ", gaps" : "",
-           plan->trickles ? ", trickles and rushes" : plan->greedy ? ", greedy" : "",
+           plan->trickles ? ", trickles and rushes"
+           : plan->greedy ? ", greedy"
+                          : "",
            plan->demand_percent);
     printf("#   options: table %" PRIu64 " keys, log %" PRIu64 " spends, messages %" PRIu64
            " bytes, silent after %.3f s, join timeout %.3f s%s\n",
@@ -104,9 +106,9 @@ void story_sample(struct sim *sim)
     used += snprintf(text + used, sizeof text - (size_t)used, "; left in truth");
     for (unsigned k = 0; k < sim->plan.keys && k < 3; k++) {
         truth_now(sim, k);
-        const struct limit *limit = &sim->plan.limits.limit[sim->plan.key[k].limit];
+        const struct limit *limit = sim_limit(sim, k);
         used += snprintf(text + used, sizeof text - (size_t)used, " %.1f/%" PRIu64,
-                         (double)sim->truth[k].high / (double)limit->units_per_token, limit->capacity);
+                         truth_tokens(limit, sim->truth[k].high), limit->capacity);
     }
     story_tell(sim, "load", "%s", text);
 }
@@ -117,9 +119,8 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost)
     const struct limit *limit = &sim->plan.limits.limit[plan_key->limit];
     struct bucket bucket = node_bucket(sim->node[i].node, plan_key->id, plan_key->limit, world_local_ns(sim, i));
     story_tell(sim, sim->node[i].name, "admits %" PRIu64 " of key %u: sees %.3f - %.3f, the truth is %.3f", cost,
-               key, (double)bucket.settled / (double)limit->units_per_token,
-               (double)bucket.unsettled / (double)limit->units_per_token,
-               (double)sim->truth[key].high / (double)limit->units_per_token);
+               key, truth_tokens(limit, bucket.settled), truth_tokens(limit, bucket.unsettled),
+               truth_tokens(limit, sim->truth[key].high));
 }
 
 void story_views(struct sim *sim)
@@ -135,10 +136,9 @@ void story_views(struct sim *sim)
                 continue;
             struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, world_local_ns(sim, i));
             used += snprintf(text + used, sizeof text - (size_t)used, ", %s %.2f - %.2f", sim->node[i].name,
-                             (double)bucket.settled / (double)limit->units_per_token,
-                             (double)bucket.unsettled / (double)limit->units_per_token);
+                             truth_tokens(limit, bucket.settled), truth_tokens(limit, bucket.unsettled));
         }
         story_tell(sim, "views", "key %u (%s): truth %.2f%s", k, sim->plan.limits.named.limit[key->limit].name,
-                   (double)sim->truth[k].high / (double)limit->units_per_token, used > 0 ? text : "");
+                   truth_tokens(limit, sim->truth[k].high), used > 0 ? text : "");
     }
 }

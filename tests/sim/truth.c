@@ -44,6 +44,11 @@ void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens
     truth->admitted_requests++;
 }
 
+double truth_tokens(const struct limit *limit, int64_t units)
+{
+    return (double)units / (double)limit->units_per_token;
+}
+
 int64_t truth_rounding_units(const struct limit *limit)
 {
     return 3 * limit->units_per_tick;

@@ -25,6 +25,8 @@ void truth_init(struct truth *truth, const struct limit *limit, uint64_t fast_ns
 void truth_refill(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
 /* Spends, after a refill. */
 void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens);
+/* For texts. */
+double truth_tokens(const struct limit *limit, int64_t units);
 /* Clocks are read in whole ticks, by the truth as by each node: a tick on either side explains no more than this. */
 int64_t truth_rounding_units(const struct limit *limit);
 /* Gives units back to the high bucket; what exceeds the capacity vanishes. */

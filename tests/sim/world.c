@@ -46,7 +46,7 @@ void world_init(struct sim *sim)
     clock_init(&sim->fast, 0, 0, fastest_ppm);
     clock_init(&sim->slow, 0, 0, slowest_ppm);
     for (unsigned k = 0; k < sim->plan.keys; k++)
-        truth_init(&sim->truth[k], &sim->plan.limits.limit[sim->plan.key[k].limit], 0, 0);
+        truth_init(&sim->truth[k], sim_limit(sim, k), 0, 0);
 }
 
 void world_close(struct sim *sim)
@@ -205,8 +205,8 @@ static void refund_unsettled(struct sim *sim, unsigned i)
         truth_now(sim, k);
         truth_refund(&sim->truth[k], limit, units);
         sim->knowledge_lost = true;
-        story_tell(sim, sim->node[i].name, "takes up to %.2f tokens of key %u with it",
-                   (double)units / (double)limit->units_per_token, k);
+        story_tell(sim, sim->node[i].name, "takes up to %.2f tokens of key %u with it", truth_tokens(limit, units),
+                   k);
     }
 }
 
