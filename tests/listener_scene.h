@@ -32,12 +32,15 @@ struct visit {
     uint32_t lines;
 };
 
+static struct listener listener;
+
 static struct {
     uint32_t opened, closed, served, answered;
     uint64_t order[8]; /* ids of those that were answered late */
     bool known;        /* what some wait for, */
     uint64_t unknown;  /* but for whoever has this id */
     bool session_was_zero;
+    uint64_t writes; /* that there had been when a line was served last */
     char address[LISTENER_ADDRESS_BYTES];
 } seen;
 
@@ -89,6 +92,7 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
     struct visit *visit = session;
     (void)context;
     seen.served++;
+    seen.writes = listener.stats.total_writes;
     *consumed = 0;
     while (*consumed < input.size) {
         const char *line = input.data + *consumed;
@@ -103,6 +107,10 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
             return SERVE_LATER;
         if (strncmp(line, "wait\n", 5) == 0)
             return SERVE_WAIT;
+        if (strncmp(line, "alone\n", 6) == 0) { /* as whoever changes what answers depend on */
+            listener_answer(&listener);
+            seen.writes = listener.stats.total_writes;
+        }
         if (strncmp(line, "big ", 4) == 0) {
             answer_big(output, strtoul(line + 4, NULL, 10), visit->lines);
         } else if (strncmp(line, "quit", 4) == 0) {
@@ -118,7 +126,6 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
 /* ---- the scene ---- */
 
 static uv_loop_t loop;
-static struct listener listener;
 static bool all_closed;
 static char *received;
 

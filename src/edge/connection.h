@@ -27,12 +27,14 @@ enum connection_state {
 
 struct connection {
     struct listener *listener;
-    struct list link;     /* of all connections, or of the free ones */
-    struct list timed;    /* in the listener's list while it has a deadline */
-    struct list late;     /* in the listener's list while its answers are put off, */
-    struct list waiting;  /* and while it waits for one: then it is not read */
-    uint64_t deadline_ms; /* on the loop's clock */
-    size_t queued_bytes;  /* not yet taken by the reader when the deadline was set */
+    struct list link;      /* of all connections, or of the free ones */
+    struct list timed;     /* in the listener's list while it has a deadline */
+    struct list late;      /* in the listener's list while its answers are put off, */
+    struct list waiting;   /* and while it waits for one: then it is not read */
+    struct list unwritten; /* in the listener's list while it has answers there that are not written, */
+    size_t unwritten_at, unwritten_bytes; /* and where they are */
+    uint64_t deadline_ms;                 /* on the loop's clock */
+    size_t queued_bytes;                  /* not yet taken by the reader when the deadline was set */
     struct pool_buffer *input, *output;
     size_t input_size;
     enum connection_state state;
@@ -52,6 +54,8 @@ void connection_accept(struct connection *connection, struct listener *listener,
 void connection_refuse(struct connection *connection, struct listener *listener, uv_tcp_t *socket);
 /* Asks the service for what it put off, and writes it. */
 void connection_answer(struct connection *connection);
+/* Writes those of its answers that wait with others'. */
+void connection_write(struct connection *connection);
 /* Asks the service for what it waits for, and goes on if that is known. */
 void connection_resume(struct connection *connection);
 /* Lets the reader take what was answered, then closes. */
@@ -59,6 +63,8 @@ void connection_finish(struct connection *connection);
 /* Its deadline has come. */
 void connection_expire(struct connection *connection);
 
+/* The listener's: has connection_write called for all that wait. */
+void listener_write(struct listener *listener);
 /* The listener's: an admitted connection is one no more. */
 void listener_dismiss(struct listener *listener);
 /* The listener's: gives the slot of a closed connection back, and (re)starts the timer of deadlines. */

@@ -101,6 +101,7 @@ static void handle_closed(struct listener *listener)
     free(listener->slots);
     free(listener->input);
     free(listener->output);
+    free(listener->unwritten_output.data);
     listener->slots = listener->input = listener->output = NULL;
     if (listener->closed != NULL)
         listener->closed(listener->closed_context);
@@ -111,18 +112,20 @@ static void on_handle_closed(uv_handle_t *handle)
     handle_closed(handle->data);
 }
 
-/* The timer goes last: connections that linger have deadlines. */
-static void close_timer_after_connections(struct listener *listener)
+/* Its own handles go last: connections that linger have deadlines. */
+static void close_after_connections(struct listener *listener)
 {
-    if (listener->closing && list_empty(&listener->connections) && !uv_is_closing((uv_handle_t *)&listener->timer))
-        uv_close((uv_handle_t *)&listener->timer, on_handle_closed);
+    if (!listener->closing || !list_empty(&listener->connections) || uv_is_closing((uv_handle_t *)&listener->timer))
+        return;
+    uv_close((uv_handle_t *)&listener->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&listener->polled, on_handle_closed);
 }
 
 void listener_release(struct listener *listener, struct connection *connection)
 {
     list_remove(&connection->link);
     list_insert_before(&listener->free_connections, &connection->link);
-    close_timer_after_connections(listener);
+    close_after_connections(listener);
     for (uint32_t i = 0; i < listener->socket_count && !listener->closing; i++)
         if (listener->waiting[i])
             on_connection((uv_stream_t *)&listener->sockets[i], 0);
@@ -157,8 +160,21 @@ void listener_watch(struct listener *listener, struct connection *connection, ui
         (void)uv_timer_start(&listener->timer, on_timer, DEADLINE_STEP_MS, DEADLINE_STEP_MS);
 }
 
+void listener_write(struct listener *listener)
+{
+    while (!list_empty(&listener->unwritten))
+        connection_write(LIST_OWNER(listener->unwritten.next, struct connection, unwritten));
+    listener->unwritten_output.size = 0;
+}
+
+static void on_polled(uv_check_t *handle)
+{
+    listener_write(handle->data);
+}
+
 void listener_answer(struct listener *listener)
 {
+    listener_write(listener);
     while (!list_empty(&listener->late))
         connection_answer(LIST_OWNER(listener->late.next, struct connection, late));
     listener->late_count = 0;
@@ -187,21 +203,26 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     list_init(&listener->timed);
     list_init(&listener->late);
     list_init(&listener->waiters);
+    list_init(&listener->unwritten);
     pool_init(&listener->pool, options->buffers_max_bytes);
     assert(options->connections_max > 0 && options->id_first > 0 && options->id_step > 0);
     want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);
     listener->slots = calloc(options->connections_max + (size_t)SPARE_CONNECTIONS, slot_bytes(listener));
     listener->input = malloc(POOL_LARGE_BYTES);
     listener->output = malloc(POOL_LARGE_BYTES);
-    if (listener->slots == NULL || listener->input == NULL || listener->output == NULL) {
+    listener->unwritten_output = output_over(malloc(LISTENER_UNWRITTEN_BYTES), LISTENER_UNWRITTEN_BYTES);
+    if (!listener->slots || !listener->input || !listener->output || !listener->unwritten_output.data) {
         free(listener->slots);
         free(listener->input);
         free(listener->output);
+        free(listener->unwritten_output.data);
         return error_set(error, EX_OSERR, "not enough memory for %u connections", options->connections_max);
     }
     (void)uv_timer_init(loop, &listener->timer);
-    listener->timer.data = listener;
-    listener->handles_open = 1;
+    (void)uv_check_init(loop, &listener->polled);
+    listener->timer.data = listener->polled.data = listener;
+    (void)uv_check_start(&listener->polled, on_polled);
+    listener->handles_open = 2;
     return true;
 }
 
@@ -351,5 +372,5 @@ void listener_close(struct listener *listener, void (*closed)(void *context), vo
         next = link->next;
         connection_finish(LIST_OWNER(link, struct connection, link));
     }
-    close_timer_after_connections(listener);
+    close_after_connections(listener);
 }

@@ -4,7 +4,8 @@
  * The one idea: all connections share one input and one output buffer, because a turn serves one of them
  * at a time; a connection holds a buffer of its own (from a bounded pool) only while it owes bytes: half a
  * frame received, or a reply that its reader does not take. It knows no protocol: a struct service parses
- * and answers everything that arrived in one read, and the replies leave in one write.
+ * and answers everything that arrived in one read, and the replies leave in one write, once all connections that the
+ * loop has heard of in a turn are served.
  */
 #ifndef HEADGATE_EDGE_LISTENER_H
 #define HEADGATE_EDGE_LISTENER_H
@@ -26,6 +27,7 @@ enum {
     LISTENER_ADDRESS_BYTES = 64, /* "[ip]:port" of a client, with the terminator */
     LISTENER_LATE_BYTES = 64,    /* answers of one connection that may be put off */
     LISTENER_LATE_MAX = 8,       /* connections whose answers are: more would leave them idle for too long */
+    LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: a millisecond's work */
 };
 
 enum serve_status {
@@ -120,12 +122,15 @@ struct listener {
     struct list timed; /* connections with a deadline */
     struct list late;  /* connections whose answers are put off, the first one first */
     uint32_t late_count;
-    struct list waiters; /* connections that wait with SERVE_WAIT */
+    struct list waiters;            /* connections that wait with SERVE_WAIT */
+    struct list unwritten;          /* connections whose answers wait to be written, */
+    struct output unwritten_output; /* in here */
     uv_timer_t timer;
+    uv_check_t polled;
     struct pool pool;
     char *input, *output; /* shared by all connections */
     uint64_t next_id;
-    uint32_t handles_open; /* of sockets, timer and connections */
+    uint32_t handles_open; /* of sockets, connections and its own two */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -149,8 +154,8 @@ bool listener_bind(struct listener *listener, const char *address, struct error 
 bool listener_join(struct listener *listener, const struct listener *first, struct error *error);
 
 /*
- * Has everything answered that was put off. The owner calls it whenever the loop has polled, and before it changes what
- * answers depend on; during `serve` as well.
+ * Has everything answered that was put off, and written. The owner calls it whenever the loop has polled, and before it
+ * changes what answers depend on; during `serve` as well.
  */
 void listener_answer(struct listener *listener);
 

@@ -103,7 +103,7 @@ my $allocation = qr/malloc|calloc|realloc|reallocarray|free|strdup|strndup|align
 
 # Files whose every function may run for a request.
 my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|verdict)\.
-    |^src/rules/match\.|^src/wire/(?:resp|request|reply|command|output)\.|^src/edge/connection\.}x;
+    |^src/rules/match\.|^src/wire/(?:resp|request|reply|command|output)\.|^src/edge/connection(?:_output)?\.}x;
 
 # ---- shape ----
 

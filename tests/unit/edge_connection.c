@@ -1,5 +1,5 @@
 /*
- * Connections whose answers come later: put off, or waited for.
+ * Connections whose answers come later: written with others', put off, or waited for.
  */
 #include "tests/listener_scene.h"
 
@@ -134,10 +134,112 @@ static void test_waiting(void)
     OK(all_closed && uv_loop_close(&loop) == 0, "everything closes");
 }
 
+/* Without a turn of the loop. */
+static void send_all(int fd, const char *text, size_t size)
+{
+    ssize_t sent = send(fd, text, size, MSG_NOSIGNAL);
+    assert(sent == (ssize_t)size);
+}
+
+static void test_written_together(void)
+{
+    enum { MANY = 5 };
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_listener(&options);
+    int fd[MANY];
+    for (size_t i = 0; i < MANY; i++)
+        fd[i] = dial();
+    TURN_UNTIL(listener.stats.connected_clients == MANY);
+    for (size_t i = 0; i < MANY; i++)
+        send_all(fd[i], i == 3 ? "late\n" : "one\n", i == 3 ? 5 : 4);
+    TURN_UNTIL(seen.served == MANY);
+    OK(seen.writes == 0 && listener.stats.total_writes == MANY - 1, "all are served before one is answered");
+    bool heard = true;
+    for (size_t i = 0; i < MANY; i++)
+        heard &= i == 3 || hears(fd[i], "one\n");
+    OK(heard, "each hears its own answer");
+    listener_answer(&listener);
+    OK(hears(fd[3], "at last\n"), "and whoever was put off, his");
+
+    uint64_t before = listener.stats.total_writes;
+    for (size_t i = 0; i < MANY; i++) /* three have room, the last one never would */
+        send_all(fd[i], i == MANY - 1 ? "big 20000\n" : "big 5000\n", i == MANY - 1 ? 10 : 9);
+    TURN_UNTIL(listener.stats.total_writes == before + MANY);
+    OK_U64(seen.writes, before + 3, "where there is no more room, those before are written");
+    bool ended;
+    for (size_t i = 0; i < MANY; i++)
+        heard &= hear(fd[i], i == MANY - 1 ? 20000 : 5000, &ended) == (i == MANY - 1 ? 20000 : 5000);
+    OK(heard && listener.stats.buffer_bytes == 0, "and all are answered");
+
+    before = listener.stats.total_writes;
+    send_all(fd[0], "two\n", 4);
+    send_all(fd[1], "alone\n", 6);
+    OK(hears(fd[0], "two\n") && hears(fd[1], "alone\n"), "while others are served as well");
+    OK_U64(seen.writes, before + 1, "all can be written");
+
+    const struct linger reset = {.l_onoff = 1};
+    send_all(fd[0], "two\n", 4);
+    send_all(fd[1], "two\n", 4);
+    (void)setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    (void)close(fd[0]);
+    OK(hears(fd[1], "two\n"), "one that has gone is no harm to those behind it");
+    TURN_UNTIL(listener.stats.connected_clients == MANY - 1);
+    for (size_t i = 1; i < MANY; i++)
+        (void)close(fd[i]);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    close_listener();
+}
+
+/* A client with room for `lines` twice, which fill the shared input and begin with `line` each. */
+static int dial_with_lines(char lines[POOL_LARGE_BYTES], const char *line)
+{
+    enum { LINE_BYTES = POOL_LARGE_BYTES / 8 };
+    int large = 4 * POOL_LARGE_BYTES, small = 4096;
+    int fd = dial();
+    TURN_UNTIL(listener.stats.connected_clients == 1);
+    struct connection *connection = LIST_OWNER(listener.connections.next, struct connection, link);
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
+    (void)uv_recv_buffer_size((uv_handle_t *)&connection->tcp, &large);
+    (void)uv_send_buffer_size((uv_handle_t *)&connection->tcp, &small);
+    memset(lines, ' ', POOL_LARGE_BYTES);
+    for (size_t end = LINE_BYTES; end <= POOL_LARGE_BYTES; end += LINE_BYTES) {
+        memcpy(lines + end - LINE_BYTES, line, strlen(line));
+        lines[end - 1] = '\n';
+    }
+    return fd;
+}
+
+/* A read that fills all of the shared input is followed by another in the same turn. */
+static void test_read_twice(void)
+{
+    static char lines[POOL_LARGE_BYTES];
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    bool ended;
+    open_listener(&options);
+    int fd = dial_with_lines(lines, "big 2 ");
+    send_all(fd, lines, sizeof lines);
+    (void)shutdown(fd, SHUT_WR);
+    OK(hear(fd, 17, &ended) == 16 && ended, "who says no more is answered before he is let go");
+    (void)close(fd);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+
+    fd = dial_with_lines(lines, "big 2000 ");
+    send_all(fd, lines, sizeof lines);
+    send_all(fd, lines, sizeof lines);
+    TURN_UNTIL(listener.stats.blocked_clients == 1);
+    OK_U64(listener.stats.blocked_clients, 1, "one that does not take its answers");
+    OK(hear(fd, 32000, &ended) == 32000, "loses nothing of what it asked besides");
+    (void)close(fd);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    close_listener();
+}
+
 int main(void)
 {
     received = malloc(RECEIVED_MAX + 1);
     assert(received != NULL);
+    test_written_together();
+    test_read_twice();
     test_late();
     test_waiting();
     free(received);
