@@ -73,6 +73,18 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
     return histogram->largest;
 }
 
+bool histogram_next(const struct histogram *histogram, uint32_t *slot, uint64_t *value, uint64_t *times)
+{
+    while (*slot < HISTOGRAM_SLOTS && histogram->slot[*slot] == 0)
+        ++*slot;
+    if (*slot == HISTOGRAM_SLOTS)
+        return false;
+    uint64_t top = slot_top(*slot);
+    *value = top < histogram->largest ? top : histogram->largest;
+    *times = histogram->slot[(*slot)++];
+    return true;
+}
+
 double histogram_mean(const struct histogram *histogram)
 {
     if (histogram->count == 0)

@@ -8,6 +8,7 @@
 #ifndef HEADGATE_BASE_HISTOGRAM_H
 #define HEADGATE_BASE_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -35,6 +36,12 @@ void histogram_record(struct histogram *histogram, uint64_t value, uint64_t time
  * one and never above the largest. 0 when nothing was recorded.
  */
 uint64_t histogram_percentile(const struct histogram *histogram, double percent);
+
+/*
+ * Goes through what was recorded, values ascending: *slot begins at 0 and is the function's own afterwards. False at
+ * the end. Values that share a step come as the largest of them, as histogram_percentile() gives them.
+ */
+bool histogram_next(const struct histogram *histogram, uint32_t *slot, uint64_t *value, uint64_t *times);
 
 double histogram_mean(const struct histogram *histogram);
 

@@ -48,6 +48,8 @@
     X(NO_ACCURACY, "no-accuracy", NULL, "do not judge, only measure: a little faster with many keys")              \
     X(SEED, "seed", "n", "draw the same keys (and their default names) again; default: at random")                 \
     X(JSON, "json", NULL, "report as JSON")                                                                        \
+    X(HISTOGRAM, "histogram", NULL,                                                                                \
+      "with --json: how often each latency occurred, to be added up over several runs")                            \
     X(QUIET, "quiet", NULL, "do not report")                                                                       \
     X(PROGRESS, "progress", NULL, "a line every second on stderr; default: if that is a terminal")                 \
     X(HELP, "help", NULL, "this text")
@@ -181,6 +183,7 @@ static bool *flag_of(struct load_options *options, enum option_id option)
                  {OPTION_EXPECT_BOUND, &options->expect_bound},
                  {OPTION_NO_ACCURACY, &options->no_accuracy},
                  {OPTION_JSON, &options->json},
+                 {OPTION_HISTOGRAM, &options->histogram},
                  {OPTION_QUIET, &options->quiet},
                  {OPTION_PROGRESS, &options->progress}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -246,6 +249,7 @@ static bool take_option(struct load_options *options, enum option_id option, con
     case OPTION_EXPECT_BOUND:
     case OPTION_NO_ACCURACY:
     case OPTION_JSON:
+    case OPTION_HISTOGRAM:
     case OPTION_QUIET:
     case OPTION_PROGRESS:
     case OPTION_HELP:
@@ -272,6 +276,8 @@ static bool complete(struct load_options *options)
         return contradiction("--rule needs --command check: can_access asks the default limit");
     if (options->burst && options->rate > 0)
         return contradiction("--burst and --rate exclude each other");
+    if (options->histogram && !options->json)
+        return contradiction("--histogram needs --json");
     if (options->poisson && !(options->rate > 0))
         return contradiction("--poisson needs --rate");
     if (options->send && options->cost != 1)

@@ -58,7 +58,7 @@ struct load_options {
     const char *rule;
     uint64_t burst; /* requests to each target, once; 0: no burst */
     uint64_t seed;
-    bool json, quiet, progress, expect_bound, no_accuracy;
+    bool json, histogram, quiet, progress, expect_bound, no_accuracy;
     /* What the limit is, where the daemon is not to be asked; `declared` may be in millionths of the capacity. */
     uint64_t capacity, limit_rate, limit_period_ns, declared;
     bool capacity_given, rate_given, declared_given, declared_is_part;
@@ -93,6 +93,7 @@ struct load_target {
     struct load_connection *connection;
     uint32_t next_connection;
     double next_ns; /* when the next request is due */
+    bool blocked;   /* some are due, and wait until a connection has room */
     /* Counted since the run began, warm-up included: */
     uint64_t answered, admitted, refused, errors;
     uint64_t lost;   /* in flight when their connection ended: nobody knows whether they were admitted */
@@ -121,6 +122,7 @@ struct load {
     /* What is measured after the warm-up: */
     uint64_t measure_from_ns;
     struct histogram *latency, *latency_tick; /* _tick: since the last progress line, not yet in the other */
+    struct histogram *late; /* how long after they were due requests were sent to connections that were free */
     uint64_t measured;
     /* What is judged, warm-up included: the daemons count it, too. */
     struct named_limit limit;

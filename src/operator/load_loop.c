@@ -93,19 +93,29 @@ static struct load_connection *pick(const struct load *load, struct load_target 
     return NULL;
 }
 
+/* Late by this program's own fault, or by who keeps it from its processor: the target had room. */
+static void note_late(struct load *load, uint64_t intended_ns, uint64_t now_ns)
+{
+    if (intended_ns >= load->measure_from_ns)
+        histogram_record(load->late, now_ns - intended_ns, 1);
+}
+
 /* Sends what is due, and returns when something is due next; a target that is full is woken by its replies. */
 static uint64_t send_due(struct load *load, uint64_t now_ns)
 {
     double wake_ns = 1e18;
     for (uint32_t t = 0; t < load->options.target_count; t++) {
         struct load_target *target = &load->target[t];
-        bool blocked = false;
-        while (target->next_ns <= (double)now_ns && !blocked) {
+        bool was_blocked = target->blocked;
+        target->blocked = false;
+        while (target->next_ns <= (double)now_ns) {
             bool any_ready;
             struct load_connection *connection = pick(load, target, &any_ready);
-            blocked = !connection && any_ready;
-            if (blocked)
+            target->blocked = !connection && any_ready;
+            if (target->blocked)
                 break;
+            if (connection && !was_blocked)
+                note_late(load, (uint64_t)target->next_ns, now_ns);
             if (connection)
                 load_connection_request(load, connection, (uint64_t)target->next_ns, now_ns);
             else
@@ -115,7 +125,7 @@ static uint64_t send_due(struct load *load, uint64_t now_ns)
         for (uint32_t i = 0; i < load->options.connections; i++)
             if (target->connection[i].ready && !target->connection[i].writing)
                 load_connection_flush(load, &target->connection[i]);
-        if (!blocked && target->next_ns < wake_ns)
+        if (!target->blocked && target->next_ns < wake_ns)
             wake_ns = target->next_ns;
     }
     return (uint64_t)wake_ns;

@@ -211,17 +211,32 @@ static void json_targets(struct json *json, const struct load *load)
     json_close(json, ']');
 }
 
-static void json_latency(struct json *json, const struct load *load)
+static void json_times(struct json *json, const char *name, const struct histogram *times)
 {
-    json_open(json, "latency_ns", '{');
-    json_number(json, "mean", histogram_mean(load->latency));
+    json_open(json, name, '{');
+    json_number(json, "mean", histogram_mean(times));
     for (int i = 0; i < SHOWN_PERCENTS; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof name, "p%g", shown_percent[i]);
-        json_count(json, name, histogram_percentile(load->latency, shown_percent[i]));
+        char percent[16];
+        (void)snprintf(percent, sizeof percent, "p%g", shown_percent[i]);
+        json_count(json, percent, histogram_percentile(times, shown_percent[i]));
     }
-    json_count(json, "max", load->latency->largest);
+    json_count(json, "max", times->largest);
     json_close(json, '}');
+}
+
+/* [[nanoseconds, how often], ...], ascending. */
+static void json_histogram(struct json *json, const char *name, const struct histogram *times)
+{
+    uint64_t value, count;
+    uint32_t slot = 0;
+    json_open(json, name, '[');
+    while (histogram_next(times, &slot, &value, &count)) {
+        json_open(json, NULL, '[');
+        json_count(json, NULL, value);
+        json_count(json, NULL, count);
+        json_close(json, ']');
+    }
+    json_close(json, ']');
 }
 
 static void json_accuracy(struct json *json, const struct load *load)
@@ -264,7 +279,11 @@ static void report_json(const struct load *load)
     json_number(&json, "seconds", measured_seconds(load));
     json_number(&json, "requests_per_second", requests_per_second(load));
     json_number(&json, "elapsed_seconds", (double)load->last_reply_ns / 1e9);
-    json_latency(&json, load);
+    json_times(&json, "latency_ns", load->latency);
+    if (load->options.rate > 0)
+        json_times(&json, "late_ns", load->late);
+    if (load->options.histogram)
+        json_histogram(&json, "latency_histogram", load->latency);
     if (load->first_error[0])
         json_string(&json, "first_error", load->first_error);
     if (load->limit_known) {

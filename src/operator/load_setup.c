@@ -271,11 +271,13 @@ static bool allocate(struct load *load)
     bool judged = load->limit_known && !options->no_accuracy && options->keys <= LOAD_JUDGED_KEYS_MAX;
     load->accuracy = judged ? calloc(options->keys, sizeof *load->accuracy) : NULL;
     load->zipf = options->zipf > 0 && options->keys > 1 ? zipf_create(options->keys, options->zipf) : NULL;
-    if (!load->connections || !load->latency || !load->latency_tick || (judged && !load->accuracy) ||
+    load->late = malloc(sizeof *load->late);
+    if (!load->connections || !load->latency || !load->latency_tick || !load->late || (judged && !load->accuracy) ||
         (options->zipf > 0 && options->keys > 1 && !load->zipf))
         return false;
     histogram_init(load->latency);
     histogram_init(load->latency_tick);
+    histogram_init(load->late);
     for (uint32_t i = 0; judged && i < options->keys; i++)
         accuracy_init(&load->accuracy[i]);
     for (uint32_t i = 0; i < load->connection_count; i++)
@@ -334,6 +336,7 @@ void load_close(struct load *load)
     free(load->connections);
     free(load->latency);
     free(load->latency_tick);
+    free(load->late);
     free(load->accuracy);
     zipf_destroy(&load->zipf);
 }

@@ -60,6 +60,18 @@ ok($latency->{p50} > 0 && $latency->{p50} <= $latency->{p90} && $latency->{p90} 
 cmp_ok(abs($report->{requests} - 500), '<', 150, 'random moments, about as many, without the warm-up');
 cmp_ok(total($report, 'answered'), '>', $report->{requests} + 300, 'the warm-up is judged, too');
 
+# ---- how often which latency occurred ----
+($status, $report) = load('--rate', '2000', '--seconds', '0.5', '--warmup', '0.1', '--histogram');
+my @listed = @{$report->{latency_histogram}};
+is(sum(map { $_->[1] } @listed), $report->{requests}, 'all requests are listed');
+is($listed[-1][0], $report->{latency_ns}{max}, 'up to the longest');
+my ($least_of_99) = grep { my $up_to = $_; 100 * sum(map { $_->[1] } @listed[0 .. $up_to]) >= 99 * $report->{requests} }
+    0 .. $#listed;
+is($listed[$least_of_99][0], $report->{latency_ns}{p99}, 'and p99 can be had from them');
+ok($report->{late_ns}{p50} > 0 && $report->{late_ns}{max} <= $report->{latency_ns}{max},
+   'requests are sent a little late, and never later than they are answered');
+is((Headgate::run(10, Headgate::headgate(), 'load', '--histogram'))[0], 64, 'a list for people there is not');
+
 # ---- as fast as possible, many keys ----
 # Daemons that touch their tables for the first time may take a second for that: once they have, there are many.
 my $within = 1;
@@ -110,6 +122,7 @@ like($err, qr/^ +1 s +\S+\/s +p50 .* p99 .* admitted \d+$/m, 'progress, a line a
     is($status, 0, 'a daemon stalls: within the bound');
     is($report->{requests} + total($report, 'unsent'), 600, 'no request was left out');
     cmp_ok($report->{latency_ns}{max}, '>', 5e8, 'the longest wait is the stall');
+    cmp_ok($report->{late_ns}{max}, '<', $report->{latency_ns}{max} / 2, 'which is not the load generator\'s fault');
     cmp_ok($report->{latency_ns}{p99}, '>', 3e8, 'all that were due meanwhile waited, not only the four in flight');
 }
 

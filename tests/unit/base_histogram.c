@@ -135,6 +135,34 @@ static void test_merge(void)
     OK(memcmp(&other, &both, sizeof both) == 0, "merging into an empty one copies");
 }
 
+/* What is listed, recorded again, has the same percentiles. */
+static void test_list(void)
+{
+    struct random random;
+    uint64_t value, times, last = 0, sum = 0;
+    uint32_t slot = 0, ascends = 0, listed = 0;
+    random_seed(&random, 4);
+    histogram_init(&histogram);
+    histogram_init(&other);
+    OK(!histogram_next(&histogram, &slot, &value, &times), "an empty histogram lists nothing");
+    for (int i = 0; i < 20000; i++)
+        histogram_record(&histogram, draw_any_magnitude(&random), 1 + (uint64_t)i % 3);
+    slot = 0;
+    while (histogram_next(&histogram, &slot, &value, &times)) {
+        ascends += listed++ == 0 || value > last;
+        last = value;
+        sum += times;
+        histogram_record(&other, value, times);
+    }
+    OK_U64(ascends, listed, "what is listed ascends");
+    OK_U64(sum, histogram.count, "and is all there is");
+    OK_U64(last, histogram.largest, "up to the largest");
+    bool same = true;
+    for (double percent = 0; percent <= 100; percent += 0.1)
+        same &= histogram_percentile(&other, percent) == histogram_percentile(&histogram, percent);
+    OK(same, "its percentiles are the histogram's");
+}
+
 int main(void)
 {
     test_against_sorted("small", draw_small);
@@ -143,5 +171,6 @@ int main(void)
     test_edges();
     test_many_times();
     test_merge();
+    test_list();
     return tap_done();
 }
