@@ -1,5 +1,5 @@
 /*
- * command_call: what every executed command is given. Internal to the commands.
+ * call: what every executed command is given. Internal to the commands.
  */
 #ifndef HEADGATE_COMMANDS_CALL_H
 #define HEADGATE_COMMANDS_CALL_H

@@ -1,5 +1,5 @@
 /*
- * check, peek, explain, nodes, info, forget: one request each, printed for people or as JSON.
+ * check, peek, explain, info, forget: one request each, printed for people or as JSON.
  */
 #include "base/units.h"
 #include "operator/command.h"
@@ -16,55 +16,7 @@ enum {
     IDS_BYTES = 1024,
 };
 
-int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status)
-{
-    fprintf(stderr, "headgate %s: %s\n", name, headgate_client_message(client));
-    switch (status) {
-    case HEADGATE_CLIENT_OK:
-    case HEADGATE_CLIENT_AGAIN:
-        break;
-    case HEADGATE_CLIENT_USAGE:
-    case HEADGATE_CLIENT_FULL:
-        return EX_USAGE;
-    case HEADGATE_CLIENT_UNREACHABLE:
-    case HEADGATE_CLIENT_TIMEOUT:
-    case HEADGATE_CLIENT_CLOSED:
-        return EX_UNAVAILABLE;
-    case HEADGATE_CLIENT_PROTOCOL:
-        return EX_PROTOCOL;
-    case HEADGATE_CLIENT_REFUSED:
-        return EX_DATAERR;
-    }
-    return EX_SOFTWARE;
-}
-
-struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms, int *status)
-{
-    struct headgate_client_options options = {.address = at, .timeout_ms = timeout_ms, .reply_elements_max = 16384};
-    struct headgate_client *client = headgate_client_create(&options);
-    if (!client) {
-        fprintf(stderr, "headgate %s: not enough memory\n", name);
-        *status = EX_OSERR;
-        return NULL;
-    }
-    const char *password = getenv("HEADGATE_PASSWORD"), *words[2] = {"AUTH", password};
-    const struct headgate_reply *reply;
-    enum headgate_client_status reached = headgate_client_connect(client);
-    if (reached == HEADGATE_CLIENT_OK && password && password[0])
-        reached = headgate_client_command(client, 2, words, NULL, &reply);
-    if (reached == HEADGATE_CLIENT_OK)
-        return client;
-    *status = command_failed(name, client, reached);
-    headgate_client_destroy(&client);
-    return NULL;
-}
-
 /* ---- check, peek ---- */
-
-static const char *duration_text(char out[UNITS_TEXT_BYTES], int64_t ms)
-{
-    return units_format_duration_short(out, UNITS_TEXT_BYTES, (uint64_t)(ms < 0 ? 0 : ms) * 1000000);
-}
 
 /* "user=alice ip=1.2.3.4" */
 static const char *ids_text(const struct invocation *invocation, char *out, size_t room)
@@ -118,9 +70,9 @@ static void print_verdict(const struct invocation *invocation, const struct head
     if (!verdict->allowed && verdict->retry_after_ms < 0)
         printf(", never at this cost");
     else if (!verdict->allowed)
-        printf(", try again in %s", duration_text(retry, verdict->retry_after_ms));
+        printf(", try again in %s", command_duration(retry, verdict->retry_after_ms));
     if (verdict->reset_after_ms > 0)
-        printf(", full in %s", duration_text(reset, verdict->reset_after_ms));
+        printf(", full in %s", command_duration(reset, verdict->reset_after_ms));
     printf("\n");
 }
 
@@ -177,32 +129,7 @@ int command_peek(const struct invocation *invocation)
     return ask(invocation, false);
 }
 
-/* ---- the others: one command, one reply of an expected kind ---- */
-
-static int exchange(const struct invocation *invocation, const char *const *words, size_t count,
-                    enum headgate_reply_kind expected,
-                    void (*print)(const struct invocation *, const struct headgate_reply *))
-{
-    int failure;
-    struct headgate_client *client =
-        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &failure);
-    if (!client)
-        return failure;
-    const struct headgate_reply *reply;
-    enum headgate_client_status status = headgate_client_command(client, count, words, NULL, &reply);
-    if (status != HEADGATE_CLIENT_OK) {
-        failure = command_failed(invocation->name, client, status);
-    } else if (reply->kind != expected) {
-        fprintf(stderr, "headgate %s: %s answered in a form that was not expected: is it a headgate daemon?\n",
-                invocation->name, invocation->at);
-        failure = EX_PROTOCOL;
-    } else {
-        print(invocation, reply);
-        failure = EX_OK;
-    }
-    headgate_client_destroy(&client);
-    return failure;
-}
+/* ---- explain, info, forget ---- */
 
 /* The next line of a text, without its end; false after the last. */
 static bool next_line(const char **text, struct bytes *line)
@@ -252,7 +179,7 @@ int command_explain(const struct invocation *invocation)
 {
     const char *words[REQUEST_WORDS_MAX];
     size_t count = request_words(invocation, "EXPLAIN", NULL, words);
-    return exchange(invocation, words, count, HEADGATE_REPLY_TEXT, print_explanation);
+    return command_exchange(invocation, words, count, HEADGATE_REPLY_TEXT, print_explanation);
 }
 
 /* Numbers as numbers, everything else as text. */
@@ -314,7 +241,7 @@ int command_info(const struct invocation *invocation)
     const char *words[COMMAND_WORDS_MAX + 1] = {"INFO"};
     for (uint32_t i = 0; i < invocation->word_count; i++)
         words[i + 1] = invocation->word[i];
-    return exchange(invocation, words, invocation->word_count + 1, HEADGATE_REPLY_TEXT, print_info);
+    return command_exchange(invocation, words, invocation->word_count + 1, HEADGATE_REPLY_TEXT, print_info);
 }
 
 static void print_forgotten(const struct invocation *invocation, const struct headgate_reply *reply)
@@ -334,108 +261,5 @@ static void print_forgotten(const struct invocation *invocation, const struct he
 int command_forget(const struct invocation *invocation)
 {
     const char *words[2] = {"FORGET", invocation->word[0]};
-    return exchange(invocation, words, 2, HEADGATE_REPLY_STATUS, print_forgotten);
-}
-
-const struct headgate_reply *command_member(const struct headgate_reply *map, const char *name)
-{
-    for (uint32_t i = 0; i + 1 < map->count; i += 2) {
-        const struct headgate_reply *key = headgate_reply_at(map, i);
-        if (key->kind == HEADGATE_REPLY_TEXT && strcmp(key->text, name) == 0)
-            return headgate_reply_at(map, i + 1);
-    }
-    return NULL;
-}
-
-int64_t command_member_integer(const struct headgate_reply *map, const char *name)
-{
-    const struct headgate_reply *value = command_member(map, name);
-    return value && value->kind == HEADGATE_REPLY_INTEGER ? value->integer : 0;
-}
-
-const char *command_member_text(const struct headgate_reply *map, const char *name)
-{
-    const struct headgate_reply *value = command_member(map, name);
-    return value && value->kind == HEADGATE_REPLY_TEXT ? value->text : "";
-}
-
-enum { NODES_COLUMNS = 9, NODES_CELL_BYTES = 64 };
-
-static void fill_row(const struct headgate_reply *node, char cell[NODES_COLUMNS][NODES_CELL_BYTES])
-{
-    bool self = command_member_integer(node, "self") != 0;
-    int64_t heard_ms = command_member_integer(node, "heard_ago_ms");
-    uint64_t round_trip_ns = (uint64_t)command_member_integer(node, "round_trip_us") * 1000;
-    char text[UNITS_TEXT_BYTES];
-    (void)snprintf(cell[0], NODES_CELL_BYTES, "%s%s", command_member_text(node, "node"), self ? " *" : "");
-    (void)snprintf(cell[1], NODES_CELL_BYTES, "%s", command_member_text(node, "region"));
-    (void)snprintf(cell[2], NODES_CELL_BYTES, "%s", command_member_text(node, "state"));
-    (void)snprintf(cell[3], NODES_CELL_BYTES, "%.2f%%", strtod(command_member_text(node, "share"), NULL) * 100);
-    (void)snprintf(cell[4], NODES_CELL_BYTES, "%s%s",
-                   self           ? "-"
-                   : heard_ms < 0 ? "never"
-                                  : duration_text(text, heard_ms),
-                   self || heard_ms < 0 ? "" : " ago");
-    (void)snprintf(cell[5], NODES_CELL_BYTES, "%s",
-                   round_trip_ns ? units_format_duration_short(text, sizeof text, round_trip_ns) : "-");
-    (void)snprintf(cell[6], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "lag_batches"));
-    (void)snprintf(cell[7], NODES_CELL_BYTES, "%" PRId64, command_member_integer(node, "log_batches"));
-    (void)snprintf(cell[8], NODES_CELL_BYTES, "%s",
-                   command_member_integer(node, "config_differs") ? "DIFFERS" : "same");
-}
-
-static void print_nodes_table(const struct headgate_reply *nodes)
-{
-    enum { ROWS_MAX = 65 };
-    static char cell[ROWS_MAX][NODES_COLUMNS][NODES_CELL_BYTES] = {
-        {"NODE", "REGION", "STATE", "SHARE", "HEARD", "ROUND TRIP", "LAG", "LOG", "CONFIG"}};
-    static const bool right[NODES_COLUMNS] = {[3] = true, [4] = true, [5] = true, [6] = true, [7] = true};
-    int width[NODES_COLUMNS] = {0};
-    uint32_t rows = nodes->count < ROWS_MAX - 1 ? nodes->count + 1 : ROWS_MAX;
-    for (uint32_t i = 1; i < rows; i++)
-        fill_row(headgate_reply_at(nodes, i - 1), cell[i]);
-    for (uint32_t i = 0; i < rows; i++)
-        for (int c = 0; c < NODES_COLUMNS; c++)
-            width[c] = (int)strlen(cell[i][c]) > width[c] ? (int)strlen(cell[i][c]) : width[c];
-    for (uint32_t i = 0; i < rows; i++)
-        for (int c = 0; c < NODES_COLUMNS; c++) {
-            bool last = c == NODES_COLUMNS - 1;
-            printf("%*s%s", last ? 0 : right[c] ? width[c] : -width[c], cell[i][c], last ? "\n" : "  ");
-        }
-}
-
-static void print_nodes(const struct invocation *invocation, const struct headgate_reply *nodes)
-{
-    if (!invocation->json) {
-        print_nodes_table(nodes);
-        return;
-    }
-    struct json json;
-    json_init(&json, stdout);
-    json_open(&json, NULL, '[');
-    for (uint32_t i = 0; i < nodes->count; i++) {
-        const struct headgate_reply *node = headgate_reply_at(nodes, i);
-        json_open(&json, NULL, '{');
-        for (uint32_t k = 0; k + 1 < node->count; k += 2) {
-            const struct headgate_reply *key = headgate_reply_at(node, k), *value = headgate_reply_at(node, k + 1);
-            if (key->kind != HEADGATE_REPLY_TEXT)
-                continue;
-            if (strcmp(key->text, "self") == 0 || strcmp(key->text, "config_differs") == 0)
-                json_bool(&json, key->text, value->integer != 0);
-            else if (value->kind == HEADGATE_REPLY_INTEGER)
-                json_integer(&json, key->text, value->integer);
-            else if (value->kind == HEADGATE_REPLY_TEXT && strcmp(key->text, "share") == 0)
-                json_number(&json, key->text, strtod(value->text, NULL));
-            else if (value->kind == HEADGATE_REPLY_TEXT)
-                json_text(&json, key->text, value->text, value->size);
-        }
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-}
-
-int command_nodes(const struct invocation *invocation)
-{
-    static const char *const words[1] = {"NODES"};
-    return exchange(invocation, words, 1, HEADGATE_REPLY_ARRAY, print_nodes);
+    return command_exchange(invocation, words, 2, HEADGATE_REPLY_STATUS, print_forgotten);
 }

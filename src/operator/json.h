@@ -1,5 +1,5 @@
 /*
- * headgate_json: writes JSON to a stream, piece by piece; commas and braces are counted here and nowhere else.
+ * json: writes JSON to a stream, piece by piece; commas and braces are counted here and nowhere else.
  *
  * Bytes that are not ASCII or not printable are written as \u00XX, so that the output is valid whatever a
  * server sends. Fractions have nine digits.

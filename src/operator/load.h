@@ -1,5 +1,5 @@
 /*
- * headgate_load: sends requests to several daemons at once and measures how fast and how exactly they answer.
+ * load: sends requests to several daemons at once and measures how fast and how exactly they answer.
  *
  * The one idea: one thread, one epoll loop, requests that are copied from a prepared one, replies that are
  * compared rather than parsed. At a given rate the schedule does not wait for answers: latency counts from
@@ -135,13 +135,13 @@ struct load {
     char first_error[200];
 };
 
-/* ---- headgate_load_setup.c ---- */
+/* ---- load_setup.c ---- */
 
 /* Learns the limits and the addresses and makes everything ready. An exit status; not 0: told on stderr. */
 int load_open(struct load *load);
 void load_close(struct load *load);
 
-/* ---- headgate_load_connection.c ---- */
+/* ---- load_connection.c ---- */
 
 uint64_t load_now(const struct load *load);
 
@@ -155,12 +155,12 @@ void load_connection_flush(struct load *load, struct load_connection *connection
 /* Handles what epoll reported. */
 void load_connection_event(struct load *load, struct load_connection *connection, uint32_t events);
 
-/* ---- headgate_load_loop.c ---- */
+/* ---- load_loop.c ---- */
 
 /* Runs to the end. An exit status; not 0: told on stderr. */
 int load_run(struct load *load);
 
-/* ---- headgate_load_report.c ---- */
+/* ---- load_report.c ---- */
 
 struct load_judgement {
     uint64_t admitted, ideal; /* tokens, of all keys */

@@ -1,5 +1,5 @@
 /*
- * headgate_options: long options and their help from one table per command.
+ * options: long options and their help from one table per command.
  *
  * "--name value", "--name=value", flags without a value, and "--", after which everything is a word.
  */

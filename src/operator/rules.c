@@ -78,9 +78,7 @@ int rules_ask(struct rules_invocation *invocation, size_t count, const char *con
         return command_failed(invocation->name, invocation->client, status);
     if ((*reply)->kind == expected || (or_nil && (*reply)->kind == HEADGATE_REPLY_NIL))
         return EX_OK;
-    fprintf(stderr, "headgate %s: %s answered in a form that was not expected: is it a headgate daemon?\n",
-            invocation->name, invocation->at);
-    return EX_PROTOCOL;
+    return command_unexpected(invocation->name, invocation->at);
 }
 
 int rules_read_name(const struct rules_invocation *invocation, const char *word, struct rules_name *name)

@@ -1,5 +1,5 @@
 /*
- * headgate_rules: the rules of all services, as an operator handles them: apply, diff, list, get, delete, history,
+ * rules: the rules of all services, as an operator handles them: apply, diff, list, get, delete, history,
  * rollback.
  *
  * The one idea: files are read and checked here, so that a mistake is told with the operator's own file and line

@@ -174,7 +174,7 @@ sub opening {
     return "1: no comment opens the header" if !defined $comment;
     my $lines = () = $comment =~ /^/mg;
     my @faults;
-    push @faults, "1: the opening comment is expected to begin with \"$name: \"" if $comment !~ /\A \* \w*\Q$name\E: /;
+    push @faults, "1: the opening comment is expected to begin with \"$name: \"" if $comment !~ /\A \* \Q$name\E: /;
     push @faults, "1: the opening comment has $lines lines, 1 to 12 are expected" if $lines > 12;
     return @faults;
 }

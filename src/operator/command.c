@@ -1,0 +1,106 @@
+#include "operator/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status)
+{
+    fprintf(stderr, "headgate %s: %s\n", name, headgate_client_message(client));
+    switch (status) {
+    case HEADGATE_CLIENT_OK:
+    case HEADGATE_CLIENT_AGAIN:
+        break;
+    case HEADGATE_CLIENT_USAGE:
+    case HEADGATE_CLIENT_FULL:
+        return EX_USAGE;
+    case HEADGATE_CLIENT_UNREACHABLE:
+    case HEADGATE_CLIENT_TIMEOUT:
+    case HEADGATE_CLIENT_CLOSED:
+        return EX_UNAVAILABLE;
+    case HEADGATE_CLIENT_PROTOCOL:
+        return EX_PROTOCOL;
+    case HEADGATE_CLIENT_REFUSED:
+        return EX_DATAERR;
+    }
+    return EX_SOFTWARE;
+}
+
+int command_unexpected(const char *name, const char *at)
+{
+    fprintf(stderr, "headgate %s: %s answered in a form that was not expected: is it a headgate daemon?\n", name,
+            at);
+    return EX_PROTOCOL;
+}
+
+struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms, int *status)
+{
+    struct headgate_client_options options = {.address = at, .timeout_ms = timeout_ms, .reply_elements_max = 16384};
+    struct headgate_client *client = headgate_client_create(&options);
+    if (!client) {
+        fprintf(stderr, "headgate %s: not enough memory\n", name);
+        *status = EX_OSERR;
+        return NULL;
+    }
+    const char *password = getenv("HEADGATE_PASSWORD"), *words[2] = {"AUTH", password};
+    const struct headgate_reply *reply;
+    enum headgate_client_status reached = headgate_client_connect(client);
+    if (reached == HEADGATE_CLIENT_OK && password && password[0])
+        reached = headgate_client_command(client, 2, words, NULL, &reply);
+    if (reached == HEADGATE_CLIENT_OK)
+        return client;
+    *status = command_failed(name, client, reached);
+    headgate_client_destroy(&client);
+    return NULL;
+}
+
+int command_exchange(const struct invocation *invocation, const char *const *words, size_t count,
+                     enum headgate_reply_kind expected,
+                     void (*print)(const struct invocation *, const struct headgate_reply *))
+{
+    int failure;
+    struct headgate_client *client =
+        command_connect(invocation->name, invocation->at, invocation->timeout_ms, &failure);
+    if (!client)
+        return failure;
+    const struct headgate_reply *reply;
+    enum headgate_client_status status = headgate_client_command(client, count, words, NULL, &reply);
+    if (status != HEADGATE_CLIENT_OK) {
+        failure = command_failed(invocation->name, client, status);
+    } else if (reply->kind != expected) {
+        failure = command_unexpected(invocation->name, invocation->at);
+    } else {
+        print(invocation, reply);
+        failure = EX_OK;
+    }
+    headgate_client_destroy(&client);
+    return failure;
+}
+
+const struct headgate_reply *command_member(const struct headgate_reply *map, const char *name)
+{
+    for (uint32_t i = 0; i + 1 < map->count; i += 2) {
+        const struct headgate_reply *key = headgate_reply_at(map, i);
+        if (key->kind == HEADGATE_REPLY_TEXT && strcmp(key->text, name) == 0)
+            return headgate_reply_at(map, i + 1);
+    }
+    return NULL;
+}
+
+int64_t command_member_integer(const struct headgate_reply *map, const char *name)
+{
+    const struct headgate_reply *value = command_member(map, name);
+    return value && value->kind == HEADGATE_REPLY_INTEGER ? value->integer : 0;
+}
+
+const char *command_member_text(const struct headgate_reply *map, const char *name)
+{
+    const struct headgate_reply *value = command_member(map, name);
+    return value && value->kind == HEADGATE_REPLY_TEXT ? value->text : "";
+}
+
+const char *command_duration(char out[UNITS_TEXT_BYTES], int64_t ms)
+{
+    return units_format_duration_short(out, UNITS_TEXT_BYTES, (uint64_t)(ms < 0 ? 0 : ms) * 1000000);
+}
