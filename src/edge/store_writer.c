@@ -1,0 +1,266 @@
+#include "edge/store_writer.h"
+
+#include "edge/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND_NS ((uint64_t)1000000000)
+
+enum { TEND_COUNTERS = 4096 }; /* looked at in a second */
+
+void store_say(struct store *store, enum notice_level level, const char *format, ...)
+{
+    struct notice notice = {.level = level};
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(notice.text, sizeof notice.text, format, arguments);
+    va_end(arguments);
+    uv_mutex_lock(&store->mutex);
+    if (store->notice_count < STORE_NOTICES_MAX)
+        store->notices[(store->notice_first + store->notice_count++) % STORE_NOTICES_MAX] = notice;
+    uv_mutex_unlock(&store->mutex);
+    if (store->options.wake)
+        store->options.wake(store->options.context);
+}
+
+/* ---- the file, and what befalls it ---- */
+
+/* What was damaged is set aside; a fresh file takes over what can be read of it. */
+static enum store_file_status replace_file(struct store *store)
+{
+    char aside[STORE_PATH_BYTES], why[NODE_NOTICE_BYTES];
+    uint64_t versions = 0, counters = 0, wall_ns = clock_wall_ns();
+    memcpy(why, store->file.failure, sizeof why);
+    store_file_close(&store->file);
+    if (!store_file_set_aside(store->path, wall_ns, aside)) {
+        (void)snprintf(store->file.failure, sizeof store->file.failure, "damaged, and it cannot be renamed");
+        return STORE_FILE_FAILED;
+    }
+    enum store_file_status status = store_file_open(&store->file, store->path);
+    if (status == STORE_FILE_GOOD)
+        status = store_file_salvage(&store->file, aside, wall_ns, &versions, &counters);
+    uv_mutex_lock(&store->mutex);
+    store->stats.files_set_aside++;
+    store->wants_all = true;
+    uv_mutex_unlock(&store->mutex);
+    store_say(store, NOTICE_WARNING,
+              "%.100s was damaged (%.60s): set aside as *%s; read of it: versions %llu, counters %llu", store->path,
+              why, strstr(aside, ".corrupt"), (unsigned long long)versions, (unsigned long long)counters);
+    return status == STORE_FILE_DAMAGED ? STORE_FILE_FAILED : status;
+}
+
+enum store_file_status store_writer_open(struct store *store)
+{
+    enum store_file_status status = store_file_open(&store->file, store->path);
+    if (status == STORE_FILE_GOOD)
+        status = store_file_check(&store->file);
+    if (status == STORE_FILE_GOOD && store->file.was_empty)
+        store_say(store, NOTICE_WARNING, "%.160s was empty: it begins anew", store->path);
+    if (status == STORE_FILE_DAMAGED)
+        status = replace_file(store);
+    if (status != STORE_FILE_GOOD)
+        store_file_close(&store->file);
+    return status;
+}
+
+/* Somebody removed or replaced the file: what is written to it now would be lost. */
+static enum store_file_status reopen_file(struct store *store)
+{
+    store_file_close(&store->file);
+    enum store_file_status status = store_writer_open(store);
+    if (status != STORE_FILE_GOOD)
+        return status;
+    uv_mutex_lock(&store->mutex);
+    store->wants_all = true;
+    uv_mutex_unlock(&store->mutex);
+    store_say(store, NOTICE_WARNING, "%.160s was gone: it is made anew", store->path);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static enum store_file_status write_versions(struct store *store, const struct store_queue *queue)
+{
+    enum store_file_status status = store_file_begin(&store->file, true);
+    for (const struct waiting_version *at = queue->first; at && status == STORE_FILE_GOOD; at = at->next)
+        status = store_file_put_version(&store->file, &at->version);
+    return status == STORE_FILE_GOOD ? store_file_commit(&store->file) : status;
+}
+
+static enum store_file_status write_counters(struct store *store, const struct store_queue *queue)
+{
+    uint64_t wall_ns = clock_wall_ns();
+    enum store_file_status status = store_file_begin(&store->file, store->options.sync == STORE_SYNC_FULL);
+    for (uint32_t i = 0; i < queue->counter_count && status == STORE_FILE_GOOD; i++)
+        status = store_file_put_counter(&store->file, &queue->counter[i], wall_ns);
+    return status == STORE_FILE_GOOD ? store_file_commit(&store->file) : status;
+}
+
+/* Rules first, and durable by themselves; written twice, when only the counters failed, they are the same. */
+static enum store_file_status write_queue(struct store *store)
+{
+    struct store_queue *queue = store->writing;
+    enum store_file_status status = store->file.db ? STORE_FILE_GOOD : store_writer_open(store);
+    if (status == STORE_FILE_GOOD && store_file_is_gone(&store->file))
+        status = reopen_file(store);
+    if (status != STORE_FILE_GOOD)
+        return status;
+    store_queue_sort(queue);
+    if (queue->version_count > 0)
+        status = write_versions(store, queue);
+    if (status == STORE_FILE_GOOD && queue->counter_count > 0)
+        status = write_counters(store, queue);
+    if (status != STORE_FILE_GOOD)
+        store_file_cancel(&store->file);
+    return status;
+}
+
+void store_writer_failed(struct store *store, uint64_t now_ns)
+{
+    uv_mutex_lock(&store->mutex);
+    bool first = !store->stats.failing;
+    store->stats.failing = true;
+    store->stats.write_failures++;
+    memcpy(store->stats.failure, store->file.failure, sizeof store->stats.failure);
+    uv_mutex_unlock(&store->mutex);
+    store->next_try_ns = now_ns + SECOND_NS;
+    if (!first)
+        return;
+    store->failing_since_ns = now_ns;
+    store_say(store, NOTICE_WARNING,
+              "%.100s cannot be written (%.60s): rules and counters wait in memory, it is tried again each second",
+              store->path, store->file.failure);
+}
+
+/* It can be written again, or still. */
+static void recovered(struct store *store, uint64_t now_ns)
+{
+    uint64_t bytes = store_file_bytes(&store->file);
+    uv_mutex_lock(&store->mutex);
+    bool was_failing = store->stats.failing;
+    store->stats.failing = false;
+    store->stats.failure[0] = '\0';
+    store->stats.file_bytes = bytes;
+    store->wants_all = store->wants_all || store->lost_versions;
+    store->lost_versions = false;
+    uv_mutex_unlock(&store->mutex);
+    if (was_failing)
+        store_say(store, NOTICE_INFO, "%.160s is written again, after %llu ms", store->path,
+                  (unsigned long long)((now_ns - store->failing_since_ns) / 1000000));
+}
+
+static void count_written(struct store *store, uint64_t took_ns)
+{
+    struct store_queue *queue = store->writing;
+    uv_mutex_lock(&store->mutex);
+    store->stats.versions_written += queue->version_count;
+    store->stats.counters_written += queue->counter_count;
+    store->stats.transactions += queue->version_count > 0 && queue->counter_count > 0 ? 2 : 1;
+    store->stats.commit_ns = took_ns;
+    uv_mutex_unlock(&store->mutex);
+}
+
+/* Writes what is in hand; false: it has to wait. */
+static bool write_in_hand(struct store *store)
+{
+    uint64_t begun_ns = clock_monotonic_ns();
+    enum store_file_status status = write_queue(store);
+    if (status == STORE_FILE_DAMAGED) {
+        status = replace_file(store);
+        if (status == STORE_FILE_GOOD)
+            status = write_queue(store);
+        else
+            store_file_close(&store->file);
+    }
+    uint64_t now_ns = clock_monotonic_ns();
+    if (status != STORE_FILE_GOOD) {
+        store_writer_failed(store, now_ns);
+        return false;
+    }
+    count_written(store, now_ns - begun_ns);
+    recovered(store, now_ns);
+    return true;
+}
+
+/* Once a second: is the file still there, and which counters are over? */
+static void tend(struct store *store)
+{
+    uint64_t deleted = 0;
+    enum store_file_status status = STORE_FILE_GOOD;
+    if (!store->file.db) {
+        if (store->busy)
+            return; /* the next try opens it */
+        status = store_writer_open(store);
+        if (status == STORE_FILE_GOOD)
+            recovered(store, clock_monotonic_ns());
+    } else if (store_file_is_gone(&store->file)) {
+        status = reopen_file(store);
+    }
+    if (status == STORE_FILE_GOOD)
+        status = store_file_prune(&store->file, TEND_COUNTERS, clock_wall_ns(), &deleted);
+    if (status == STORE_FILE_DAMAGED && replace_file(store) != STORE_FILE_GOOD)
+        store_file_close(&store->file);
+    uint64_t bytes = store_file_bytes(&store->file);
+    uv_mutex_lock(&store->mutex);
+    store->stats.counters_expired += deleted;
+    store->stats.file_bytes = bytes;
+    uv_mutex_unlock(&store->mutex);
+}
+
+/* ---- the thread ---- */
+
+enum task { TASK_WRITE, TASK_TEND, TASK_END };
+
+/* With the mutex: waits until there is something to do, and takes it in hand. */
+static enum task next_task(struct store *store)
+{
+    while (true) {
+        uint64_t now_ns = clock_monotonic_ns();
+        if (!store->busy && !store_queue_empty(store->filling)) {
+            struct store_queue *full = store->filling;
+            store->filling = store->writing;
+            store->writing = full;
+            store->busy = true;
+            store->next_try_ns = store->stats.failing ? store->next_try_ns : now_ns;
+        }
+        if (store->busy && (now_ns >= store->next_try_ns || store->stopping))
+            return TASK_WRITE;
+        if (store->stopping)
+            return TASK_END;
+        if (now_ns >= store->next_tend_ns) {
+            store->next_tend_ns = now_ns + SECOND_NS;
+            return TASK_TEND;
+        }
+        uint64_t until_ns = store->next_tend_ns;
+        if (store->busy && store->next_try_ns < until_ns)
+            until_ns = store->next_try_ns;
+        (void)uv_cond_timedwait(&store->work, &store->mutex, until_ns - now_ns);
+    }
+}
+
+void store_writer_run(void *argument)
+{
+    struct store *store = argument;
+    uv_mutex_lock(&store->mutex);
+    for (enum task task; (task = next_task(store)) != TASK_END;) {
+        uv_mutex_unlock(&store->mutex);
+        bool done = false;
+        if (task == TASK_TEND)
+            tend(store);
+        else
+            done = write_in_hand(store);
+        bool tried = task == TASK_WRITE && !done;
+        uv_mutex_lock(&store->mutex);
+        if (done) {
+            store_queue_clear(store->writing);
+            store->busy = false;
+            if (store_queue_empty(store->filling))
+                uv_cond_broadcast(&store->idle);
+        }
+        if (store->stopping && tried)
+            break; /* no second try at the end */
+    }
+    uv_mutex_unlock(&store->mutex);
+}
