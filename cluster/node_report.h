@@ -1,0 +1,113 @@
+/*
+ * node_report: what operators see of a node: its peers, its figures, its state, and what stands behind one decision.
+ *
+ * The one idea: reports are copied out between steps, in the units in which people read them; nobody decides by them.
+ * Figures count from the node's start, unless they are called "(now)".
+ */
+#ifndef HEADGATE_CLUSTER_NODE_REPORT_H
+#define HEADGATE_CLUSTER_NODE_REPORT_H
+
+#include "base/hash.h"
+#include "cluster/node_options.h"
+#include "limit/table.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct node;
+
+enum peer_state { PEER_JOINING, PEER_ACTIVE, PEER_SILENT, PEER_LEFT };
+const char *peer_state_name(enum peer_state state);
+
+struct peer_report {
+    char name[NODE_NAME_BYTES];
+    char region[NODE_NAME_BYTES];
+    char gossip_address[NODE_ADDRESS_BYTES];
+    enum peer_state state;
+    bool self;
+    bool config_differs;
+    uint64_t incarnation;   /* 0: never heard */
+    uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0 for whoever has none yet */
+    uint64_t heard_ago_ns;  /* UINT64_MAX: never */
+    uint64_t round_trip_ns; /* smoothed, of batch and acknowledgement; 0: not measured yet */
+    uint64_t lag_batches;   /* own batches that it has not acknowledged */
+    uint64_t log_batches;   /* batches of its making that are kept for others */
+};
+
+/* Fills up to `room` reports, this node first, and returns how many there are. */
+size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room);
+
+/* Counters and gauges, as an X-macro so that INFO, docs and tests cannot drift apart: X(name, what it counts) */
+#define NODE_STATS(X)                                                                                              \
+    X(admitted_requests, "requests allowed")                                                                       \
+    X(refused_requests, "requests refused")                                                                        \
+    X(admitted_tokens, "tokens handed out here")                                                                   \
+    X(returned_tokens, "tokens given back here: refunds, and what reservations did not use")                       \
+    X(settled_tokens, "own tokens that every peer has acknowledged")                                               \
+    X(applied_tokens, "tokens that other peers reported spent")                                                    \
+    X(batches_closed, "own batches closed")                                                                        \
+    X(batches_applied, "batches of other peers applied")                                                           \
+    X(batches_duplicate, "batches received again and ignored")                                                     \
+    X(batches_waiting, "batches received early, waiting for what they depend on (now)")                            \
+    X(batches_resent, "batches sent again or passed on for another peer")                                          \
+    X(batches_compacted, "batches merged because the log was at its limit")                                        \
+    X(messages_published, "messages published")                                                                    \
+    X(messages_received, "messages received and understood")                                                       \
+    X(messages_invalid, "messages dropped as nonsense")                                                            \
+    X(messages_unsealed, "messages dropped because damaged or of another secret")                                  \
+    X(messages_muted, "messages dropped by DEBUG DROP")                                                            \
+    X(bytes_published, "bytes published")                                                                          \
+    X(bytes_received, "bytes received")                                                                            \
+    X(snapshots_served, "snapshot pages served")                                                                   \
+    X(snapshots_taken, "snapshots taken from a peer")                                                              \
+    X(log_batches, "batches kept for peers that lack them (now)")                                                  \
+    X(log_keys, "spends kept for peers that lack them (now)")                                                      \
+    X(open_keys, "spends that no peer was told of yet (now)")                                                      \
+    X(spends_paid_off, "spends that refill had paid off before anybody was told of them")                          \
+    X(open_oldest_ms, "for how many milliseconds the oldest of them has waited (now)")                             \
+    X(rule_changes, "changes of rules made here, automatic ones included")                                         \
+    X(rule_versions_fetched, "versions of rules that came from peers")                                             \
+    X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \
+    X(rule_scans, "times that a peer was asked for its rules")                                                     \
+    X(step_keys_max, "most keys that one step worked on")                                                          \
+    X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
+    X(config_mismatches, "messages from peers whose config differs")                                               \
+    X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \
+    X(worst_debt_tokens, "most tokens below zero that any key was seen at here")
+
+struct node_stats {
+#define X(name, help) uint64_t name;
+    NODE_STATS(X)
+#undef X
+};
+
+void node_stats(const struct node *node, struct node_stats *stats);
+void node_table_stats(const struct node *node, struct table_stats *stats);
+struct node_status {
+    enum peer_state state;           /* of this node itself */
+    uint32_t peers, reachable_peers; /* members that hold or await a share, this node included */
+    uint64_t share;                  /* in 1/SHARE_ONE */
+    bool config_differs;             /* some peer's config digest is another */
+    uint64_t config_digest;
+};
+void node_status(const struct node *node, struct node_status *status);
+
+/* All that stands behind a decision about one key, in tokens (fractions kept). */
+struct explanation {
+    double settled_tokens, unsettled_tokens, allowance_tokens;
+    double share;
+    uint64_t capacity_tokens, overshoot_tokens;
+    /*
+     * What others may have spent that is not known here: over all other peers the sum of min(C, demand * (interval +
+     * latency)), and what they do not tell because refill pays it off (docs/accounting.md).
+     */
+    double in_flight_bound_tokens;
+    double overshoot_bound_tokens;      /* the smaller of declared and in-flight */
+    double worst_debt_tokens;           /* measured: most tokens below zero seen here for any key of this limit */
+    char last_spender[NODE_NAME_BYTES]; /* "" = nobody known */
+    bool tracked;                       /* false: nothing owed, the key is full */
+};
+void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns, struct explanation *out);
+
+#endif
