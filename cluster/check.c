@@ -300,15 +300,6 @@ static bool charge_all(struct node *node, const struct charge *charges, size_t c
     return true;
 }
 
-/* First all tags are asked for, then, as the tags tell where they are, all entries: they arrive side by side. */
-void touch_charges(const struct node *node, const struct charge *charges, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        table_touch_likely(node->table, charges[i].id);
-    for (size_t i = 0; i < count; i++)
-        table_touch(node->table, charges[i].id);
-}
-
 static bool decide_all(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                        struct verdict *verdicts, struct decision *decisions)
 {
@@ -332,9 +323,9 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
-/* `taken` may be NULL. Apart: what this needs of the stack, requests that are plain should not pay for. */
-__attribute__((noinline)) static bool check_slowly(struct node *node, const struct charge *charges, size_t count,
-                                                   uint64_t now_ns, struct verdict *verdicts, bool *taken)
+/* Apart, as what follows: what this needs of the stack, requests that are plain should not pay for. */
+__attribute__((noinline)) bool check_and_charge(struct node *node, const struct charge *charges, size_t count,
+                                                uint64_t now_ns, struct verdict *verdicts, bool *taken)
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
@@ -349,69 +340,10 @@ __attribute__((noinline)) static bool check_slowly(struct node *node, const stru
     return allowed;
 }
 
-bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                   struct verdict *verdicts, bool *taken)
-{
-    if (!take_all_plain(node, charges, count, now_ns, verdicts))
-        return check_slowly(node, charges, count, now_ns, verdicts, taken);
-    for (size_t i = 0; i < count; i++)
-        taken[i] = true;
-    return true;
-}
-
-__attribute__((noinline)) static bool look_at_all(struct node *node, const struct charge *charges, size_t count,
-                                                  uint64_t now_ns, struct verdict *verdicts)
+__attribute__((noinline)) bool check_only(struct node *node, const struct charge *charges, size_t count,
+                                          uint64_t now_ns, struct verdict *verdicts)
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
     return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
-}
-
-bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts)
-{
-    if (!take)
-        return look_at_all(node, charges, count, now_ns, verdicts);
-    return take_all_plain(node, charges, count, now_ns, verdicts) ||
-           check_slowly(node, charges, count, now_ns, verdicts, NULL);
-}
-
-void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
-{
-    struct key_id ids[2 * CHARGES_MAX];
-    uint32_t ids_count = 0;
-    held->count = 0;
-    assert(count <= CHARGES_MAX);
-    if (node->lane_count == 1)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        ids[ids_count++] = charges[i].id;
-        if (charges[i].sliding)
-            ids[ids_count++] = charges[i].previous;
-    }
-    table_lock(node->table, ids, ids_count, held);
-}
-
-bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts)
-{
-    struct table_held held;
-    hold_keys(node, charges, count, &held);
-    touch_charges(node, charges, count);
-    bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
-    table_unlock(node->table, &held);
-    return allowed;
-}
-
-bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                     struct verdict *verdicts)
-{
-    struct table_held held;
-    now_ns = request_time(node, now_ns);
-    if (node->lane_count == 1) /* there is nothing to hold */
-        return check_held(node, charges, count, take, now_ns, verdicts);
-    hold_keys(node, charges, count, &held);
-    bool allowed = check_held(node, charges, count, take, now_ns, verdicts);
-    table_unlock(node->table, &held);
-    return allowed;
 }

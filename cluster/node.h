@@ -142,7 +142,7 @@ struct effects {
     struct notice *notice;
     size_t arena_size, arena_room;
     uint8_t *arena;
-    /* Call node_step(EVENT_WAKE) then; UINT64_MAX: not needed. The step's own time: at once, after requests that wait. */
+    /* Call node_step(EVENT_WAKE) then; UINT64_MAX: not needed. This step's time: at once, after requests that wait. */
     uint64_t next_wake_ns;
     bool left; /* a graceful leave is complete */
     /* Versions that came into the rulebook, for the store: all of a step in one transaction. Valid like the rest. */

@@ -229,18 +229,28 @@ void wait_no_more(struct node *node, uint32_t most);
 void pay_step(struct node *node);
 void wait_check(const struct node *node);
 
-/* ---- check.c: several keys at once ---- */
+/* ---- check.c: several keys at once, whatever they are ---- */
+/*
+ * Decides over all and charges all; false: none was charged. taken[i]: charges[i] was; `taken` may be NULL. By whoever
+ * holds the keys; the time is that of request_time.
+ */
+bool check_and_charge(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                      struct verdict *verdicts, bool *taken);
+/* The same decision; charges nothing. */
+bool check_only(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                struct verdict *verdicts);
+
+/* ---- request.c: the way there ---- */
 /* Asks memory for all of them: worth it before they are looked up one by one. */
 void touch_charges(const struct node *node, const struct charge *charges, size_t count);
-/* Decides over all and charges all; taken[i]: charges[i] was charged. False: none was. */
-bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                   struct verdict *verdicts, bool *taken);
-
 /* The stripes of all keys of all charges, until table_unlock: what was decided still holds when it is charged. */
 void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held);
 /* node_check by whoever holds the keys; the time is that of request_time. */
 bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                 struct verdict *verdicts);
+/* The same, which takes and says of each whether it was charged. */
+bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                   struct verdict *verdicts, bool *taken);
 
 /* ---- return.c: giving back ---- */
 /* node_return by whoever holds the keys. */

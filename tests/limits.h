@@ -43,8 +43,8 @@ __attribute__((unused)) static struct limit_set limits_view(struct test_limits *
     return (struct limit_set){.count = limits->count, .room = limits->count, .limit = limits->limit};
 }
 
-/* The limit of these terms, which must be valid. */
-__attribute__((unused)) static struct limit limit_of_terms(const struct limit_terms *terms)
+/* The limit of these terms, which are valid. */
+__attribute__((unused)) static struct limit limit_made(const struct limit_terms *terms)
 {
     struct limit limit;
     struct error error;
@@ -57,24 +57,24 @@ __attribute__((unused)) static struct limit limit_of_terms(const struct limit_te
 __attribute__((unused)) static struct limit bucket_limit(uint64_t capacity, uint64_t rate, uint64_t period_ns,
                                                          uint64_t overshoot)
 {
-    return limit_of_terms(
+    return limit_made(
         &(struct limit_terms){.capacity = capacity, .rate = rate, .period_ns = period_ns, .overshoot = overshoot});
 }
 
 /* One cell of a window. */
 __attribute__((unused)) static struct limit cell_limit(uint64_t capacity, uint64_t overshoot)
 {
-    return limit_of_terms(&(struct limit_terms){.kind = LIMIT_CELL, .capacity = capacity, .overshoot = overshoot});
+    return limit_made(&(struct limit_terms){.kind = LIMIT_CELL, .capacity = capacity, .overshoot = overshoot});
 }
 
 /* One log, whose spends are listed in `events`. */
 __attribute__((unused)) static struct limit log_limit(uint64_t capacity, uint64_t period_ns, uint64_t overshoot,
                                                       struct events *events)
 {
-    struct limit limit = limit_of_terms(&(struct limit_terms){.kind = LIMIT_LOG,
-                                                              .capacity = capacity,
-                                                              .period_ns = period_ns,
-                                                              .overshoot = overshoot});
+    struct limit limit = limit_made(&(struct limit_terms){.kind = LIMIT_LOG,
+                                                          .capacity = capacity,
+                                                          .period_ns = period_ns,
+                                                          .overshoot = overshoot});
     limit.events = events;
     return limit;
 }

@@ -1,0 +1,77 @@
+#include "cluster/parts.h"
+
+#include <assert.h>
+
+/*
+ * The way of a request that several charges are of: the locks of its keys are taken, memory is asked for all of them
+ * together, and then they are decided, the plain way first (plain.c), and if that does not do, the long way (check.c).
+ * Nothing is decided here. Single buckets go their own way (admit.c).
+ */
+
+/* First all tags are asked for, then, as the tags tell where they are, all entries: they arrive side by side. */
+void touch_charges(const struct node *node, const struct charge *charges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        table_touch_likely(node->table, charges[i].id);
+    for (size_t i = 0; i < count; i++)
+        table_touch(node->table, charges[i].id);
+}
+
+bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                   struct verdict *verdicts, bool *taken)
+{
+    if (!take_all_plain(node, charges, count, now_ns, verdicts))
+        return check_and_charge(node, charges, count, now_ns, verdicts, taken);
+    for (size_t i = 0; i < count; i++)
+        taken[i] = true;
+    return true;
+}
+
+bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts)
+{
+    if (!take)
+        return check_only(node, charges, count, now_ns, verdicts);
+    return take_all_plain(node, charges, count, now_ns, verdicts) ||
+           check_and_charge(node, charges, count, now_ns, verdicts, NULL);
+}
+
+void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
+{
+    struct key_id ids[2 * CHARGES_MAX];
+    uint32_t ids_count = 0;
+    held->count = 0;
+    assert(count <= CHARGES_MAX);
+    if (node->lane_count == 1)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        ids[ids_count++] = charges[i].id;
+        if (charges[i].sliding)
+            ids[ids_count++] = charges[i].previous;
+    }
+    table_lock(node->table, ids, ids_count, held);
+}
+
+bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                struct verdict *verdicts)
+{
+    struct table_held held;
+    hold_keys(node, charges, count, &held);
+    touch_charges(node, charges, count);
+    bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
+    table_unlock(node->table, &held);
+    return allowed;
+}
+
+bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts)
+{
+    struct table_held held;
+    now_ns = request_time(node, now_ns);
+    if (node->lane_count == 1) /* there is nothing to hold */
+        return check_held(node, charges, count, take, now_ns, verdicts);
+    hold_keys(node, charges, count, &held);
+    bool allowed = check_held(node, charges, count, take, now_ns, verdicts);
+    table_unlock(node->table, &held);
+    return allowed;
+}
