@@ -45,24 +45,20 @@ struct plane_work {
     struct rules_result result;
 };
 
-/* How much of a step is left for it: see plane_work_step(). */
+enum {
+    WORK_EVENTS = 32
+}; /* a unit of work: so many of the parser's events, or a rule read, or a few things else */
+
+/* How many units a step has for it, and has left. What is begun is done, even where it takes more. */
 struct work_slice {
     uint32_t units, left;
 };
-enum { WORK_EVENTS = 32 }; /* a unit: so many of the parser's, */
-/* or one rule read, parsed and printed; or a few others of anything else. */
-static inline bool slice_has(const struct work_slice *slice, uint32_t units)
-{
-    return units <= slice->left || slice->left == slice->units;
-}
 static inline void slice_spend(struct work_slice *slice, uint32_t units)
 {
     slice->left -= units < slice->left ? units : slice->left;
 }
 struct work_slice plane_slice(const struct node *node);
 
-/* Nothing is in work. */
-bool plane_is_idle(const struct plane *plane);
 /* At the end of the line; no version yet. */
 struct plane_work *plane_work_create(struct plane *plane);
 /* Takes over a reference. */

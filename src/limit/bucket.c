@@ -72,12 +72,6 @@ int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
     return floor_tokens >= limit->capacity ? limit->capacity_units : (int64_t)floor_tokens * limit->units_per_token;
 }
 
-int64_t bucket_allowance_above(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                               uint64_t floor_tokens)
-{
-    return budget_allowance_here(budget, bucket->settled - bucket_floor_units(limit, floor_tokens));
-}
-
 uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                           uint64_t floor_tokens)
 {

@@ -54,12 +54,7 @@ void bucket_refill(struct bucket *bucket, const struct limit *limit, const struc
 /* The most that `unsettled` may become by admitting: min(settled, (1-k) w settled + w E). May be negative. */
 int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget);
 
-/*
- * The same where `floor_tokens` are left to requests of higher priority: settled counts as so many less. And of any
- * level, for those who join several buckets.
- */
-int64_t bucket_allowance_above(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                               uint64_t floor_tokens);
+/* The same of any level, for those who join several buckets. */
 int64_t budget_allowance(const struct budget *budget, int64_t settled);
 
 /* Whole tokens that can be admitted at this moment, after a refill. */

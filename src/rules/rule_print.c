@@ -293,8 +293,3 @@ size_t rules_print(const struct rule *const *rules, size_t count, char *out, siz
     }
     return finish(&printer);
 }
-
-size_t rule_print_amount(const struct rule *rule, const struct rule_amount *amount, char *out, size_t room)
-{
-    return strlen(rule_amount_text(rule->algorithm, &rule->amount, amount, out, room));
-}

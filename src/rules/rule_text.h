@@ -66,7 +66,4 @@ size_t rule_print(const struct rule *rule, char *out, size_t room);
 /* The same of a whole document, "rules:" and one item each; it may be larger than RULES_TEXT_MAX_BYTES. */
 size_t rules_print(const struct rule *const *rules, size_t count, char *out, size_t room);
 
-/* One amount as it stands in tiers and overrides: "100/m burst 200", "500", "unlimited"; at most 128 bytes. */
-size_t rule_print_amount(const struct rule *rule, const struct rule_amount *amount, char *out, size_t room);
-
 #endif

@@ -2,7 +2,6 @@
 
 #include "base/yaml_fault.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -223,16 +222,6 @@ bool tree_reader_go_on(struct tree_reader *reader, unsigned events, bool *ended,
         *ended = event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
     }
-    return good;
-}
-
-bool rule_tree_read(struct rule_tree *tree, struct bytes text, const char *file, struct error *error)
-{
-    struct tree_reader *reader = tree_reader_create(tree, text, file);
-    bool good = reader || error_set(error, EX_OSERR, "out of memory while reading %s", file), ended = false;
-    while (good && !ended)
-        good = tree_reader_go_on(reader, UINT_MAX, &ended, error);
-    tree_reader_destroy(&reader);
     return good;
 }
 

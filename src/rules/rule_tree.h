@@ -40,14 +40,14 @@ struct rule_tree {
     size_t texts_size, texts_room;
 };
 
-/* False with EX_DATAERR and a sentence; `file` is the text's name there. Close it in either case. */
-bool rule_tree_read(struct rule_tree *tree, struct bytes text, const char *file, struct error *error);
-
-/* The same a part at a time. NULL: no memory. The tree has to be closed in any case; the text stays until the end. */
+/*
+ * Reads a text, a part at a time; `file` is what errors call it. NULL: no memory. The tree has to be closed in any
+ * case; the text stays until the end.
+ */
 struct tree_reader;
 struct tree_reader *tree_reader_create(struct rule_tree *tree, struct bytes text, const char *file);
 void tree_reader_destroy(struct tree_reader **reader);
-/* Takes so many of the parser's events, if there are as many: *ended, the tree is whole. False as rule_tree_read. */
+/* Takes so many of the parser's events, if there are as many: *ended, the tree is whole. False: `error` says why. */
 bool tree_reader_go_on(struct tree_reader *reader, unsigned events, bool *ended, struct error *error);
 
 void rule_tree_close(struct rule_tree *tree);

@@ -3,9 +3,8 @@
  *
  * The one idea: the row lies in pieces, and a copy shares them; a piece is copied when it is about to change and
  * somebody else has it, too. So a change can be prepared beside what is in use, a part at a time, and then take its
- * place.
- * Things have counted references, all in one thread; the shelf has one for each place. What order means is the owner's.
- * Without memory nothing can go on.
+ * place. Things have counted references, all in one thread; the shelf has one of each. What order means is the owner's.
+ * Where there is no memory, it asserts.
  */
 #ifndef HEADGATE_RULES_SHELF_H
 #define HEADGATE_RULES_SHELF_H
@@ -24,6 +23,7 @@ struct shelf_kind {
 
 struct shelf_piece;
 
+/* Where a piece stands in this row: in a copy it may stand elsewhere. */
 struct shelf_place {
     struct shelf_piece *piece;
     size_t first; /* how many things are in front of it */
@@ -46,7 +46,7 @@ void *shelf_at(const struct shelf *shelf, size_t index);
 /* How many things are in front of the first for which `before` is false. */
 size_t shelf_search(const struct shelf *shelf, bool (*before)(const void *context, const void *thing),
                     const void *context);
-/* The exclusive or of the digests of the first `count`. */
+/* The digests of the first `count`, by exclusive or: the same in whatever order. */
 uint64_t shelf_digest(const struct shelf *shelf, size_t count);
 
 /* These take over a reference. */

@@ -53,14 +53,6 @@ void truth_bucket_gone(struct truth_bucket *truth, unsigned by)
     truth->pending[by].units[0] = truth->pending[by].units[1] = 0;
 }
 
-void truth_bucket_settled(struct truth_bucket *truth, const struct limit *limit)
-{
-    for (unsigned i = 0; i < TRUTH_RETURNERS_MAX; i++)
-        truth_bucket_gone(truth, i);
-    truth_refund(&truth->late, limit, truth->orphans);
-    truth->orphans = 0;
-}
-
 void truth_bucket_lose(struct truth_bucket *truth, const struct limit *limit, int64_t units)
 {
     truth_refund(&truth->now, limit, units);

@@ -34,8 +34,6 @@ void truth_bucket_give_back(struct truth_bucket *truth, const struct limit *limi
 void truth_bucket_heard(struct truth_bucket *truth, const struct limit *limit, unsigned by, uint64_t batches);
 /* That node is gone: who knows who has heard of what it returned. */
 void truth_bucket_gone(struct truth_bucket *truth, unsigned by);
-/* Nothing is under way any more. */
-void truth_bucket_settled(struct truth_bucket *truth, const struct limit *limit);
 /* A crash may have taken so much with it. */
 void truth_bucket_lose(struct truth_bucket *truth, const struct limit *limit, int64_t units);
 /* The most that may be left: units, below zero is debt. `strict`: every return counts at once. */
