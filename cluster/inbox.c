@@ -1,6 +1,15 @@
 #include "cluster/parts.h"
 
-enum { PARTS_PATIENCE_INTERVALS = 8, PATIENCE_INTERVALS = 10 };
+/*
+ * What came before its turn. The inbox is small, and nothing in it is lost for good: what gives way to what is nearer
+ * to its turn is told again. Parts of something merged are of use only together, so that they have a bound of their
+ * own, and of several ways in which the same was merged one is gathered. When what is here is applied is apply.c's
+ * business.
+ */
+enum {
+    PARTS_PATIENCE_INTERVALS = 8, /* without the next part: the rest of it does not come */
+    PATIENCE_INTERVALS = 10,      /* so long waits what needs something else that may still come */
+};
 
 bool inbox_holds(const struct node *node, uint32_t origin_uid)
 {
@@ -155,14 +164,14 @@ bool inbox_waited_long(const struct node *node, const struct batch *batch)
     return node->now_ns - batch->arrived_ns > PATIENCE_INTERVALS * node->options.interval_ns;
 }
 
-/* No snapshot replaces it. */
+/* It has waited for long, and no snapshot stands for it: others are to be applied before it, and wait for it, too. */
 static bool is_in_a_ring(const struct node *node, const struct batch *batch)
 {
     return !node->snapshot.running && inbox_waited_long(node, batch) &&
            node->snapshot.refused_ns > batch->arrived_ns;
 }
 
-/* Of what may go first the longest does: it stands for the others. */
+/* Of what may go first, and begins with the same number or before, the one that reaches furthest does. */
 bool inbox_breaks_ring(const struct node *node, const struct batch *batch)
 {
     if (!is_in_a_ring(node, batch))

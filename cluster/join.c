@@ -136,7 +136,7 @@ static bool everybody_knows_we_left(const struct node *node)
 void leave_step(struct node *node, struct effects *effects)
 {
     bool late = node->now_ns - node->stop_ns >= node->options.leave_timeout_ns;
-    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0 && plane_is_idle_now(node);
+    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0 && plane_is_idle(node);
     if (node->state != PEER_LEFT && !told && !late && node->state == PEER_ACTIVE)
         return;
     if (node->state != PEER_LEFT) {

@@ -187,7 +187,7 @@ void plane_step(struct node *node, struct effects *effects)
     if (plane->restored)
         plane_compile_all(node, effects);
     plane_scan_step(node, effects);
-    if (tick && plane_is_idle(plane))
+    if (tick && plane_is_idle(node))
         plane_canary_step(node, effects);
     plane_work_step(node, effects);
     if (tick)
@@ -197,7 +197,7 @@ void plane_step(struct node *node, struct effects *effects)
         plane_advertise(node, effects);
     plane->advert_wanted = false;
     plane->worked = plane->has_read = false;
-    node->step_again |= plane->scan.reading.running || !plane_is_idle(plane);
+    node->step_again |= plane->scan.reading.running || !plane_is_idle(node);
 }
 
 void plane_end(struct node *node, struct effects *effects)
@@ -205,9 +205,9 @@ void plane_end(struct node *node, struct effects *effects)
     plane_work_finish(node, effects);
 }
 
-bool plane_is_idle_now(const struct node *node)
+bool plane_is_idle(const struct node *node)
 {
-    return plane_is_idle(node->plane);
+    return node->plane->work == NULL;
 }
 
 bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result)
@@ -222,7 +222,7 @@ bool plane_is_at_rest(const struct node *node)
     for (uint32_t i = 0; i < node->member_end; i++)
         if (member_needed(&node->member[i]) && plane->peer[i].digest != ours)
             return false;
-    return plane->service_count == 0 && plane_is_idle(plane);
+    return plane->service_count == 0 && plane_is_idle(node);
 }
 
 bool plane_knows_the_rules(const struct node *node)

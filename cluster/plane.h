@@ -26,7 +26,7 @@ void plane_step(struct node *node, struct effects *effects);
 /* No step follows that would go on with it: changes in work come to their end. */
 void plane_end(struct node *node, struct effects *effects);
 /* No change is on its way into force. */
-bool plane_is_idle_now(const struct node *node);
+bool plane_is_idle(const struct node *node);
 /* A joining node must not admit before it knows the rules: false while some peer that it hears has others. */
 bool plane_knows_the_rules(const struct node *node);
 /* All peers are known to have the same rules, and no service's health is told. */

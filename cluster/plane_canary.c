@@ -6,11 +6,6 @@
 
 enum { JUMP_WAIT_INTERVALS = 3 };
 
-static struct bytes view(const char *text)
-{
-    return bytes_of(text);
-}
-
 void plane_watch(struct node *node, const struct rule_version *version)
 {
     struct plane *plane = node->plane;
@@ -70,7 +65,7 @@ static void make_general(struct node *node, const struct rulebook_rule *rule, st
 static bool watch(struct node *node, struct plane_canary *canary, struct effects *effects)
 {
     struct plane *plane = node->plane;
-    const struct rulebook_rule *rule = rulebook_find(plane->book, view(canary->service), view(canary->id));
+    const struct rulebook_rule *rule = rulebook_find(plane->book, bytes_of(canary->service), bytes_of(canary->id));
     const struct rule_version *candidate = rule ? rulebook_candidate(rule) : NULL;
     if (!candidate || candidate->record.stamp.lamport != canary->stamp.lamport ||
         candidate->record.stamp.author != canary->stamp.author)

@@ -20,11 +20,6 @@ struct work_slice plane_slice(const struct node *node)
     return (struct work_slice){units, units};
 }
 
-bool plane_is_idle(const struct plane *plane)
-{
-    return plane->work == NULL;
-}
-
 /* ---- the line ---- */
 
 struct plane_work *plane_work_create(struct plane *plane)

@@ -25,7 +25,7 @@ static bool has_the_last(const struct origin *mine, const struct batch *batch, c
     return batch->complete && !entry->waits && entry->own_batch != 0 && behind < BATCH_TRACES && recorded >= behind;
 }
 
-/* Did they wait for refill to pay them off, it is delayed now that the bucket is charged. */
+/* Those that wait for refill to pay them off are told after all: that takes longer now that the bucket is charged. */
 static uint64_t untold_tokens(struct node *node, struct entry *entry)
 {
     if (entry->waits)

@@ -2,8 +2,8 @@
  * pace: how much of a loop's time goes to what is not its clients'.
  *
  * The one idea: whoever works owes a rest, three times as long, in which requests are served; a little may be owed, so
- * that small pieces never wait. So pieces of work get a quarter of the time and no more, and as much in any case. Where
- * nobody asks for anything, nobody need rest. Arithmetic only: it reads no clock and stops nobody.
+ * that small pieces never wait. So pieces of work get a quarter of the time, no more and, however many requests there
+ * are, no less. Where nobody asks for anything, nobody need rest. Arithmetic only: it reads no clock and stops nobody.
  */
 #ifndef HEADGATE_EDGE_PACE_H
 #define HEADGATE_EDGE_PACE_H
