@@ -232,6 +232,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
         return;
     }
     look(node, charge, take, now_ns, view);
+    assert(view->budget); /* NULL would say that nothing allows it */
     decision->changes = table_changes(node->table, charge->id);
     decision->budget = allowing(node, view, charge, now_ns);
     if (decision->budget && take && !can_record(node, view->entry)) {
