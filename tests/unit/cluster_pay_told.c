@@ -2,17 +2,39 @@
 #include "cluster/message.h"
 #include "tests/pay_world.h"
 
+/* More than there are places for. */
 static void leaves(void)
 {
-    world_of(2);
-    take(ANN, "alice", 4);
+    world_of_few_places();
+    take_many(ANN, 1);
+    show("they wait");
     world_stop(ANN);
     world_run(200);
     tell("bob heard of %" PRIu64 " tokens", world_stats(BOB).applied_tokens);
-    EXPECT("who leaves tells all", "ann is asked to leave\n"
+    EXPECT("who leaves tells all", "ann: 1 each of 400\n"
+                                   "they wait: ann has 400 untold and 0 paid off, bob heard of 0 tokens\n"
+                                   "ann is asked to leave\n"
                                    "bob: ann has left\n"
                                    "ann is gone\n"
-                                   "bob heard of 4 tokens\n");
+                                   "bob heard of 400 tokens\n");
+    world_close();
+}
+
+/* In two pauses of ann's, each longer than a round: most have waited for too long at the same moment. */
+static void was_stopped(void)
+{
+    world_of_few_places();
+    take_many(ANN, 1);
+    world_link(BOB, ANN, LINK_CUT);
+    for (unsigned i = 0; i < 2; i++) {
+        world.now_ns += 900 * MS;
+        step(ANN, (struct event){.kind = EVENT_WAKE}, ANN);
+    }
+    world_run(15);
+    skip_text();
+    show("then");
+    EXPECT("who was stopped tells what has waited for long",
+           "then: ann has 0 untold and 0 paid off, bob heard of 400 tokens\n");
     world_close();
 }
 
@@ -171,6 +193,7 @@ static void grows_old(bool with_another)
 int main(void)
 {
     leaves();
+    was_stopped();
     leaves_at_once();
     begins_anew();
     asked_for();
