@@ -190,6 +190,13 @@ static bool is_its_turn(const struct node *node, uint32_t slot, const struct bat
            inbox_breaks_ring(node, batch);
 }
 
+/* What is kept whatever the limit, since its maker is gone, comes when merging has made room, or could not. */
+static bool waits_for_room(const struct node *node, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    return compact_comes_first(node) && origin_is_ghost(node, origin) && origin->next_part == 0;
+}
+
 /* What stands before it was lost with the crash of its maker: nobody has it, nobody can make it again. */
 static bool is_orphan(const struct node *node, uint32_t slot, const struct batch *batch)
 {
@@ -214,6 +221,10 @@ static bool inbox_pass(struct node *node)
             inbox_take(node, batch);
             batch_destroy(&batch);
         } else if (is_next(node, &node->origin[slot], batch) && is_its_turn(node, (uint32_t)slot, batch)) {
+            if (waits_for_room(node, (uint32_t)slot)) {
+                node->apply_waits = true;
+                continue;
+            }
             if (!step_has_time(node, batch->spend_count)) {
                 node->apply_left = true;
                 break;
@@ -353,7 +364,8 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
         node->snapshot_wanted = true;
     step_works(node, batch->spend_count);
     /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
-    bool next = !node->apply_left && is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch);
+    bool next = !node->apply_left && is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch) &&
+                !waits_for_room(node, (uint32_t)slot);
     bool wanted = next || ((batch->parts == 0 || inbox_wants_part(node, batch)) && inbox_make_room(node, batch));
     if (!wanted) {
         node->stats.limit_drops++;

@@ -121,6 +121,12 @@ static bool continue_sweeps(struct node *node)
     return false;
 }
 
+bool compact_comes_first(const struct node *node)
+{
+    return node->log_keys > node->options.log_keys_max &&
+           (node->merger.sweeping || has_grown(node->log_keys, node->compacted_keys));
+}
+
 /* Goes on as long as this step has time. */
 static void sweep(struct node *node)
 {

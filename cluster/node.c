@@ -315,14 +315,14 @@ static void compact(struct node *node)
     uint32_t least = node->step_keys / MERGE_PART + 1;
     node->step_left = node->step_left < least ? least : node->step_left;
     origins_compact(node);
-    node->step_again |= node->merger.sweeping;
+    node->step_again |= node->merger.sweeping || (node->apply_waits && !compact_comes_first(node));
 }
 
 /* What earlier steps had no time for. In turns: each comes first now and then. */
 static void go_on(struct node *node)
 {
-    bool applies = node->apply_left;
-    node->apply_left = false;
+    bool applies = node->apply_left || node->apply_waits;
+    node->apply_left = node->apply_waits = false;
     tally_step(node);
     if (node->settle_left && !node->settled_last)
         settle_acknowledged(node);

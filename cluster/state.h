@@ -283,6 +283,7 @@ struct node {
     uint64_t step_worked;
     bool step_again;                /* something was left for a step that follows at once: */
     bool apply_left;                /* batches that could be applied, */
+    bool apply_waits;               /* (some until logs are merged) */
     bool settle_left, settled_last; /* or settled (which had its turn first), */
     bool publish_left;              /* or said, */
     bool retells;                   /* or counters that the store is told again: from this part of the table on */

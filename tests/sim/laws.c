@@ -123,8 +123,7 @@ static void check_limits(struct sim *sim, unsigned i)
     if (sim->plan.step_keys > 0 && stats.step_keys_max > slices)
         sim_fail(sim, "steps: one of %s worked on %" PRIu64 " keys, at most %" PRIu64 " are expected", n->name,
                  stats.step_keys_max, slices);
-    /* What comes of one who is gone is kept as well, and takes steps to be merged. */
-    if (stats.log_keys > sim->plan.log_keys_max + 2 * sim->plan.keys)
+    if (stats.log_keys > sim->plan.log_keys_max + sim->plan.keys)
         sim_fail(sim, "log: %s keeps %" PRIu64 " spends, the limit is %" PRIu64, n->name, stats.log_keys,
                  sim->plan.log_keys_max);
     if (stats.messages_invalid > 0 && sim->phase == PHASE_SAFETY && !laws_are_off(sim))
