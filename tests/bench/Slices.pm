@@ -7,8 +7,8 @@
 # So what is compared is the slice at a tenth from below: nearly undisturbed, and not the luckiest. That is blind to
 # what a server does more rarely than in nine slices of ten: the median slice and all slices together are shown beside.
 #
-# A turn is a list of slices, one for each moment of what is measured (the first quarter of a second in which a peer
-# joins, the second, ...): those of one moment are compared, and of all moments the slices at a tenth are put together.
+# What is measured is a list of phases, each a list of slices: what lasts (a server that is asked) has one, what begins
+# and ends (a peer that joins) several. Phases are looked at one by one, and the worst of them counts.
 package Slices;
 
 use strict;
@@ -18,8 +18,7 @@ use List::Util qw(max min shuffle);
 
 our @percentiles = ('p50', 'p99', 'p99.9', 'max');
 my $quiet_part = 0.1;
-my $draws      = 200;
-my $few_draws  = 20; # of several moments: they take a while
+my $draws = 200;
 
 # Asks the server for so long on a schedule. What came in time says nothing where the schedule was not kept.
 sub take {
@@ -48,26 +47,28 @@ sub pooled {
             map { $_ => $below->(substr($_, 1) / 100 * $count) } 'p50', 'p99', 'p99.9'};
 }
 
-# Of each moment the slice at that part from below, by one of its figures; then that figure of them together.
+# One figure of the slice at that part from below, of the worst phase.
 sub figure {
-    my ($of, $part, $turns) = @_;
-    my @slices;
-    for my $moment (0 .. max(map { $#$_ } @$turns)) {
-        my @at = sort { $a->{$of} <=> $b->{$of} } grep { $_ } map { $_->[$moment] } @$turns;
-        push @slices, at_part($part, @at);
-    }
-    return @slices == 1 ? $slices[0]{$of} : pooled(@slices)->{$of};
+    my ($of, $part, $phases) = @_;
+    return max(map { at_part($part, sort { $a <=> $b } map { $_->{$of} } @$_) } @$phases);
 }
 
-sub quiet { my ($of, $turns) = @_; return figure($of, $quiet_part, $turns) }
+# Sorts the slices of something that begins and ends into so many phases.
+sub into_phases {
+    my ($phases, @slices) = @_;
+    push @{$phases->[$_ * @$phases / @slices]}, $slices[$_] for 0 .. $#slices;
+    return;
+}
+
+sub quiet { my ($of, $phases) = @_; return figure($of, $quiet_part, $phases) }
 
 # Prints three rows, and returns them.
 sub show {
-    my ($what, $turns) = @_;
+    my ($what, $phases) = @_;
     my @figures = (@percentiles, 'late');
-    my %row = (quiet => {map { $_ => figure($_, $quiet_part, $turns) } @figures},
-               median => {map { $_ => figure($_, 0.5, $turns) } @figures}, all => pooled(map { @$_ } @$turns),
-               slices => scalar map { @$_ } @$turns);
+    my %row = (quiet => {map { $_ => figure($_, $quiet_part, $phases) } @figures},
+               median => {map { $_ => figure($_, 0.5, $phases) } @figures}, all => pooled(map { @$_ } @$phases),
+               slices => scalar map { @$_ } @$phases);
     for my $kind ('quiet', 'median', 'all') {
         printf "  %-38s %-7s", $kind eq 'quiet' ? $what : '', $kind;
         printf "  %8.3f", $row{$kind}{$_} / 1e6 for @figures;
@@ -87,24 +88,25 @@ sub range {
     return {low => at_part(0.05, @sorted), high => at_part(0.95, @sorted)};
 }
 
-sub with_replacement { my ($turns) = @_; return [map { $turns->[rand @$turns] } @$turns] }
+sub with_replacement { return map { $_[rand @_] } @_ }
 
 # How one figure of a server compares with another's: their ratio, or `to_ms`, the difference. `low` to `high`: nine of
-# ten when turns are drawn again; `itself`: the same of halves of what is compared with, which should be nothing.
+# ten when slices are drawn again; `itself`: the same of halves of what is compared with, which should be nothing.
 sub compare {
     my ($of, $ours, $others, $to_ms) = @_;
     my $between = sub {
         my ($one, $other) = map { quiet($of, $_) } @_;
         return $to_ms ? ($one - $other) / 1e6 : $one / $other;
     };
-    my $again = @{$ours->[0]} > 1 ? $few_draws : $draws;
     srand 1;
-    my @again = map { $between->(with_replacement($ours), with_replacement($others)) } 1 .. $again;
+    my @again = map {
+        $between->([map { [with_replacement(@$_)] } @$ours], [map { [with_replacement(@$_)] } @$others]);
+    } 1 .. $draws;
     my @itself = map {
-        my @turns = shuffle(@$others);
-        my @half = splice @turns, 0, @turns / 2;
-        $between->(\@half, \@turns);
-    } 1 .. $again;
+        my @rest = map { [shuffle(@$_)] } @$others;
+        my @half = map { [splice @$_, 0, @$_ / 2] } @rest;
+        $between->(\@half, \@rest);
+    } 1 .. $draws;
     return {value => $between->($ours, $others), %{range(@again)}, itself => range(@itself)};
 }
 
