@@ -154,10 +154,15 @@ sub memory_bytes {
 
 # ---- load ----
 
+# What the load generator is run by, where it goes before everybody else on its core.
+our @load_class;
+
+sub can_go_first { return !system('chrt -f 1 true 2>/dev/null') }
+
 # What `headgate load` reports of one run; `words` to one port. Anything but an answer to each request is fatal.
 sub load_at {
     my ($port, $words, @options) = @_;
-    my @load = (Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words, @options, '--json');
+    my @load = (@load_class, Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words, @options, '--json');
     my $report = decode_json(capture(pinned(1, @load)));
     my $failed = 0;
     $failed += $_->{errors} + $_->{lost} for @{$report->{targets}};
