@@ -162,7 +162,8 @@ sub can_go_first { return !system('chrt -f 1 true 2>/dev/null') }
 # What `headgate load` reports of one run; `words` to one port. Anything but an answer to each request is fatal.
 sub load_at {
     my ($port, $words, @options) = @_;
-    my @load = (@load_class, Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words, @options, '--json');
+    my @load = (@load_class, Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words, @options,
+                '--json');
     my $report = decode_json(capture(pinned(1, @load)));
     my $failed = 0;
     $failed += $_->{errors} + $_->{lost} for @{$report->{targets}};

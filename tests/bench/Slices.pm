@@ -19,14 +19,16 @@ use List::Util qw(max min shuffle);
 our @percentiles = ('p50', 'p99', 'p99.9', 'max');
 my $quiet_part = 0.1;
 my $draws = 200;
-my $goes_first;
 
-# Asks the server for so long on a schedule, which the load generator keeps whoever else wants its core: peers stand for
-# other machines, and those that run only when nobody else wants to (SCHED_IDLE) get 0.7 ms at a time all the same, for
-# who has run a moment before has to wait for who has not (Linux 6.18). What came in time says nothing where the schedule was not kept.
+# The load generator goes before whoever else wants its core, where that is allowed. Peers stand for other machines,
+# and those that run only when nobody else wants to (SCHED_IDLE) get 0.7 ms at a time all the same: who has run a moment
+# before waits for who has not (Linux 6.18). Not for slices of a second and more, in which it was then held up for 15 ms
+# and more at a time, nor while a peer has to join, which may starve.
+our $goes_first = 0;
+
+# Asks the server for so long on a schedule. What came in time says nothing where the schedule was not kept.
 sub take {
     my ($port, $rate, $seconds, @options) = @_;
-    $goes_first //= Bench::can_go_first();
     local @Bench::load_class = $goes_first ? ('chrt', '-f', 1) : ();
     my $report = Bench::load_at($port, 'CAN_ACCESS {key}', '--prefix', 'key:', '--pipeline', 1, '--histogram',
                                 '--rate', sprintf('%.0f', $rate), '--seconds', $seconds, '--warmup', 0.05, @options);
