@@ -1,11 +1,13 @@
 /*
  * sharing: how much more two threads serve than one, from the bytes of commands to those of the answers, over one node.
  *
- * Two processes, one with one thread, without gate and locks as a daemon with `threads: 1`, and one with two, each on
- * a core of its own. They measure by turns; nothing else runs meanwhile, since what clients and the kernel cost would
- * need cores of its own. Every millisecond a step of the node happens, alone. The node has two peers, so that all that
- * is spent waits to be told to them; what telling costs, gossip.c measures. Of each pair of turns the ratio counts:
- * median, least and most.
+ * By turns, each on cores of their own: one thread, without gate and locks, as a daemon with `threads: 1`; two of these
+ * at the same time in two processes, which share nothing; and two threads over one node. The second says what this
+ * machine's two cores can at most do more than one (they share its power, its caches, its memory and perhaps more, if
+ * it is a virtual one), the third, next to it, what sharing costs. Nothing else runs meanwhile, since what clients and
+ * the kernel cost would need cores of its own. Every millisecond a step of the node happens, alone. The node has two
+ * peers, so that all that is spent waits to be told to them; what telling costs, gossip.c measures. A ratio is taken
+ * within a round: median, least and most of all rounds.
  *
  * Of what a daemon does for a request this is the part where threads can meet; the kernel's part, which is two thirds
  * to nine tenths of it, knows nothing of threads. See tests/bench/threads for both together.
@@ -32,11 +34,12 @@ enum {
     TABLE_KEYS = 2000000,
     LOG_KEYS = 1 << 20,
     PACE = 1000, /* nobody acknowledges: what is told would fill the log */
-    ROUNDS = 5,
+    ROUNDS = 40,
+    WARM_TURNS = 4,
     PAGE_BYTES = 4096,
-    ROUNDS_MAX = 64,
+    ROUNDS_MAX = 1000,
 };
-#define TURN_NS UINT64_C(200000000)
+#define TURN_NS UINT64_C(50000000) /* shorter than what else a machine does mostly lasts */
 #define STEP_NS UINT64_C(1000000)
 
 enum kind { RANDOM_KEYS, ONE_KEY, THREE_RULES, KINDS };
@@ -49,7 +52,7 @@ struct text {
 
 struct server {
     pthread_t thread;
-    uint32_t lane;
+    uint32_t lane, core;
     enum kind kind;
     uint64_t commands_count;
     struct commands commands;
@@ -58,11 +61,17 @@ struct server {
     struct text text[KINDS];
 };
 
-/* What one turn of a process comes to. */
+/* What a process is asked for, and what it answers. */
+struct turn_wish {
+    enum kind kind;
+    uint32_t core; /* the first thread's; the next have the next */
+};
 struct turn_report {
-    double per_second[KINDS];
-    uint64_t closed_count, waited_count; /* of the gate */
+    double per_second;
+    uint64_t commands_count, turn_ns;
+    uint64_t closed_count, waited_count; /* of the gate, since the process began, as what follows */
     uint64_t alone_ns;                   /* in steps */
+    uint64_t lock_waits;
 };
 
 static struct server *servers;
@@ -165,7 +174,7 @@ static void *serve(void *context)
 {
     struct server *server = context;
     uint64_t stepped_ns = 0, count = 0;
-    pin(server->lane);
+    pin(server->core);
     node_use_lane(server->lane);
     for (int at = 0; !atomic_load_explicit(&over, memory_order_relaxed); at = (at + DEPTH) % COMMANDS) {
         uint64_t now_ns = began_ns + clock_ns();
@@ -180,13 +189,15 @@ static void *serve(void *context)
     return NULL;
 }
 
-static double take_turn(enum kind kind)
+static struct turn_report take_turn(struct turn_wish wish)
 {
     uint64_t since_ns = clock_ns(), count = 0;
     struct timespec turn = {.tv_nsec = TURN_NS};
+    struct table_stats table;
     atomic_store(&over, false);
     for (uint32_t i = 0; i < threads; i++) {
-        servers[i].kind = kind;
+        servers[i].kind = wish.kind;
+        servers[i].core = wish.core + i;
         if (pthread_create(&servers[i].thread, NULL, serve, &servers[i]) != 0)
             give_up("no thread can be started");
     }
@@ -196,14 +207,20 @@ static double take_turn(enum kind kind)
         (void)pthread_join(servers[i].thread, NULL);
         count += servers[i].commands_count;
     }
-    return (double)count * 1e9 / (double)(clock_ns() - since_ns);
+    uint64_t turn_ns = clock_ns() - since_ns;
+    node_table_stats(served.node, &table);
+    return (struct turn_report){.per_second = (double)count * 1e9 / (double)turn_ns,
+                                .commands_count = count,
+                                .turn_ns = turn_ns,
+                                .closed_count = atomic_load(&gate.closed_count),
+                                .waited_count = atomic_load(&gate.waited_count),
+                                .alone_ns = alone_ns,
+                                .lock_waits = table.lock_waits};
 }
 
-/* Every byte that is read asks for a turn. */
 static void run_process(uint32_t count, int asked, int told)
 {
-    char byte;
-    struct turn_report report;
+    struct turn_wish wish;
     threads = count;
     servers = calloc(count, sizeof *servers);
     if (!servers || !gate_init(&gate, count))
@@ -226,19 +243,15 @@ static void run_process(uint32_t count, int asked, int told)
     for (uint32_t i = 0; i < count; i++)
         open_server(&servers[i], i);
     began_ns = served.now_ns - clock_ns();
-    while (read(asked, &byte, 1) == 1) {
-        for (enum kind kind = 0; kind < KINDS; kind++)
-            report.per_second[kind] = take_turn(kind);
-        report.alone_ns = alone_ns;
-        report.closed_count = atomic_load(&gate.closed_count);
-        report.waited_count = atomic_load(&gate.waited_count);
+    while (read(asked, &wish, sizeof wish) == sizeof wish) {
+        struct turn_report report = take_turn(wish);
         if (write(told, &report, sizeof report) != sizeof report)
             give_up("nobody listens");
     }
     exit(0);
 }
 
-/* ---- both by turns ---- */
+/* ---- all by turns ---- */
 
 struct process {
     int ask, told;
@@ -261,17 +274,48 @@ static struct process start_process(uint32_t count)
     return (struct process){asks[1], tells[0]};
 }
 
-static struct turn_report measure(const struct process *process)
+static void begin_turn(const struct process *process, enum kind kind, uint32_t core)
+{
+    struct turn_wish wish = {kind, core};
+    if (write(process->ask, &wish, sizeof wish) != sizeof wish)
+        give_up("a process has ended");
+}
+
+static struct turn_report end_turn(const struct process *process)
 {
     struct turn_report report;
-    if (write(process->ask, "?", 1) != 1 || read(process->told, &report, sizeof report) != sizeof report)
+    if (read(process->told, &report, sizeof report) != sizeof report)
         give_up("a process has ended");
     return report;
 }
 
-static double share_alone(const struct turn_report *report, int rounds)
+/* The processes: the first is also the one that is alone. */
+static struct process apart[THREADS], together;
+
+/* What one kind comes to in a round, a second. */
+struct round {
+    double one, apart, together;
+};
+
+/* All that the threads together did, in all rounds. */
+static struct turn_report first, last;
+static uint64_t together_count, together_ns;
+
+static struct round measure(enum kind kind, uint32_t core)
 {
-    return 100.0 * (double)report->alone_ns / ((double)TURN_NS * KINDS * (rounds + 1));
+    struct round round = {0};
+    begin_turn(&apart[0], kind, core); /* each core in turns: they may differ */
+    round.one = end_turn(&apart[0]).per_second;
+    for (uint32_t i = 0; i < THREADS; i++)
+        begin_turn(&apart[i], kind, i);
+    for (uint32_t i = 0; i < THREADS; i++)
+        round.apart += end_turn(&apart[i]).per_second;
+    begin_turn(&together, kind, 0);
+    last = end_turn(&together);
+    round.together = last.per_second;
+    together_count += last.commands_count;
+    together_ns += last.turn_ns;
+    return round;
 }
 
 static int by_size(const void *a, const void *b)
@@ -280,30 +324,56 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+struct spread {
+    double median, least, most;
+};
+
+static struct spread spread_of(double *figures, int count)
+{
+    qsort(figures, (size_t)count, sizeof *figures, by_size);
+    return (struct spread){figures[count / 2], figures[0], figures[count - 1]};
+}
+
+static void tell(enum kind kind, const struct round *rounds, int count)
+{
+    static double one[ROUNDS_MAX], apart_to_one[ROUNDS_MAX], to_one[ROUNDS_MAX], to_apart[ROUNDS_MAX];
+    for (int i = 0; i < count; i++) {
+        one[i] = rounds[i].one;
+        apart_to_one[i] = rounds[i].apart / rounds[i].one;
+        to_one[i] = rounds[i].together / rounds[i].one;
+        to_apart[i] = rounds[i].together / rounds[i].apart;
+    }
+    struct spread ceiling = spread_of(apart_to_one, count), both = spread_of(to_one, count),
+                  cost = spread_of(to_apart, count);
+    printf("  %-22s %6.2f   %4.2f (%.2f, %.2f)   %4.2f (%.2f, %.2f)   %4.2f (%.2f, %.2f)\n", names[kind],
+           spread_of(one, count).median / 1e6, ceiling.median, ceiling.least, ceiling.most, both.median, both.least,
+           both.most, cost.median, cost.least, cost.most);
+}
+
 int main(int argc, char **argv)
 {
-    static double ratio[KINDS][ROUNDS_MAX];
-    struct turn_report one, two = {0};
-    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
-    rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
-    const struct process single = start_process(1), pair = start_process(THREADS);
-    (void)measure(&single); /* tables fill */
-    (void)measure(&pair);
-    printf("millions a second, pipelined %d          one thread  two threads   ratio (least, most)\n", DEPTH);
-    for (int round = 0; round < rounds; round++) {
-        one = measure(&single);
-        two = measure(&pair);
+    static struct round rounds[KINDS][ROUNDS_MAX];
+    int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
+    count = count < 1 ? 1 : count > ROUNDS_MAX ? ROUNDS_MAX : count;
+    for (uint32_t i = 0; i < THREADS; i++)
+        apart[i] = start_process(1);
+    together = start_process(THREADS);
+    for (enum kind kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < WARM_TURNS; i++)
+            (void)measure(kind, 0);
+    first = last;
+    together_count = together_ns = 0;
+    for (int i = 0; i < count; i++)
         for (enum kind kind = 0; kind < KINDS; kind++)
-            ratio[kind][round] = two.per_second[kind] / one.per_second[kind];
-    }
-    for (enum kind kind = 0; kind < KINDS; kind++) {
-        qsort(ratio[kind], (size_t)rounds, sizeof ratio[kind][0], by_size);
-        printf("  %-38s %10.2f   %10.2f    %4.2f (%.2f, %.2f)\n", names[kind], one.per_second[kind] / 1e6,
-               two.per_second[kind] / 1e6, ratio[kind][rounds / 2], ratio[kind][0], ratio[kind][rounds - 1]);
-    }
-    printf("  the gate was closed %" PRIu64 " times, somebody had to be waited for %" PRIu64
-           " times; closing and steps\n"
-           "  took %.2f %% of the time, of one thread %.2f %%\n",
-           two.closed_count, two.waited_count, share_alone(&two, rounds), share_alone(&one, rounds));
+            rounds[kind][i] = measure(kind, (uint32_t)i % THREADS);
+    printf("millions a second, %d at a time       one   two apart to one      two threads to one   ... to two apart\n",
+           DEPTH);
+    for (enum kind kind = 0; kind < KINDS; kind++)
+        tell(kind, rounds[kind], count);
+    printf("  of two threads: the gate was closed %" PRIu64 " times, somebody had to be waited for %" PRIu64
+           " times; closing and steps\n  took %.2f %% of the time; %.0f locks in a million answers were another's\n",
+           last.closed_count - first.closed_count, last.waited_count - first.waited_count,
+           100.0 * (double)(last.alone_ns - first.alone_ns) / (double)together_ns,
+           1e6 * (double)(last.lock_waits - first.lock_waits) / (double)together_count);
     return 0;
 }
