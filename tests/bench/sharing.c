@@ -5,9 +5,9 @@
  * at the same time in two processes, which share nothing; and two threads over one node. The second says what this
  * machine's two cores can at most do more than one (they share its power, its caches, its memory and perhaps more, if
  * it is a virtual one), the third, next to it, what sharing costs. Nothing else runs meanwhile, since what clients and
- * the kernel cost would need cores of its own. Every millisecond a step of the node happens, alone. The node has two
- * peers, so that all that is spent waits to be told to them; what telling costs, gossip.c measures. A ratio is taken
- * within a round: median, least and most of all rounds.
+ * the kernel cost would need cores of its own. Every millisecond a step of the node happens, alone. Nodes are alone, or
+ * have two peers that all is to be told that is spent; what telling costs, gossip.c measures. A ratio is taken within a
+ * round: median, least and most of all rounds.
  *
  * Of what a daemon does for a request this is the part where threads can meet; the kernel's part, which is two thirds
  * to nine tenths of it, knows nothing of threads. See tests/bench/threads for both together.
@@ -27,27 +27,42 @@
 
 enum {
     THREADS = 2,
-    COMMANDS = 1 << 16, /* of each thread and kind; served again and again */
     COMMAND_BYTES = 160,
     DEPTH = 16,
-    KEYS = 1000000,
+    DIGITS = 3,
+    THOUSAND = 1000,
+    IDS_MAX = 3,
     TABLE_KEYS = 2000000,
     LOG_KEYS = 1 << 20,
     PACE = 1000, /* nobody acknowledges: what is told would fill the log */
     ROUNDS = 40,
-    WARM_TURNS = 4,
+    WARM_TURNS = 20,
     PAGE_BYTES = 4096,
     ROUNDS_MAX = 1000,
 };
 #define TURN_NS UINT64_C(50000000) /* shorter than what else a machine does mostly lasts */
 #define STEP_NS UINT64_C(1000000)
 
-enum kind { RANDOM_KEYS, ONE_KEY, THREE_RULES, KINDS };
-static const char *const names[KINDS] = {"CAN_ACCESS, 1 M keys", "CAN_ACCESS, one key", "CHECK, three rules"};
+enum kind { RANDOM_KEYS, ONE_KEY, THREE_RULES, TOLD_KEYS, KINDS };
 
+/* What is asked: of so many keys, or three times as many. */
+static const struct {
+    const char *name;
+    uint32_t peers, keys;
+    bool checks;
+} kinds[KINDS] = {
+    [RANDOM_KEYS] = {"CAN_ACCESS, 1 M keys", 0, 1000000, false},
+    [ONE_KEY] = {"CAN_ACCESS, one key", 0, 1, false},
+    [THREE_RULES] = {"CHECK, three rules", 0, 333333, true},
+    [TOLD_KEYS] = {"CAN_ACCESS, told", 2, 300000, false}, /* so many are untold at once */
+};
+
+/* DEPTH commands, with the places of the digits that tell keys apart. */
 struct text {
-    char *bytes;
-    size_t at[COMMANDS + 1]; /* where each command begins, and where they end */
+    char bytes[DEPTH * COMMAND_BYTES];
+    size_t size;
+    uint32_t number[DEPTH][IDS_MAX]; /* of each command's ids; all of a command have the same */
+    uint32_t ids;
 };
 
 struct server {
@@ -55,6 +70,7 @@ struct server {
     uint32_t lane, core;
     enum kind kind;
     uint64_t commands_count;
+    struct random random;
     struct commands commands;
     struct session session;
     char reply[2 * OUTPUT_REPLY_MAX_BYTES];
@@ -91,32 +107,34 @@ static void pin(uint32_t core)
 
 /* ---- what is served ---- */
 
-static size_t write_command(char *text, enum kind kind, unsigned number)
+static char digits[THOUSAND][DIGITS + 1];
+
+static void write_command(struct text *text, uint32_t index, bool checks)
 {
-    char key[24];
-    int size = snprintf(key, sizeof key, "key:%u", number);
-    if (kind != THREE_RULES)
-        return (size_t)snprintf(text, COMMAND_BYTES, "*2\r\n$10\r\nCAN_ACCESS\r\n$%d\r\n%s\r\n", size, key);
-    return (size_t)snprintf(text, COMMAND_BYTES,
-                            "*6\r\n$5\r\nCHECK\r\n$%d\r\nuser=%s\r\n$%d\r\nip=%s\r\n$%d\r\ntenant=%s\r\n"
-                            "$7\r\nSERVICE\r\n$4\r\nshop\r\n",
-                            size + 5, key, size + 3, key, size + 7, key);
+    static const char access[] = "*2\r\n$10\r\nCAN_ACCESS\r\n$10\r\nkey:000000\r\n";
+    static const char check[] = "*6\r\n$5\r\nCHECK\r\n$15\r\nuser=key:000000\r\n$13\r\nip=key:000000\r\n"
+                                "$17\r\ntenant=key:000000\r\n$7\r\nSERVICE\r\n$4\r\nshop\r\n";
+    char *command = text->bytes + text->size;
+    (void)memcpy(command, checks ? check : access, checks ? sizeof check : sizeof access);
+    text->ids = 0;
+    for (const char *key = command; (key = strstr(key, "key:")) != NULL;) {
+        key += sizeof "key:" - 1;
+        text->number[index][text->ids++] = (uint32_t)(key - text->bytes);
+    }
+    text->size += strlen(command);
 }
 
-static void write_text(struct text *text, enum kind kind, uint64_t seed)
+/* Each time others: what is asked again and again in the same order finds all that belongs to it in that order. */
+static void draw_keys(struct text *text, struct random *random, uint32_t keys)
 {
-    struct random random;
-    size_t size = 0;
-    random_seed(&random, seed);
-    text->bytes = malloc((size_t)COMMANDS * COMMAND_BYTES);
-    if (!text->bytes)
-        give_up("not enough memory");
-    for (int i = 0; i < COMMANDS; i++) {
-        text->at[i] = size;
-        uint64_t keys = kind == ONE_KEY ? 1 : kind == THREE_RULES ? KEYS / 3 : KEYS;
-        size += write_command(text->bytes + size, kind, (unsigned)random_below(&random, keys));
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        uint32_t key = (uint32_t)random_below(random, keys);
+        for (uint32_t k = 0; k < text->ids; k++) {
+            char *number = text->bytes + text->number[i][k];
+            memcpy(number, digits[key / THOUSAND], DIGITS);
+            memcpy(number + DIGITS, digits[key % THOUSAND], DIGITS);
+        }
     }
-    text->at[COMMANDS] = size;
 }
 
 static void open_server(struct server *server, uint32_t lane)
@@ -124,10 +142,12 @@ static void open_server(struct server *server, uint32_t lane)
     server->lane = lane;
     server->commands = served.commands;
     server->commands.lane = (uint8_t)lane;
+    random_seed(&server->random, lane);
     commands_init(&server->commands);
     session_open(&server->session, &server->commands, lane + 1, "127.0.0.1:50000");
     for (enum kind kind = 0; kind < KINDS; kind++)
-        write_text(&server->text[kind], kind, lane * KINDS + kind);
+        for (uint32_t i = 0; i < DEPTH; i++)
+            write_command(&server->text[kind], i, kinds[kind].checks);
 }
 
 /* ---- one process ---- */
@@ -154,13 +174,14 @@ static void step(uint64_t now_ns)
         gate_open(&gate, 0, false);
 }
 
-static void serve_some(struct server *server, int first, uint64_t now_ns)
+static void serve_some(struct server *server, uint64_t now_ns)
 {
-    const struct text *text = &server->text[server->kind];
+    struct text *text = &server->text[server->kind];
     const struct turn turn = {now_ns, SERVED_WALL_NS + now_ns};
-    const struct bytes input = {text->bytes + text->at[first], text->at[first + DEPTH] - text->at[first]};
+    const struct bytes input = {text->bytes, text->size};
     struct output output = output_over(server->reply, sizeof server->reply);
     size_t consumed;
+    draw_keys(text, &server->random, kinds[server->kind].keys);
     if (threads > 1)
         gate_enter(&gate, server->lane);
     (void)commands_serve(&server->commands, &server->session, input, &output, turn, &consumed);
@@ -176,13 +197,13 @@ static void *serve(void *context)
     uint64_t stepped_ns = 0, count = 0;
     pin(server->core);
     node_use_lane(server->lane);
-    for (int at = 0; !atomic_load_explicit(&over, memory_order_relaxed); at = (at + DEPTH) % COMMANDS) {
+    while (!atomic_load_explicit(&over, memory_order_relaxed)) {
         uint64_t now_ns = began_ns + clock_ns();
         if (server->lane == 0 && now_ns - stepped_ns > STEP_NS) {
             step(now_ns);
             stepped_ns = now_ns;
         }
-        serve_some(server, at, now_ns);
+        serve_some(server, now_ns);
         count += DEPTH;
     }
     server->commands_count = count;
@@ -218,14 +239,16 @@ static struct turn_report take_turn(struct turn_wish wish)
                                 .lock_waits = table.lock_waits};
 }
 
-static void run_process(uint32_t count, int asked, int told)
+static void run_process(uint32_t count, uint32_t peers, int asked, int told)
 {
     struct turn_wish wish;
     threads = count;
+    for (int i = 0; i < THOUSAND; i++)
+        (void)snprintf(digits[i], sizeof digits[i], "%03d", i);
     servers = calloc(count, sizeof *servers);
     if (!servers || !gate_init(&gate, count))
         give_up("not enough memory");
-    served_plan(TABLE_KEYS, 2);
+    served_plan(TABLE_KEYS, peers);
     served.options.lanes = count;
     served.options.log_keys_max = LOG_KEYS;
     served.options.tell_pace = PACE;
@@ -257,7 +280,7 @@ struct process {
     int ask, told;
 };
 
-static struct process start_process(uint32_t count)
+static struct process start_process(uint32_t count, uint32_t peers)
 {
     int asks[2], tells[2];
     if (pipe(asks) != 0 || pipe(tells) != 0)
@@ -267,7 +290,7 @@ static struct process start_process(uint32_t count)
         give_up("no process can be started");
     if (pid == 0) {
         (void)close(asks[1]);
-        run_process(count, asks[0], tells[1]);
+        run_process(count, peers, asks[0], tells[1]);
     }
     (void)close(asks[0]);
     (void)close(tells[1]);
@@ -289,32 +312,31 @@ static struct turn_report end_turn(const struct process *process)
     return report;
 }
 
-/* The processes: the first is also the one that is alone. */
-static struct process apart[THREADS], together;
+/* Those without peers, and those with: the first that are apart are also the ones that are alone. */
+static struct process apart[2][THREADS], together[2];
 
 /* What one kind comes to in a round, a second. */
 struct round {
-    double one, apart, together;
+    double one, apart, together, waits, alone_share;
 };
-
-/* All that the threads together did, in all rounds. */
-static struct turn_report first, last;
-static uint64_t together_count, together_ns;
 
 static struct round measure(enum kind kind, uint32_t core)
 {
+    static struct turn_report last[2];
+    const bool told = kinds[kind].peers > 0;
     struct round round = {0};
-    begin_turn(&apart[0], kind, core); /* each core in turns: they may differ */
-    round.one = end_turn(&apart[0]).per_second;
+    begin_turn(&apart[told][0], kind, core); /* each core in turns: they may differ */
+    round.one = end_turn(&apart[told][0]).per_second;
     for (uint32_t i = 0; i < THREADS; i++)
-        begin_turn(&apart[i], kind, i);
+        begin_turn(&apart[told][i], kind, i);
     for (uint32_t i = 0; i < THREADS; i++)
-        round.apart += end_turn(&apart[i]).per_second;
-    begin_turn(&together, kind, 0);
-    last = end_turn(&together);
-    round.together = last.per_second;
-    together_count += last.commands_count;
-    together_ns += last.turn_ns;
+        round.apart += end_turn(&apart[told][i]).per_second;
+    begin_turn(&together[told], kind, 0);
+    struct turn_report now = end_turn(&together[told]);
+    round.together = now.per_second;
+    round.waits = (double)(now.lock_waits - last[told].lock_waits) / (double)now.commands_count;
+    round.alone_share = (double)(now.alone_ns - last[told].alone_ns) / (double)now.turn_ns;
+    last[told] = now;
     return round;
 }
 
@@ -334,20 +356,25 @@ static struct spread spread_of(double *figures, int count)
     return (struct spread){figures[count / 2], figures[0], figures[count - 1]};
 }
 
-static void tell(enum kind kind, const struct round *rounds, int count)
+/* Of two threads to two that share nothing: the median. */
+static double tell(enum kind kind, const struct round *rounds, int count)
 {
-    static double one[ROUNDS_MAX], apart_to_one[ROUNDS_MAX], to_one[ROUNDS_MAX], to_apart[ROUNDS_MAX];
+    static double one[ROUNDS_MAX], ceiling[ROUNDS_MAX], both[ROUNDS_MAX], cost[ROUNDS_MAX], waits[ROUNDS_MAX],
+        alone[ROUNDS_MAX];
     for (int i = 0; i < count; i++) {
         one[i] = rounds[i].one;
-        apart_to_one[i] = rounds[i].apart / rounds[i].one;
-        to_one[i] = rounds[i].together / rounds[i].one;
-        to_apart[i] = rounds[i].together / rounds[i].apart;
+        ceiling[i] = rounds[i].apart / rounds[i].one;
+        both[i] = rounds[i].together / rounds[i].one;
+        cost[i] = rounds[i].together / rounds[i].apart;
+        waits[i] = rounds[i].waits;
+        alone[i] = rounds[i].alone_share;
     }
-    struct spread ceiling = spread_of(apart_to_one, count), both = spread_of(to_one, count),
-                  cost = spread_of(to_apart, count);
-    printf("  %-22s %6.2f   %4.2f (%.2f, %.2f)   %4.2f (%.2f, %.2f)   %4.2f (%.2f, %.2f)\n", names[kind],
-           spread_of(one, count).median / 1e6, ceiling.median, ceiling.least, ceiling.most, both.median, both.least,
-           both.most, cost.median, cost.least, cost.most);
+    struct spread to_one = spread_of(both, count), to_apart = spread_of(cost, count);
+    printf("  %-21s %6.2f   %4.2f   %4.2f (%.2f, %.2f)   %4.2f (%.2f, %.2f)  %6.0f  %5.2f %%\n", kinds[kind].name,
+           spread_of(one, count).median / 1e6, spread_of(ceiling, count).median, to_one.median, to_one.least,
+           to_one.most, to_apart.median, to_apart.least, to_apart.most, 1e6 * spread_of(waits, count).median,
+           100.0 * spread_of(alone, count).median);
+    return to_apart.median;
 }
 
 int main(int argc, char **argv)
@@ -355,25 +382,19 @@ int main(int argc, char **argv)
     static struct round rounds[KINDS][ROUNDS_MAX];
     int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
     count = count < 1 ? 1 : count > ROUNDS_MAX ? ROUNDS_MAX : count;
-    for (uint32_t i = 0; i < THREADS; i++)
-        apart[i] = start_process(1);
-    together = start_process(THREADS);
-    for (enum kind kind = 0; kind < KINDS; kind++)
-        for (int i = 0; i < WARM_TURNS; i++)
+    for (int told = 0; told < 2; told++) {
+        for (uint32_t i = 0; i < THREADS; i++)
+            apart[told][i] = start_process(1, told ? 2 : 0);
+        together[told] = start_process(THREADS, told ? 2 : 0);
+    }
+    for (int i = 0; i < WARM_TURNS; i++)
+        for (enum kind kind = 0; kind < KINDS; kind++)
             (void)measure(kind, 0);
-    first = last;
-    together_count = together_ns = 0;
     for (int i = 0; i < count; i++)
         for (enum kind kind = 0; kind < KINDS; kind++)
             rounds[kind][i] = measure(kind, (uint32_t)i % THREADS);
-    printf("millions a second, %d at a time       one   two apart to one      two threads to one   ... to two apart\n",
-           DEPTH);
+    printf("  one: M/s; apart to one; together to one; together to apart; waits in a million; steps\n");
     for (enum kind kind = 0; kind < KINDS; kind++)
-        tell(kind, rounds[kind], count);
-    printf("  of two threads: the gate was closed %" PRIu64 " times, somebody had to be waited for %" PRIu64
-           " times; closing and steps\n  took %.2f %% of the time; %.0f locks in a million answers were another's\n",
-           last.closed_count - first.closed_count, last.waited_count - first.waited_count,
-           100.0 * (double)(last.alone_ns - first.alone_ns) / (double)together_ns,
-           1e6 * (double)(last.lock_waits - first.lock_waits) / (double)together_count);
+        (void)tell(kind, rounds[kind], count);
     return 0;
 }
