@@ -191,7 +191,8 @@ static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_
 void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        table_prefetch(node->table, ids[i]);
+        if (i == 0 || !key_id_equal(ids[i], ids[i - 1]))
+            table_prefetch(node->table, ids[i]);
     if (count > 1 && untold_is_far(node))
         prefetch_untold(node, ids, count);
 }

@@ -29,6 +29,19 @@ static void unlock(struct gate *gate)
 }
 
 /*
+ * Most are alone for some microseconds: to sleep and to be woken takes longer, where processors are virtual much longer.
+ * Who has waited for as long as that would take sleeps.
+ */
+static void wait_until_open(struct gate *gate)
+{
+    for (unsigned spins = 0; spins < SPINS_BEFORE_YIELD; spin_pause(&spins))
+        if (!atomic_load_explicit(&gate->closed, memory_order_relaxed))
+            return;
+    lock(gate);
+    unlock(gate);
+}
+
+/*
  * The flag is raised before the gate is looked at, and whoever closes it closes before he looks at the flags: in the
  * one order that there is of all four, one of the two sees the other.
  */
@@ -42,8 +55,7 @@ void gate_enter(struct gate *gate, uint32_t lane)
             return;
         atomic_store_explicit(&own->inside, false, memory_order_release);
         atomic_fetch_add_explicit(&own->turned_away, 1, memory_order_relaxed);
-        lock(gate);
-        unlock(gate);
+        wait_until_open(gate);
     }
 }
 

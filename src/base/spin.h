@@ -1,7 +1,8 @@
 /*
  * spin: waiting for a thread that will be done in a moment.
  *
- * Some pauses first, then the core is given away: the one waited for may need this very core. Waits for nothing long:
+ * Some pauses first, ever more between two looks, since each look takes the lock's line from whoever works with it;
+ * then the core is given away: the one waited for may need this very core. Waits for nothing long:
  * whoever is waited for must not block. A lock made of it costs one byte, and must be held for moments only.
  */
 #ifndef HEADGATE_BASE_SPIN_H
@@ -11,7 +12,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { SPINS_BEFORE_YIELD = 200 }; /* about a microsecond */
+enum {
+    PAUSES_MAX = 16, /* between two looks */
+    SPINS_BEFORE_YIELD = 200,
+}; /* pauses: about a microsecond, or several */
 
 /* Call it between two looks; `spins` counts the calls of this wait. */
 static inline void spin_pause(unsigned *spins)
@@ -27,10 +31,13 @@ static inline void spin_pause(unsigned *spins)
 /* Out of the way of those who find it free. */
 __attribute__((noinline, unused)) static void spin_wait_and_lock(atomic_bool *taken)
 {
-    unsigned spins = 0;
+    unsigned spins = 0, pauses = 1;
     do {
-        while (atomic_load_explicit(taken, memory_order_relaxed))
-            spin_pause(&spins);
+        while (atomic_load_explicit(taken, memory_order_relaxed)) {
+            for (unsigned i = 0; i < pauses; i++)
+                spin_pause(&spins);
+            pauses = pauses < PAUSES_MAX ? 2 * pauses : pauses;
+        }
     } while (atomic_exchange_explicit(taken, true, memory_order_acquire));
 }
 

@@ -39,7 +39,8 @@ size_t usual_join(struct commands *commands, struct bytes input, uint32_t count)
     assert(count < COMMANDS_USUAL_MAX);
     struct key_id *id = &usual->id[usual->late_count + count];
     *id = key_join(usual->direct.salt, key_part(&usual->direct.dimension_key, key));
-    node_prefetch_tags(commands->node, *id);
+    if (count == 0 || !key_id_equal(*id, id[-1]))
+        node_prefetch_tags(commands->node, *id);
     return size;
 }
 

@@ -237,7 +237,7 @@ uint64_t table_bytes(uint64_t keys, uint32_t tenants, const struct limit_set *li
     uint64_t lists = ((uint64_t)limits->room + tenants) * sizeof(uint64_t), homes = homes_for(keys);
     uint64_t groups = homes + WINDOW - 1;
     unsigned bits;
-    uint64_t bytes = sizeof(struct table) + lists + LINE_BYTES +
+    uint64_t bytes = sizeof(struct table) + lists + LINES_BYTES +
                      stripes_for(groups, &bits) * sizeof(struct stripe) + groups * group_bytes +
                      mark_words(groups) * sizeof(uint64_t);
     return homes == 0 ? 0 : (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
@@ -267,7 +267,7 @@ struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const st
     table->forgotten_ns = (uint64_t *)(table + 1);
     table->tenant_keys = table->forgotten_ns + limits->room;
     char *entries = (char *)(table->tenant_keys + tenants);
-    entries += (0 - (uintptr_t)entries) % LINE_BYTES;
+    entries += (0 - (uintptr_t)entries) % LINES_BYTES;
     table->stripes = (struct stripe *)(void *)entries;
     table->stripe_bits = UNSHARED_BITS;
     table->entries = (struct entry *)(void *)(table->stripes + stripes_for(groups, &bits));

@@ -86,7 +86,7 @@ void table_share(struct table *table);
 
 enum { TABLE_LOCK_KEYS_MAX = 32 };
 
-/* Which stripes one thread has locked, ascending; on its stack. All zero: none. */
+/* Which stripes one thread has locked, each once; on its stack. All zero: none. */
 struct table_held {
     uint32_t count;
     uint16_t stripe[2 * TABLE_LOCK_KEYS_MAX];

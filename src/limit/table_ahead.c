@@ -32,8 +32,10 @@ void table_prefetch_tags(const struct table *table, struct key_id id)
 {
     uint64_t home = home_of(table, id);
     __builtin_prefetch(table->tags + home * GROUP);
-    if (table->shared) /* another thread may have had its lock last */
+    if (table->shared) { /* another thread may have had its lock last */
         ask_to_write(stripe_of(table, home));
+        ask_to_write(stripe_of(table, home + WINDOW + REACH - 1));
+    }
 }
 
 /*

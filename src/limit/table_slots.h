@@ -30,6 +30,7 @@ enum {
     ROOMY = 8,       /* unless so many slots of the group are empty */
     EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour */
     LINE_BYTES = 64,
+    LINES_BYTES = 128, /* of two, which processors fetch together: what threads should not take from each other */
     TENANTS_MAX = 4096, /* entry.tenant has 12 bits */
     STRIPES_MAX = 1024, /* so many that two threads seldom want one line at the same time */
     STRIPE_BITS = 8,    /* at least 2^8 groups: of seven keys at most one has to do with two stripes */
@@ -49,14 +50,14 @@ enum {
  * atomics: what was written for a key that went, whoever then looks for it sees, because of the lock of its group.
  */
 struct stripe {
-    alignas(LINE_BYTES) atomic_bool locked;
+    alignas(LINES_BYTES) atomic_bool locked;
     uint32_t lock_waits; /* how often it was locked by another thread */
     uint64_t hits;
     uint64_t changes;                /* see table_changes */
     uint64_t used_keys, nobody_keys; /* in these slots; of them, tenant 0's */
     uint64_t expired_keys, evicted_harmless_keys, evicted_harmful_keys;
 };
-_Static_assert(sizeof(struct stripe) == LINE_BYTES, "one line");
+_Static_assert(sizeof(struct stripe) == LINES_BYTES, "no more than lies together");
 
 struct table {
     const struct limit_set *limits;

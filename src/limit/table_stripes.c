@@ -26,12 +26,14 @@ void table_share(struct table *table)
         events_share(table->limits->events);
 }
 
-static inline void lock_stripe(struct stripe *stripe)
+/* False: it was another thread's, and is this one's now. */
+static inline bool lock_stripe(struct stripe *stripe)
 {
     if (!atomic_exchange_explicit(&stripe->locked, true, memory_order_acquire))
-        return;
+        return true;
     spin_wait_and_lock(&stripe->locked);
     stripe->lock_waits++;
+    return false;
 }
 
 /* The first and the last stripe that have to do with keys of this home. They are neighbours, or the same. */
@@ -52,10 +54,16 @@ static inline void lock_reach(struct table *table, struct reach reach, struct ta
     held->stripe[0] = reach.first;
     held->stripe[1] = reach.last;
     held->count = 1 + (reach.last > reach.first);
-    lock_stripe(&table->stripes[reach.first]);
+    (void)lock_stripe(&table->stripes[reach.first]);
     if (reach.last > reach.first)
-        lock_stripe(&table->stripes[reach.last]);
+        (void)lock_stripe(&table->stripes[reach.last]);
 }
+
+/*
+ * Several keys' stripes are taken as they come, without waiting for any: nearly always all are free, and to put them
+ * in order first costs more than to take them. If one is another thread's, all are let go and taken anew: ascending,
+ * each once, waiting for each. So whoever waits holds lower ones only.
+ */
 
 /* Keeps them ascending, each once. */
 static void add_stripe(struct table_held *held, uint16_t stripe)
@@ -70,17 +78,52 @@ static void add_stripe(struct table_held *held, uint16_t stripe)
     held->stripe[at] = stripe;
 }
 
-__attribute__((noinline)) static void lock_several(struct table *table, const struct key_id *ids, uint32_t count,
-                                                   struct table_held *held)
+/* `taken`: another thread's, a moment ago. */
+__attribute__((noinline)) static void lock_in_order(struct table *table, const struct key_id *ids, uint32_t count,
+                                                    struct table_held *held, uint16_t taken)
 {
-    assert(count <= TABLE_LOCK_KEYS_MAX);
+    held->count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct reach reach = reach_of(table, home_of(table, ids[i]));
         add_stripe(held, reach.first);
         add_stripe(held, reach.last);
     }
+    for (uint32_t i = 0; i < held->count; i++) {
+        struct stripe *stripe = &table->stripes[held->stripe[i]];
+        if (lock_stripe(stripe) && held->stripe[i] == taken)
+            stripe->lock_waits++;
+    }
+}
+
+static bool holds(const struct table_held *held, uint16_t stripe)
+{
     for (uint32_t i = 0; i < held->count; i++)
-        lock_stripe(&table->stripes[held->stripe[i]]);
+        if (held->stripe[i] == stripe)
+            return true;
+    return false;
+}
+
+/* False: it is another thread's. */
+static inline bool try_stripe(struct table *table, uint16_t stripe, struct table_held *held)
+{
+    if (atomic_exchange_explicit(&table->stripes[stripe].locked, true, memory_order_acquire))
+        return holds(held, stripe);
+    held->stripe[held->count++] = stripe;
+    return true;
+}
+
+static void lock_several(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held)
+{
+    assert(count <= TABLE_LOCK_KEYS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        struct reach reach = reach_of(table, home_of(table, ids[i]));
+        bool has_first = try_stripe(table, reach.first, held);
+        if (has_first && (reach.last == reach.first || try_stripe(table, reach.last, held)))
+            continue;
+        table_unlock(table, held);
+        lock_in_order(table, ids, count, held, has_first ? reach.last : reach.first);
+        return;
+    }
 }
 
 void table_lock(struct table *table, const struct key_id *ids, uint32_t count, struct table_held *held)
