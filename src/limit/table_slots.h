@@ -30,7 +30,7 @@ enum {
     ROOMY = 8,       /* unless so many slots of the group are empty */
     EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour */
     LINE_BYTES = 64,
-    LINES_BYTES = 128, /* of two, which processors fetch together: what threads should not take from each other */
+    LINES_BYTES = 128,  /* processors fetch two together: threads take none from each other that is so far off */
     TENANTS_MAX = 4096, /* entry.tenant has 12 bits */
     STRIPES_MAX = 1024, /* so many that two threads seldom want one line at the same time */
     STRIPE_BITS = 8,    /* at least 2^8 groups: of seven keys at most one has to do with two stripes */

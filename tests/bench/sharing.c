@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "edge/memory.h"
 #include "tests/bench/measure.h"
+#include "tests/bench/spread.h"
 #include "tests/served.h"
 
 #include <pthread.h>
@@ -340,24 +341,12 @@ static struct round measure(enum kind kind, uint32_t core)
     return round;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-struct spread {
-    double median, least, most;
+/* The medians of two threads: to one, and to two that share nothing. */
+struct ratios {
+    double to_one, to_apart;
 };
 
-static struct spread spread_of(double *figures, int count)
-{
-    qsort(figures, (size_t)count, sizeof *figures, by_size);
-    return (struct spread){figures[count / 2], figures[0], figures[count - 1]};
-}
-
-/* Of two threads to two that share nothing: the median. */
-static double tell(enum kind kind, const struct round *rounds, int count)
+static struct ratios tell(enum kind kind, const struct round *rounds, int count)
 {
     static double one[ROUNDS_MAX], ceiling[ROUNDS_MAX], both[ROUNDS_MAX], cost[ROUNDS_MAX], waits[ROUNDS_MAX],
         alone[ROUNDS_MAX];
@@ -370,16 +359,24 @@ static double tell(enum kind kind, const struct round *rounds, int count)
         alone[i] = rounds[i].alone_share;
     }
     struct spread to_one = spread_of(both, count), to_apart = spread_of(cost, count);
-    printf("  %-21s %6.2f   %4.2f   %4.2f (%.2f, %.2f)   %4.2f (%.2f, %.2f)  %6.0f  %5.2f %%\n", kinds[kind].name,
-           spread_of(one, count).median / 1e6, spread_of(ceiling, count).median, to_one.median, to_one.least,
-           to_one.most, to_apart.median, to_apart.least, to_apart.most, 1e6 * spread_of(waits, count).median,
-           100.0 * spread_of(alone, count).median);
-    return to_apart.median;
+    printf("  %-20s %6.2f      %4.2f      %4.2f (%.2f, %.2f)  %4.2f (%.2f, %.2f)  %6.0f   %4.2f %%\n",
+           kinds[kind].name, spread_of(one, count).median / 1e6, spread_of(ceiling, count).median, to_one.median,
+           to_one.least, to_one.most, to_apart.median, to_apart.least, to_apart.most,
+           1e6 * spread_of(waits, count).median, 100.0 * spread_of(alone, count).median);
+    return (struct ratios){to_one.median, to_apart.median};
+}
+
+static bool keeps(double ratio, double goal, enum kind kind, const char *what)
+{
+    const bool kept = ratio >= goal;
+    printf("%s: %s: %s %.2f, at least %.1f\n", kept ? "kept" : "BROKEN", kinds[kind].name, what, ratio, goal);
+    return kept;
 }
 
 int main(int argc, char **argv)
 {
     static struct round rounds[KINDS][ROUNDS_MAX];
+    struct ratios ratios[KINDS];
     int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
     count = count < 1 ? 1 : count > ROUNDS_MAX ? ROUNDS_MAX : count;
     for (int told = 0; told < 2; told++) {
@@ -393,8 +390,14 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         for (enum kind kind = 0; kind < KINDS; kind++)
             rounds[kind][i] = measure(kind, (uint32_t)i % THREADS);
-    printf("  one: M/s; apart to one; together to one; together to apart; waits in a million; steps\n");
+    printf("  medians of %3d           one,     apart,    two threads,      two threads,      waits,   steps,\n"
+           "  rounds, %d at a time    M a s    to one    to one            to two apart      a million    time\n",
+           count, DEPTH);
     for (enum kind kind = 0; kind < KINDS; kind++)
-        (void)tell(kind, rounds[kind], count);
-    return 0;
+        ratios[kind] = tell(kind, rounds[kind], count);
+    bool kept = true;
+    for (enum kind kind = 0; kind < KINDS; kind++)
+        kept &= kind == ONE_KEY ? keeps(ratios[kind].to_one, 1.0, kind, "two threads to one")
+                                : keeps(ratios[kind].to_apart, 0.9, kind, "two threads to two that share nothing");
+    return !kept;
 }
