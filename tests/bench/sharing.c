@@ -86,9 +86,7 @@ struct turn_wish {
 struct turn_report {
     double per_second;
     uint64_t commands_count, turn_ns;
-    uint64_t closed_count, waited_count; /* of the gate, since the process began, as what follows */
-    uint64_t alone_ns;                   /* in steps */
-    uint64_t lock_waits;
+    uint64_t alone_ns, lock_waits; /* in steps, and for the table's locks, since the process began */
 };
 
 static struct server *servers;
@@ -234,8 +232,6 @@ static struct turn_report take_turn(struct turn_wish wish)
     return (struct turn_report){.per_second = (double)count * 1e9 / (double)turn_ns,
                                 .commands_count = count,
                                 .turn_ns = turn_ns,
-                                .closed_count = atomic_load(&gate.closed_count),
-                                .waited_count = atomic_load(&gate.waited_count),
                                 .alone_ns = alone_ns,
                                 .lock_waits = table.lock_waits};
 }
