@@ -29,8 +29,8 @@ static void unlock(struct gate *gate)
 }
 
 /*
- * Most are alone for some microseconds: to sleep and to be woken takes longer, where processors are virtual much longer.
- * Who has waited for as long as that would take sleeps.
+ * Most are alone for some microseconds: to sleep and to be woken takes longer, much longer where processors are
+ * virtual.
  */
 static void wait_until_open(struct gate *gate)
 {
