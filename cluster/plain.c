@@ -14,7 +14,8 @@ struct key {
     struct entry *entry; /* NULL: it is not in the table */
     const struct limit *limit;
     const struct budget *budget;
-    uint64_t changes; /* of the table, when the entry was obtained */
+    int64_t allowance; /* after its refill; where others share the limit, spends leave it as it is */
+    uint64_t changes;  /* of the table, when the entry was obtained */
 };
 
 /* Nothing but tokens has to be seen to. */
@@ -58,10 +59,11 @@ static inline int64_t spend(struct node *node, const struct charge *charge, cons
         entry->last_spender = me & 0x7f; /* all that there is to record */
     else
         record_spend(node, entry, charge->cost);
-    const int64_t allowance = budget_allowance_here(key->budget, entry->bucket.settled);
-    if (!key->budget->alone && charge->cost > 0)
-        hurry_if_low(node, entry, allowance);
-    return allowance;
+    if (key->budget->alone)
+        return entry->bucket.settled;
+    if (charge->cost > 0)
+        hurry_if_low(node, entry, key->allowance);
+    return key->allowance;
 }
 
 static inline void describe(const struct charge *charge, const struct key *key, int64_t allowance, uint64_t now_ns,
@@ -87,6 +89,20 @@ static bool is_repeated(const struct charge *charges, size_t index)
     return false;
 }
 
+static inline void refill(struct key *key, uint64_t now_ns)
+{
+    bucket_refill_here(&key->entry->bucket, key->limit, key->budget, now_ns);
+    key->allowance = budget_allowance_here(key->budget, key->entry->bucket.settled);
+}
+
+/* After its refill. */
+static inline bool allows(const struct charge *charge, const struct key *key)
+{
+    return __builtin_expect(charge->floor_tokens > 0, 0)
+               ? bucket_allows_here(&key->entry->bucket, key->limit, key->budget, charge->cost, charge->floor_tokens)
+               : bucket_allows_of(&key->entry->bucket, key->limit, charge->cost, key->allowance);
+}
+
 /* The key gets an entry, or keeps the one it has, wherever that is by now. */
 static inline void obtain(struct node *node, const struct charge *charge, bool absent, uint64_t now_ns,
                           struct key *key)
@@ -95,7 +111,7 @@ static inline void obtain(struct node *node, const struct charge *charge, bool a
         (absent ? table_insert : table_obtain)(node->table, charge->id, charge->limit, charge->expires_ns, now_ns);
     if (key->entry->tenant != charge->tenant)
         table_claim(node->table, key->entry, charge->tenant);
-    bucket_refill_here(&key->entry->bucket, key->limit, key->budget, now_ns);
+    refill(key, now_ns);
     key->changes = table_changes(node->table, charge->id);
 }
 
@@ -158,8 +174,8 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
         }
         if (!is_plain_entry(charge, key->limit, entry))
             return false;
-        bucket_refill_here(&entry->bucket, key->limit, key->budget, now_ns);
-        if (!bucket_allows_here(&entry->bucket, key->limit, key->budget, charge->cost, charge->floor_tokens))
+        refill(key, now_ns);
+        if (!allows(charge, key))
             return false;
     }
     if (some_new && !obtain_all(node, charges, count, keys, now_ns))

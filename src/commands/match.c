@@ -79,18 +79,26 @@ int decision_of(const struct match *match, const struct decision *decision)
     return best ? (int)(best - decision->verdict) : -1;
 }
 
+_Static_assert(VERDICT_FIELDS == 6, "answer_allowed answers as many");
+
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match,
                          const struct decision *decision)
 {
     int decider = decision_of(match, decision);
     if (decider >= 0) {
         const struct verdict *verdict = &decision->verdict[decider];
+        const struct bytes rule = match->rule[decider].rule->id;
+        if (decision->allowed && verdict->allowed && more == 0) {
+            answer_allowed(answer, (int64_t)verdict->limit_tokens, (int64_t)verdict->remaining_tokens,
+                           call_ms(verdict->reset_after_ns), rule);
+            return;
+        }
         const int64_t figures[] = {decision->allowed, (int64_t)verdict->limit_tokens,
                                    (int64_t)verdict->remaining_tokens,
                                    verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
                                    call_ms(verdict->reset_after_ns)};
         answer_array_of(answer, VERDICT_FIELDS + more, figures, sizeof figures / sizeof figures[0]);
-        answer_bulk(answer, match->rule[decider].rule->id);
+        answer_bulk(answer, rule);
         return;
     }
     /* Nothing is counted: no limit, or denied for good. */

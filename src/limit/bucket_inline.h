@@ -56,13 +56,19 @@ static inline int64_t bucket_settled_above(const struct bucket *bucket, const st
                                                  : bucket->settled;
 }
 
+/* Where that is the allowance. */
+static inline bool bucket_allows_of(const struct bucket *bucket, const struct limit *limit, uint64_t cost,
+                                    int64_t allowance)
+{
+    return cost <= limit->capacity && /* so that its product fits 64 bits */
+           bucket->unsettled + (int64_t)cost * limit->units_per_token <= allowance;
+}
+
 static inline bool bucket_allows_here(const struct bucket *bucket, const struct limit *limit,
                                       const struct budget *budget, uint64_t cost, uint64_t floor_tokens)
 {
-    if (cost > limit->capacity) /* so that its product fits 64 bits */
-        return false;
     int64_t allowance = budget_allowance_here(budget, bucket_settled_above(bucket, limit, floor_tokens));
-    return bucket->unsettled + (int64_t)cost * limit->units_per_token <= allowance;
+    return bucket_allows_of(bucket, limit, cost, allowance);
 }
 
 /* `cost` is at most the capacity. */

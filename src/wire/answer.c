@@ -104,6 +104,17 @@ void answer_integer(struct answer *answer, int64_t value)
     header(answer->output, ':', value);
 }
 
+/* There is room for it; returns where it ends. */
+static inline char *write_bulk(char *at, struct bytes bytes)
+{
+    at = write_header(at, '$', (int64_t)bytes.size);
+    if (bytes.size > 0)
+        memcpy(at, bytes.data, bytes.size);
+    at += bytes.size;
+    memcpy(at, "\r\n", 2);
+    return at + 2;
+}
+
 void answer_bulk(struct answer *answer, struct bytes bytes)
 {
     struct output *output = answer->output;
@@ -113,12 +124,8 @@ void answer_bulk(struct answer *answer, struct bytes bytes)
         output_append(output, "\r\n", 2);
         return;
     }
-    char *front = output->data + output->size, *at = write_header(front, '$', (int64_t)bytes.size);
-    if (bytes.size > 0)
-        memcpy(at, bytes.data, bytes.size);
-    at += bytes.size;
-    memcpy(at, "\r\n", 2);
-    output->size += (size_t)(at + 2 - front);
+    char *front = output->data + output->size;
+    output->size += (size_t)(write_bulk(front, bytes) - front);
 }
 
 void answer_text(struct answer *answer, const char *text)
@@ -177,6 +184,25 @@ void answer_array_of(struct answer *answer, size_t count, const int64_t *values,
     for (size_t i = 0; i < values_count; i++)
         at = write_header(at, ':', values[i]);
     output->size += (size_t)(at - front);
+}
+
+void answer_allowed(struct answer *answer, int64_t limit, int64_t remaining, int64_t reset_ms, struct bytes rule)
+{
+    static const char begin[8] = "*6\r\n:1\r\n", no_wait[4] = ":0\r\n";
+    struct output *output = answer->output;
+    if (!output_has_room(output, sizeof begin + sizeof no_wait + 4 * (size_t)HEADER_BYTES + rule.size + 2)) {
+        const int64_t figures[] = {1, limit, remaining, 0, reset_ms};
+        answer_array_of(answer, 6, figures, sizeof figures / sizeof figures[0]);
+        answer_bulk(answer, rule);
+        return;
+    }
+    char *front = output->data + output->size, *at = front;
+    memcpy(at, begin, sizeof begin);
+    at = write_header(at + sizeof begin, ':', limit);
+    at = write_header(at, ':', remaining);
+    memcpy(at, no_wait, sizeof no_wait);
+    at = write_header(at + sizeof no_wait, ':', reset_ms);
+    output->size += (size_t)(write_bulk(at, rule) - front);
 }
 
 void answer_map(struct answer *answer, size_t pairs)

@@ -33,6 +33,11 @@ void answer_double(struct answer *answer, double value);
 void answer_array(struct answer *answer, size_t count);
 /* The same, and the first of its elements: `values_count` numbers. */
 void answer_array_of(struct answer *answer, size_t count, const int64_t *values, size_t values_count);
+/*
+ * What most requests are answered: an array of six, of which the first says yes and the fourth that there is nothing to
+ * wait for, so that no number has to be written for them.
+ */
+void answer_allowed(struct answer *answer, int64_t limit, int64_t remaining, int64_t reset_ms, struct bytes rule);
 /* `pairs` keys, each followed by its value. */
 void answer_map(struct answer *answer, size_t pairs);
 void answer_set(struct answer *answer, size_t count);
