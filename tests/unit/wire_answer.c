@@ -61,6 +61,33 @@ static void test_room(void)
     OK(wrong == 0, "into any room: %u wrong", wrong);
 }
 
+/* Whether what says yes is what its parts are one by one, all of it or none of it. */
+static bool is_whole(const int64_t *figures, struct bytes rule, size_t room)
+{
+    struct output output = output_over(written, room), parts = output_over(expected, sizeof expected);
+    struct answer answer = {.output = &output, .protocol = 2}, by_parts = {.output = &parts, .protocol = 2};
+    answer_array_of(&by_parts, COUNT + 1, figures, COUNT);
+    answer_bulk(&by_parts, rule);
+    memset(written, '#', sizeof written);
+    answer_allowed(&answer, figures[1], figures[2], figures[4], rule);
+    bool fits = parts.size <= room;
+    if (output.overflowed == fits || output.size > room || (fits && output.size != parts.size))
+        return false;
+    return memcmp(written, expected, output.size) == 0 && (room == sizeof written || written[room] == '#');
+}
+
+static void test_allowed(void)
+{
+    const int64_t lists[][COUNT] = {{1, 100, 99, 0, 10}, {1, 0, 9, 0, 1000}, {1, INT64_MAX, INT64_MIN, 0, -1}};
+    const struct bytes rules[] = {{NULL, 0}, bytes_of("per-user"), bytes_of("a rule's name is of up to 64 bytes, so")};
+    unsigned wrong = 0;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (size_t j = 0; j < sizeof rules / sizeof rules[0]; j++)
+            for (size_t room = 0; room <= 180; room++)
+                wrong += !is_whole(lists[i], rules[j], room);
+    OK(wrong == 0, "what says yes, into any room: %u wrong", wrong);
+}
+
 static void test_frames(void)
 {
     struct output output = output_over(written, sizeof written);
@@ -75,6 +102,7 @@ int main(void)
 {
     test_numbers();
     test_room();
+    test_allowed();
     test_frames();
     return tap_done();
 }
