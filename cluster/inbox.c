@@ -112,6 +112,12 @@ void inbox_take(struct node *node, struct batch *batch)
     node->inbox_keys -= batch->spend_count;
 }
 
+static bool is_being_applied(const struct node *node, const struct batch *batch)
+{
+    int slot = origin_find_uid(node, batch->origin_uid);
+    return slot >= 0 && origin_has_begun(&node->origin[slot], batch);
+}
+
 /* How far its origin has to come before it is this one's turn. */
 static uint64_t distance_of(const struct node *node, const struct batch *batch)
 {
@@ -119,7 +125,7 @@ static uint64_t distance_of(const struct node *node, const struct batch *batch)
     if (slot < 0)
         return UINT64_MAX; /* the origin is gone */
     uint64_t applied = node->origin[slot].applied;
-    if (origin_has_begun(&node->origin[slot], batch))
+    if (is_being_applied(node, batch))
         return 0;
     return batch->first > applied ? batch->first - applied : 0;
 }
@@ -131,25 +137,38 @@ static bool is_full(const struct node *node, bool parts)
     return count >= (parts ? INBOX_PARTS_MAX : INBOX_BATCHES_MAX) || node->inbox_keys > node->options.log_keys_max;
 }
 
+/*
+ * What gives way to `batch` if anything does: what is furthest from its turn and, of what is as far, of the origin that
+ * was heard of last. If these had equal rights, parts of several merged batches could fill the inbox, and none would
+ * ever be whole. What is being applied stays.
+ */
+static struct batch *gives_way_to(const struct node *node, const struct batch *batch)
+{
+    struct batch *furthest = NULL;
+    uint64_t most = distance_of(node, batch);
+    uint32_t uid = batch->origin_uid;
+    bool any = node->inbox_keys > node->options.log_keys_max;
+    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+        struct batch *other = LIST_OWNER(at, struct batch, link);
+        uint64_t distance = distance_of(node, other);
+        if ((!any && (other->parts > 0) != (batch->parts > 0)) || distance < most ||
+            (distance == most && other->origin_uid <= uid) || is_being_applied(node, other))
+            continue;
+        furthest = other;
+        most = distance;
+        uid = other->origin_uid;
+    }
+    return furthest;
+}
+
 bool inbox_make_room(struct node *node, const struct batch *batch)
 {
-    uint64_t distance = distance_of(node, batch);
     /*
      * An inbox full of what is far from its turn would take in nothing else: where two origins' batches depend on each
      * other's, a message would then bring only those of one up to the next that depends on the other.
      */
     while (is_full(node, batch->parts > 0)) {
-        struct batch *furthest = NULL;
-        uint64_t most = distance;
-        for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
-            struct batch *other = LIST_OWNER(at, struct batch, link);
-            uint64_t others = distance_of(node, other);
-            bool helps = (other->parts > 0) == (batch->parts > 0) || node->inbox_keys > node->options.log_keys_max;
-            if (others > most && helps) {
-                most = others;
-                furthest = other;
-            }
-        }
+        struct batch *furthest = gives_way_to(node, batch);
         if (!furthest)
             return false;
         inbox_take(node, furthest);

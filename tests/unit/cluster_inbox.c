@@ -1,6 +1,6 @@
 #include "tests/cluster_harness.h"
 
-enum { LOG_KEYS = 8, KEYS = 5, TURNS = 60 };
+enum { LOG_KEYS = 8, KEYS = 5, TURNS = 60, PARTS_KEYS = 32 };
 
 static void cut_in_two(enum link_mood mood)
 {
@@ -99,9 +99,64 @@ static void taken_from_two(void)
     world_close();
 }
 
+/* A quarter of the messages to that host is lost. */
+static void lose_some(unsigned to)
+{
+    for (unsigned p = world.packet_count; p-- > 0;) {
+        struct world_packet *packet = &world.packet[p];
+        if (packet->to != to || packet->kind != EVENT_MESSAGE ||
+            packet->order * UINT64_C(0x9e3779b97f4a7c15) >> 62 != 0)
+            continue;
+        free(packet->data);
+        *packet = world.packet[--world.packet_count];
+    }
+}
+
+static void world_of_parts(void)
+{
+    world_init(4);
+    world_name_all();
+    for (unsigned i = ANN; i <= DAN; i++) {
+        world.host[i].options.log_keys_max = 2 * PARTS_KEYS;
+        world.host[i].options.step_keys = 4;
+    }
+    world_start_all();
+    world_run(1000);
+    for (unsigned i = ANN; i <= DAN; i++)
+        world_links(i, LINK_CUT);
+}
+
+/* They arrive in turns, so that some of each wait when there is no more room. */
+static void parts_of_many(void)
+{
+    static const char *const names[] = {"", "bob's", "cat's", "dan's"};
+    uint64_t merged = 0, kept = 0;
+    world_of_parts();
+    for (unsigned round = 0; round < 4; round++)
+        for (unsigned i = BOB; i <= DAN; i++) {
+            (void)world_spend_many(i, names[i], PARTS_KEYS - 2);
+            world_run(200);
+        }
+    for (unsigned i = BOB; i <= DAN; i++)
+        merged += world_stats(i).batches_compacted > 0 && world_stats(i).log_keys > PARTS_KEYS - 4;
+    OK_U64(merged, 3, "apart from each other, three spend more than one may keep for them, and merge it into parts");
+    for (unsigned i = ANN; i <= DAN; i++)
+        world_links(i, LINK_FINE);
+    for (unsigned ms = 0; ms < 2000; ms++) {
+        world_run(1);
+        lose_some(ANN);
+    }
+    for (unsigned i = ANN; i <= DAN; i++)
+        kept += world_stats(i).log_batches + world_stats(i).batches_waiting;
+    OK_U64(kept, 0, "who hears all of it, some messages lost, gathers the parts of one after the other");
+    OK_U64(world_stats(ANN).snapshots_taken, 0, "and need not take a snapshot");
+    world_close();
+}
+
 int main(void)
 {
     ring();
     taken_from_two();
+    parts_of_many();
     return tap_done();
 }
