@@ -188,17 +188,17 @@ void answer_array_of(struct answer *answer, size_t count, const int64_t *values,
 
 void answer_allowed(struct answer *answer, int64_t limit, int64_t remaining, int64_t reset_ms, struct bytes rule)
 {
-    static const char begin[8] = "*6\r\n:1\r\n", no_wait[4] = ":0\r\n";
+    static const char yes[8] = "*6\r\n:1\r\n", no_wait[4] = ":0\r\n";
     struct output *output = answer->output;
-    if (!output_has_room(output, sizeof begin + sizeof no_wait + 4 * (size_t)HEADER_BYTES + rule.size + 2)) {
+    if (!output_has_room(output, sizeof yes + sizeof no_wait + 4 * (size_t)HEADER_BYTES + rule.size + 2)) {
         const int64_t figures[] = {1, limit, remaining, 0, reset_ms};
         answer_array_of(answer, 6, figures, sizeof figures / sizeof figures[0]);
         answer_bulk(answer, rule);
         return;
     }
     char *front = output->data + output->size, *at = front;
-    memcpy(at, begin, sizeof begin);
-    at = write_header(at + sizeof begin, ':', limit);
+    memcpy(at, yes, sizeof yes);
+    at = write_header(at + sizeof yes, ':', limit);
     at = write_header(at, ':', remaining);
     memcpy(at, no_wait, sizeof no_wait);
     at = write_header(at + sizeof no_wait, ':', reset_ms);
