@@ -125,7 +125,7 @@ static uint64_t distance_of(const struct node *node, const struct batch *batch)
     if (slot < 0)
         return UINT64_MAX; /* the origin is gone */
     uint64_t applied = node->origin[slot].applied;
-    if (is_being_applied(node, batch))
+    if (origin_has_begun(&node->origin[slot], batch))
         return 0;
     return batch->first > applied ? batch->first - applied : 0;
 }

@@ -84,6 +84,7 @@ struct node_stats {
 
 void node_stats(const struct node *node, struct node_stats *stats);
 void node_table_stats(const struct node *node, struct table_stats *stats);
+
 struct node_status {
     enum peer_state state;           /* of this node itself */
     uint32_t peers, reachable_peers; /* members that hold or await a share, this node included */

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 
 enum {
-    PAUSES_MAX = 16, /* between two looks */
-    SPINS_BEFORE_YIELD = 200,
-}; /* pauses: about a microsecond, or several */
+    PAUSES_MAX = 16,          /* between two looks */
+    SPINS_BEFORE_YIELD = 200, /* pauses: about a microsecond, or several */
+};
 
 /* Call it between two looks; `spins` counts the calls of this wait. */
 static inline void spin_pause(unsigned *spins)

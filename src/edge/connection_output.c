@@ -155,11 +155,8 @@ void connection_linger(struct connection *connection)
     struct listener *listener = connection->listener;
     connection_set_state(connection, CONNECTION_LINGERING);
     (void)connection_hold(connection, NULL, 0);
-    if (uv_shutdown(&connection->shutdown, connection_stream(connection), on_shutdown) != 0) {
-        connection_close(connection);
-        return;
-    }
-    if (!connection_read(connection)) {
+    if (uv_shutdown(&connection->shutdown, connection_stream(connection), on_shutdown) != 0 ||
+        !connection_read(connection)) {
         connection_close(connection);
         return;
     }

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "limit/table_tags.h"
 
 #include <assert.h>
@@ -91,7 +92,7 @@ static uint64_t time_owed_ns(const struct table *table, const struct entry *entr
     uint64_t parts = share == 0 ? UINT64_MAX : SHARE_ONE / share, pay_ns;
     if (__builtin_mul_overflow(limit_refill_ns(limit, bucket->unsettled), parts, &pay_ns))
         return UINT64_MAX;
-    return refill_ns > UINT64_MAX - pay_ns ? UINT64_MAX : refill_ns + pay_ns;
+    return number_sum(refill_ns, pay_ns);
 }
 
 /* Empties one slot of a full window: a full bucket's, else the one that owes for the shortest time. */

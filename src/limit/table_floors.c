@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "limit/table_slots.h"
 
 #include <string.h>
@@ -105,19 +106,14 @@ static void lower_bucket(struct table *table, struct entry *entry, const struct 
     bucket_lower_level(&entry->bucket, limit, lowest.settled, now_ns);
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, const struct table_owed *owed,
                  uint64_t now_ns, bool (*spared)(void *context, const struct entry *entry), void *context)
 {
     struct key_id first, last;
-    const struct floor floor = {.full_at_ns = add_saturated(now_ns, owed->refill_ns), .limit = FLOOR_MIXED};
+    const struct floor floor = {.full_at_ns = number_sum(now_ns, owed->refill_ns), .limit = FLOOR_MIXED};
     struct window_floor windows = {0};
     uint32_t used = owed->window_used < UINT32_MAX ? (uint32_t)owed->window_used : UINT32_MAX;
-    window_floor_deepen(&windows, FLOOR_MIXED, used, add_saturated(now_ns, owed->window_ns), now_ns);
+    window_floor_deepen(&windows, FLOOR_MIXED, used, number_sum(now_ns, owed->window_ns), now_ns);
     if (owed->refill_ns == 0 && windows.until_ns == 0)
         return;
     prefix_range(prefix, prefix_bits, &first, &last);
