@@ -18,13 +18,15 @@ struct staged {
     uint64_t expires_ns;
     int64_t settled; /* units at now */
     int64_t later;   /* tokens that others spent and the donor did not know of */
-    int64_t own;     /* tokens among them that settling will charge here */
-    int64_t untold;  /* own tokens that the donor did not know of */
+    int64_t own;     /* tokens that the donor did know of, and settling will charge here */
+    int64_t untold;  /* own ones that it did not know of */
+    uint64_t paid;   /* own ones that refill has paid off here: settling must not charge them */
 };
 
 struct stage {
     struct staged *staged; /* by id */
     uint32_t count;
+    bool some_paid;
 };
 
 static int by_id(const void *a, const void *b)
@@ -77,29 +79,44 @@ static uint32_t stage_page(struct node *node, struct number_reader reader, struc
     return count;
 }
 
-static void correct_key(struct staged *staged, uint32_t count, const struct spend *spend, bool own, bool there)
+/* A batch of this node's, or of somebody else; applied there or not. */
+enum correction { OWN_THERE, OWN_NOT_THERE, OTHERS_NOT_THERE, OWN_PAID };
+
+static void correct_key(struct staged *key, struct spend *spend, enum correction how)
 {
-    struct staged key = {.id = spend->id};
-    struct staged *found = bsearch(&key, staged, count, sizeof *staged, by_id);
-    if (!found)
-        return;
-    if (own && there) /* what was credited already is not charged again either */
-        found->own = add_units(found->own, (int64_t)spend->tokens - (int64_t)spend->credit);
-    else if (own)
-        found->untold = add_units(found->untold, (int64_t)spend->tokens);
-    else if (spend->tokens > spend->returned)
-        found->later = add_units(found->later, (int64_t)(spend->tokens - spend->returned));
+    uint64_t left = spend->tokens > spend->credit ? spend->tokens - spend->credit : 0;
+    switch (how) {
+    case OWN_THERE: /* what was credited already is not charged again either */
+        key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
+        break;
+    case OWN_NOT_THERE:
+        key->untold = add_units(key->untold, (int64_t)left);
+        break;
+    case OTHERS_NOT_THERE:
+        if (spend->tokens > spend->returned)
+            key->later = add_units(key->later, (int64_t)(spend->tokens - spend->returned));
+        break;
+    case OWN_PAID:
+        left = left < key->paid ? left : key->paid;
+        spend->credit += left;
+        key->paid -= left;
+        break;
+    }
 }
 
-static void correct_by_batch(const struct page *page, const struct stage *stage, const struct batch *batch,
-                             bool own, bool there)
+static void correct_by_batch(const struct page *page, const struct stage *stage, struct batch *batch,
+                             enum correction how)
 {
     uint64_t first = page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
     uint64_t last = page->bits == 0 ? UINT64_MAX : first | UINT64_MAX >> page->bits;
     for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
         end = batch_next_limit(batch, i);
-        for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++)
-            correct_key(stage->staged, stage->count, &batch->spend[i], own, there);
+        for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++) {
+            struct staged id = {.id = batch->spend[i].id};
+            struct staged *key = bsearch(&id, stage->staged, stage->count, sizeof id, by_id);
+            if (key)
+                correct_key(key, &batch->spend[i], how);
+        }
     }
 }
 
@@ -117,10 +134,27 @@ static void correct_stage(struct node *node, const struct page *page, const stru
         if (!origin->uid)
             continue;
         for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
-            const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-            bool there = batch->last <= page->applied[slot], own = slot == node->my_slot;
-            if (own || !there)
-                correct_by_batch(page, stage, batch, own, there);
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            bool there = batch->last <= page->applied[slot];
+            if (origin->mine)
+                correct_by_batch(page, stage, batch, there ? OWN_THERE : OWN_NOT_THERE);
+            else if (!there)
+                correct_by_batch(page, stage, batch, OTHERS_NOT_THERE);
+        }
+    }
+}
+
+/* The oldest spends are the first that are paid off. A run of batches that is being merged has some already. */
+static void credit_what_is_paid(struct node *node, const struct page *page, const struct stage *stage)
+{
+    for (uint32_t slot = 0; slot < node->origin_end && stage->some_paid; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (!origin->uid || !origin->mine)
+            continue;
+        for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
+            struct batch *batch = LIST_OWNER(at, struct batch, link);
+            compact_forget(node, origin, batch);
+            correct_by_batch(page, stage, batch, OWN_PAID);
         }
     }
 }
@@ -143,33 +177,44 @@ static int64_t level_under(const struct limit *from, const struct limit *to, int
 }
 
 /*
- * What settling will charge here of what the donor has charged. A LOG's spends may have ended, here and there, before
- * they settle: what is unsettled now may all be spends that the donor does not know of.
+ * What is unsettled of a key, less what the donor does not know of. A LOG's spends may have ended, here and there,
+ * before they settle: what is unsettled now may all be spends that the donor does not know of. Of a bucket refill may
+ * have paid off the oldest. The donor's bucket was refilled meanwhile, and had all of them: when they settle they are
+ * not charged beyond what it says. That goes by whole tokens.
  */
-static int64_t own_part(const struct limit *limit, const struct bucket *bucket, const struct staged *staged)
+static int64_t own_part(const struct limit *limit, struct bucket *bucket, struct staged *staged)
 {
-    int64_t own = units_of_tokens(limit, staged->own), most = bucket->unsettled;
-    if (limit->kind == LIMIT_LOG)
-        most -= staged->untold < most ? staged->untold : most;
-    return own < most ? own : most;
+    int64_t own = units_of_tokens(limit, staged->own), untold = units_of_tokens(limit, staged->untold);
+    int64_t all = add_units(own, untold), paid = all - bucket->unsettled;
+    if (limit->kind == LIMIT_LOG) {
+        int64_t most = untold < bucket->unsettled ? bucket->unsettled - untold : 0;
+        return own < most ? own : most;
+    }
+    if (paid <= 0)
+        return own;
+    staged->paid = (uint64_t)(paid / limit->units_per_token);
+    bucket->unsettled += paid % limit->units_per_token;
+    return bucket->unsettled - untold;
 }
 
-static void merge_stage(struct node *node, const struct staged *staged, uint32_t count)
+static void merge_stage(struct node *node, struct stage *stage)
 {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < stage->count; i++) {
+        struct staged *staged = &stage->staged[i];
         tell_for_room(node);
         struct entry *entry =
-            table_obtain(node->table, staged[i].id, staged[i].limit, staged[i].expires_ns, node->now_ns);
+            table_obtain(node->table, staged->id, staged->limit, staged->expires_ns, node->now_ns);
         const struct limit *limit = &node->limits.limit[entry->limit];
         struct bucket *bucket = &entry->bucket;
         bucket_refill(bucket, limit, &node->budget[entry->limit], node->now_ns);
         note_peak(node, entry);
-        int64_t level = level_under(&node->limits.limit[staged[i].limit], limit, staged[i].settled);
-        int64_t own = own_part(limit, bucket, &staged[i]);
-        level = add_units(add_units(level, -units_of_tokens(limit, staged[i].later)), own);
-        bucket_renew(bucket, limit, (uint64_t)(staged[i].untold + staged[i].later), node->now_ns);
+        int64_t level = level_under(&node->limits.limit[staged->limit], limit, staged->settled);
+        int64_t own = own_part(limit, bucket, staged);
+        level = add_units(add_units(level, -units_of_tokens(limit, staged->later)), own);
+        bucket_renew(bucket, limit, (uint64_t)(staged->untold + staged->later), node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
         counters_touch(node, entry);
+        stage->some_paid |= staged->paid > 0;
     }
 }
 
@@ -305,7 +350,8 @@ static bool merge_page(struct node *node, const struct message *reply, const int
     correct_stage(node, &page, &stage);
     /* What the donor evicted stands in no list: any key that it does not list may be meant. */
     table_lower(node->table, page.prefix, page.bits, &reply->page_owed, node->now_ns, is_staged, &stage);
-    merge_stage(node, stage.staged, stage.count);
+    merge_stage(node, &stage);
+    credit_what_is_paid(node, &page, &stage);
     /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
     table_absent_are_full(node->table, node->now_ns);
     step_works(node, stage.count);

@@ -179,8 +179,30 @@ static void untold_of_a_log(void)
     world_close();
 }
 
+/* Refill has paid off some of ann's here, and there what is left in all: settling charges no more than bob says. */
+static void paid_off_once(void)
+{
+    impostor_world();
+    (void)world_ask(ANN, "alice", 1, 40);
+    world_run(200);
+    struct bucket before = node_bucket(world.host[ANN].node, key_of("alice", 1), 1, world.now_ns);
+    const struct limit *fast = &world.limits.limit[1];
+    OK(before.settled == fast->capacity_units && before.unsettled < 30 * fast->units_per_token,
+       "refill has paid off some of what ann spent");
+    impostor_begin(MESSAGE_GOSSIP, 9, 0);
+    impostor_say(impostor_batch(5, 9, key_of("bert", 0), 0, 1)); /* ann lacks what is before it */
+    const struct spend used = {.id = key_of("alice", 1), .tokens = 500 * MS, .limit = 1};
+    impostor_begin(MESSAGE_REPLY, 9, 1);
+    impostor_reply(0, 0, false, &used, 1);
+    struct bucket after = node_bucket(world.host[ANN].node, key_of("alice", 1), 1, world.now_ns);
+    OK(after.unsettled == 0 && after.settled == fast->capacity_units - 80 * fast->units_per_token,
+       "half a second's refill is missing, he says, with all of hers: so much it is when these are settled");
+    world_close();
+}
+
 int main(void)
 {
+    paid_off_once();
     untold_of_a_log();
     own_in_full();
     spends_between_parts();
