@@ -218,10 +218,22 @@ static void merge_stage(struct node *node, struct stage *stage)
     }
 }
 
+/* What has been retired there is not in the digest: everybody had the same of it, and the page has all of that. */
+static void add_retired(const struct node *node, const struct message *reply, const int *member_map,
+                        struct page *page)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
+        for (uint32_t i = 0; i < reply->member_count && node->origin[slot].uid; i++)
+            if (member_map[i] == (int)node->origin[slot].member &&
+                reply->members[i].retired_incarnation >= node->origin[slot].incarnation)
+                page->applied[slot] = UINT64_MAX;
+}
+
 static bool page_digest(const struct node *node, const struct message *reply, const int *member_map,
                         struct page *page)
 {
     memset(page->applied, 0, sizeof page->applied);
+    add_retired(node, reply, member_map, page);
     for (uint32_t r = 0; r < reply->row_count; r++) {
         if (reply->rows[r].member != reply->sender)
             continue;
