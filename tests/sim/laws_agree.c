@@ -18,11 +18,16 @@ enum { MEASURED_KEYS_MAX = 2, SMALL_LOG_KEYS = 256, SNAPSHOT_PARTS_AT_ONCE = 6, 
 
 /* ---- how long it may take ---- */
 
+/* How long it may take until so many keys are told that are not urgent. */
+static uint64_t telling_ns(const struct sim *sim, uint64_t keys)
+{
+    uint64_t ns = sim->plan.tell_pace == 0 ? 0 : keys * UINT64_C(1000000000) / sim->plan.tell_pace;
+    return ns < UINT64_C(4000000000) ? ns : UINT64_C(4000000000);
+}
+
 uint64_t laws_untold_ns(const struct sim *sim)
 {
-    const struct plan *plan = &sim->plan;
-    uint64_t ns = plan->tell_pace == 0 ? 0 : plan->untold_max * UINT64_C(1000000000) / plan->tell_pace;
-    return ns < UINT64_C(4000000000) ? ns : UINT64_C(4000000000);
+    return telling_ns(sim, sim->plan.untold_max);
 }
 
 static uint64_t round_trip_ns(const struct sim *sim)
@@ -233,6 +238,19 @@ void laws_begin(struct sim *sim)
                            refill_ns < 60 * (double)sim->plan.interval_ns;
         count += sim->measured[k];
     }
+}
+
+/*
+ * At three times the rate, what is in a full bucket is spent in half the time of its refill. Views stay full until
+ * they are told: they lose the refill of that time, are in debt by as much when they are, and for as long. Only
+ * measured keys are spent from, and told.
+ */
+uint64_t laws_warm_up_ns(const struct sim *sim, uint64_t refill_ns)
+{
+    uint64_t keys = 0;
+    for (unsigned k = 0; k < sim->plan.keys; k++)
+        keys += sim->measured[k];
+    return refill_ns + 2 * telling_ns(sim, keys);
 }
 
 /* The weights of deserted regions lie idle: then little can be expected. */

@@ -67,7 +67,7 @@ static uint64_t phase_ns(const struct sim *sim, enum phase phase)
     case PHASE_REST:
         return later(refill_ns == 0 ? 0 : 2 * refill_ns + 2 * sim->plan.interval_ns, ask_drain_ns(sim));
     case PHASE_WARM_UP:
-        return refill_ns;
+        return laws_warm_up_ns(sim, refill_ns);
     case PHASE_MEASURE:
         return refill_ns == 0 ? 0 : MEASURE_INTERVALS * sim->plan.interval_ns;
     case PHASE_SETTLE:

@@ -189,6 +189,8 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room);
 void laws_utilisation(struct sim *sim);
 /* Chooses the keys whose utilisation under steady load is worth measuring: bursts larger than what is in flight. */
 void laws_begin(struct sim *sim);
+/* How long steady load takes until what it admits is the rate. `refill_ns`: of the slowest measured key; 0: none is. */
+uint64_t laws_warm_up_ns(const struct sim *sim, uint64_t refill_ns);
 /* How long a spend that is not urgent may wait until it is told. */
 uint64_t laws_untold_ns(const struct sim *sim);
 uint64_t laws_settle_ns(const struct sim *sim); /* the longest until all agree when nothing is broken */
