@@ -300,8 +300,7 @@ static uint64_t next_wake_ns(const struct node *node)
     set_if_earlier(&wake_ns, node->waits.look_ns);
     if (node->state == PEER_JOINING)
         set_if_earlier(&wake_ns, node->hello_ns);
-    if (node->reservations)
-        set_if_earlier(&wake_ns, reservations_next_ns(node->reservations));
+    set_if_earlier(&wake_ns, reserve_next_ns(node));
     if (node->stopping)
         set_if_earlier(&wake_ns, node->now_ns + FAREWELL_WAKE_NS);
     if (node->step_again)

@@ -264,6 +264,8 @@ bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
 /* ---- reserve.c ---- */
 /* Returns what ended reservations hold. */
 void reserve_step(struct node *node);
+/* When the next one ends; UINT64_MAX: there is none, or no room to tell of it, which only another step makes. */
+uint64_t reserve_next_ns(const struct node *node);
 
 /* ---- counters.c: what the store is told ---- */
 bool counters_create(struct node *node);

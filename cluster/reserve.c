@@ -8,8 +8,6 @@
  * Whoever ends or renews a reservation holds all its keys, and so is the only one who does. The pool of them has a lock
  * besides, held for no longer than it takes to look up or change one.
  */
-enum { ENDED_PER_STEP = 4096 }; /* the rest in the next one */
-
 static void lock_pool(struct node *node)
 {
     if (node->lane_count > 1)
@@ -146,7 +144,8 @@ static void renew(struct node *node, struct reservation_id id, const struct char
     unlock_pool(node);
 }
 
-static void end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
+/* How many keys it held. */
+static size_t end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
     struct charge held[CHARGES_MAX];
     lock_pool(node);
@@ -154,6 +153,7 @@ static void end_reservation(struct node *node, struct reservation_id id, uint64_
     reservations_close(node->reservations, id);
     unlock_pool(node);
     (void)return_held(node, held, count, UINT64_MAX, now_ns);
+    return count;
 }
 
 /* What is left of it, as its charges now are, is returned now, or by a later step if that cannot be. */
@@ -161,7 +161,7 @@ static void end_soon(struct node *node, struct reservation_id id, const struct c
 {
     renew(node, id, rest, now_ns);
     if (may_record(node))
-        end_reservation(node, id, now_ns);
+        (void)end_reservation(node, id, now_ns);
 }
 
 /* Leaves in `held` what is to be returned of one charge, and takes what it used beyond. What it comes to. */
@@ -226,11 +226,20 @@ uint32_t node_reservations(const struct node *node)
     return node->reservations ? reservations_count(node->reservations) : 0;
 }
 
+static bool one_has_ended(const struct node *node, struct reservation_id *id)
+{
+    return node->reservations && may_record(node) && reservations_ended(node->reservations, node->now_ns, id);
+}
+
+/* One at least, however busy steps are. */
 void reserve_step(struct node *node)
 {
     struct reservation_id id;
-    for (int i = 0; i < ENDED_PER_STEP && node->reservations && may_record(node) &&
-                    reservations_ended(node->reservations, node->now_ns, &id);
-         i++)
-        end_reservation(node, id, node->now_ns);
+    for (bool first = true; one_has_ended(node, &id) && (step_has_time(node, 1) || first); first = false)
+        step_works(node, 1 + end_reservation(node, id, node->now_ns));
+}
+
+uint64_t reserve_next_ns(const struct node *node)
+{
+    return node->reservations && may_record(node) ? reservations_next_ns(node->reservations) : UINT64_MAX;
 }

@@ -149,8 +149,89 @@ static void renewals(void)
     world_close();
 }
 
+static unsigned steps;
+
+static void count_step(unsigned host, const struct effects *effects)
+{
+    (void)effects;
+    steps += host == ANN;
+    assert(steps < 10000);
+}
+
+/* What is given back must be told, and cannot be while the log is full: it waits for that, and wakes nobody. */
+static void waits_for_room(void)
+{
+    char key[32];
+    struct reservation_id id;
+    unsigned spent = 0;
+    world_init(2);
+    world_name_all();
+    world.host[ANN].options.reservations_max = 8;
+    world.host[ANN].options.log_keys_max = 16;
+    world_start_all();
+    world_run(1000);
+    struct charge charge = held_at(ANN, "alice", &cell, 20);
+    struct node *ann = world.host[ANN].node;
+    world.watch = count_step;
+    world_links(ANN, LINK_CUT);
+    OK(reserve(ANN, &charge, 1, 2000, &id), "20 are reserved for 2 s, and nobody hears ann");
+    for (unsigned i = 0; i < 32; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        spent += world_ask(ANN, key, 0, 1).allowed;
+        world_run(100);
+    }
+    OK(spent < 32 && node_reservations(ann) == 1 && left(ANN, "alice", &cell) == 140,
+       "her log is full after %u spends: when the time is over, nothing is given back", spent);
+    steps = 0;
+    world_run(1000);
+    OK(steps <= 20, "in the next second she makes %u steps", steps);
+    world.watch = NULL;
+    world_links(ANN, LINK_FINE);
+    world_run(1000);
+    OK(node_reservations(ann) == 0 && left(ANN, "alice", &cell) == 160 && left(BOB, "alice", &cell) == 160,
+       "when she is heard, all comes back, everywhere");
+    world_close();
+}
+
+static uint32_t held_before, ended_most;
+
+static void note_ended(unsigned host, const struct effects *effects)
+{
+    (void)effects;
+    uint32_t held = host == ANN ? node_reservations(world.host[ANN].node) : held_before;
+    if (held_before - held > ended_most)
+        ended_most = held_before - held;
+    held_before = held;
+}
+
+/* However many end together, a step ends as many as it has time for. */
+static void many_end(void)
+{
+    enum { RESERVATIONS = 200, STEP_KEYS = 16 };
+    char key[32];
+    struct reservation_id id;
+    world_init_steps(1024, STEP_KEYS);
+    world.host[ANN].options.reservations_max = RESERVATIONS;
+    world_start_all();
+    world_run(1000);
+    for (unsigned i = 0; i < RESERVATIONS; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        struct charge charge = held_at(ANN, key, &cell, 1);
+        (void)reserve(ANN, &charge, 1, 2000, &id);
+    }
+    held_before = node_reservations(world.host[ANN].node);
+    OK_U64(held_before, RESERVATIONS, "200 are reserved for 2 s");
+    world.watch = note_ended;
+    world_run(2100);
+    OK(ended_most <= STEP_KEYS, "they end in one moment, %u in a step", ended_most);
+    OK(node_reservations(world.host[ANN].node) == 0 && left(ANN, "key 7", &cell) == 160, "all of them soon");
+    world_close();
+}
+
 int main(void)
 {
+    many_end();
+    waits_for_room();
     commits();
     commits_late();
     cancels();
