@@ -129,8 +129,10 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
         tell_for_room(node);
-        bool contained = has_pages && snapshot_contains(node, spend->id, slot, batch->last);
+        uint64_t there = has_pages ? snapshot_contains(node, spend->id, slot) : 0;
+        bool contained = there >= batch->last;
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
+        fresh.returned = there >= batch->first ? 0 : fresh.returned; /* it may be in the page's figures already */
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
         if (entry && has_untold) /* own spends of the key that are older than our knowing of this one */

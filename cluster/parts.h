@@ -364,8 +364,8 @@ void snapshot_finish(struct node *node, struct effects *effects);
 void snapshot_serve(struct node *node, const struct message *request, struct effects *effects);
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects);
 void snapshot_abandon(struct node *node);
-/* True if the snapshot that gave this key's state already contained batch `last` of that origin slot. */
-bool snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t last);
+/* Up to which batch of that origin slot the part of the snapshot that gave this key's state contained; 0: none. */
+uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot);
 void snapshot_forget_pages(struct node *node);
 
 #endif

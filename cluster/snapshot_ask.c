@@ -212,15 +212,15 @@ void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
     snapshot->page_count++;
 }
 
-bool snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t last)
+uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot)
 {
     const struct snapshot *snapshot = &node->snapshot;
     uint32_t behind = id.high == UINT64_MAX ? snapshot->page_count : page_index(snapshot, id.high + 1);
     if (behind == 0)
-        return false;
+        return 0;
     const struct page *page = &snapshot->page[behind - 1];
     bool inside = page->bits == 0 || id.high >> (64 - page->bits) == page->prefix;
-    return inside && page->applied[slot] >= last;
+    return inside ? page->applied[slot] : 0;
 }
 
 void snapshot_forget_pages(struct node *node)

@@ -249,8 +249,50 @@ static void paid_off_once(void)
     world_close();
 }
 
+/*
+ * One part of a snapshot was given before bob gave back 5 of a window, the other after. What comes then is merged, of
+ * what that other part contains and of what it does not: how much it gives back of the latter, nobody can tell.
+ */
+static void merged_across_a_part(void)
+{
+    enum { WINDOW = 2 };
+    const uint64_t live_ns = 3600 * 1000 * MS;
+    const struct limit_terms window = {.kind = LIMIT_CELL, .capacity = 160};
+    struct error error;
+    world_init(2);
+    world_name_all();
+    bool valid = named_limit_init(&world.limits.named.limit[WINDOW], bytes_of("window"), &window, &error) &&
+                 limit_init(&world.limits.limit[WINDOW], &window, &error);
+    assert(valid);
+    world.limits.named.count = world.limits.count = WINDOW + 1;
+    world_start(ANN);
+    impostor_begin(MESSAGE_GOSSIP, 3, 0);
+    impostor_say(NULL);
+    world_run(100);
+    impostor_rules(0);
+    const struct key_id alice = key_of("alice", WINDOW);
+    const struct spend used = {.id = alice, .tokens = 5, .limit = WINDOW, .expires_ns = live_ns};
+    const uint64_t half = alice.high >> 63;
+    impostor_begin(MESSAGE_REPLY, 3, 0);
+    impostor_reply(0, 0, true, NULL, 0);
+    impostor_reply(1 - half, 1, false, NULL, 0);
+    impostor_begin(MESSAGE_REPLY, 5, 0);
+    impostor_reply(half, 1, false, &used, 1);
+    OK_U64(world_stats(ANN).snapshots_taken, 1, "a snapshot comes in two parts: of 10, 5 were given back");
+    struct batch *batch = impostor_batch(4, 6, alice, WINDOW, 0);
+    batch->spend[0].returned = 8;
+    batch->spend[0].expires_ns = live_ns;
+    impostor_begin(MESSAGE_GOSSIP, 6, 0);
+    impostor_say(batch);
+    struct bucket bucket = node_bucket(world.host[ANN].node, alice, WINDOW, world.now_ns);
+    OK_U64(world_stats(ANN).batches_applied, 1, "then a batch that stands for more than the second contains, of 8");
+    OK(bucket.settled <= 158, "the 5 do not come back twice: of 160, %d are left, really 158", (int)bucket.settled);
+    world_close();
+}
+
 int main(void)
 {
+    merged_across_a_part();
     retired_there();
     paid_off_once();
     untold_of_a_log();
