@@ -63,6 +63,7 @@ struct ask_part {
 
 struct ask_held {
     bool used, reserved;
+    bool ending; /* it has ended, and what it held is not given back yet: that must be told, and cannot be now */
     uint8_t node;
     uint32_t life;
     struct reservation_id id;
@@ -115,6 +116,7 @@ struct charge ask_charge(const struct sim *sim, unsigned i, struct ask_part *par
 struct charge ask_charge_of(const struct sim *sim, unsigned i, const struct ask_part *part);
 uint64_t ask_margin_ns(const struct plan_rule *rule); /* for how long its windows are kept beyond their end */
 uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule);
+uint64_t ask_keys(const struct sim *sim); /* of which there may have been spends so far */
 struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge);
 
 /* ---- ask_return.c ---- */
@@ -122,7 +124,8 @@ struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge)
 void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns);
 void ask_follow_up_in(struct sim *sim, const struct ask_held *held, uint64_t in_ns);
 void ask_follow_up(struct sim *sim, const struct happening *happening);
-void ask_before_step(struct sim *sim, unsigned i); /* reservations that end by themselves in it */
+void ask_before_step(struct sim *sim, unsigned i); /* reservations that end by themselves */
+void ask_after_step(struct sim *sim, unsigned i);  /* those of which it gave back what they held */
 void ask_node_ends(struct sim *sim, unsigned i);
 
 /* ---- ask_laws.c ---- */
@@ -134,9 +137,12 @@ void ask_truth_now(struct sim *sim, unsigned r, unsigned s);
 void ask_truths_begin(struct sim *sim);
 void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const struct ask_part *part,
                uint64_t tokens);
-/* In units; what was spent at those times comes back, between `sure` and `possible` of it. */
+/*
+ * In units; what was spent at those times comes back, between `sure` and `possible` of it. The node had closed so many
+ * batches by then.
+ */
 void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
-                    int64_t sure, int64_t possible);
+                    int64_t sure, int64_t possible, uint64_t batches);
 void ask_lost_with(struct sim *sim, unsigned i, uint64_t share);
 void ask_knowledge_lost(struct sim *sim);
 void ask_laws_after_step(struct sim *sim, unsigned i);

@@ -7,7 +7,8 @@
  *                   differ by less than windows are kept beyond their end; a sliding window where they agree.
  *                   A static split exceeds nothing, as long as shares stay what they are.
  *   reach           the same for what all nodes would admit if everyone asked now.
- *   reservations    a node holds as many as were made at it and have not ended.
+ *   reservations    a node holds as many as were made at it and have not ended; and some that have, as long as it has
+ *                   no room to tell what they give back.
  *   all or nothing  what is refused, or only asked, charges nothing of any rule (looked at in ask_load.c).
  */
 #include "tests/sim/sim.h"
@@ -170,17 +171,15 @@ static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part 
 }
 
 void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
-                    int64_t sure, int64_t possible)
+                    int64_t sure, int64_t possible, uint64_t batches)
 {
     const struct plan_rule *rule = ask_rule(sim, part->rule);
     struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
     uint64_t sure_tokens = (uint64_t)(sure / rule->limit.units_per_token),
              tokens = (uint64_t)(possible / rule->limit.units_per_token);
-    struct node_stats stats;
-    node_stats(sim->node[i].node, &stats);
     ask_truth_now(sim, part->rule, part->subject);
     if (rule->terms.kind == LIMIT_BUCKET)
-        truth_bucket_give_back(&truth->bucket, &rule->limit, i, sure, possible, stats.batches_closed);
+        truth_bucket_give_back(&truth->bucket, &rule->limit, i, sure, possible, batches);
     else if (rule->terms.kind == LIMIT_CELL)
         truth_cell_give_back(&truth->cells, part->window, sure_tokens, tokens);
     else
@@ -271,12 +270,23 @@ static void note_heard(struct sim *sim, unsigned i)
 
 static void check_reservations(struct sim *sim, unsigned i)
 {
-    unsigned held = 0;
-    for (unsigned h = 0; h < ASK_HELD_MAX; h++)
-        held += sim->asks.held[h].used && sim->asks.held[h].reserved && sim->asks.held[h].node == i;
+    unsigned held = 0, ending = 0;
+    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
+        const struct ask_held *at = &sim->asks.held[h];
+        held += at->used && at->reserved && at->node == i;
+        ending += at->used && at->ending && at->node == i;
+    }
     if (node_reservations(sim->node[i].node) != held)
-        sim_fail(sim, "reservations: %s has %u, %u are open", sim->node[i].name,
+        sim_fail(sim, "reservations: %s has %u, %u are open or to be given back", sim->node[i].name,
                  node_reservations(sim->node[i].node), held);
+    const struct step_figures *was = &sim->node[i].was, *before = &sim->node[i].before;
+    struct node_status status;
+    node_status(sim->node[i].node, &status);
+    bool has_room = was->log_keys <= sim->plan.log_keys_max && before->open_keys == 0;
+    if (ending > 0 && has_room && before->reservations == node_reservations(sim->node[i].node) &&
+        status.state != PEER_LEFT)
+        sim_fail(sim, "reservations: %s keeps %u that have ended, and could tell that they have", sim->node[i].name,
+                 ending);
 }
 
 /* What all would admit of one key if everyone asked at this moment, each in the window that it is in. */

@@ -83,6 +83,17 @@ uint64_t ask_window_now(const struct sim *sim, unsigned i, unsigned rule)
     return of->terms.kind == LIMIT_CELL ? wall_ns(sim, i) / of->window_ns : 0;
 }
 
+uint64_t ask_keys(const struct sim *sim)
+{
+    uint64_t keys = 0;
+    for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
+        const struct plan_rule *rule = &sim->plan.asks.rule[r];
+        uint64_t windows = rule->terms.kind == LIMIT_CELL ? 2 + sim->now_ns / rule->window_ns : 1;
+        keys += windows * rule->subjects;
+    }
+    return keys;
+}
+
 struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge)
 {
     return node_bucket(sim->node[i].node, charge->id, charge->limit, world_local_ns(sim, i));

@@ -50,23 +50,59 @@ void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns)
 /* ---- reservations that end with nobody asking ---- */
 
 /* Whatever it held may have been given back or not, and if so, somebody may have heard or not. */
-static void let_go(struct sim *sim, struct ask_held *held)
+static void let_go(struct sim *sim, struct ask_held *held, uint64_t batches)
 {
     for (unsigned c = 0; c < held->count; c++) {
         const struct limit *limit = &sim->plan.asks.rule[held->part[c].rule].limit;
         ask_given_back(sim, held->node, &held->part[c], held, 0,
-                       (int64_t)held->part[c].taken * limit->units_per_token);
+                       (int64_t)held->part[c].taken * limit->units_per_token, batches);
     }
-    held->used = false;
+}
+
+static uint64_t batches_closed(const struct sim *sim, unsigned i)
+{
+    struct node_stats stats;
+    node_stats(sim->node[i].node, &stats);
+    return stats.batches_closed;
 }
 
 void ask_before_step(struct sim *sim, unsigned i)
 {
     for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
         struct ask_held *held = &sim->asks.held[h];
-        if (held->used && held->reserved && held->node == i && world_local_ns(sim, i) >= held->ends_ns) {
+        if (held->used && held->reserved && !held->ending && held->node == i &&
+            world_local_ns(sim, i) >= held->ends_ns) {
             story_tell(sim, sim->node[i].name, "reservation %u ends by itself", h);
-            let_go(sim, held);
+            held->ending = true;
+        }
+    }
+}
+
+/* The one that ended first of those that node i has not given back; NULL: there is none. */
+static struct ask_held *first_ending(struct sim *sim, unsigned i)
+{
+    struct ask_held *first = NULL;
+    for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
+        struct ask_held *held = &sim->asks.held[h];
+        if (held->used && held->ending && held->node == i && (first == NULL || held->ends_ns < first->ends_ns))
+            first = held;
+    }
+    return first;
+}
+
+/* They are given back in the order in which they ended. Of those that ended in one moment, any may have been. */
+void ask_after_step(struct sim *sim, unsigned i)
+{
+    const struct step_figures *before = &sim->node[i].before;
+    uint32_t left = node_reservations(sim->node[i].node);
+    struct ask_held *held;
+    for (uint32_t count = before->reservations; count > left && (held = first_ending(sim, i)) != NULL; count--) {
+        let_go(sim, held, before->batches_closed);
+        held->used = false;
+        for (unsigned h = 0; h < ASK_HELD_MAX && count == left + 1; h++) {
+            struct ask_held *other = &sim->asks.held[h];
+            if (other->used && other->ending && other->node == i && other->ends_ns == held->ends_ns)
+                let_go(sim, other, before->batches_closed);
         }
     }
 }
@@ -76,8 +112,8 @@ void ask_node_ends(struct sim *sim, unsigned i)
     for (unsigned h = 0; h < ASK_HELD_MAX; h++) {
         struct ask_held *held = &sim->asks.held[h];
         if (held->used && held->node == i && held->reserved && sim->node[i].life == LIFE_LEAVING)
-            let_go(sim, held);
-        else if (held->node == i)
+            let_go(sim, held, batches_closed(sim, i));
+        if (held->node == i)
             held->used = false;
     }
 }
@@ -101,7 +137,8 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
         int64_t tokens = (gained + per_token - 1) / per_token;
         if (views_may_jump(sim) && (uint64_t)tokens < part->taken)
             tokens = (int64_t)part->taken;
-        ask_given_back(sim, i, part, held, views_may_jump(sim) ? 0 : gained, tokens * per_token);
+        ask_given_back(sim, i, part, held, views_may_jump(sim) ? 0 : gained, tokens * per_token,
+                       batches_closed(sim, i));
         part->taken = (uint64_t)tokens < part->taken ? part->taken - (uint64_t)tokens : 0;
     } else if (gained < 0 && may_spend) {
         if (gained % per_token != 0 && !views_may_jump(sim))
@@ -174,19 +211,20 @@ static void check_committed(struct sim *sim, const struct ask_held *held, uint64
 }
 
 /*
- * Of what nothing else gives back, all that was held comes back; unless there is no room to tell of it. (Where a clock
- * jumped, a log's spends ended early, and what others returned of those took off later ones.)
+ * Of what nothing else gives back, all that was held comes back; now, or later where there is no room to tell of it.
+ * (Where a clock jumped, a log's spends ended early, and what others returned of those took off later ones.)
  */
 static void check_cancelled(struct sim *sim, const struct ask_held *held, unsigned c, int64_t before)
 {
+    uint64_t expected = held->ending ? 0 : held->part[c].taken;
     const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
     int64_t gained = left_of(sim, held->node, &held->charge[c]) - before;
-    bool may_differ = views_may_jump(sim) || sim->plan.log_keys_max < 16384 || rule->terms.kind == LIMIT_BUCKET;
+    bool may_differ = views_may_jump(sim) || rule->terms.kind == LIMIT_BUCKET;
     may_differ |= rule->terms.kind == LIMIT_CELL && held->charge[c].expires_ns <= world_local_ns(sim, held->node);
     may_differ |= rule->terms.kind == LIMIT_LOG && (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) != 0;
-    if (!may_differ && gained != (int64_t)held->part[c].taken)
+    if (!may_differ && gained != (int64_t)expected)
         sim_fail(sim, "reservation: %s gives %" PRId64 " tokens of a %s back, of %" PRIu64,
-                 sim->node[held->node].name, gained, ask_algorithm_name(rule->algorithm), held->part[c].taken);
+                 sim->node[held->node].name, gained, ask_algorithm_name(rule->algorithm), expected);
 }
 
 static void renew(struct sim *sim, struct ask_held *held)
@@ -206,7 +244,7 @@ static void renew(struct sim *sim, struct ask_held *held)
         const struct ask_part *part = &held->part[c];
         if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)
             continue;
-        ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken);
+        ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken, batches_closed(sim, i));
         ask_spent(sim, i, &held->charge[c], part, part->taken);
     }
     ask_follow_up_in(sim, held, 1 + random_below(&sim->asks.random, sim->plan.asks.hold_max_ns));
@@ -231,6 +269,13 @@ static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_held *
     return lost;
 }
 
+/* A lease has no use but its time: all of it comes back. */
+static void keep_what_is_left(const struct sim *sim, struct ask_part *part, uint64_t used)
+{
+    used = sim->plan.asks.rule[part->rule].algorithm == ASK_LEASE ? 0 : used;
+    part->taken = part->taken > used ? part->taken - used : 0;
+}
+
 static void end_reservation(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
@@ -240,24 +285,29 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
         before[c] = left_of(sim, i, &held->charge[c]);
     uint64_t admitted = admitted_tokens(sim, i);
     bool commits = draw_one_in(&sim->asks.random, 2);
+    uint32_t reservations = node_reservations(sim->node[i].node);
     enum reserve_status status =
         commits ? commit(sim, held, &charged, &actual) : node_cancel(sim->node[i].node, held->id, now_ns);
     if (status != RESERVE_DONE) {
         sim_fail(sim, "reservation: %s does not know one that should be there", sim->node[i].name);
         return;
     }
+    held->ending = node_reservations(sim->node[i].node) == reservations;
+    held->ends_ns = now_ns;
     admitted = admitted_tokens(sim, i) - admitted;
     bool spends = !views_may_jump(sim) || lost_tokens(sim, i, held, before) == admitted;
     for (unsigned c = 0; c < held->count; c++) {
         if (!commits)
             check_cancelled(sim, held, c, before[c]);
+        if (held->ending)
+            keep_what_is_left(sim, &held->part[c], commits ? actual : 0);
         note_change(sim, i, held, c, before[c], spends);
     }
     if (commits)
         check_committed(sim, held, actual, charged);
     if (node_cancel(sim->node[i].node, held->id, now_ns) != RESERVE_UNKNOWN)
         sim_fail(sim, "reservation: %s ends one twice", sim->node[i].name);
-    held->used = false;
+    held->used = held->ending;
 }
 
 void ask_follow_up(struct sim *sim, const struct happening *happening)

@@ -34,6 +34,13 @@ enum phase {
 
 enum life { LIFE_DOWN, LIFE_UP, LIFE_LEAVING, LIFE_FORGOTTEN };
 
+/* What a node had at the end of a step, or has before one. */
+struct step_figures {
+    uint64_t log_keys, open_keys, batches_closed, step_keys_max;
+    uint32_t reservations;
+    bool serves; /* the step is asked for a part of the table */
+};
+
 struct sim_node {
     struct node *node; /* NULL unless up or leaving */
     char name[NODE_NAME_BYTES], gossip_address[NODE_ADDRESS_BYTES], snapshot_address[NODE_ADDRESS_BYTES];
@@ -49,7 +56,8 @@ struct sim_node {
     bool cold;                 /* of the first start: nothing was spent before */
     bool unawaited;            /* it went on alone, and somebody does not wait for its word */
     bool hears[SIM_NODES_MAX]; /* listens to what that node publishes */
-    uint64_t stepped_ns, steps_at_once;
+    uint64_t stepped_ms, steps_at_once;
+    struct step_figures was, before; /* at the end of the step before; when this one began */
     uint64_t admitted_tokens, admitted_requests, arrived_requests;
     uint64_t life_tokens[SIM_KEYS_MAX]; /* admitted in this life */
     uint64_t acked_ns; /* on the fast clock, when every peer had last acknowledged all its batches */
@@ -171,6 +179,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 /* What is corrupted may say anything; and a scenario measures what exceeds rather than failing for it. */
 bool laws_are_off(const struct sim *sim);
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key);
+void laws_before_step(struct sim *sim, unsigned i, bool serves); /* serves: it is asked for a part of its table */
 void laws_after_step(struct sim *sim, unsigned i);
 void laws_sample(struct sim *sim); /* the expensive ones */
 void truth_now(struct sim *sim, unsigned key);

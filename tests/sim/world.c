@@ -163,6 +163,7 @@ void world_start(struct sim *sim, unsigned i)
     n->acked_ns = clock_read(&sim->fast, sim->now_ns);
     memset(n->hears, 0, sizeof n->hears);
     memset(n->life_tokens, 0, sizeof n->life_tokens);
+    n->was = (struct step_figures){0};
     ask_node_starts(sim, i);
     edit_restore(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
@@ -313,14 +314,14 @@ void world_rearm(struct sim *sim, unsigned i)
                                                                    .life = n->lives});
 }
 
-/* A node that asks to be woken again and again while time stands still would burn a processor. */
+/* A node that asks to be woken again and again while time stands still, or hardly goes on, would burn a processor. */
 static void count_steps(struct sim *sim, unsigned i)
 {
     struct sim_node *n = &sim->node[i];
-    n->steps_at_once = n->stepped_ns == sim->now_ns ? n->steps_at_once + 1 : 0;
-    n->stepped_ns = sim->now_ns;
+    n->steps_at_once = n->stepped_ms == sim->now_ns / MS ? n->steps_at_once + 1 : 0;
+    n->stepped_ms = sim->now_ns / MS;
     if (n->steps_at_once > SIM_STEPS_AT_ONCE_MAX)
-        sim_fail(sim, "progress: %s was stepped %d times within one moment", n->name, SIM_STEPS_AT_ONCE_MAX);
+        sim_fail(sim, "progress: %s was stepped %d times within a millisecond", n->name, SIM_STEPS_AT_ONCE_MAX);
     if (sim->queue.overflow)
         sim_fail(sim, "messages: more than %d events wait in the simulator", QUEUE_EVENTS_MAX);
     sim->steps++;
@@ -346,7 +347,9 @@ void world_event(struct sim *sim, unsigned i, const struct event *what)
     event.now_ns = world_local_ns(sim, i);
     count_steps(sim, i);
     ask_before_step(sim, i);
+    laws_before_step(sim, i, event.kind == EVENT_REQUEST);
     node_step(n->node, &event, &sim->effects);
+    ask_after_step(sim, i);
     hash_effects(sim, i);
     if (sim->trace)
         trace_step(sim, i, event.kind);
