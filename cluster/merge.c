@@ -113,6 +113,8 @@ static bool is_on_its_way(const struct node *node, uint32_t slot, const struct b
 static bool may_merge(const struct node *node, uint32_t slot, const struct batch *left, const struct batch *right,
                       enum merging how)
 {
+    if (left->last <= node->origin[slot].forgotten)
+        return false; /* some of it is settled */
     if (batch_is_beside(left, right))
         return true;
     if (origin_has_begun(&node->origin[slot], left) || origin_has_begun(&node->origin[slot], right))

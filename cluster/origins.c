@@ -91,6 +91,16 @@ bool origin_has_begun(const struct origin *origin, const struct batch *part)
     return origin->next_part > 0 && part->parts > 0 && part->merge == origin->merge;
 }
 
+void origin_log_shorten(struct node *node, struct origin *origin, struct batch *batch, uint32_t count)
+{
+    assert(batch->spend_count >= count && origin->log_keys >= count);
+    compact_forget(node, origin, batch);
+    batch->spend += count;
+    batch->spend_count -= count;
+    origin->log_keys -= count;
+    node->log_keys -= count;
+}
+
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch)
 {
     assert(origin->log_count > 0 && origin->log_keys >= batch->spend_count);

@@ -76,6 +76,8 @@ bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_co
 /* Where a batch of these sorted spends that begins with number `from` ends: as many as fit. */
 uint32_t batch_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count);
 void origin_log_append(struct node *node, struct origin *origin, struct batch *batch);
+/* The first `count` of the batch's spends leave it. */
+void origin_log_shorten(struct node *node, struct origin *origin, struct batch *batch, uint32_t count);
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
 /* The same where somebody may lack it: with all parts beside it, since the others would be of no use. */
 void origin_log_drop(struct node *node, struct origin *origin, struct batch *batch);
@@ -93,10 +95,9 @@ bool tally_is_whole(struct node *node);
 /* Brings it nearer to that, as far as there is time. */
 void tally_step(struct node *node);
 void tally_reset(struct node *node);
-/* Strikes a spend of a batch that is in it off; what is left of its key. Then, once, the batch. */
+/* Strikes a spend of a batch that is in it off; what is left of its key. */
 uint64_t tally_strike(struct node *node, const struct spend *spend);
-void tally_struck(struct node *node, struct batch *batch);
-/* The batch leaves the log, unsettled. */
+/* The batch leaves the log, with what was not struck off of it. */
 void tally_forget(struct node *node, struct batch *batch);
 
 /* ---- merge.c: one run of a log; compact.c: which, and when ---- */

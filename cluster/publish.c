@@ -67,7 +67,10 @@ static void put_rows(const struct node *node, struct message *header, const int 
 static uint64_t own_floor(const struct node *node)
 {
     const struct origin *mine = &node->origin[node->my_slot];
-    return list_empty(&mine->log) ? mine->applied + 1 : LIST_OWNER(mine->log.next, struct batch, link)->first;
+    if (list_empty(&mine->log))
+        return mine->applied + 1;
+    const struct batch *oldest = LIST_OWNER(mine->log.next, const struct batch, link);
+    return oldest->first > mine->forgotten ? oldest->first : mine->forgotten + 1;
 }
 
 static void header_of(struct node *node, enum message_kind kind, uint32_t *slots)
@@ -235,7 +238,7 @@ static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
         struct window window = {0};
         for (struct list *at = origin->log.next; at != &origin->log && count < room; at = at->next) {
             struct batch *batch = LIST_OWNER(at, struct batch, link);
-            if (batch->last <= known && (slot != node->my_slot || batch->sends_count > 0))
+            if (batch->last <= origin->forgotten || (batch->last <= known && (slot != node->my_slot || batch->sends_count > 0)))
                 continue;
             enum dueness dueness = dueness_of(node, slot, batch, &window);
             size_t bytes = spare_cost_bytes(batch);

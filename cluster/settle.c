@@ -85,14 +85,17 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     node->stats.settled_tokens += spend->tokens;
 }
 
-/* `tallied`: the tally is whole. */
-static void settle_spends(struct node *node, const struct origin *origin, struct batch *batch, bool tallied,
-                          bool converted)
+/*
+ * Settles the first `count` spends, and takes them out of the batch: what counts as unsettled is what stands in the log.
+ * Nobody is told of the rest, as if it were settled as well. `tallied`: the tally is whole.
+ */
+static void settle_spends(struct node *node, struct origin *origin, struct batch *batch, uint32_t count,
+                          bool tallied, bool converted)
 {
-    for (uint32_t i = 0; i < batch->spend_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct spend *spend = &batch->spend[i];
         tell_for_room(node);
-        uint64_t later = tallied ? tally_strike(node, spend) : 0;
+        uint64_t later = batch->tallied ? tally_strike(node, spend) : 0;
         prefetch_spends(node, batch, i);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)
@@ -103,36 +106,51 @@ static void settle_spends(struct node *node, const struct origin *origin, struct
             later = later_tokens(node, origin, batch, entry, converted);
         settle_spend(node, entry, batch, spend, later);
     }
-    if (tallied)
-        tally_struck(node, batch);
-    node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
+    step_works(node, count);
+    origin->forgotten = batch->last;
+    origin_log_shorten(node, origin, batch, count);
+}
+
+/* How many of its spends this step may settle: looking each up takes long, so that it is a part of a step's keys. */
+static uint32_t part_to_settle(struct node *node, const struct batch *batch)
+{
+    uint32_t part = batch->spend_count < node->settle_room ? batch->spend_count : node->settle_room;
+    if (part == 0 || !step_has_time(node, part))
+        return 0;
+    node->settle_room -= part;
+    return part;
+}
+
+static bool is_to_settle(const struct origin *mine, uint64_t everywhere)
+{
+    if (list_empty(&mine->log))
+        return false;
+    const struct batch *oldest = LIST_OWNER(mine->log.next, const struct batch, link);
+    return oldest->last <= everywhere || oldest->last <= mine->forgotten;
 }
 
 void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once)
 {
     bool tallied = tally_is_whole(node);
     bool converted = false; /* a key since then: its spends stand under several limits */
-    if (list_empty(&mine->log) || LIST_OWNER(mine->log.next, struct batch, link)->last > everywhere)
+    if (!is_to_settle(mine, everywhere))
         return;
-    if (!tallied && !at_once && tally_is_wanted(node)) {
-        node->settle_left = true; /* the tally is on its way */
-        node->step_again = true;
-        return;
-    }
-    while (!list_empty(&mine->log)) {
+    bool waits = !tallied && !at_once && tally_is_wanted(node); /* the tally is on its way */
+    while (!waits && is_to_settle(mine, everywhere)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
-        if (batch->last > everywhere)
+        uint32_t count = at_once ? batch->spend_count : part_to_settle(node, batch);
+        waits = count == 0 && batch->spend_count > 0;
+        if (waits)
             break;
-        if (!at_once && !step_has_time(node, batch->spend_count)) {
-            node->settle_left = true;
-            break;
-        }
-        step_works(node, batch->spend_count);
         converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;
-        settle_spends(node, mine, batch, tallied, converted);
-        mine->forgotten = batch->last;
+        settle_spends(node, mine, batch, count, tallied, converted);
+        if (batch->spend_count > 0)
+            continue;
+        node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
         origin_log_remove(node, mine, batch);
     }
+    node->settle_left |= waits;
+    node->step_again |= waits;
 }
 
 void settle_acknowledged(struct node *node)

@@ -82,7 +82,8 @@ struct origin {
     uint64_t applied; /* highest contiguous sequence number */
     uint64_t behind_since_ns,
         behind_at;      /* somebody has more, and `behind_at` is all we have had since; 0: not so */
-    uint64_t forgotten; /* kept no longer, since everybody has it: up to this number */
+    uint64_t forgotten; /* kept for nobody any longer, since all have it: up to this number. Own ones of these stand in
+                           the log with what is not settled yet */
     uint64_t dropped;   /* applied here, but not kept although somebody may lack it: up to this number */
     /* What is being applied in parts, and the next of them; 0: nothing is. Then `applied` is below all of it. */
     uint64_t merge;
@@ -280,6 +281,7 @@ struct node {
 
     /* The work of a step is bounded: see step_has_time(). */
     uint32_t step_keys, step_left;
+    uint32_t settle_room; /* own spends that this step may still settle */
     uint64_t step_worked;
     bool step_again;                /* something was left for a step that follows at once: */
     bool apply_left;                /* batches that could be applied, */

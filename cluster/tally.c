@@ -145,7 +145,7 @@ uint64_t tally_strike(struct node *node, const struct spend *spend)
     return slot->tokens;
 }
 
-void tally_struck(struct node *node, struct batch *batch)
+static void struck(struct node *node, struct batch *batch)
 {
     batch->tallied = false;
     node->tally.batches--;
@@ -156,5 +156,5 @@ void tally_forget(struct node *node, struct batch *batch)
     for (uint32_t i = 0; i < batch->spend_count && batch->tallied; i++)
         (void)tally_strike(node, &batch->spend[i]);
     if (batch->tallied)
-        tally_struck(node, batch);
+        struck(node, batch);
 }
