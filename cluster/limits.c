@@ -130,6 +130,7 @@ void limits_sweep(struct node *node)
     struct usage *usage = calloc(1, sizeof *usage);
     if (!usage)
         return;
+    tell_gathered(node);
     node->swept_ns = node->now_ns;
     node->limits_added = 0;
     for (uint32_t i = 0; i < node->config_limits; i++)

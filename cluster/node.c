@@ -277,7 +277,10 @@ static void publish_if_due(struct node *node, struct effects *effects)
     if (node->now_ns >= node->tick_ns)
         tick(node, effects);
     if (due) {
-        gossip_publish(node, effects);
+        node->publish_left = tell_ahead(node);
+        node->step_again |= node->publish_left;
+        if (!node->publish_left)
+            gossip_publish(node, effects);
         return;
     }
     node->push_waits = node->push_wanted;

@@ -193,6 +193,13 @@ void untold_check(const struct node *node);
  * worked on in a step; of everything.
  */
 void tell_urgent(struct node *node);
+/*
+ * Gathers a part of what may be told now, or makes a batch of what has been gathered by several steps; true: it goes on,
+ * or the message is for the next step. What is gathered is in no ring and no log until then: whoever looks for spends
+ * there, or makes a message, calls tell_gathered, or one of the others, before.
+ */
+bool tell_ahead(struct node *node);
+void tell_gathered(struct node *node);
 void tell_at_pace(struct node *node);
 void tell_all(struct node *node);
 /* Of as much as one step may work on, where that is not all; true if it was. */

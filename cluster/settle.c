@@ -131,11 +131,14 @@ static bool is_to_settle(const struct origin *mine, uint64_t everywhere)
 
 void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once)
 {
-    bool tallied = tally_is_whole(node);
     bool converted = false; /* a key since then: its spends stand under several limits */
     if (!is_to_settle(mine, everywhere))
         return;
-    bool waits = !tallied && !at_once && tally_is_wanted(node); /* the tally is on its way */
+    if (at_once)
+        tell_gathered(node);
+    bool tallied = tally_is_whole(node);
+    /* The tally is on its way, or a batch that has later spends. */
+    bool waits = !at_once && (node->telling_count > 0 || (!tallied && tally_is_wanted(node)));
     while (!waits && is_to_settle(mine, everywhere)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
         uint32_t count = at_once ? batch->spend_count : part_to_settle(node, batch);

@@ -252,7 +252,8 @@ struct node {
     uint32_t open_room, open_places;  /* of each ring: for requests; and for what these evict besides */
     uint32_t batch_max;               /* keys in a batch */
     struct spend *telling, *sorted;   /* scratch for batch_max of them */
-    uint32_t telling_count;           /* 0 between calls */
+    uint32_t telling_count;           /* gathered, and in no batch yet: see tell_ahead */
+    bool told_ahead;                  /* what may be told is: only the message is missing */
     bool telling_orphans;             /* some of these are of keys that were evicted since */
     uint64_t telling_since_ns;        /* nothing of that is older */
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */

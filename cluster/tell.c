@@ -7,7 +7,10 @@
  * From what is untold to batches: oldest first, and at a pace. What must not wait is urgent: it is told before anything
  * else, and before any message leaves that acknowledges what others have spent.
  */
-enum { CREDIT_INTERVALS = 2 };
+enum {
+    CREDIT_INTERVALS = 2,
+    TELL_PART = 4, /* of a step's keys are gathered at once where there are as many: see tell_ahead */
+};
 
 #define KEY_CREDIT UINT64_C(1000000000) /* what telling one key costs: the pace earns so much in its time */
 #define TELL_GAP_NS UINT64_C(1000000)
@@ -88,6 +91,8 @@ static void flush(struct node *node)
 
 static void gather(struct node *node, struct spend *spend)
 {
+    if (node->telling_count == node->batch_max)
+        flush(node);
     const struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_places];
     uint64_t made_ns = untold_time_ns(node, spend->since);
     made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
@@ -98,8 +103,6 @@ static void gather(struct node *node, struct spend *spend)
     *told = *spend;
     told->untold = told->urgent = told->orphan = false;
     untold_drop(node, spend);
-    if (node->telling_count == node->batch_max)
-        flush(node);
 }
 
 static void gather_urgent(struct node *node)
@@ -118,6 +121,11 @@ static void gather_front(struct node *node, struct lane *lane)
 {
     gather(node, &lane->open[lane->open_first]);
     untold_skip_gaps(node, lane);
+}
+
+void tell_gathered(struct node *node)
+{
+    flush(node);
 }
 
 void tell_urgent(struct node *node)
@@ -213,33 +221,62 @@ static struct spend *next_spend(const struct node *node, struct lane **lane_of, 
     return next;
 }
 
-void tell_at_pace(struct node *node)
+/* What is urgent, and of the others as many as the pace allows for, `most` at most; true: it allows for more. */
+static bool gather_at_pace(struct node *node, uint32_t most)
 {
     uint32_t before = untold_listed(node), told;
     uint64_t since_ns;
     struct lane *lane;
     struct spend *next;
     earn_credit(node);
-    if (node->stopping)
-        wait_no_more(node, node->step_keys);
     gather_urgent(node);
     told = before - untold_listed(node);
-    uint64_t most = node->credit / KEY_CREDIT;
+    uint64_t allowed = node->credit / KEY_CREDIT;
     bool more = false;
     while ((next = next_spend(node, &lane, &since_ns)) != NULL &&
-           (told < most || lane->open_span > untold_nearly_full(node) || node->stopping ||
+           (told < allowed || lane->open_span > untold_nearly_full(node) || node->stopping ||
             node->now_ns - since_ns > PATIENCE_NS)) {
-        more = told >= node->step_keys;
+        more = told >= most;
         if (more)
             break;
         gather(node, next);
         untold_skip_gaps(node, lane);
         told++;
     }
-    flush(node);
     uint64_t spent = told * KEY_CREDIT;
     node->credit -= spent < node->credit ? spent : node->credit;
+    return more;
+}
+
+bool tell_ahead(struct node *node)
+{
+    uint32_t part = node->step_keys / TELL_PART, room = node->batch_max - node->telling_count;
+    uint64_t closed = node->stats.batches_closed;
+    if (node->told_ahead || node->stopping || part == 0)
+        return false;
+    bool more = gather_at_pace(node, part < room ? part : room);
+    step_works(node, part);
     plan_next(node, more);
+    bool is_full = node->telling_count == node->batch_max || node->stats.batches_closed > closed;
+    if (more && !is_full)
+        return true;
+    if (node->telling_count < part && !is_full)
+        return false;
+    flush(node);
+    node->told_ahead = true;
+    return true;
+}
+
+void tell_at_pace(struct node *node)
+{
+    if (node->stopping)
+        wait_no_more(node, node->step_keys);
+    if (node->told_ahead)
+        gather_urgent(node);
+    else
+        plan_next(node, gather_at_pace(node, node->step_keys));
+    node->told_ahead = false;
+    flush(node);
 }
 
 bool tell_some(struct node *node)
@@ -263,6 +300,8 @@ uint64_t untold_age_ns(const struct node *node)
     uint64_t since_ns;
     struct lane *lane;
     uint64_t oldest_ns = next_spend(node, &lane, &since_ns) ? since_ns : node->now_ns;
+    if (node->telling_count > 0 && node->telling_since_ns < oldest_ns)
+        oldest_ns = node->telling_since_ns;
     uint64_t waits_ns = wait_count(node) > 0 ? wait_oldest_ns(node) : node->now_ns;
     return node->now_ns - (waits_ns < oldest_ns ? waits_ns : oldest_ns);
 }
