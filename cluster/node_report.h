@@ -63,6 +63,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
+    X(log_ghost_keys, "those of them that were made by a start that is over: they do not heed the limit (now)")    \
     X(open_keys, "spends that no peer was told of yet (now)")                                                      \
     X(spends_paid_off, "spends that refill had paid off before anybody was told of them")                          \
     X(open_oldest_ms, "for how many milliseconds the oldest of them has waited (now)")                             \

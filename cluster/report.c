@@ -76,9 +76,12 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->limit_drops += lane->limit_drops;
     }
     stats->open_oldest_ms = untold_age_ns(node) / 1000000;
-    stats->log_batches = 0;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        stats->log_batches += node->origin[slot].log_count;
+    stats->log_batches = stats->log_ghost_keys = 0;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        stats->log_batches += origin->log_count;
+        stats->log_ghost_keys += origin->uid && origin_is_ghost(node, origin) ? origin->log_keys : 0;
+    }
     stats->settle_ns = node->settle_ns;
     stats->worst_debt_tokens = 0;
     for (uint32_t i = 0; i < node->limits.count; i++) {
