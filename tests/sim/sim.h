@@ -36,7 +36,7 @@ enum life { LIFE_DOWN, LIFE_UP, LIFE_LEAVING, LIFE_FORGOTTEN };
 
 /* What a node had at the end of a step, or has before one. */
 struct step_figures {
-    uint64_t log_keys, open_keys, batches_closed, step_keys_max;
+    uint64_t log_keys, ghost_keys, open_keys, batches_closed, step_keys_max;
     uint32_t reservations;
     bool serves; /* the step is asked for a part of the table */
 };
