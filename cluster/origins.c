@@ -223,6 +223,7 @@ static void retire(struct node *node, struct origin *origin)
 /* A part of a snapshot that is on its way may be older than that, and is corrected by what is kept. */
 void origins_forget_stable(struct node *node)
 {
+    bool retired = false;
     if (node->snapshot.running)
         return;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
@@ -233,9 +234,13 @@ void origins_forget_stable(struct node *node)
         if (slot != node->my_slot)
             forget_log_up_to(node, origin, known_everywhere(node, slot), false);
         if (slot != node->my_slot && origin_is_ghost(node, origin) && ghost_is_done(node, slot) &&
-            (!origin->mine || list_empty(&origin->log)))
+            (!origin->mine || list_empty(&origin->log))) {
             retire(node, origin);
+            retired = true;
+        }
     }
+    if (retired)
+        snapshot_forget_pages(node);
 }
 
 void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)

@@ -365,7 +365,7 @@ void snapshot_catch_up(struct node *node, struct effects *effects);
 struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);
 /* It was answered: it is merged, or its halves are to be asked for. */
 void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split);
-/* There is room for it. */
+/* There is room for it. Of its keys it stands in the place of earlier snapshots' pages. */
 void snapshot_add_page(struct snapshot *snapshot, const struct page *page);
 /* All parts are merged: what every one contains counts as applied, once all is told that was spent before. */
 void snapshot_finish(struct node *node, struct effects *effects);
@@ -374,6 +374,8 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
 void snapshot_abandon(struct node *node);
 /* Up to which batch of that origin slot the part of the snapshot that gave this key's state contained; 0: none. */
 uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot);
+/* Those that do not matter any more; to be called whenever that may be so of some. */
 void snapshot_forget_pages(struct node *node);
+void snapshot_check(const struct node *node);
 
 #endif

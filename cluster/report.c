@@ -205,6 +205,7 @@ void node_validate(const struct node *node)
     assert(node->inbox_parts <= waiting && waiting - node->inbox_parts <= INBOX_BATCHES_MAX);
     assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step_keys);
     untold_check(node);
+    snapshot_check(node);
     wait_check(node);
     for (uint32_t i = node->member_end; i < NODE_PEERS_MAX; i++)
         assert(!node->member[i].used);

@@ -7,6 +7,8 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+enum { PAGES_MIN = 2 * SNAPSHOT_PREFIX_BITS_MAX };
+
 static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
 
 /* ---- taking ---- */
@@ -249,14 +251,14 @@ static bool page_digest(const struct node *node, const struct message *reply, co
 }
 
 /* What every part contains whole. */
-static void note_retired(struct node *node, const struct message *reply, const int *member_map, bool first)
+static void note_retired(struct node *node, const struct message *reply, const int *member_map)
 {
     uint64_t retired[NODE_PEERS_MAX] = {0};
     for (uint32_t i = 0; i < reply->member_count; i++)
         if (member_map[i] >= 0)
             retired[member_map[i]] = reply->members[i].retired_incarnation;
     for (uint32_t m = 0; m < NODE_PEERS_MAX; m++)
-        if (first || retired[m] < node->snapshot.retired[m])
+        if (retired[m] < node->snapshot.retired[m])
             node->snapshot.retired[m] = retired[m];
 }
 
@@ -279,11 +281,12 @@ static bool page_can_be_merged(struct node *node, const struct page *page)
     return true;
 }
 
+/* For one, and what is left of an earlier one that it stands in. */
 static bool has_room_for_page(struct snapshot *snapshot)
 {
-    if (snapshot->page_count < snapshot->page_room)
+    if (snapshot->page_count + 1 + SNAPSHOT_PREFIX_BITS_MAX <= snapshot->page_room)
         return true;
-    uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : 4;
+    uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : PAGES_MIN;
     struct page *grown = room <= PAGES_MAX ? realloc(snapshot->page, room * sizeof *grown) : NULL;
     if (!grown)
         return false;
@@ -357,7 +360,7 @@ static bool merge_page(struct node *node, const struct message *reply, const int
         free(stage.staged);
         return false;
     }
-    note_retired(node, reply, member_map, snapshot->page_count == 0);
+    note_retired(node, reply, member_map);
     stage.count = stage_page(node, reader, stage.staged, room);
     correct_stage(node, &page, &stage);
     /* What the donor evicted stands in no list: any key that it does not list may be meant. */

@@ -2,6 +2,7 @@
 #include "cluster/parts.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -31,11 +32,18 @@ int snapshot_donor(const struct node *node)
     return best;
 }
 
+/*
+ * What its parts contain is charged here, and stays so: they are kept, unless those of the next one found no place
+ * then. Without them, what they contain is charged once more when it comes as batches.
+ */
 void snapshot_abandon(struct node *node)
 {
-    node->snapshot.running = false;
-    node->snapshot.done = false;
-    node->snapshot.page_count = 0;
+    struct snapshot *snapshot = &node->snapshot;
+    snapshot->running = false;
+    snapshot->done = false;
+    if (snapshot->page_count > PAGES_MAX / 2)
+        snapshot->page_count = 0;
+    snapshot_forget_pages(node);
 }
 
 void snapshot_start(struct node *node, uint32_t donor)
@@ -46,7 +54,7 @@ void snapshot_start(struct node *node, uint32_t donor)
     snapshot->donor = donor;
     snapshot->donor_incarnation = node->member[donor].incarnation;
     snapshot->started_ns = node->now_ns;
-    snapshot->page_count = 0;
+    memset(snapshot->retired, 0xff, sizeof snapshot->retired);
     snapshot->asked_count = 0;
     snapshot->depth = 0;
     snapshot->todo_count = 1;
@@ -202,14 +210,47 @@ static uint32_t page_index(const struct snapshot *snapshot, uint64_t start)
     return low;
 }
 
-void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
+static uint64_t page_last(const struct page *page)
 {
-    uint32_t index = page_index(snapshot, page_start(page));
+    return page->bits == 0 ? UINT64_MAX : page_start(page) | UINT64_MAX >> page->bits;
+}
+
+static void insert_page(struct snapshot *snapshot, uint32_t index, const struct page *page)
+{
     assert(snapshot->page_count < snapshot->page_room);
     memmove(&snapshot->page[index + 1], &snapshot->page[index],
             (snapshot->page_count - index) * sizeof *snapshot->page);
     snapshot->page[index] = *page;
     snapshot->page_count++;
+}
+
+/* One that has the place of `page` in it is cut into halves, until one of them is no larger. Where that stands. */
+static uint32_t cut_around(struct snapshot *snapshot, const struct page *page)
+{
+    uint32_t index = page_index(snapshot, page_start(page));
+    if (index > 0 && page_last(&snapshot->page[index - 1]) >= page_start(page))
+        index--;
+    while (index < snapshot->page_count && snapshot->page[index].bits < page->bits &&
+           page_start(&snapshot->page[index]) <= page_start(page)) {
+        struct page half = snapshot->page[index];
+        half.bits++;
+        half.prefix *= 2;
+        snapshot->page[index] = half;
+        half.prefix++;
+        insert_page(snapshot, index + 1, &half);
+        index += page_start(&half) <= page_start(page);
+    }
+    return index;
+}
+
+void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
+{
+    uint32_t from = cut_around(snapshot, page), to = from;
+    while (to < snapshot->page_count && page_start(&snapshot->page[to]) <= page_last(page))
+        to++;
+    memmove(&snapshot->page[from], &snapshot->page[to], (snapshot->page_count - to) * sizeof *snapshot->page);
+    snapshot->page_count -= to - from;
+    insert_page(snapshot, from, page);
 }
 
 uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot)
@@ -223,15 +264,46 @@ uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t s
     return inside ? page->applied[slot] : 0;
 }
 
+/*
+ * It stands for batches that have still to come. All that it has of an origin may be applied here by now, be it from
+ * batches or since another snapshot was whole; of one that was retired none comes, nor does any of an own one.
+ */
+static bool page_matters(const struct node *node, const struct page *page)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && !origin->mine && page->applied[slot] > origin->applied)
+            return true;
+    }
+    return false;
+}
+
 void snapshot_forget_pages(struct node *node)
 {
     struct snapshot *snapshot = &node->snapshot;
-    if (snapshot->running)
+    uint32_t count = 0;
+    if (snapshot->running || !snapshot->page)
         return;
-    for (uint32_t p = 0; p < snapshot->page_count; p++)
-        for (uint32_t slot = 0; slot < node->origin_end; slot++)
-            if (node->origin[slot].uid && slot != node->my_slot &&
-                snapshot->page[p].applied[slot] > node->origin[slot].applied)
-                return;
-    snapshot->page_count = 0;
+    for (uint32_t p = 0; p < snapshot->page_count; p++) {
+        if (!page_matters(node, &snapshot->page[p]))
+            continue;
+        if (count < p)
+            snapshot->page[count] = snapshot->page[p];
+        count++;
+    }
+    snapshot->page_count = count;
+    if (count > 0)
+        return;
+    free(snapshot->page);
+    snapshot->page = NULL;
+    snapshot->page_room = 0;
+}
+
+void snapshot_check(const struct node *node)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    for (uint32_t p = 0; p < snapshot->page_count; p++) {
+        assert(p == 0 || page_last(&snapshot->page[p - 1]) < page_start(&snapshot->page[p]));
+        assert(snapshot->running || page_matters(node, &snapshot->page[p]));
+    }
 }

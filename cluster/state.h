@@ -164,7 +164,7 @@ struct snapshot {
     struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];
     uint64_t retired[NODE_PEERS_MAX]; /* by member: incarnations whose spends every part contains whole */
     uint32_t page_count, page_room;
-    struct page *page; /* by prefix, ascending; kept until everything applied here is beyond them */
+    struct page *page; /* by prefix, ascending, each kept until everything applied here is beyond it; may be NULL */
 };
 
 /* Keys that the store has to be told of: a ring. */

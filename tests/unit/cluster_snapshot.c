@@ -1,5 +1,7 @@
 #include "tests/cluster_impostor.h"
 
+enum { SOME_KEYS = 64, BATCHES_BYTES = 200 };
+
 static void pages(void)
 {
     world_init(2);
@@ -117,6 +119,45 @@ static void spends_between_parts(void)
     OK(meanwhile >= 500, "while parts of a snapshot travel, %u keys are spent from again", meanwhile);
     OK_U64(world_count_left(BOB, "key", meanwhile, 158), meanwhile, "each has lost exactly two tokens, bob knows");
     OK_U64(world_count_left(BOB, "key", 9000, 159), 9000 - meanwhile, "and all others one");
+    skip_text();
+    world_close();
+}
+
+/* Batches to ann get lost; what says only what there is arrives, and so does what is asked for. */
+static void run_without_batches(unsigned ms)
+{
+    for (; ms > 0; ms--) {
+        world_run(1);
+        for (unsigned p = world.packet_count; p-- > 0;) {
+            struct world_packet *packet = &world.packet[p];
+            if (packet->to != ANN || packet->kind != EVENT_MESSAGE || packet->size < BATCHES_BYTES)
+                continue;
+            free(packet->data);
+            *packet = world.packet[--world.packet_count];
+        }
+    }
+}
+
+/* What is in the parts that came counts as heard, although the others did not come. */
+static void given_up_midway(void)
+{
+    unsigned known = 0;
+    world_init_steps(1024, 8);
+    world_start_all();
+    world_run(1000);
+    (void)world_spend_many(BOB, "key", SOME_KEYS);
+    for (unsigned ms = 0; ms < 5000 && known == 0; ms++) {
+        run_without_batches(1);
+        known = world_count_left(ANN, "key", SOME_KEYS, 159);
+    }
+    world_links(ANN, LINK_CUT);
+    world_run(6000);
+    OK(known > 0 && known < SOME_KEYS && world_stats(ANN).snapshots_taken == 0,
+       "ann has some of a snapshot from bob, %u keys of %d, when she loses him", known, SOME_KEYS);
+    world_links(ANN, LINK_FINE);
+    world_run(3000);
+    OK_U64(world_count_left(ANN, "key", SOME_KEYS, 159), SOME_KEYS,
+           "later she hears of all that he spent, and counts it once");
     skip_text();
     world_close();
 }
@@ -290,14 +331,85 @@ static void merged_across_a_part(void)
     world_close();
 }
 
+/* A key whose id begins with these two bits. */
+static const char *key_in_quarter(unsigned quarter, char *name, size_t room)
+{
+    for (unsigned i = 0;; i++) {
+        (void)snprintf(name, room, "key %u", i);
+        if (key_of(name, 0).high >> 62 == quarter)
+            return name;
+    }
+}
+
+/* Bob is heard, and asked for a snapshot. */
+static void bob_is_back(uint64_t made)
+{
+    impostor_begin(MESSAGE_GOSSIP, made, 0);
+    impostor_say(NULL);
+    world_run(300);
+}
+
+/* Bob gives what begins with these bits, where 20 of each of these keys are used. */
+static void bob_gives(uint64_t prefix, uint32_t bits, uint64_t made, const char *const *keys, uint32_t count)
+{
+    struct spend used[2];
+    for (uint32_t i = 0; i < count; i++)
+        used[i] = (struct spend){.id = key_of(keys[i], 0), .tokens = 20 * 3600000 * MS, .limit = 0};
+    impostor_begin(MESSAGE_REPLY, made, 0);
+    impostor_reply(prefix, bits, false, used, count);
+}
+
+static void bob_splits(uint64_t prefix, uint32_t bits)
+{
+    impostor_begin(MESSAGE_REPLY, 9, 0);
+    impostor_reply(prefix, bits, true, NULL, 0);
+}
+
+/*
+ * Of two snapshots that are given up, the first has brought half of the table, the second a quarter, as somebody has it
+ * who knows less. The other quarter is as the first has left it.
+ */
+static void parts_in_parts(void)
+{
+    char first[16], second[16];
+    impostor_world();
+    const char *keys[] = {key_in_quarter(0, first, sizeof first), key_in_quarter(1, second, sizeof second)};
+    impostor_begin(MESSAGE_GOSSIP, 9, 0);
+    impostor_say(impostor_batch(5, 9, key_of("bert", 0), 0, 1)); /* ann lacks what is before it */
+    world_run(200);
+    bob_splits(0, 0);
+    bob_gives(0, 1, 9, keys, 2);
+    world_run(2000);
+    bob_is_back(9);
+    bob_splits(0, 0);
+    bob_splits(0, 1);
+    bob_gives(0, 2, 2, NULL, 0);
+    world_run(2000);
+    impostor_begin(MESSAGE_GOSSIP, 9, 0);
+    impostor_say(impostor_batch(1, 2, key_of(keys[1], 0), 0, 20));
+    impostor_begin(MESSAGE_GOSSIP, 9, 0);
+    impostor_say(impostor_batch(3, 4, key_of(keys[0], 0), 0, 20));
+    OK_U64(world_stats(ANN).snapshots_taken, 0, "no snapshot was whole");
+    OK_U64(world_stats(ANN).batches_applied, 3, "what is in their parts comes as batches");
+    struct bucket of_first = node_bucket(world.host[ANN].node, key_of(keys[0], 0), 0, world.now_ns),
+                  of_second = node_bucket(world.host[ANN].node, key_of(keys[1], 0), 0, world.now_ns);
+    int64_t token = world.limits.limit[0].units_per_token;
+    OK_U64((uint64_t)(of_second.settled / token), 140,
+           "it is charged once, where the part that had it counts still");
+    OK_U64((uint64_t)(of_first.settled / token), 120, "and again, where it was in none of the last donor's");
+    world_close();
+}
+
 int main(void)
 {
     merged_across_a_part();
+    parts_in_parts();
     retired_there();
     paid_off_once();
     untold_of_a_log();
     own_in_full();
     spends_between_parts();
+    given_up_midway();
     split_for_ever();
     page_of_nonsense();
     pages();
