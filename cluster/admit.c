@@ -59,7 +59,7 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
     counters_touch(node, entry);
     if (tokens == 0 || !is_told(node, entry))
         return;
-    bool soon = pays_off_soon(node, entry), waited = entry->waits;
+    bool soon = pays_off_soon(node, entry), waited = wait_has(node, entry);
     if (soon && wait_more(node, entry, tokens)) /* most of it may be paid off long since */
         return;
     struct spend *spend = open_spend(node, entry);

@@ -279,7 +279,7 @@ static void uncharge(struct node *node, const struct charge *charge)
     if (!entry || charge->cost == 0)
         return;
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], charge->cost);
-    if (entry->waits)
+    if (wait_has(node, entry))
         wait_less(entry, charge->cost);
     else if (is_in_open(node, entry))
         node->open[entry->open_index].tokens -= charge->cost;

@@ -362,6 +362,7 @@ void membership_refresh_budget(struct node *node, uint32_t index)
     if (node->early_units[index] < limit->units_per_token)
         node->early_units[index] = limit->units_per_token;
     node->soon_units[index] = soon_paid_units(node, limit, node->share);
+    wait_note_limit(node, index);
 }
 
 /* Thousands of limits are not gone through unless a share has changed. */
@@ -385,6 +386,7 @@ static void refresh_budgets(struct node *node)
     node->share = share;
     node->alone = alone;
     table_set_share_min(node->table, share);
+    wait_carefully(node);
     for (uint32_t i = 0; i < node->limits.count; i++)
         if (limit_set_has(&node->limits, i))
             membership_refresh_budget(node, i);

@@ -221,6 +221,12 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
 /* ---- pay.c: what need not be told ---- */
 /* What that share of the refill pays off within an interval: so much waits instead of being told; -1: nothing does. */
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share);
+/* What may be spent of that limit has changed: spends of it may wait now. */
+void wait_note_limit(struct node *node, uint32_t index);
+/* What refill pays off in some time is not what it was: each key that waits by now is looked at. */
+void wait_carefully(struct node *node);
+/* Something of the key waits. */
+bool wait_has(const struct node *node, const struct entry *entry);
 /* So much more was spent of the key: it waits. False: it has to be told, with what of the key waits already. */
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens);
 /* Of what waits, so much was not spent after all. */

@@ -8,8 +8,10 @@
  *
  * So a spend from a key that is full otherwise waits, if what is unsettled of it will soon be paid off. Most do, and
  * nothing is written down of them but in their key's entry, which is marked: how many tokens, and how often it was
- * looked at. Marked entries are looked at in rounds through the table, each as long as it takes to be paid off and for
- * the news of others to come. What has waited for long is told at the pace, like others.
+ * looked at. Marks are gone through in rounds, each as long as it takes to be paid off and for the news of others to
+ * come. Where all of that has come, what was marked before the last round and not since is paid off, without a look at
+ * its entry. Else, and where it was spent from again, the entry says. What has waited for long is told at the pace,
+ * like others.
  */
 enum {
     LOOK_INTERVALS = 2,       /* a round takes as long */
@@ -17,13 +19,13 @@ enum {
     LOOKS_PER_INTERVAL = 16,
     TOKENS_BITS = 17, /* of entry.open_index; the others count looks */
     LOOKS_MAX = 7,
-    SIDE_BY_SIDE = 16,        /* places that memory is asked for at once */
-    PLACES_PER_KEY = 1 << 11, /* a look at so many that are not marked takes as long as one at a key */
+    PLACES_PER_KEY = 1 << 11,       /* a look at so many that are not marked takes as long as one at a key */
+    CAREFUL_ROUNDS = LOOKS_MAX + 3, /* none waits for so many without a spend */
 };
 
 #define WAIT_TOKENS_MAX (((uint32_t)1 << TOKENS_BITS) - 1)
 
-_Static_assert(ROUNDS > LOOKS_MAX + 1, "it is known when what waits began to");
+_Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");
 _Static_assert(OPEN_INDEX_MAX >> TOKENS_BITS == LOOKS_MAX, "looks are counted in the bits that are left");
 
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
@@ -37,36 +39,50 @@ int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint
     return units_times(units, share);
 }
 
+void wait_note_limit(struct node *node, uint32_t index)
+{
+    uint64_t tick_ns = node->limits.limit[index].tick_ns;
+    if (node->soon_units[index] > 0 && tick_ns > node->waits.tick_ns)
+        node->waits.tick_ns = tick_ns;
+}
+
+void wait_carefully(struct node *node)
+{
+    for (uint32_t i = 0; i < WAIT_PARTS; i++)
+        node->waits.part[i].careful = CAREFUL_ROUNDS;
+}
+
 /* ---- one key ---- */
+
+bool wait_has(const struct node *node, const struct entry *entry)
+{
+    return table_is_marked(node->table, entry);
+}
 
 static uint32_t looks_of(const struct entry *entry)
 {
     return entry->open_index >> TOKENS_BITS;
 }
 
+/* Of one that waits. */
 static uint64_t wait_tokens(const struct entry *entry)
 {
-    assert(entry->waits);
     return entry->open_index & WAIT_TOKENS_MAX;
 }
 
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
 {
     uint64_t sum = tokens;
-    if (entry->waits)
+    const bool waits = wait_has(node, entry);
+    if (waits)
         sum += wait_tokens(entry);
     else if (is_in_open(node, entry))
         return false; /* it is told along with that */
     if (sum > WAIT_TOKENS_MAX)
         return false;
-    if (entry->waits) {
-        entry->open_index = (entry->open_index + tokens) & OPEN_INDEX_MAX;
-        return true;
-    }
-    entry->waits = 1;
-    entry->open_index = (uint32_t)tokens & OPEN_INDEX_MAX;
+    entry->open_index = (uint32_t)(waits ? entry->open_index + tokens : tokens) & OPEN_INDEX_MAX;
     table_mark(node->table, entry);
-    own_lane(node)->waits_more++;
+    own_lane(node)->waits_more += !waits;
     return true;
 }
 
@@ -76,21 +92,27 @@ void wait_less(struct entry *entry, uint64_t tokens)
     entry->open_index = (entry->open_index - tokens) & OPEN_INDEX_MAX;
 }
 
-/* After so many looks, one in each round, of which the last may have been in this one. */
-static uint64_t began_ns(const struct node *node, uint32_t looks)
+/* After so many visits, one in each round, of which the last may have been in this one. */
+static uint64_t began_ns(const struct node *node, uint32_t visits)
 {
-    return node->waits.began_ns[(node->waits.round - looks - 1) % ROUNDS];
+    return node->waits.began_ns[(node->waits.round - visits - 1) % ROUNDS];
+}
+
+/* The first does not look at the entry. */
+static uint32_t visits_of(const struct node *node, const struct entry *entry)
+{
+    return table_is_marked_long(node->table, entry) ? looks_of(entry) + 1 : 0;
 }
 
 uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
 {
-    return began_ns(node, looks_of(entry));
+    return began_ns(node, visits_of(node, entry));
 }
 
 uint64_t wait_end(struct node *node, struct entry *entry)
 {
     uint64_t tokens = wait_tokens(entry);
-    entry->waits = 0;
+    table_unmark(node->table, entry);
     entry->open_index = 0; /* what is there, is near */
     own_lane(node)->waits_more--;
     return tokens;
@@ -108,7 +130,7 @@ uint32_t wait_count(const struct node *node)
 
 uint64_t wait_oldest_ns(const struct node *node)
 {
-    const uint32_t *most = node->waits.looks_most;
+    const uint32_t *most = node->waits.visits_most;
     return began_ns(node, most[0] > most[1] ? most[0] : most[1]);
 }
 
@@ -121,12 +143,9 @@ void wait_no_more(struct node *node, uint32_t most)
             place = 0; /* there are some before where the round is */
             continue;
         }
-        if (entry->waits) {
-            tell_for_room(node);
-            (void)open_spend(node, entry);
-            most--;
-        }
-        table_unmark(node->table, entry);
+        tell_for_room(node);
+        (void)open_spend(node, entry);
+        most--;
     }
 }
 
@@ -163,16 +182,17 @@ static bool is_paid_off(const struct node *node, const struct entry *entry, uint
     return bucket_is_full(&now, limit);
 }
 
+static void note_visits(struct waits *waits, uint32_t visits)
+{
+    waits->visits_most[0] = visits > waits->visits_most[0] ? visits : waits->visits_most[0];
+}
+
 static void look(struct node *node, struct entry *entry, uint64_t covered_ns)
 {
-    struct waits *waits = &node->waits;
-    if (!entry->waits) {
-        table_unmark(node->table, entry);
+    if (!wait_has(node, entry)) /* it was told meanwhile */
         return;
-    }
     if (is_paid_off(node, entry, covered_ns)) {
         (void)wait_end(node, entry);
-        table_unmark(node->table, entry);
         node->stats.spends_paid_off++;
         return;
     }
@@ -184,20 +204,90 @@ static void look(struct node *node, struct entry *entry, uint64_t covered_ns)
         return;
     }
     entry->open_index = (entry->open_index + ((uint32_t)1 << TOKENS_BITS)) & OPEN_INDEX_MAX;
-    waits->looks_most[0] = looks > waits->looks_most[0] ? looks : waits->looks_most[0];
+    note_visits(&node->waits, looks + 1);
 }
 
-/* Looks at what waits up to that place, at about `most` keys. While some are looked at, memory is asked for others. */
-static void look_up_to(struct node *node, uint64_t end, uint64_t most)
+static void age(struct node *node, uint64_t end, enum table_aging aging, struct table_aged *aged)
 {
-    struct entry *entries[2][SIDE_BY_SIDE];
-    uint64_t looks = 0, *place = &node->waits.place, covered_ns = covered_until_ns(node);
-    size_t now = 0, count[2] = {table_find_marked(node->table, place, end, entries[0], SIDE_BY_SIDE)};
-    for (; count[now] > 0; now = !now) {
-        looks += count[now];
-        count[!now] = looks < most ? table_find_marked(node->table, place, end, entries[!now], SIDE_BY_SIDE) : 0;
-        for (size_t i = 0; i < count[now]; i++)
-            look(node, entries[now][i], covered_ns);
+    table_age_marks(node->table, &node->waits.place, end, aging, aged);
+    own_lane(node)->waits_more -= (uint32_t)aged->forgotten;
+    node->stats.spends_paid_off += aged->forgotten;
+    if (aged->young > 0)
+        note_visits(&node->waits, 1);
+}
+
+/* Up to that place, or until some keys more than `most` were looked at. Returns how many. */
+static uint64_t look_up_to(struct node *node, uint64_t end, enum table_aging aging, uint64_t most,
+                           uint64_t covered_ns)
+{
+    struct table_aged aged[2]; /* while some are looked at, memory is asked for others */
+    uint64_t looks = 0;
+    size_t now = 0;
+    for (age(node, end, aging, &aged[0]); aged[now].count > 0; now = !now) {
+        looks += aged[now].count;
+        aged[!now].count = 0;
+        if (looks < most)
+            age(node, end, aging, &aged[!now]);
+        for (uint32_t i = 0; i < aged[now].count; i++)
+            look(node, aged[now].entry[i], covered_ns);
+    }
+    return looks;
+}
+
+/* When something was last spent, at the latest: threads read the clock before others' steps. */
+static uint64_t spent_ns(const struct node *node)
+{
+    uint64_t latest_ns = node->now_ns;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        if (node->lane[i].spent_ns > latest_ns)
+            latest_ns = node->lane[i].spent_ns;
+    return latest_ns;
+}
+
+/*
+ * What was marked before the last round came by, and was not since, is paid off by now, as is_paid_off would say: it
+ * was spent then at the latest, when our share was what it is.
+ */
+static bool all_is_paid_off(const struct node *node, const struct wait_part *part, uint64_t covered_ns)
+{
+    return part->careful == 0 && part->visited_ns + node->waits.tick_ns + node->options.interval_ns <= covered_ns;
+}
+
+/* After a pause, what was not visited yet may have waited for too long. */
+static enum table_aging aging_of(const struct node *node, const struct wait_part *part, uint64_t covered_ns)
+{
+    if (node->now_ns - began_ns(node, 0) > WAITS_INTERVALS_MAX * node->options.interval_ns)
+        return AGING_ALL;
+    return all_is_paid_off(node, part, covered_ns) ? AGING_FORGET : AGING_OLD;
+}
+
+static uint64_t part_end(const struct node *node, uint64_t index)
+{
+    uint64_t places = table_places(node->table);
+    uint64_t end = (places / WAIT_PARTS * (index + 1) + TABLE_MARKS - 1) / TABLE_MARKS * TABLE_MARKS;
+    return index + 1 == WAIT_PARTS || end > places ? places : end;
+}
+
+static void end_part(const struct node *node, struct wait_part *part)
+{
+    part->visited_ns = spent_ns(node);
+    part->careful -= part->careful > 0;
+}
+
+/* Goes on up to that place, but looks at some keys more than `most` at most. */
+static void go_up_to(struct node *node, uint64_t until, uint64_t most)
+{
+    struct waits *waits = &node->waits;
+    uint64_t covered_ns = covered_until_ns(node), looks = 0;
+    for (uint32_t i = 0; i < WAIT_PARTS && waits->place < until && looks < most; i++) {
+        uint64_t end = part_end(node, i);
+        if (waits->place >= end)
+            continue;
+        struct wait_part *part = &waits->part[i];
+        looks +=
+            look_up_to(node, end < until ? end : until, aging_of(node, part, covered_ns), most - looks, covered_ns);
+        if (waits->place == end)
+            end_part(node, part);
     }
 }
 
@@ -207,8 +297,10 @@ static void begin_anew(struct waits *waits, uint64_t now_ns)
     for (uint32_t i = 0; i < ROUNDS; i++)
         waits->began_ns[i] = now_ns;
     waits->place = 0;
-    waits->looks_most[0] = waits->looks_most[1] = 0;
+    waits->visits_most[0] = waits->visits_most[1] = 0;
     waits->look_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < WAIT_PARTS; i++)
+        waits->part[i] = (struct wait_part){.visited_ns = now_ns};
 }
 
 static uint64_t round_ns(const struct node *node)
@@ -224,8 +316,8 @@ static void begin_round(struct node *node)
     waits->round++;
     waits->began_ns[waits->round % ROUNDS] = node->now_ns - due_ns < round_ns(node) ? due_ns : node->now_ns;
     waits->place = 0;
-    waits->looks_most[1] = waits->looks_most[0];
-    waits->looks_most[0] = 0;
+    waits->visits_most[1] = waits->visits_most[0];
+    waits->visits_most[0] = 0;
 }
 
 /* How far a round has come by now. */
@@ -235,7 +327,9 @@ static uint64_t place_by_now(const struct node *node)
     const struct waits *waits = &node->waits;
     uint64_t places = table_places(node->table);
     uint64_t elapsed_ns = node->now_ns - waits->began_ns[waits->round % ROUNDS];
-    return elapsed_ns >= round_ns(node) ? places : (uint64_t)((wide)places * elapsed_ns / round_ns(node));
+    if (elapsed_ns >= round_ns(node))
+        return places;
+    return (uint64_t)((wide)places * elapsed_ns / round_ns(node)) / TABLE_MARKS * TABLE_MARKS;
 }
 
 void pay_step(struct node *node)
@@ -248,26 +342,19 @@ void pay_step(struct node *node)
     uint64_t end = place_by_now(node), most_places = (uint64_t)node->step_keys * PLACES_PER_KEY;
     uint64_t until = end - waits->place < most_places ? end : waits->place + most_places;
     if (waits->place < until)
-        look_up_to(node, until, node->step_keys);
+        go_up_to(node, until, node->step_keys);
     node->step_again |= waits->place < end;
     if (waits->place == table_places(node->table))
         begin_round(node);
     waits->look_ns = node->now_ns + node->options.interval_ns / LOOKS_PER_INTERVAL;
 }
 
-static void count_waits(void *context, const struct entry *entry)
-{
-    uint32_t *count = context;
-    *count += entry->waits;
-}
-
 void wait_check(const struct node *node)
 {
-    uint32_t count = 0, marked = 0;
+    uint32_t count = 0;
     uint64_t place = 0;
     struct entry *entry;
-    table_visit(node->table, 0, 0, count_waits, &count);
-    while (table_find_marked(node->table, &place, table_places(node->table), &entry, 1) > 0)
-        marked += entry->waits;
-    assert(count == marked && count == wait_count(node));
+    for (; table_find_marked(node->table, &place, table_places(node->table), &entry, 1) > 0; count++)
+        assert(table_find(node->table, entry->id) == entry);
+    assert(count == wait_count(node));
 }

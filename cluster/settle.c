@@ -18,17 +18,19 @@ static uint64_t smooth(uint64_t average, uint64_t sample)
  * no older and has one of that key has that one: another would have been begun later. Unless the key was evicted
  * between the two: then it is not known when the one was begun.
  */
-static bool has_the_last(const struct origin *mine, const struct batch *batch, const struct entry *entry)
+static bool has_the_last(const struct node *node, const struct origin *mine, const struct batch *batch,
+                         const struct entry *entry)
 {
     uint64_t next = mine->applied + 1, behind = next - batch->last;
     uint32_t recorded = ((uint32_t)batch_trace(next) + BATCH_TRACES - entry->own_batch) % BATCH_TRACES;
-    return batch->complete && !entry->waits && entry->own_batch != 0 && behind < BATCH_TRACES && recorded >= behind;
+    return batch->complete && !wait_has(node, entry) && entry->own_batch != 0 && behind < BATCH_TRACES &&
+           recorded >= behind;
 }
 
 /* Those that wait for refill to pay them off are told after all: that takes longer now that the bucket is charged. */
 static uint64_t untold_tokens(struct node *node, struct entry *entry)
 {
-    if (entry->waits)
+    if (wait_has(node, entry))
         untold_urge(node, entry);
     return is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
 }
@@ -50,7 +52,7 @@ static uint64_t later_tokens(struct node *node, const struct origin *origin, con
                              struct entry *entry, bool any_limit)
 {
     const struct origin *mine = &node->origin[node->my_slot];
-    if (origin == mine && has_the_last(mine, batch, entry))
+    if (origin == mine && has_the_last(node, mine, batch, entry))
         return 0;
     uint64_t tokens = untold_tokens(node, entry);
     for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? node->origin_end : 1); i++) {

@@ -32,6 +32,7 @@ enum {
     PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
     ECHOES_MAX = 4096,          /* own messages of which it is known when they were made */
     ROUNDS = 16,
+    WAIT_PARTS = 64,
     LOG_RETURN_INTERVALS = 4, /* for messages to travel: see heeded_until_ns() in return.c */
     LOG_RETURN_PARTS = 4,
     HEARING_INTERVALS = 4, /* since its last message: whoever is heard directly, */
@@ -173,13 +174,21 @@ struct changed {
     uint32_t first, count, room;
 };
 
+/* A part of the table. */
+struct wait_part {
+    uint64_t visited_ns; /* what was marked before the last round came by was spent then at the latest */
+    uint32_t careful;    /* for so many rounds each key is looked at */
+};
+
 /* Keys with spends that wait to be paid off are looked at in rounds through the table: see pay.c. */
 struct waits {
     uint64_t look_ns;          /* when it goes on; UINT64_MAX: nothing waits */
     uint64_t place;            /* in the table, up to which this round has come */
     uint64_t round;            /* its number */
     uint64_t began_ns[ROUNDS]; /* when round r began, at r % ROUNDS; what waits began to after the last of them */
-    uint32_t looks_most[2];    /* that anything which waits has had, in this round and the one before */
+    uint32_t visits_most[2];   /* that anything which waits has had, in this round and the one before */
+    uint64_t tick_ns;          /* the longest one of limits under which spends may wait */
+    struct wait_part part[WAIT_PARTS];
 };
 
 /*

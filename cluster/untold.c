@@ -79,7 +79,7 @@ static struct spend *spend_at(const struct node *node, const struct lane *lane, 
 bool is_in_open(const struct node *node, const struct entry *entry)
 {
     const struct spend *spend = &node->open[entry->open_index];
-    return !entry->waits && entry->open_index < node->open_places * node->lane_count &&
+    return !wait_has(node, entry) && entry->open_index < node->open_places * node->lane_count &&
            __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
            __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
            spend->limit == entry->limit;
@@ -92,7 +92,7 @@ bool untold_is_far(const struct node *node)
 
 void untold_prefetch(const struct node *node, const struct entry *entry)
 {
-    if (!entry->waits)
+    if (!wait_has(node, entry))
         ask_to_write(&node->open[entry->open_index]);
 }
 
@@ -116,7 +116,7 @@ struct spend *open_spend(struct node *node, struct entry *entry)
         return &node->open[entry->open_index];
     assert(lane->open_span < node->open_places);
     uint64_t since_ns = lane->spent_ns, tokens = 0;
-    if (entry->waits) {
+    if (wait_has(node, entry)) {
         since_ns = wait_since_ns(node, entry);
         tokens = wait_end(node, entry);
         if (lane->open_count == 0 || since_ns < lane->open_since_ns)
@@ -193,7 +193,7 @@ bool untold_wants_push(const struct node *node)
 
 bool is_untold(const struct node *node, const struct entry *entry)
 {
-    return entry->waits || is_in_open(node, entry);
+    return wait_has(node, entry) || is_in_open(node, entry);
 }
 
 void untold_urge(struct node *node, struct entry *entry)

@@ -31,8 +31,8 @@ struct window_floor {
     uint64_t until_ns; /* 0: there is no floor */
     uint32_t used;     /* in 1/FLOOR_USED_ONE of the capacity; UINT32_MAX: all there is */
     uint16_t limit;    /* an index, or FLOOR_MIXED */
-};
-_Static_assert(sizeof(struct floor) + sizeof(struct window_floor) == 32, "32 bytes for 16 slots: two bytes a slot");
+} __attribute__((packed, aligned(2)));
+_Static_assert(sizeof(struct floor) + sizeof(struct window_floor) == 30, "30 bytes for 16 slots: two bytes a slot");
 
 /* Lowers `bucket`, which is full and belongs to limit number `index`, to the floor. */
 void floor_apply(const struct floor *floor, const struct limit_set *limits, const struct budget *budgets,

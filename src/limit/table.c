@@ -34,7 +34,7 @@ static void empty_slot(struct table *table, uint64_t slot)
     struct entry *entry = &table->entries[slot];
     struct stripe *stripe = stripe_of(table, slot / GROUP);
     bucket_close(&entry->bucket, &table->limits->limit[entry->limit]);
-    assert(table->tags[slot] != 0 && stripe->used_keys > 0 && !entry->waits);
+    assert(table->tags[slot] != 0 && stripe->used_keys > 0 && !table_is_marked(table, entry));
     set_tag(table, slot, 0);
     stripe->changes++;
     stripe->used_keys--;
@@ -145,6 +145,16 @@ static void count_moved(struct table *table, uint64_t slot, uint64_t hole)
     to->nobody_keys += nobodys;
 }
 
+static void move_mark(struct table *table, uint64_t slot, uint64_t hole)
+{
+    for (unsigned i = 0; i < 2 && table->marks; i++) {
+        uint64_t *from = marks_of(table, slot) + i, *to = marks_of(table, hole) + i;
+        if (*from & mark_of(slot))
+            *to |= mark_of(hole);
+        *from &= ~mark_of(slot);
+    }
+}
+
 /* Moves a key that may live as far as `hole` into it, from as near to the front as can be: its old slot. */
 static uint64_t move_hole(struct table *table, uint64_t hole)
 {
@@ -155,9 +165,7 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
         table->entries[hole] = table->entries[slot];
         set_tag(table, hole, table->tags[slot]);
         set_tag(table, slot, 0);
-        if (table->entries[hole].waits)
-            table_mark(table, &table->entries[hole]);
-        table->entries[slot].waits = 0;
+        move_mark(table, slot, hole);
         count_moved(table, slot, hole);
         return slot;
     }
@@ -183,8 +191,9 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
 }
 
 /*
- * Most entries are far from the processor, and a look at one costs more than all else here: while half of a group is
- * empty, nobody is in the way. Then all neighbours are looked at, not only until one may go: groups would fill up.
+ * Most entries are far from the processor, and a look at one costs more than all else here: while a quarter of a
+ * group is empty, nobody is in the way. Then all neighbours are looked at, not only until one may go: groups would
+ * fill up.
  */
 static void forget_neighbours(struct table *table, struct key_id id, uint64_t now_ns)
 {
@@ -239,8 +248,7 @@ uint64_t table_bytes(uint64_t keys, uint32_t tenants, const struct limit_set *li
     uint64_t groups = homes + WINDOW - 1;
     unsigned bits;
     uint64_t bytes = sizeof(struct table) + lists + LINES_BYTES +
-                     stripes_for(groups, &bits) * sizeof(struct stripe) + groups * group_bytes +
-                     mark_words(groups) * sizeof(uint64_t);
+                     stripes_for(groups, &bits) * sizeof(struct stripe) + groups * group_bytes;
     return homes == 0 ? 0 : (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
@@ -248,8 +256,14 @@ struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_s
                            const struct budget *budgets)
 {
     uint64_t bytes = table_bytes(keys, tenants, limits);
-    void *memory = bytes > 0 ? calloc(1, bytes) : NULL;
-    return memory ? table_init(memory, keys, tenants, limits, budgets) : NULL;
+    uint64_t marks_bytes = mark_words(homes_for(keys) + WINDOW - 1) * sizeof(uint64_t);
+    void *memory = bytes > 0 ? calloc(1, bytes + marks_bytes) : NULL;
+    if (!memory)
+        return NULL;
+    struct table *table = table_init(memory, keys, tenants, limits, budgets);
+    table->marks = (uint64_t *)(void *)((char *)memory + bytes);
+    table->bytes += marks_bytes;
+    return table;
 }
 
 struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const struct limit_set *limits,
@@ -275,7 +289,6 @@ struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const st
     table->tags = (uint8_t *)(table->entries + groups * GROUP);
     table->floors = (struct floor *)(void *)(table->tags + groups * GROUP);
     table->window_floors = (struct window_floor *)(void *)(table->floors + groups);
-    table->marks = (uint64_t *)(void *)(table->window_floors + groups);
     return table;
 }
 
@@ -354,12 +367,11 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
 
 void table_clear(struct table *table)
 {
-    memset(table->marks, 0, mark_words(table->groups) * sizeof *table->marks);
-    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++) {
-        table->entries[slot].waits = 0;
+    if (table->marks)
+        memset(table->marks, 0, mark_words(table->groups) * sizeof *table->marks);
+    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++)
         if (table->tags[slot] != 0)
             empty_slot(table, slot);
-    }
     if (has_floors(table)) {
         memset(table->floors, 0, table->groups * sizeof(struct floor));
         memset(table->window_floors, 0, table->groups * sizeof(struct window_floor));

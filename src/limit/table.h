@@ -25,10 +25,11 @@ struct table;
 struct entry {
     struct key_id id;
     struct bucket bucket;
-    uint32_t open_index : 20; /* the cluster's: where its spends stand that are untold, a hint, checked by id; */
-    uint32_t tenant : 12;     /* whose key it is: see table_claim */
-    uint16_t waits : 1;  /* the cluster's: or what was spent waits to be paid off; see table_mark, cluster/pay.c */
-    uint16_t limit : 15; /* index into the limit set */
+    uint32_t
+        open_index : 20;  /* the cluster's: where its spends stand that are untold, a hint, checked by id; or, of
+                                 a marked one, how many tokens wait to be paid off: see cluster/pay.c */
+    uint32_t tenant : 12; /* whose key it is: see table_claim */
+    uint16_t limit : 15;  /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
     uint8_t
@@ -59,14 +60,14 @@ void table_destroy(struct table **table);
 struct table_owner {
     bool (*keeps)(void *context, const struct entry *entry); /* it is not forgotten yet, however full */
     void (*evicts)(void *context,
-                   struct entry *entry); /* it goes at the expense of its key, and waits no more then */
+                   struct entry *entry); /* it goes at the expense of its key, and is not marked any more then */
     void *context;
 };
 void table_set_owner(struct table *table, const struct table_owner *owner);
 
 /*
- * The same in memory of the caller's, who frees it instead of destroying the table: zeros, aligned as calloc does, of
- * so many bytes (a multiple of a cache line; 0: more than there can be).
+ * The same, but that no entry of it can be marked, in memory of the caller's, who frees it instead of destroying the
+ * table: zeros, aligned as calloc does, of so many bytes (a multiple of a cache line; 0: more than there can be).
  */
 uint64_t table_bytes(uint64_t keys, uint32_t tenants, const struct limit_set *limits);
 struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const struct limit_set *limits,
@@ -133,8 +134,8 @@ bool table_absent_start_full(const struct table *table);
 
 /*
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until
- * the next table_obtain. An insertion where half of the slots are taken looks at a few neighbours and forgets those
- * that are full, one hit in some at one: so full keys may take up half of the table, but keep nobody out. now_ns may
+ * the next table_obtain. An insertion where few slots are empty looks at a few neighbours and forgets those that are
+ * full, one hit in some at one: so full keys may take up three quarters of the table, but keep nobody out. now_ns may
  * lie in the past, where a spend is to be charged. `expires_ns`: of a new CELL. An entry that is found may have
  * another limit.
  */
@@ -169,19 +170,40 @@ void table_set_share_min(struct table *table, uint64_t share);
 
 /* ---- entries that wait: found among many that do not ---- */
 
-/* The entry, whose `waits` was set, is marked: it is found as below, wherever it moves. */
+/*
+ * The entry is marked, or anew: it is found as below, wherever it moves. Whoever has the key's lock may mark, unmark
+ * and ask. Only an entry of a table that table_create made can be marked; it is not when it is forgotten: see table_owner.
+ */
 void table_mark(struct table *table, const struct entry *entry);
-/* It is found no more. What does not wait need not be: it may go with its mark. */
 void table_unmark(struct table *table, const struct entry *entry);
+bool table_is_marked(const struct table *table, const struct entry *entry);
+/* ... and was so when table_age_marks last came by. */
+bool table_is_marked_long(const struct table *table, const struct entry *entry);
 /* How many places there are for entries. */
 uint64_t table_places(const struct table *table);
 /*
- * The first marked places in [*from, end), at most `most`: memory is asked for them. What is there may wait no more, or
- * be no entry: then its `waits` is 0. *from moves behind them; to `end`, if there are no more. That is fast where few
- * are marked. Alone.
+ * The first marked entries in [*from, end), at most `most`. *from moves behind them; to `end`, if there are no more.
+ * That is fast where few are marked. Alone.
  */
 size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end, struct entry **entries,
                          size_t most);
+
+/* Marks grow old together: `from` and `end` of what follows are multiples of so many places, or the end of them all. */
+enum { TABLE_MARKS = 64 };
+struct table_aged {
+    uint32_t count;
+    struct entry *entry[TABLE_MARKS]; /* memory is asked for them */
+    uint64_t forgotten, young;        /* how many marks were; and have been made since this last came by */
+};
+/* What is found. */
+enum table_aging {
+    AGING_ALL,
+    AGING_OLD,    /* what was marked before this last came by */
+    AGING_FORGET, /* ... and again since; what was not is forgotten: that takes no look at its entry */
+};
+/* Goes on from *from until it has found several entries, or to `end`: then none, or less. Alone. */
+void table_age_marks(struct table *table, uint64_t *from, uint64_t end, enum table_aging aging,
+                     struct table_aged *aged);
 
 /* Visits every entry whose id.high begins with the `prefix_bits` (0..32) low bits of `prefix`; read-only. */
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,

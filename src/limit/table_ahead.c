@@ -25,7 +25,7 @@ static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
 static inline void ask_for_mark(const struct table *table, uint64_t slot)
 {
     if (table->owner.keeps)
-        ask_to_write(&table->marks[slot / MARKS]);
+        ask_to_write(marks_of(table, slot));
 }
 
 void table_prefetch_tags(const struct table *table, struct key_id id)

@@ -1,16 +1,38 @@
 #include "base/touch.h"
 #include "limit/table_slots.h"
 
+enum { SIDE_BY_SIDE = 16 }; /* entries that memory is asked for at once, at least */
+
+static uint64_t slot_of(const struct table *table, const struct entry *entry)
+{
+    return (uint64_t)(entry - table->entries);
+}
+
 void table_mark(struct table *table, const struct entry *entry)
 {
-    uint64_t slot = (uint64_t)(entry - table->entries);
-    table->marks[slot / MARKS] |= (uint64_t)1 << slot % MARKS;
+    uint64_t slot = slot_of(table, entry);
+    assert(table->marks);
+    marks_of(table, slot)[0] |= mark_of(slot);
 }
 
 void table_unmark(struct table *table, const struct entry *entry)
 {
-    uint64_t slot = (uint64_t)(entry - table->entries);
-    table->marks[slot / MARKS] &= ~((uint64_t)1 << slot % MARKS);
+    uint64_t slot = slot_of(table, entry), *marks = marks_of(table, slot);
+    marks[0] &= ~mark_of(slot);
+    marks[1] &= ~mark_of(slot);
+}
+
+bool table_is_marked(const struct table *table, const struct entry *entry)
+{
+    uint64_t slot = slot_of(table, entry);
+    const uint64_t *marks = table->marks ? marks_of(table, slot) : NULL;
+    return marks && ((marks[0] | marks[1]) & mark_of(slot)) != 0;
+}
+
+bool table_is_marked_long(const struct table *table, const struct entry *entry)
+{
+    uint64_t slot = slot_of(table, entry);
+    return (marks_of(table, slot)[1] & mark_of(slot)) != 0;
 }
 
 uint64_t table_places(const struct table *table)
@@ -25,7 +47,7 @@ size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end
     uint64_t slot = *from;
     assert(end <= table_places(table));
     while (count < most && slot < end) {
-        uint64_t word = table->marks[slot / MARKS] >> slot % MARKS;
+        const uint64_t *marks = marks_of(table, slot), word = (marks[0] | marks[1]) >> slot % MARKS;
         if (word == 0) {
             slot = (slot / MARKS + 1) * MARKS;
             continue;
@@ -33,10 +55,44 @@ size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end
         slot += (uint64_t)__builtin_ctzll(word);
         if (slot >= end)
             break;
-        struct entry *entry = entries[count++] = &table->entries[slot++];
-        ask_to_write(entry);
-        ask_to_write((const char *)(entry + 1) - 1);
+        entries[count++] = &table->entries[slot++];
     }
     *from = count == most && slot < end ? slot : end;
     return count;
+}
+
+/* Of what stands there, `word` is found. */
+static void find(const struct table *table, uint64_t slot, uint64_t word, struct table_aged *aged)
+{
+    for (; word != 0; word &= word - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(word);
+        struct entry *entry = &table->entries[slot + bit];
+        ask_to_write(&entry->bucket);
+        ask_to_write((const char *)(entry + 1) - 1);
+        aged->entry[aged->count++] = entry;
+    }
+}
+
+void table_age_marks(struct table *table, uint64_t *from, uint64_t end, enum table_aging aging,
+                     struct table_aged *aged)
+{
+    uint64_t slot = *from;
+    assert(table->marks && slot <= end && end <= table_places(table));
+    assert((slot % MARKS == 0 || slot == end) && (end % MARKS == 0 || end == table_places(table)));
+    aged->count = 0;
+    aged->forgotten = aged->young = 0;
+    for (; slot < end && aged->count < SIDE_BY_SIDE; slot += MARKS) {
+        uint64_t *marks = marks_of(table, slot), anew = marks[0], before = marks[1];
+        if ((anew | before) == 0)
+            continue;
+        uint64_t found = aging == AGING_FORGET ? before & anew : aging == AGING_OLD ? before : before | anew;
+        if (aged->count + (unsigned)__builtin_popcountll(found) > TABLE_MARKS)
+            break;
+        find(table, slot, found, aged);
+        marks[1] = anew | found;
+        marks[0] = 0;
+        aged->forgotten += (unsigned)__builtin_popcountll(before & ~found & ~anew);
+        aged->young += (unsigned)__builtin_popcountll(anew & ~before);
+    }
+    *from = slot < end ? slot : end;
 }

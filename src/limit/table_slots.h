@@ -64,7 +64,7 @@ struct table {
     const struct budget *budgets;
     struct entry *entries;
     uint8_t *tags;
-    uint64_t *marks; /* a bit for each slot: it may wait. Words do not cross stripes */
+    uint64_t *marks; /* NULL: there are none. See below; words do not cross stripes */
     struct floor *floors;
     struct window_floor *window_floors;
     uint64_t homes;  /* groups that are home to keys; WINDOW - 1 more follow */
@@ -148,11 +148,22 @@ static inline void set_has_floors(struct table *table, bool has)
 
 /* ---- marks ---- */
 
-enum { MARKS = 64 }; /* of a word */
+/* Side by side for 64 slots each: a word of those marked since table_age_marks last came by, and one of the others. */
+enum { MARKS = TABLE_MARKS };
 
 static inline uint64_t mark_words(uint64_t groups)
 {
-    return (groups * GROUP + MARKS - 1) / MARKS;
+    return 2 * ((groups * GROUP + MARKS - 1) / MARKS);
+}
+
+static inline uint64_t *marks_of(const struct table *table, uint64_t slot)
+{
+    return &table->marks[slot / MARKS * 2];
+}
+
+static inline uint64_t mark_of(uint64_t slot)
+{
+    return (uint64_t)1 << slot % MARKS;
 }
 
 /* ---- ranges ---- */

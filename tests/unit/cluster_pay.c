@@ -236,6 +236,60 @@ static void ages(void)
     world_close();
 }
 
+/* Ann's share of "fast", in tokens that it pays off in a millisecond. */
+static double paid_in_ms(void)
+{
+    struct node_status ann;
+    node_status(world.host[ANN].node, &ann);
+    return 160.0 / 1000 * (double)ann.share / (double)SHARE_ONE;
+}
+
+/* Cat and dan join ann's region: of a half, a sixth is left for ann. Neither is told by ann what waits. */
+static void share_falls(void)
+{
+    enum { KEYS = 900, EACH_MS = 20, JOIN_MS = 90 };
+    double paid[KEYS] = {0};
+    unsigned taken = 0, early = 0;
+    char key[32];
+    world_init(4);
+    world_name_peer(ANN, BOB);
+    world_name_peer(BOB, ANN);
+    for (unsigned i = 0; i < 4; i++) {
+        world.host[i].options.region_count = 2;
+        world.host[i].options.regions[1].weight = world.host[i].options.regions[0].weight;
+        if (i >= CAT) {
+            world_name_peer(i, ANN);
+            world_name_peer(i, BOB);
+            memcpy(world.host[i].options.region, world.host[ANN].options.region, NODE_NAME_BYTES);
+            world.link[ANN][i].delay_ns = 12 * MS; /* they ask bob */
+        }
+    }
+    world_start(ANN);
+    world_start(BOB);
+    world_run(1000);
+    skip_text();
+    const double before = paid_in_ms();
+    for (unsigned ms = 0; ms < 800; ms++) {
+        for (unsigned i = 0; i < EACH_MS && ms + 15 >= JOIN_MS && paid_in_ms() == before && taken < KEYS; i++) {
+            (void)snprintf(key, sizeof key, "key %u", taken);
+            taken += world_ask(ANN, key, FAST, 8).allowed;
+        }
+        if (ms == JOIN_MS) {
+            world_start(CAT);
+            world_start(DAN);
+        }
+        world_run(1);
+        unsigned full = 0;
+        for (unsigned i = 0; i < taken; i++)
+            full += (paid[i] += paid_in_ms()) >= 8 - 1e-6;
+        early += world_stats(ANN).spends_paid_off > full;
+    }
+    skip_text();
+    OK(taken > 300 && paid_in_ms() < before / 2, "%u keys wait when the share falls to a third", taken);
+    OK_U64(early, 0, "none of them counts as paid off before it is, at the share of the moment");
+    world_close();
+}
+
 int main(void)
 {
     paid_off();
@@ -251,5 +305,6 @@ int main(void)
     many_at_once();
     many_settle();
     ages();
+    share_falls();
     return tap_done();
 }

@@ -11,24 +11,22 @@ static struct limit_set limits;
 static struct budget shared[1];
 static uint64_t evicted;
 
-static bool keeps(void *context, const struct entry *entry)
+static bool keeps(void *table, const struct entry *entry)
 {
-    (void)context;
-    return entry->waits;
+    return table_is_marked(table, entry);
 }
 
-static void evicts(void *context, struct entry *entry)
+static void evicts(void *table, struct entry *entry)
 {
-    (void)context;
-    evicted += entry->waits;
-    entry->waits = 0;
+    evicted += table_is_marked(table, entry);
+    table_unmark(table, entry);
 }
 
 static struct table *table_of(uint64_t keys)
 {
     struct table *table = table_create(keys, 1, &limits, shared);
     assert(table);
-    table_set_owner(table, &(struct table_owner){keeps, evicts, NULL});
+    table_set_owner(table, &(struct table_owner){keeps, evicts, table});
     evicted = 0;
     return table;
 }
@@ -43,27 +41,18 @@ static struct entry *spend(struct table *table, struct random *random)
     return entry;
 }
 
-static void begin_to_wait(struct table *table, struct entry *entry)
-{
-    entry->waits = 1;
-    table_mark(table, entry);
-}
-
-/* How many are found in [from, end), some at a time; those that do not wait are found no more. */
+/* How many are found in [from, end), some at a time. */
 static uint64_t find(struct table *table, uint64_t from, uint64_t end, bool *ascending)
 {
     struct entry *entries[SIDE], *before = NULL;
-    uint64_t waiting = 0;
-    for (size_t count; (count = table_find_marked(table, &from, end, entries, SIDE)) > 0;)
+    uint64_t found = 0;
+    for (size_t count; (count = table_find_marked(table, &from, end, entries, SIDE)) > 0; found += count)
         for (size_t i = 0; i < count; i++) {
-            *ascending &= !before || entries[i] > before;
+            *ascending &= (!before || entries[i] > before) && table_is_marked(table, entries[i]);
             before = entries[i];
-            waiting += entries[i]->waits;
-            if (!entries[i]->waits)
-                table_unmark(table, entries[i]);
         }
     *ascending &= from == end;
-    return waiting;
+    return found;
 }
 
 static void few(void)
@@ -79,20 +68,94 @@ static void few(void)
        "nothing waits, nothing is found");
     for (unsigned i = 0; i < 3; i++) {
         entry = spend(table, &random);
-        begin_to_wait(table, entry);
+        table_mark(table, entry);
         first = !first || entry < first ? entry : first;
     }
     OK_U64(find(table, 0, places, &ascending), 3, "three are found");
     from = 0;
     OK(table_find_marked(table, &from, places, &found, 1) == 1 && found == first && from < places,
        "one at a time, the first first");
-    first->waits = 0;
+    table_unmark(table, first);
     OK(find(table, 0, from, &ascending) == 0 && find(table, from, places, &ascending) == 2,
        "where it was there is none now, the others are behind");
     OK(ascending, "in their order");
     table_clear(table);
     from = 0;
     OK_U64(table_find_marked(table, &from, places, &found, 1), 0, "who clears a table forgets what waits");
+    table_destroy(&table);
+}
+
+enum { SOME = 200 };
+
+static uint64_t times_marked(struct table *table, struct entry *const *entries, bool longer)
+{
+    uint64_t count = 0;
+    for (unsigned i = 0; i < SOME; i++)
+        count += longer ? table_is_marked_long(table, entries[i]) : table_is_marked(table, entries[i]);
+    return count;
+}
+
+/* What the marks of the whole table come to, a piece of it at a time. */
+static struct table_aged age(struct table *table, enum table_aging aging, struct entry **found)
+{
+    struct table_aged all = {.count = 0}, aged;
+    uint64_t from = 0, places = table_places(table);
+    for (uint64_t end = 0; from < places;) {
+        if (from == end)
+            end = end + 4 * TABLE_MARKS < places ? end + 4 * TABLE_MARKS : places;
+        table_age_marks(table, &from, end, aging, &aged);
+        for (uint32_t i = 0; i < aged.count; i++)
+            found[all.count + i] = aged.entry[i];
+        all.count += aged.count;
+        all.forgotten += aged.forgotten;
+        all.young += aged.young;
+    }
+    return all;
+}
+
+/* Marks of some, of which half are marked again. */
+static void aged(enum table_aging aging)
+{
+    const bool forget = aging == AGING_FORGET;
+    struct random random;
+    struct table *table = table_of(KEYS);
+    struct entry *entries[SOME], *found[SOME];
+    random_seed(&random, 3);
+    for (unsigned i = 0; i < SOME; i++)
+        table_mark(table, entries[i] = spend(table, &random));
+    OK_U64(times_marked(table, entries, true), 0, "what is marked is marked anew at first");
+    struct table_aged first = age(table, aging, found);
+    OK(first.count == 0 && first.forgotten == 0 && first.young == SOME,
+       "the first time all that is marked anew is left");
+    OK(times_marked(table, entries, false) == SOME && times_marked(table, entries, true) == SOME,
+       "... and is not new");
+    for (unsigned i = 0; i < SOME; i += 2)
+        table_mark(table, entries[i]);
+    struct table_aged second = age(table, aging, found);
+    OK_U64(second.count, forget ? SOME / 2 : SOME, "the second time %s is found",
+           forget ? "what is new again" : "all");
+    OK(second.forgotten == (forget ? SOME / 2 : 0) && second.young == 0, "... and %s forgotten",
+       forget ? "the rest is" : "nothing is");
+    bool right = true;
+    for (unsigned i = 0; i < SOME; i++)
+        right &= table_is_marked(table, entries[i]) == (!forget || i % 2 == 0);
+    OK(right, "... which is not marked any more");
+    struct table_aged third = age(table, AGING_FORGET, found);
+    OK(third.count == 0 && third.forgotten == second.count && times_marked(table, entries, false) == 0,
+       "the third time all of it is forgotten");
+    table_destroy(&table);
+}
+
+static void all(void)
+{
+    struct random random;
+    struct table *table = table_of(KEYS);
+    struct entry *found[SOME];
+    random_seed(&random, 4);
+    for (unsigned i = 0; i < SOME; i++)
+        table_mark(table, spend(table, &random));
+    struct table_aged aged = age(table, AGING_ALL, found);
+    OK(aged.count == SOME && aged.young == SOME, "or all is found at once");
     table_destroy(&table);
 }
 
@@ -109,7 +172,7 @@ static void moved(void)
             struct entry *entry = spend(table, &random);
             if (i % 3 == 0)
                 continue;
-            begin_to_wait(table, entry);
+            table_mark(table, entry);
             waiting++;
         }
         uint64_t half = table_places(table) / 2 + round;
@@ -131,6 +194,9 @@ int main(void)
     assert(has_room && limit_set_intern(&limits, &terms, &error) == 0);
     budget_init(&shared[0], &limits.limit[0], SHARE_ONE / 3, false);
     few();
+    aged(AGING_OLD);
+    aged(AGING_FORGET);
+    all();
     moved();
     limit_set_close(&limits);
     return tap_done();
