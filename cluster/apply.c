@@ -1,7 +1,5 @@
 #include "cluster/parts.h"
 
-#include <string.h>
-
 void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
 {
     if (index + TAGS_AHEAD < batch->spend_count)
@@ -118,18 +116,22 @@ static void apply_spend(struct node *node, struct entry *entry, const struct bat
         node->worst_debt_units[entry->limit] = -left;
 }
 
-static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
+/* The next `count` spends of what is begun. */
+static void apply_spends(struct node *node, uint32_t count)
 {
-    struct origin *origin = &node->origin[slot];
+    struct begun *begun = &node->begun;
+    struct origin *origin = &node->origin[begun->slot];
+    struct batch *batch = begun->batch;
     bool is_new = batch->first > origin->applied, has_pages = node->snapshot.page_count > 0;
     bool has_untold = untold_count(node) > 0;
     uint64_t tokens = 0;
     bool covered = is_new || log_covers(origin, batch);
-    for (uint32_t i = 0; i < batch->spend_count; i++) {
+    uint32_t end = begun->applied_count + count;
+    for (uint32_t i = begun->applied_count; i < end; i++) {
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
         tell_for_room(node);
-        uint64_t there = has_pages ? snapshot_contains(node, spend->id, slot) : 0;
+        uint64_t there = has_pages ? snapshot_contains(node, spend->id, begun->slot) : 0;
         bool contained = there >= batch->last;
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
         fresh.returned = there >= batch->first ? 0 : fresh.returned; /* it may be in the page's figures already */
@@ -144,18 +146,65 @@ static void apply_batch(struct node *node, uint32_t slot, struct batch *batch)
         counters_touch(node, entry);
         tokens += fresh.tokens;
     }
+    begun->applied_count = end;
+    step_works(node, count);
+    node->member[origin->member].demand_tokens += tokens;
+    node->stats.applied_tokens += tokens;
+}
+
+static void end_begun(struct node *node)
+{
+    struct batch *batch = node->begun.batch;
+    struct origin *origin = &node->origin[node->begun.slot];
     bool goes_on = batch->part + 1 < batch->parts;
     origin->merge = goes_on ? batch->merge : 0;
     origin->next_part = goes_on ? batch->part + 1 : 0;
     if (!goes_on)
         origin->applied = batch->last;
-    step_works(node, batch->spend_count);
-    node->member[origin->member].demand_tokens += tokens;
     node->stats.batches_applied++;
-    node->stats.applied_tokens += tokens;
+    node->begun = (struct begun){0};
+    inbox_take(node, batch);
+    origin_log_append(node, origin, batch);
 }
 
-static bool depends_are_met(const struct node *node, const struct batch *batch)
+/* What reaches back is held against the log as it is: in one piece. */
+static uint32_t part_to_apply(const struct node *node, const struct batch *batch, uint32_t applied_count)
+{
+    uint32_t rest = batch->spend_count - applied_count;
+    bool whole = batch->first < batch->last;
+    return whole || rest < node->apply_room ? rest : node->apply_room;
+}
+
+/* As much of it as this step has time for; true: all of it is applied. */
+static bool go_on_applying(struct node *node)
+{
+    const struct begun *begun = &node->begun;
+    uint32_t part = part_to_apply(node, begun->batch, begun->applied_count);
+    bool rests = part == 0 && begun->applied_count < begun->batch->spend_count;
+    if (!rests && step_has_time(node, part)) {
+        node->apply_room -= part < node->apply_room ? part : node->apply_room;
+        apply_spends(node, part);
+        if (begun->applied_count == begun->batch->spend_count) {
+            end_begun(node);
+            return true;
+        }
+    }
+    if (begun->applied_count == 0)
+        node->begun = (struct begun){0};
+    node->apply_left = node->step_again = true;
+    return false;
+}
+
+void apply_begun(struct node *node)
+{
+    if (!node->begun.batch)
+        return;
+    apply_spends(node, node->begun.batch->spend_count - node->begun.applied_count);
+    end_begun(node);
+    node->answer_wanted = true;
+}
+
+bool depends_are_met(const struct node *node, const struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->depend_count; i++) {
         int slot = origin_find_uid(node, batch->depend[i].origin_uid);
@@ -227,174 +276,25 @@ static bool inbox_pass(struct node *node)
                 node->apply_waits = true;
                 continue;
             }
-            if (!step_has_time(node, batch->spend_count)) {
-                node->apply_left = true;
-                break;
-            }
-            inbox_take(node, batch);
-            apply_batch(node, (uint32_t)slot, batch);
-            origin_log_append(node, &node->origin[slot], batch);
-            applied = true;
+            node->begun = (struct begun){.batch = batch, .slot = (uint32_t)slot};
+            applied |= go_on_applying(node);
         }
     }
     return applied;
 }
 
+bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch)
+{
+    return is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch) && !waits_for_room(node, slot);
+}
+
 bool inbox_drain(struct node *node)
 {
-    bool applied = false;
+    bool applied = node->begun.batch && go_on_applying(node);
     if (node->state != PEER_JOINING || node->snapshot.done)
         while (!node->apply_left && inbox_pass(node))
             applied = true;
     if (applied)
         snapshot_forget_pages(node);
     return applied;
-}
-
-int limit_of_terms(struct node *node, const struct limit_terms *terms)
-{
-    struct error error;
-    if ((terms->flags & LIMIT_SPLIT) != 0)
-        return -1; /* nobody tells of such spends */
-    return node_intern_limit(node, terms, &error);
-}
-
-/* A message whose batches are taken in. */
-struct arrival {
-    const struct message *message;
-    const int *origin_map;
-    uint64_t made_ns; /* or later */
-};
-
-/*
- * When what is said to end in `live_ns` does. A message is older than it looks: cells are kept for too long rather than
- * forgotten too early, and a LOG's returns, which nobody may heed too late, are taken to be as old as they can be.
- */
-static uint64_t end_of(const struct node *node, const struct arrival *arrival, const struct number_record *number)
-{
-    if (number->terms.kind == LIMIT_LOG)
-        return arrival->made_ns > 0 ? arrival->made_ns + number->live_ns : 0;
-    return number->terms.kind == LIMIT_CELL ? node->now_ns + number->live_ns : 0;
-}
-
-/* What it had been open for when it was made, and what it was on its way for: nothing in it is older. */
-static uint64_t open_of(const struct node *node, const struct arrival *arrival, const struct batch *batch,
-                        const struct batch_record *record)
-{
-    uint64_t open_ns;
-    if (__builtin_add_overflow(record->open_ns, node->now_ns - arrival->made_ns, &open_ns))
-        return batch->at_ns;
-    return open_ns < batch->at_ns ? open_ns : batch->at_ns;
-}
-
-/* The batch of a record, with its spends under known limits and its dependencies under known origins. */
-static struct batch *batch_of_record(struct node *node, const struct arrival *arrival,
-                                     const struct batch_record *record, uint32_t uid)
-{
-    const struct message *message = arrival->message;
-    struct batch *batch = batch_create(message->origin_count, record->spend_count);
-    if (!batch)
-        return NULL;
-    struct number_reader reader = {.groups = record->groups};
-    struct number_record number;
-    batch->spend_count = 0;
-    int limit = -1;
-    uint32_t group = UINT32_MAX;
-    while (number_next(&reader, &number)) {
-        if (number.group != group)
-            limit = limit_of_terms(node, &number.terms);
-        group = number.group;
-        if (limit < 0) {
-            node->stats.limit_drops++;
-            continue;
-        }
-        batch->spend[batch->spend_count++] = (struct spend){
-            .id = number.id,
-            .tokens = number.number < SPEND_TOKENS_MAX ? number.number : SPEND_TOKENS_MAX,
-            .returned = number.returned < SPEND_TOKENS_MAX ? number.returned : SPEND_TOKENS_MAX,
-            .expires_ns = end_of(node, arrival, &number),
-            .limit = (uint16_t)limit,
-        };
-    }
-    batch_sort(batch);
-    batch->depend_count = 0;
-    for (uint32_t o = 0; o < message->origin_count; o++)
-        if (record->depends[o] > 0 && arrival->origin_map[o] >= 0 && o != record->origin)
-            batch->depend[batch->depend_count++] =
-                (struct depend){node->origin[arrival->origin_map[o]].uid, record->depends[o]};
-    batch->origin_uid = uid;
-    batch->first = record->first;
-    batch->last = record->last;
-    batch->merge = record->merge;
-    batch->part = record->part;
-    batch->parts = record->parts;
-    batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
-    batch->open_ns = open_of(node, arrival, batch, record);
-    batch->arrived_ns = node->now_ns;
-    return batch;
-}
-
-/* A batch that stands for several and cannot be applied: its dependencies may have been merged past us. */
-static bool is_stuck_merge(const struct node *node, const struct batch *batch, uint32_t slot)
-{
-    return batch->first < batch->last &&
-           (batch->first > node->origin[slot].applied + 1 || !depends_are_met(node, batch));
-}
-
-static bool is_applied_part(const struct origin *origin, const struct batch_record *record)
-{
-    return origin->next_part > 0 && record->merge == origin->merge && record->part < origin->next_part;
-}
-
-static void take_record(struct node *node, const struct arrival *arrival, const struct batch_record *record,
-                        bool *applied)
-{
-    int slot = arrival->origin_map[record->origin];
-    if (slot < 0 || (uint32_t)slot == node->my_slot || record->last <= node->origin[slot].applied ||
-        inbox_has(node, node->origin[slot].uid, record) || is_applied_part(&node->origin[slot], record)) {
-        node->stats.batches_duplicate++;
-        return;
-    }
-    if (record->spend_count > OPEN_KEYS_MAX) {
-        node->stats.messages_invalid++;
-        return;
-    }
-    struct batch *batch = batch_of_record(node, arrival, record, node->origin[slot].uid);
-    if (!batch)
-        return;
-    if (is_stuck_merge(node, batch, (uint32_t)slot))
-        node->snapshot_wanted = true;
-    step_works(node, batch->spend_count);
-    /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
-    bool next = !node->apply_left && is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch) &&
-                !waits_for_room(node, (uint32_t)slot);
-    bool wanted = next || ((batch->parts == 0 || inbox_wants_part(node, batch)) && inbox_make_room(node, batch));
-    if (!wanted) {
-        node->stats.limit_drops++;
-        batch_destroy(&batch);
-        return;
-    }
-    inbox_put(node, batch);
-    if (next)
-        *applied |= inbox_drain(node);
-}
-
-bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns)
-{
-    int origin_map[ORIGINS_MAX];
-    struct batch_record record;
-    bool applied = false;
-    for (uint32_t o = 0; o < message->origin_count; o++) {
-        int member = member_map[message->origins[o].member];
-        origin_map[o] = member < 0 ? -1 : origin_find(node, (uint32_t)member, message->origins[o].incarnation);
-    }
-    const struct arrival arrival = {.message = message, .origin_map = origin_map, .made_ns = made_ns};
-    for (uint32_t i = 0; i < message->batch_count; i++) {
-        if (!message_batch(message, i, &record)) {
-            node->stats.messages_invalid++;
-            break;
-        }
-        take_record(node, &arrival, &record, &applied);
-    }
-    return inbox_drain(node) || applied;
 }

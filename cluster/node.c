@@ -14,7 +14,7 @@ enum {
     FAREWELL_WAKE_NS = 20000000,
     DEMAND_SMOOTHING = 8,
     MERGE_PART = 4,
-    SETTLE_PART = 8, /* of the keys of a step may be settled in it: each of them takes longer than others */
+    LOOKUP_PART = 8, /* of a step's keys may be settled in it, and as many applied: each takes longer than others */
     RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
     RESERVATIONS_MAX = 1 << 24,
 };
@@ -345,7 +345,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         node->now_ns = event->now_ns;
     node->step_left = node->step_keys;
     node->step_worked = 0;
-    node->settle_room = node->step_keys / SETTLE_PART + 1;
+    node->settle_room = node->apply_room = node->step_keys / LOOKUP_PART + 1;
     node->step_again = false;
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)

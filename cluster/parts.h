@@ -300,12 +300,24 @@ void limits_destroy(struct node *node);
 /* Frees those that nobody uses any more, when few are left. */
 void limits_sweep(struct node *node);
 
-/* ---- settle.c: own batches, until everybody has them; apply.c: those of others ---- */
+/* ---- receive.c: from messages to the inbox ---- */
 /* Takes the message's batches in, which was made at `made_ns` or later; true if anything was applied. */
 bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns);
-bool inbox_drain(struct node *node);
 /* The index of a limit that a peer told us of; -1: it makes no sense, or there are too many. */
 int limit_of_terms(struct node *node, const struct limit_terms *terms);
+
+/* ---- settle.c: own batches, until everybody has them; apply.c: those of others ---- */
+/* Applies what is next in the inbox, as far as there is time; true if any batch was applied whole. */
+bool inbox_drain(struct node *node);
+/*
+ * Applies the rest of a batch of which some is applied. Whoever compares what is applied here with what a digest says,
+ * or takes something out of the inbox, does so first.
+ */
+void apply_begun(struct node *node);
+/* Nothing has to be applied before it. */
+bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch);
+/* What its maker had applied when it was closed is applied here. */
+bool depends_are_met(const struct node *node, const struct batch *batch);
 enum { TAGS_AHEAD = 24, SLOTS_AHEAD = 12 }; /* keys whose memory is asked for before it is needed */
 /* Whoever goes through a batch's spends is at that one: memory that those a little further on need is asked for. */
 void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index);

@@ -238,7 +238,8 @@ static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
         struct window window = {0};
         for (struct list *at = origin->log.next; at != &origin->log && count < room; at = at->next) {
             struct batch *batch = LIST_OWNER(at, struct batch, link);
-            if (batch->last <= origin->forgotten || (batch->last <= known && (slot != node->my_slot || batch->sends_count > 0)))
+            if (batch->last <= origin->forgotten ||
+                (batch->last <= known && (slot != node->my_slot || batch->sends_count > 0)))
                 continue;
             enum dueness dueness = dueness_of(node, slot, batch, &window);
             size_t bytes = spare_cost_bytes(batch);

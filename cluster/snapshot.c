@@ -302,6 +302,7 @@ static bool has_room_for_page(struct snapshot *snapshot)
 void snapshot_finish(struct node *node, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;
+    apply_begun(node);
     if (!tell_some(node)) { /* whatever all the parts contain will count as heard */
         node->step_again = true;
         return;

@@ -82,10 +82,10 @@ struct origin {
     uint64_t incarnation;
     uint64_t applied; /* highest contiguous sequence number */
     uint64_t behind_since_ns,
-        behind_at;      /* somebody has more, and `behind_at` is all we have had since; 0: not so */
-    uint64_t forgotten; /* kept for nobody any longer, since all have it: up to this number. Own ones of these stand in
-                           the log with what is not settled yet */
-    uint64_t dropped;   /* applied here, but not kept although somebody may lack it: up to this number */
+        behind_at; /* somebody has more, and `behind_at` is all we have had since; 0: not so */
+    /* Kept for nobody any longer, since all have it: up to this number. Own ones stand in the log until settled. */
+    uint64_t forgotten;
+    uint64_t dropped; /* applied here, but not kept although somebody may lack it: up to this number */
     /* What is being applied in parts, and the next of them; 0: nothing is. Then `applied` is below all of it. */
     uint64_t merge;
     uint32_t next_part;
@@ -143,6 +143,13 @@ struct due {
     uint32_t slot;
     struct batch *batch;
     bool spare; /* said already, and not overdue */
+};
+
+/* A batch in the inbox of which some is applied, and which is next: it takes several steps. */
+struct begun {
+    struct batch *batch; /* NULL: none is */
+    uint32_t slot;       /* of its origin */
+    uint32_t applied_count;
 };
 
 /* Of the key space: ids that begin with the `bits` low bits of `prefix`. */
@@ -282,6 +289,7 @@ struct node {
     struct list inbox;                 /* batches that wait for what they depend on */
     uint32_t inbox_count, inbox_parts; /* parts are counted in both */
     uint64_t inbox_keys;
+    struct begun begun;
     uint64_t log_keys;       /* over all origins */
     uint64_t compacted_ns;   /* when merging was last tried; 0: never */
     uint64_t compacted_keys; /* what it left of a log that was too large; 0: the log is not */
@@ -291,7 +299,8 @@ struct node {
 
     /* The work of a step is bounded: see step_has_time(). */
     uint32_t step_keys, step_left;
-    uint32_t settle_room; /* own spends that this step may still settle */
+    uint32_t settle_room,
+        apply_room; /* own spends that this step may still settle, and others' that it may apply */
     uint64_t step_worked;
     bool step_again;                /* something was left for a step that follows at once: */
     bool apply_left;                /* batches that could be applied, */

@@ -1,0 +1,150 @@
+#include "cluster/parts.h"
+
+/* From a message's records to batches in the inbox; what is next is applied at once, as far as there is time. */
+
+int limit_of_terms(struct node *node, const struct limit_terms *terms)
+{
+    struct error error;
+    if ((terms->flags & LIMIT_SPLIT) != 0)
+        return -1; /* nobody tells of such spends */
+    return node_intern_limit(node, terms, &error);
+}
+
+/* A message whose batches are taken in. */
+struct arrival {
+    const struct message *message;
+    const int *origin_map;
+    uint64_t made_ns; /* or later */
+};
+
+/*
+ * When what is said to end in `live_ns` does. A message is older than it looks: cells are kept for too long rather than
+ * forgotten too early, and a LOG's returns, which nobody may heed too late, are taken to be as old as they can be.
+ */
+static uint64_t end_of(const struct node *node, const struct arrival *arrival, const struct number_record *number)
+{
+    if (number->terms.kind == LIMIT_LOG)
+        return arrival->made_ns > 0 ? arrival->made_ns + number->live_ns : 0;
+    return number->terms.kind == LIMIT_CELL ? node->now_ns + number->live_ns : 0;
+}
+
+/* What it had been open for when it was made, and what it was on its way for: nothing in it is older. */
+static uint64_t open_of(const struct node *node, const struct arrival *arrival, const struct batch *batch,
+                        const struct batch_record *record)
+{
+    uint64_t open_ns;
+    if (__builtin_add_overflow(record->open_ns, node->now_ns - arrival->made_ns, &open_ns))
+        return batch->at_ns;
+    return open_ns < batch->at_ns ? open_ns : batch->at_ns;
+}
+
+/* The batch of a record, with its spends under known limits and its dependencies under known origins. */
+static struct batch *batch_of_record(struct node *node, const struct arrival *arrival,
+                                     const struct batch_record *record, uint32_t uid)
+{
+    const struct message *message = arrival->message;
+    struct batch *batch = batch_create(message->origin_count, record->spend_count);
+    if (!batch)
+        return NULL;
+    struct number_reader reader = {.groups = record->groups};
+    struct number_record number;
+    batch->spend_count = 0;
+    int limit = -1;
+    uint32_t group = UINT32_MAX;
+    while (number_next(&reader, &number)) {
+        if (number.group != group)
+            limit = limit_of_terms(node, &number.terms);
+        group = number.group;
+        if (limit < 0) {
+            node->stats.limit_drops++;
+            continue;
+        }
+        batch->spend[batch->spend_count++] = (struct spend){
+            .id = number.id,
+            .tokens = number.number < SPEND_TOKENS_MAX ? number.number : SPEND_TOKENS_MAX,
+            .returned = number.returned < SPEND_TOKENS_MAX ? number.returned : SPEND_TOKENS_MAX,
+            .expires_ns = end_of(node, arrival, &number),
+            .limit = (uint16_t)limit,
+        };
+    }
+    batch_sort(batch);
+    batch->depend_count = 0;
+    for (uint32_t o = 0; o < message->origin_count; o++)
+        if (record->depends[o] > 0 && arrival->origin_map[o] >= 0 && o != record->origin)
+            batch->depend[batch->depend_count++] =
+                (struct depend){node->origin[arrival->origin_map[o]].uid, record->depends[o]};
+    batch->origin_uid = uid;
+    batch->first = record->first;
+    batch->last = record->last;
+    batch->merge = record->merge;
+    batch->part = record->part;
+    batch->parts = record->parts;
+    batch->at_ns = node->now_ns > record->age_ns ? node->now_ns - record->age_ns : 0;
+    batch->open_ns = open_of(node, arrival, batch, record);
+    batch->arrived_ns = node->now_ns;
+    return batch;
+}
+
+/* A batch that stands for several and cannot be applied: its dependencies may have been merged past us. */
+static bool is_stuck_merge(const struct node *node, const struct batch *batch, uint32_t slot)
+{
+    return batch->first < batch->last &&
+           (batch->first > node->origin[slot].applied + 1 || !depends_are_met(node, batch));
+}
+
+static bool is_applied_part(const struct origin *origin, const struct batch_record *record)
+{
+    return origin->next_part > 0 && record->merge == origin->merge && record->part < origin->next_part;
+}
+
+static void take_record(struct node *node, const struct arrival *arrival, const struct batch_record *record,
+                        bool *applied)
+{
+    int slot = arrival->origin_map[record->origin];
+    if (slot < 0 || (uint32_t)slot == node->my_slot || record->last <= node->origin[slot].applied ||
+        inbox_has(node, node->origin[slot].uid, record) || is_applied_part(&node->origin[slot], record)) {
+        node->stats.batches_duplicate++;
+        return;
+    }
+    if (record->spend_count > OPEN_KEYS_MAX) {
+        node->stats.messages_invalid++;
+        return;
+    }
+    struct batch *batch = batch_of_record(node, arrival, record, node->origin[slot].uid);
+    if (!batch)
+        return;
+    if (is_stuck_merge(node, batch, (uint32_t)slot))
+        node->snapshot_wanted = true;
+    step_works(node, batch->spend_count);
+    /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
+    bool next = !node->apply_left && is_applied_next(node, (uint32_t)slot, batch);
+    bool wanted = next || ((batch->parts == 0 || inbox_wants_part(node, batch)) && inbox_make_room(node, batch));
+    if (!wanted) {
+        node->stats.limit_drops++;
+        batch_destroy(&batch);
+        return;
+    }
+    inbox_put(node, batch);
+    if (next)
+        *applied |= inbox_drain(node);
+}
+
+bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns)
+{
+    int origin_map[ORIGINS_MAX];
+    struct batch_record record;
+    bool applied = false;
+    for (uint32_t o = 0; o < message->origin_count; o++) {
+        int member = member_map[message->origins[o].member];
+        origin_map[o] = member < 0 ? -1 : origin_find(node, (uint32_t)member, message->origins[o].incarnation);
+    }
+    const struct arrival arrival = {.message = message, .origin_map = origin_map, .made_ns = made_ns};
+    for (uint32_t i = 0; i < message->batch_count; i++) {
+        if (!message_batch(message, i, &record)) {
+            node->stats.messages_invalid++;
+            break;
+        }
+        take_record(node, &arrival, &record, &applied);
+    }
+    return inbox_drain(node) || applied;
+}
