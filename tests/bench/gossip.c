@@ -42,7 +42,7 @@ static struct {
     struct packet packet[PACKETS_MAX];
     size_t packet_count;
     struct key_id *id;
-    uint64_t now_ns, bytes;
+    uint64_t now_ns, bytes, wake_ns[HOSTS];
     uint64_t spent_ns[COSTS]; /* of this round */
     struct random random;
 } world;
@@ -89,7 +89,16 @@ static void step(unsigned host, struct event event, enum cost cost)
     uint64_t began_ns = processor_ns();
     node_step(world.node[host], &event, &world.effects);
     world.spent_ns[cost] += processor_ns() - began_ns;
+    world.wake_ns[host] = world.effects.next_wake_ns;
     post(host);
+}
+
+/* What a step left for others that follow at once. */
+static void go_on(enum cost of_sender)
+{
+    for (unsigned host = 0; host < HOSTS; host++)
+        while (world.wake_ns[host] <= world.now_ns)
+            step(host, (struct event){.kind = EVENT_WAKE}, host == SENDER ? of_sender : APPLYING);
 }
 
 /* Everything that is on its way arrives, and whatever is said then, until nobody has anything to say. */
@@ -107,6 +116,7 @@ static void settle_down(void)
                  packet->to == SENDER ? SETTLING : APPLYING);
             free(packet->data);
         }
+        go_on(SETTLING);
     } while (world.packet_count > 0);
 }
 
@@ -115,6 +125,7 @@ static void interval(void)
     world.now_ns += 100 * MS;
     for (unsigned host = 0; host < HOSTS; host++)
         step(host, (struct event){.kind = EVENT_WAKE}, host == SENDER ? TELLING : APPLYING);
+    go_on(TELLING);
     settle_down();
 }
 
