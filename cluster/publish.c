@@ -278,24 +278,51 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
     due->batch->sent_ns = node->now_ns;
 }
 
-/*
- * How many of the batches fit one message after a header of `header_bytes`, and one step of whoever hears it; at least
- * one, which always fits.
- */
-static uint32_t fitting(const struct node *node, const struct due *due, uint32_t count, size_t header_bytes)
+/* What is in a message so far. */
+struct load {
+    size_t bytes;
+    uint64_t keys;
+};
+
+/* False, and it is not in it: it does not fit the message, or the step of whoever hears it. */
+static bool load_takes(const struct node *node, struct load *load, const struct batch *batch)
 {
-    size_t bytes = header_bytes + MESSAGE_SEAL_BYTES;
-    uint64_t keys = 0;
-    uint32_t fit = 0;
-    for (; fit < count; fit++) {
-        keys += due[fit].batch->spend_count;
-        bytes += batch_encoded_max_bytes(due[fit].batch->spend_count,
-                                         spends_groups(due[fit].batch->spend, due[fit].batch->spend_count),
-                                         node->header.origin_count);
-        if ((bytes > node->options.message_max_bytes || keys > node->step_keys) && fit > 0)
+    size_t bytes =
+        load->bytes + batch_encoded_max_bytes(batch->spend_count, spends_groups(batch->spend, batch->spend_count),
+                                              node->header.origin_count);
+    uint64_t keys = load->keys + batch->spend_count;
+    if (bytes > node->options.message_max_bytes || keys > node->step_keys)
+        return false;
+    *load = (struct load){bytes, keys};
+    return true;
+}
+
+/*
+ * Keeps of these what one message says after a header of `header_bytes`, and counts it; at least one, which always
+ * fits. What is due and does not fit is `left` for another message. What may be said again is for filling one up.
+ */
+static uint32_t keep_what_fits(const struct node *node, struct due *due, uint32_t count, size_t header_bytes,
+                               bool *left)
+{
+    struct load load = {.bytes = header_bytes + MESSAGE_SEAL_BYTES};
+    uint32_t first_left = 0, kept = 0;
+    bool has_room = true, some = false;
+    for (*left = false; first_left < count; first_left++) {
+        if (due[first_left].spare)
+            continue;
+        has_room = has_room && load_takes(node, &load, due[first_left].batch);
+        *left = some && !has_room;
+        if (*left)
             break;
+        some = true;
     }
-    return fit;
+    for (uint32_t i = 0; i < count; i++) {
+        if (due[i].spare)
+            has_room = has_room && load_takes(node, &load, due[i].batch);
+        if (due[i].spare ? has_room : i < first_left)
+            due[kept++] = due[i];
+    }
+    return kept;
 }
 
 void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
@@ -303,16 +330,6 @@ void emit_message(struct node *node, const struct message_writer *writer, enum e
 {
     message_seal(writer->effects, writer->start, &node->options.hash_key);
     effects_emit(writer->effects, kind, address, writer->start);
-}
-
-/* Without what may be said again: it is for filling a message up, not for another one. */
-static uint32_t without_spare(struct due *due, uint32_t count)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!due[i].spare)
-            due[kept++] = due[i];
-    return kept;
 }
 
 void gossip_publish(struct node *node, struct effects *effects)
@@ -324,13 +341,9 @@ void gossip_publish(struct node *node, struct effects *effects)
     uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX);
     struct message_writer writer;
     message_begin(&writer, effects, &node->header);
-    uint32_t some = fitting(node, due, count, message_size(&writer));
-    if (some < count) {
-        count = without_spare(due, count);
-        some = fitting(node, due, count, message_size(&writer));
-    }
-    message_begin_batches(&writer, some);
-    for (uint32_t i = 0; i < some; i++) {
+    count = keep_what_fits(node, due, count, message_size(&writer), &node->publish_left);
+    message_begin_batches(&writer, count);
+    for (uint32_t i = 0; i < count; i++) {
         put_batch(node, &writer, &due[i], slots);
         step_works(node, due[i].batch->spend_count);
     }
@@ -338,7 +351,6 @@ void gossip_publish(struct node *node, struct effects *effects)
     emit_message(node, &writer, EFFECT_PUBLISH, NULL);
     node->stats.messages_published++;
     node->stats.bytes_published += message_size(&writer);
-    node->publish_left = some < count;
     node->step_again |= node->publish_left;
     node->published_ns = node->now_ns;
     node->answer_wanted = false;

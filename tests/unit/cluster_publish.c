@@ -33,8 +33,41 @@ static void unanswered(void)
     world_close();
 }
 
+/*
+ * While the way to bob is long, ann learns to wait for long before she says something again. What gets lost then is not
+ * due when bob hears her again, but rides along with what she says: as much as a step of his works on.
+ */
+static void rides_along(void)
+{
+    enum { FEW = 8, BATCHES = 64 };
+    char key[32];
+    world_init_steps(1024, FEW);
+    world.link[ANN][BOB].delay_ns = world.link[BOB][ANN].delay_ns = 4000 * MS;
+    world_start_all();
+    world_run(20000);
+    OK(world_ask(ANN, "alice", 0, 1).allowed, "the first of ann's spends is acknowledged late");
+    world_run(20000);
+    OK_U64(world_stats(ANN).log_keys, 0, "but at last");
+    world.link[ANN][BOB].delay_ns = world.link[BOB][ANN].delay_ns = 10 * MS;
+    world_link(ANN, BOB, LINK_CUT);
+    for (unsigned i = 0; i < BATCHES; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        (void)world_ask(ANN, key, 0, 1);
+        world_run(100);
+    }
+    OK_U64(world_stats(ANN).log_keys, BATCHES, "then %d get lost, one in each interval", BATCHES);
+    world_link(ANN, BOB, LINK_FINE);
+    unsigned waited_ms = 0;
+    for (; world_stats(ANN).log_keys > 0 && waited_ms < 10000; waited_ms += 10)
+        world_run(10);
+    OK(waited_ms <= (BATCHES / FEW + 2) * 100, "bob has all %u ms after he hears her again, %d an interval",
+       waited_ms, FEW);
+    world_close();
+}
+
 int main(void)
 {
     unanswered();
+    rides_along();
     return tap_done();
 }

@@ -1,7 +1,5 @@
 #include "tests/cluster_impostor.h"
 
-enum { SOME_KEYS = 64, BATCHES_BYTES = 200 };
-
 static void pages(void)
 {
     world_init(2);
@@ -119,45 +117,6 @@ static void spends_between_parts(void)
     OK(meanwhile >= 500, "while parts of a snapshot travel, %u keys are spent from again", meanwhile);
     OK_U64(world_count_left(BOB, "key", meanwhile, 158), meanwhile, "each has lost exactly two tokens, bob knows");
     OK_U64(world_count_left(BOB, "key", 9000, 159), 9000 - meanwhile, "and all others one");
-    skip_text();
-    world_close();
-}
-
-/* Batches to ann get lost; what says only what there is arrives, and so does what is asked for. */
-static void run_without_batches(unsigned ms)
-{
-    for (; ms > 0; ms--) {
-        world_run(1);
-        for (unsigned p = world.packet_count; p-- > 0;) {
-            struct world_packet *packet = &world.packet[p];
-            if (packet->to != ANN || packet->kind != EVENT_MESSAGE || packet->size < BATCHES_BYTES)
-                continue;
-            free(packet->data);
-            *packet = world.packet[--world.packet_count];
-        }
-    }
-}
-
-/* What is in the parts that came counts as heard, although the others did not come. */
-static void given_up_midway(void)
-{
-    unsigned known = 0;
-    world_init_steps(1024, 8);
-    world_start_all();
-    world_run(1000);
-    (void)world_spend_many(BOB, "key", SOME_KEYS);
-    for (unsigned ms = 0; ms < 5000 && known == 0; ms++) {
-        run_without_batches(1);
-        known = world_count_left(ANN, "key", SOME_KEYS, 159);
-    }
-    world_links(ANN, LINK_CUT);
-    world_run(6000);
-    OK(known > 0 && known < SOME_KEYS && world_stats(ANN).snapshots_taken == 0,
-       "ann has some of a snapshot from bob, %u keys of %d, when she loses him", known, SOME_KEYS);
-    world_links(ANN, LINK_FINE);
-    world_run(3000);
-    OK_U64(world_count_left(ANN, "key", SOME_KEYS, 159), SOME_KEYS,
-           "later she hears of all that he spent, and counts it once");
     skip_text();
     world_close();
 }
@@ -409,7 +368,6 @@ int main(void)
     untold_of_a_log();
     own_in_full();
     spends_between_parts();
-    given_up_midway();
     split_for_ever();
     page_of_nonsense();
     pages();
