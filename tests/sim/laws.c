@@ -111,11 +111,12 @@ void laws_note_evictions(struct sim *sim, unsigned i)
     sim->evicted |= table.evicted_harmful_keys > 0;
 }
 
-static struct step_figures figures(const struct sim *sim, unsigned i)
+static struct step_figures figures(struct sim *sim, unsigned i)
 {
     struct node_stats stats;
     const struct node *node = sim->node[i].node;
     node_stats(node, &stats);
+    sim->merged |= stats.batches_compacted > 0;
     return (struct step_figures){
         .log_keys = stats.log_keys,
         .ghost_keys = stats.log_ghost_keys,

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MEASURED_KEYS_MAX = 2, SMALL_LOG_KEYS = 256, SNAPSHOT_PARTS_AT_ONCE = 6, WAITS_INTERVALS_MAX = 10 };
+enum { MEASURED_KEYS_MAX = 2, SNAPSHOT_PARTS_AT_ONCE = 6, WAITS_INTERVALS_MAX = 10 };
 
 /* ---- how long it may take ---- */
 
@@ -152,12 +152,12 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
 }
 
 /*
- * A table was too small; or logs are, so that all is merged and forgotten early, and whoever cannot tell any more what
- * he has of it charges it once more.
+ * A table was too small; or a log was, so that batches were merged, and whoever cannot tell any more what he has of one
+ * charges it once more.
  */
 static bool may_be_too_low(const struct sim *sim)
 {
-    return sim->evicted || sim->plan.log_keys_max < SMALL_LOG_KEYS;
+    return sim->evicted || sim->merged;
 }
 
 /* A spend that refill may pay off within an interval waits for that, until it is told after all (cluster/pay.c). */
