@@ -8,6 +8,7 @@
  *       --keep-going     report every failing seed, not only the first of each job
  *       --tap            for prove
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
+ *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
@@ -35,8 +36,8 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits;
-    unsigned scenario_seeds;
+    bool one, verbose, trace, hash, tap, keep_going, edits, early;
+    unsigned scenario_seeds, pair_seeds;
     struct search_options search;
 };
 
@@ -64,6 +65,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         ask_keep_only(&sim->plan, arguments->only);
     if (arguments->edits)
         edit_draw(&sim->plan);
+    if (!arguments->early)
+        plan_draw_late(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
     return sim_run(sim);
@@ -193,48 +196,21 @@ static bool run_range(const struct arguments *arguments)
     return held;
 }
 
-struct known {
-    uint64_t seed;
-    bool without_rules;
-};
-
-/*
- * Lines "seed reason", or "seed - reason" for one without rules; others are skipped. Read before any job is forked:
- * they would share the file's position.
- */
-static unsigned read_known(const char *path, struct known *known)
-{
-    char line[512];
-    unsigned count = 0;
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        perror(path);
-        exit(EX_NOINPUT);
-    }
-    while (count < KNOWN_MAX && fgets(line, sizeof line, file) != NULL) {
-        char *end;
-        known[count].seed = strtoull(line, &end, 10);
-        known[count].without_rules = strncmp(end, " - ", 3) == 0;
-        count += end != line;
-    }
-    (void)fclose(file);
-    return count;
-}
-
 static bool run_known(const struct arguments *arguments, unsigned *count)
 {
-    static struct known known[KNOWN_MAX];
+    static struct known_seed known[KNOWN_MAX];
     struct job *job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     bool held = true;
     if (job == MAP_FAILED) {
         perror("sim: mmap");
         exit(EX_OSERR);
     }
-    *count = read_known(arguments->known, known);
+    *count = known_read(arguments->known, known, KNOWN_MAX);
     for (unsigned i = 0; i < *count; i++) {
         struct arguments one = *arguments;
         one.from = known[i].seed;
         one.only = known[i].without_rules ? "-" : arguments->only;
+        one.early |= known[i].early;
         one.count = one.jobs = 1;
         one.seconds = 0;
         one.keep_going = true;
@@ -294,7 +270,7 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -] [--edits]\n"
+        "          [--only LETTERS of bfslc, or -] [--early] [--edits]\n"
         "       %s --scenarios SEEDS [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program);
@@ -313,6 +289,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--tap", &arguments->tap},
         {"--keep-going", &arguments->keep_going},
         {"--edits", &arguments->edits},
+        {"--early", &arguments->early},
         {"--refill", &arguments->search.refill},
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -346,6 +323,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->seconds = number;
     else if (strcmp(word, "--scenarios") == 0)
         arguments->scenario_seeds = (unsigned)whole;
+    else if (strcmp(word, "--pairs") == 0)
+        arguments->pair_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
         arguments->search.trials = whole;
     else if (strcmp(word, "--search-seconds") == 0)
@@ -361,6 +340,8 @@ static int run(struct arguments *arguments)
 {
     if (arguments->scenario_seeds > 0)
         return scenarios_run(sim, arguments->scenario_seeds, arguments->tap);
+    if (arguments->pair_seeds > 0)
+        return pairs_run(arguments->pair_seeds, arguments->tap);
     if (arguments->search.trials > 0 || arguments->search.seconds > 0) {
         arguments->search.from = arguments->from;
         arguments->search.tap = arguments->tap;

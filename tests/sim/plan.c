@@ -247,22 +247,26 @@ static void draw_pace(struct plan *plan)
 }
 
 /* Buckets that are full again soon, under a load that needs hardly to be told, but for rushes. */
-static void draw_trickle(struct plan *plan)
+static void draw_trickle(struct plan *plan, struct random *random)
+{
+    plan->trickles = true;
+    plan->limits = (struct test_limits){0};
+    uint64_t capacity = draw_between(random, 40, 400), overshoot = draw_one_in(random, 3) ? capacity / 5 : 0;
+    while (!limits_add(&plan->limits, "trickle", capacity, capacity,
+                       plan->interval_ns * draw_between(random, 2, 24), overshoot))
+        capacity--;
+    plan->keys = (unsigned)draw_scale(random, 1, 24);
+    plan->arrival_gap_ns = plan->interval_ns / draw_between(random, 4, 24);
+    plan->early_push_share = 0;
+    draw_keys(plan, random);
+}
+
+static void draw_early_trickle(struct plan *plan)
 {
     struct random random;
     random_seed(&random, plan->seed * 8 + 4);
-    plan->trickles = !plan->sips && plan->table_keys >= SIM_KEYS_MAX && draw_one_in(&random, 3);
-    if (!plan->trickles)
-        return;
-    plan->limits = (struct test_limits){0};
-    uint64_t capacity = draw_between(&random, 40, 400), overshoot = draw_one_in(&random, 3) ? capacity / 5 : 0;
-    while (!limits_add(&plan->limits, "trickle", capacity, capacity,
-                       plan->interval_ns * draw_between(&random, 2, 24), overshoot))
-        capacity--;
-    plan->keys = (unsigned)draw_scale(&random, 1, 24);
-    plan->arrival_gap_ns = plan->interval_ns / draw_between(&random, 4, 24);
-    plan->early_push_share = 0;
-    draw_keys(plan, &random);
+    if (!plan->sips && plan->table_keys >= SIM_KEYS_MAX && draw_one_in(&random, 3))
+        draw_trickle(plan, &random);
 }
 
 static void draw_lanes(struct plan *plan)
@@ -273,15 +277,37 @@ static void draw_lanes(struct plan *plan)
 }
 
 /* So little at a time that most of what is done takes several steps, and logs so small that they are merged. */
-static void draw_slices(struct plan *plan)
+static void draw_slices(struct plan *plan, struct random *random)
+{
+    if (!draw_one_in(random, 3))
+        return;
+    plan->step_keys = (uint32_t)draw_scale(random, 1, 64);
+    if (draw_one_in(random, 2))
+        plan->log_keys_max = draw_scale(random, plan->keys + 8, 4 * plan->keys + 64);
+}
+
+/* By the numbers that decide about rules as well (ask_plan.c): where there are none, or tides, and nowhere else. */
+static void draw_early_slices(struct plan *plan)
 {
     struct random random;
     random_seed(&random, plan->seed * 8 + 5);
-    if (!draw_one_in(&random, 3))
-        return;
-    plan->step_keys = (uint32_t)draw_scale(&random, 1, 64);
-    if (draw_one_in(&random, 2))
-        plan->log_keys_max = draw_scale(&random, plan->keys + 8, 4 * plan->keys + 64);
+    draw_slices(plan, &random);
+}
+
+void plan_draw_late(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 8 + 2);
+    if (plan->asks.rules > 0 && !plan->asks.tides) {
+        draw_slices(plan, &random);
+    } else if (plan->step_keys > 0 && draw_one_in(&random, 2)) {
+        plan->step_keys = 0;
+        plan->log_keys_max = draw_one_in(&random, 4) ? draw_between(&random, 256, 1024) : 16384;
+    }
+    if (!plan->sips && plan->table_keys < SIM_KEYS_MAX && draw_one_in(&random, 3))
+        draw_trickle(plan, &random);
+    if (plan->trickles && draw_one_in(&random, 3))
+        plan->early_push_share = draw_scale(&random, SHARE_ONE / 1000, SHARE_ONE);
 }
 
 void plan_draw(struct plan *plan, uint64_t seed)
@@ -304,8 +330,8 @@ void plan_draw(struct plan *plan, uint64_t seed)
     plan->safety_ns = plan->interval_ns * (40 + 480 / (plan->nodes * plan->nodes));
     plan->liveness = plan->corrupt == 0;
     draw_pace(plan);
-    draw_trickle(plan);
+    draw_early_trickle(plan);
     draw_lanes(plan);
     ask_draw(plan);
-    draw_slices(plan);
+    draw_early_slices(plan);
 }

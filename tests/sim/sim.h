@@ -218,7 +218,7 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 void story_views(struct sim *sim);
 const char *phase_name(enum phase phase);
 
-/* ---- scenarios.c, search.c: print and return an exit status ---- */
+/* ---- scenarios.c, search.c, pairs.c: print and return an exit status ---- */
 struct search_options {
     uint64_t from, trials;
     double seconds; /* > 0: for so long, instead of so many trials */
@@ -227,5 +227,18 @@ struct search_options {
 };
 int scenarios_run(struct sim *sim, unsigned seeds, bool tap);
 int search_run(const struct search_options *options);
+/* Holds if every two features of plans meet, and each comes without the other, within so many seeds. */
+int pairs_run(unsigned seeds, bool tap);
+
+/* ---- known.c ---- */
+struct known_seed {
+    uint64_t seed;
+    bool without_rules, early;
+};
+/*
+ * Lines "seed reason", "seed - reason" for one without rules, "seed = reason" for one without what is drawn late; others
+ * are skipped. To be read before any job is forked: they would share the file's position.
+ */
+unsigned known_read(const char *path, struct known_seed *known, unsigned room);
 
 #endif
