@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MEASURED_KEYS_MAX = 2, SNAPSHOT_PARTS_AT_ONCE = 6, WAITS_INTERVALS_MAX = 10 };
+enum { MEASURED_KEYS_MAX = 2, SMALL_LOG_KEYS = 256, SNAPSHOT_PARTS_AT_ONCE = 6, WAITS_INTERVALS_MAX = 10 };
 
 /* ---- how long it may take ---- */
 
