@@ -383,6 +383,8 @@ void snapshot_catch_up(struct node *node, struct effects *effects);
 struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);
 /* It was answered: it is merged, or its halves are to be asked for. */
 void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split);
+/* For one part more, and what is left of an earlier one that it stands in. */
+bool snapshot_has_room(struct snapshot *snapshot);
 /* There is room for it. Of its keys it stands in the place of earlier snapshots' pages. */
 void snapshot_add_page(struct snapshot *snapshot, const struct page *page);
 /* All parts are merged: what every one contains counts as applied, once all is told that was spent before. */

@@ -7,8 +7,6 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-enum { PAGES_MIN = 2 * SNAPSHOT_PREFIX_BITS_MAX };
-
 static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
 
 /* ---- taking ---- */
@@ -23,6 +21,7 @@ struct staged {
     int64_t own;     /* tokens that the donor did know of, and settling will charge here */
     int64_t untold;  /* own ones that it did not know of */
     uint64_t paid;   /* own ones that refill has paid off here: settling must not charge them */
+    bool returned;   /* some of the own ones were given back */
 };
 
 struct stage {
@@ -87,6 +86,7 @@ enum correction { OWN_THERE, OWN_NOT_THERE, OTHERS_NOT_THERE, OWN_PAID };
 static void correct_key(struct staged *key, struct spend *spend, enum correction how)
 {
     uint64_t left = spend->tokens > spend->credit ? spend->tokens - spend->credit : 0;
+    key->returned |= how != OTHERS_NOT_THERE && spend->returned > 0;
     switch (how) {
     case OWN_THERE: /* what was credited already is not charged again either */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
@@ -179,21 +179,28 @@ static int64_t level_under(const struct limit *from, const struct limit *to, int
 }
 
 /*
- * What is unsettled of a key, less what the donor does not know of. A LOG's spends may have ended, here and there,
- * before they settle: what is unsettled now may all be spends that the donor does not know of. Of a bucket refill may
- * have paid off the oldest. The donor's bucket was refilled meanwhile, and had all of them: when they settle they are
- * not charged beyond what it says. That goes by whole tokens.
+ * What settling will charge here of what the donor has charged. A LOG's spends may have ended, here and there, before
+ * they settle: what is unsettled now may all be spends that the donor does not know of.
  */
-static int64_t own_part(const struct limit *limit, struct bucket *bucket, struct staged *staged)
+static int64_t own_part(const struct limit *limit, const struct bucket *bucket, const struct staged *staged)
+{
+    int64_t own = units_of_tokens(limit, staged->own), most = bucket->unsettled;
+    if (limit->kind == LIMIT_LOG)
+        most -= staged->untold < most ? staged->untold : most;
+    return own < most ? own : most;
+}
+
+/*
+ * Of a bucket, refill may have paid off some of its own spends, the oldest first. The donor's bucket was refilled
+ * meanwhile, and had all that it knows of: what is left is what it says, less what it does not know of. So settling
+ * charges no more than what is unsettled now, by whole tokens. Where some was given back, this cannot be told from that.
+ */
+static int64_t own_part_unpaid(const struct limit *limit, struct bucket *bucket, struct staged *staged)
 {
     int64_t own = units_of_tokens(limit, staged->own), untold = units_of_tokens(limit, staged->untold);
-    int64_t all = add_units(own, untold), paid = all - bucket->unsettled;
-    if (limit->kind == LIMIT_LOG) {
-        int64_t most = untold < bucket->unsettled ? bucket->unsettled - untold : 0;
-        return own < most ? own : most;
-    }
-    if (paid <= 0)
-        return own;
+    int64_t paid = add_units(own, untold) - bucket->unsettled;
+    if (limit->kind != LIMIT_BUCKET || staged->returned || paid <= 0)
+        return own_part(limit, bucket, staged);
     staged->paid = (uint64_t)(paid / limit->units_per_token);
     bucket->unsettled += paid % limit->units_per_token;
     return bucket->unsettled - untold;
@@ -211,7 +218,7 @@ static void merge_stage(struct node *node, struct stage *stage)
         bucket_refill(bucket, limit, &node->budget[entry->limit], node->now_ns);
         note_peak(node, entry);
         int64_t level = level_under(&node->limits.limit[staged->limit], limit, staged->settled);
-        int64_t own = own_part(limit, bucket, staged);
+        int64_t own = own_part_unpaid(limit, bucket, staged);
         level = add_units(add_units(level, -units_of_tokens(limit, staged->later)), own);
         bucket_renew(bucket, limit, (uint64_t)(staged->untold + staged->later), node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
@@ -281,20 +288,6 @@ static bool page_can_be_merged(struct node *node, const struct page *page)
     return true;
 }
 
-/* For one, and what is left of an earlier one that it stands in. */
-static bool has_room_for_page(struct snapshot *snapshot)
-{
-    if (snapshot->page_count + 1 + SNAPSHOT_PREFIX_BITS_MAX <= snapshot->page_room)
-        return true;
-    uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : PAGES_MIN;
-    struct page *grown = room <= PAGES_MAX ? realloc(snapshot->page, room * sizeof *grown) : NULL;
-    if (!grown)
-        return false;
-    snapshot->page = grown;
-    snapshot->page_room = room;
-    return true;
-}
-
 /*
  * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it,
  * so that a page of somebody who lacks it cannot be corrected by it: it counts as dropped.
@@ -356,7 +349,7 @@ static bool merge_page(struct node *node, const struct message *reply, const int
     struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
     uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
     struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
-    if (!stage.staged || !has_room_for_page(snapshot) || !page_digest(node, reply, member_map, &page) ||
+    if (!stage.staged || !snapshot_has_room(snapshot) || !page_digest(node, reply, member_map, &page) ||
         !page_can_be_merged(node, &page)) {
         free(stage.staged);
         return false;

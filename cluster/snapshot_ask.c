@@ -16,6 +16,7 @@ enum {
     SNAPSHOT_GAP_INTERVALS = 2,
     BEHIND_INTERVALS = 10,      /* then what is missing will not come as batches */
     BEHIND_GHOST_INTERVALS = 4, /* the same where who made them is gone */
+    PAGES_MIN = 2 * SNAPSHOT_PREFIX_BITS_MAX,
 };
 
 int snapshot_donor(const struct node *node)
@@ -213,6 +214,19 @@ static uint32_t page_index(const struct snapshot *snapshot, uint64_t start)
 static uint64_t page_last(const struct page *page)
 {
     return page->bits == 0 ? UINT64_MAX : page_start(page) | UINT64_MAX >> page->bits;
+}
+
+bool snapshot_has_room(struct snapshot *snapshot)
+{
+    if (snapshot->page_count + 1 + SNAPSHOT_PREFIX_BITS_MAX <= snapshot->page_room)
+        return true;
+    uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : PAGES_MIN;
+    struct page *grown = room <= PAGES_MAX ? realloc(snapshot->page, room * sizeof *grown) : NULL;
+    if (!grown)
+        return false;
+    snapshot->page = grown;
+    snapshot->page_room = room;
+    return true;
 }
 
 static void insert_page(struct snapshot *snapshot, uint32_t index, const struct page *page)
