@@ -201,6 +201,7 @@ void apply_begun(struct node *node)
         return;
     apply_spends(node, node->begun.batch->spend_count - node->begun.applied_count);
     end_begun(node);
+    snapshot_forget_pages(node);
     node->answer_wanted = true;
 }
 
