@@ -47,14 +47,27 @@ static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, 
     return tokens;
 }
 
-/* Own spends of a key in batches other than `batch`, and untold ones. */
+/* What stands behind that spend in its batch of the same key, under other limits. */
+static uint64_t tokens_behind(const struct batch *batch, const struct spend *spend)
+{
+    uint32_t i = (uint32_t)(spend - batch->spend);
+    uint64_t tokens = 0;
+    while ((i = batch_next_limit(batch, i)) < batch->spend_count) {
+        const struct spend *other = batch_find(batch, batch->spend[i].limit, spend->id);
+        tokens += other ? other->tokens : 0;
+    }
+    return tokens;
+}
+
+/* Own spends of a key that are not settled yet after this one, in its batch, in others, and untold ones. */
 static uint64_t later_tokens(struct node *node, const struct origin *origin, const struct batch *batch,
-                             struct entry *entry, bool any_limit)
+                             const struct spend *of, struct entry *entry, bool any_limit)
 {
     const struct origin *mine = &node->origin[node->my_slot];
+    uint64_t tokens = any_limit ? tokens_behind(batch, of) : 0;
     if (origin == mine && has_the_last(node, mine, batch, entry))
-        return 0;
-    uint64_t tokens = untold_tokens(node, entry);
+        return tokens;
+    tokens += untold_tokens(node, entry);
     for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? node->origin_end : 1); i++) {
         const struct origin *own = &node->origin[(node->my_slot + i) % node->origin_end];
         if (!own->uid || !own->mine)
@@ -94,9 +107,12 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
 static void settle_spends(struct node *node, struct origin *origin, struct batch *batch, uint32_t count,
                           bool tallied, bool converted)
 {
+    uint64_t closed = node->stats.batches_closed;
+    assert(node->telling_count == 0); /* or later spends might stand nowhere */
     for (uint32_t i = 0; i < count; i++) {
         const struct spend *spend = &batch->spend[i];
         tell_for_room(node);
+        tallied &= node->stats.batches_closed == closed; /* what is told just now is not in it */
         uint64_t later = batch->tallied ? tally_strike(node, spend) : 0;
         prefetch_spends(node, batch, i);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
@@ -105,7 +121,7 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
         if (tallied)
             later += untold_tokens(node, entry);
         else
-            later = later_tokens(node, origin, batch, entry, converted);
+            later = later_tokens(node, origin, batch, spend, entry, converted);
         settle_spend(node, entry, batch, spend, later);
     }
     step_works(node, count);
@@ -138,13 +154,14 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
         return;
     if (at_once)
         tell_gathered(node);
-    bool tallied = tally_is_whole(node);
-    /* The tally is on its way, or a batch that has later spends. */
-    bool waits = !at_once && (node->telling_count > 0 || (!tallied && tally_is_wanted(node)));
-    while (!waits && is_to_settle(mine, everywhere)) {
+    bool waits = false;
+    while (is_to_settle(mine, everywhere)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
-        uint32_t count = at_once ? batch->spend_count : part_to_settle(node, batch);
-        waits = count == 0 && batch->spend_count > 0;
+        bool tallied = tally_is_whole(node);
+        /* The tally is on its way, or a batch that has later spends. */
+        waits = !at_once && (node->telling_count > 0 || (!tallied && tally_is_wanted(node)));
+        uint32_t count = waits ? 0 : at_once ? batch->spend_count : part_to_settle(node, batch);
+        waits |= count == 0 && batch->spend_count > 0;
         if (waits)
             break;
         converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;

@@ -271,6 +271,7 @@ struct node {
     uint32_t telling_count;           /* gathered, and in no batch yet: see tell_ahead */
     bool told_ahead;                  /* what may be told is: only the message is missing */
     bool telling_orphans;             /* some of these are of keys that were evicted since */
+    bool telling_spans;               /* some were gathered by an earlier step */
     uint64_t telling_since_ns;        /* nothing of that is older */
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */
     uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */

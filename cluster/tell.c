@@ -38,7 +38,7 @@ static uint32_t urgent_count(const struct node *node)
     return count;
 }
 
-static void close_part(struct node *node, const struct spend *spends, uint32_t count)
+static void close_part(struct node *node, const struct spend *spends, uint32_t count, bool complete)
 {
     struct origin *mine = &node->origin[node->my_slot];
     struct depend depends[ORIGINS_MAX];
@@ -56,7 +56,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     batch->at_ns = batch->arrived_ns = node->now_ns;
     batch->open_ns = node->now_ns > node->telling_since_ns ? node->now_ns - node->telling_since_ns : 0;
     batch->open_ns = batch->at_ns - returns_since_ns(mine, batch);
-    batch->complete = !node->telling_orphans && urgent_count(node) == 0;
+    batch->complete = complete;
     origin_log_append(node, mine, batch);
     node->stats.batches_closed++;
 }
@@ -80,13 +80,15 @@ static void flush(struct node *node)
         return;
     spends_sort(node->sorted, node->telling, node->telling_count, SPENDS_BY_LIMIT);
     uint32_t count = add_equal_ones(node, node->sorted, node->telling_count);
+    bool complete = !node->telling_orphans && urgent_count(node) == 0;
     for (uint32_t from = 0, end; from < count; from = end) {
         end = batch_end(node, node->sorted, from, count);
-        close_part(node, node->sorted + from, end - from);
+        close_part(node, node->sorted + from, end - from, complete);
+        complete &= !node->telling_spans; /* spends begun meanwhile are marked as of the second: see open_spend */
     }
     step_works(node, node->telling_count);
     node->telling_count = 0;
-    node->telling_orphans = false;
+    node->telling_orphans = node->telling_spans = false;
 }
 
 static void gather(struct node *node, struct spend *spend)
@@ -251,15 +253,18 @@ static bool gather_at_pace(struct node *node, uint32_t most)
 bool tell_ahead(struct node *node)
 {
     uint32_t part = node->step_keys / TELL_PART, room = node->batch_max - node->telling_count;
+    uint32_t listed = untold_listed(node);
     uint64_t closed = node->stats.batches_closed;
     if (node->told_ahead || node->stopping || part == 0)
         return false;
     bool more = gather_at_pace(node, part < room ? part : room);
-    step_works(node, part);
+    step_works(node, listed - untold_listed(node));
     plan_next(node, more);
     bool is_full = node->telling_count == node->batch_max || node->stats.batches_closed > closed;
-    if (more && !is_full)
+    if (more && !is_full) {
+        node->telling_spans = true;
         return true;
+    }
     if (node->telling_count < part && !is_full)
         return false;
     flush(node);

@@ -234,5 +234,6 @@ void untold_check(const struct node *node)
         assert(lane->open_span == 0 || lane->open[lane->open_first].untold);
         listed += lane->urgent_count;
     }
-    assert(urgent == listed && node->telling_count <= node->batch_max);
+    assert(urgent == listed && node->telling_count < node->batch_max);
+    assert(node->telling_count == 0 || (node->publish_left && !node->told_ahead));
 }

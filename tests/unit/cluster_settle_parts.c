@@ -1,0 +1,271 @@
+/* Own batches are settled a part at a time; between two parts everything else may happen. */
+#include "tests/cluster_steps.h"
+
+enum {
+    STEP_KEYS = 256,
+    PART = STEP_KEYS / 8 + 1, /* of its keys a step settles */
+    KEYS = 200,
+    MANY_BATCHES = 72, /* more than are searched for what else was spent of a key */
+};
+
+/* The sums are right now: what is unsettled is what is kept or untold, and `used` tokens are used. */
+static bool sums_are_right(uint64_t used)
+{
+    struct sums sums = sums_of("key", KEYS);
+    bool right = sums.unsettled == kept_or_untold() && sums.used == used;
+    if (!right)
+        printf("# %" PRIu64 " unsettled, %" PRIu64 " kept or untold; %" PRIu64 " used of %" PRIu64 "\n",
+               sums.unsettled, kept_or_untold(), sums.used, used);
+    return right;
+}
+
+/* Steps until nothing follows at once; how many settled something. Every step is looked at. */
+static unsigned settle_by_steps(uint64_t used, uint64_t *most, bool *right)
+{
+    unsigned steps = 0;
+    for (unsigned i = 0; goes_on() && i < 1000; i++) {
+        uint64_t before = world_stats(ANN).settled_tokens;
+        step_once();
+        uint64_t settled = world_stats(ANN).settled_tokens - before;
+        *most = settled > *most ? settled : *most;
+        *right &= sums_are_right(used);
+        steps += settled > 0;
+    }
+    return steps;
+}
+
+static void parts(void)
+{
+    uint64_t most = 0;
+    bool right = true;
+    steps_init(STEP_KEYS);
+    steps_begin();
+    spend_range("key", 0, KEYS);
+    tell_now();
+    acknowledge(1);
+    OK_U64(world_stats(ANN).settled_tokens, PART, "an acknowledgement settles a part of a large batch at once");
+    OK_U64(sums_of("key", KEYS).unsettled, KEYS - PART, "the others are unsettled still");
+    right &= sums_are_right(KEYS);
+    unsigned steps = settle_by_steps(KEYS, &most, &right);
+    OK(steps == (KEYS - 1) / PART && most <= PART, "and settle in %u steps, of which none settles more than %d",
+       steps, PART);
+    OK(right, "after each of them what is unsettled is what is left of the batch, and nothing else has changed");
+    OK_U64(world_stats(ANN).log_batches, 0, "then it is gone");
+    world_close();
+}
+
+/* As many batches, each of `width` of the keys, from another one on each time. */
+static uint64_t tell_batches(unsigned count, unsigned width, unsigned *from)
+{
+    for (unsigned i = 0; i < count; i++, *from = (*from + 37) % KEYS) {
+        unsigned end = *from + width < KEYS ? *from + width : KEYS;
+        spend_range("key", *from, end);
+        spend_range("key", 0, width - (end - *from));
+        tell_now();
+    }
+    return (uint64_t)count * width;
+}
+
+/* Few batches are searched for what else was spent of a key; many are in a tally. The sums are the same. */
+static void searched_and_tallied(unsigned batches, const char *how)
+{
+    uint64_t most = 0, used, told;
+    unsigned from = 0, steps = 0;
+    bool right = true;
+    steps_init(STEP_KEYS);
+    steps_begin();
+    used = tell_batches(batches, 40, &from);
+    told = world_stats(ANN).batches_closed;
+    OK(told == batches, "%s: %" PRIu64 " batches", how, told);
+    used += spend_range("key", 0, 20);
+    for (uint64_t next = 1; next <= told; next += 1 + told / 8) {
+        acknowledge(next);
+        right &= sums_are_right(used);
+        steps += settle_by_steps(used, &most, &right);
+    }
+    OK(right && steps > 0 && most <= PART, "%s, what was spent later stays unsettled, a step at a time", how);
+    acknowledge(told);
+    settle_by_steps(used, &most, &right);
+    OK(right && sums_of("key", KEYS).unsettled == 20, "%s, what is untold stays unsettled when all others settled",
+       how);
+    world_close();
+}
+
+/* The tally is not whole when some of what it has is settled, and whole when the rest is. */
+static void half_tallied(void)
+{
+    uint64_t most = 0, used;
+    unsigned from = 0;
+    bool right = true;
+    steps_init(STEP_KEYS);
+    steps_begin();
+    used = tell_batches(MANY_BATCHES, 40, &from);
+    acknowledge(20);
+    settle_by_steps(used, &most, &right);
+    used += tell_batches(2, 40, &from);
+    acknowledge(26);
+    OK_U64(world_stats(ANN).log_keys % 40, 40 - PART, "what is in the tally is settled, a part first");
+    settle_by_steps(used, &most, &right);
+    OK(right, "by a search, since there are few batches and newer ones are not in it");
+    used += tell_batches(20, 40, &from);
+    acknowledge(60);
+    settle_by_steps(used, &most, &right);
+    acknowledge(MANY_BATCHES + 22);
+    settle_by_steps(used, &most, &right);
+    OK(right && world_stats(ANN).log_keys == 0, "when all are in it again, it is right");
+    world_close();
+}
+
+/* More is told while a part is settled, since a ring is full: the tally does not have that yet. */
+static void told_meanwhile(void)
+{
+    enum { ROOM = 512 };
+    unsigned from = 0;
+    steps_init(STEP_KEYS);
+    world.host[ANN].options.untold_max = ROOM;
+    world.host[ANN].options.tell_pace = 100;
+    steps_begin();
+    tell_batches(MANY_BATCHES, 5, &from);
+    OK_U64(world_stats(ANN).log_batches, MANY_BATCHES, "many batches of few keys");
+    spend_range("key", 0, KEYS);
+    OK_U64(spend_range("more", 0, ROOM), ROOM - KEYS, "there is no room for more untold keys");
+    uint64_t closed = world_stats(ANN).batches_closed;
+    acknowledge(MANY_BATCHES - 2);
+    OK(world_stats(ANN).batches_closed > closed, "settling tells some of them");
+    OK_U64(sums_of("key", KEYS).unsettled + sums_of("more", ROOM - KEYS).unsettled, kept_or_untold(),
+           "and what was told just then is not taken for settled");
+    world_close();
+}
+
+/* ---- who lacks it ---- */
+
+/* Of ann's batches up to that number, what she says from here on. */
+static unsigned said_up_to(uint64_t last)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < said.count; i++)
+        count += said.batch[i].first <= last;
+    return count;
+}
+
+/* Bob starts anew and has nothing, while a part of what he acknowledged before is not settled yet. */
+static void nobody_is_told_again(void)
+{
+    steps_init(STEP_KEYS);
+    steps_begin();
+    spend_range("key", 0, KEYS);
+    tell_now();
+    spend_range("key", 0, KEYS);
+    tell_now();
+    acknowledge(1);
+    said.count = 0;
+    acknowledge_as(2, PEER_JOINING, 0);
+    while (world_stats(ANN).log_keys > KEYS && said.messages > 0) {
+        world.now_ns += 100 * MS;
+        step_once();
+        if (world_stats(ANN).log_keys > KEYS)
+            OK_U64(said.floor, 2, "a batch that is partly settled is not to be had any more, says each message");
+    }
+    OK_U64(said_up_to(1), 0, "nobody is told of it");
+    OK(said.count > 0 && said.batch[0].first == 2 && said.batch[0].spend_count == KEYS, "of the next one he is");
+    OK(sums_are_right(2 * KEYS), "what he had acknowledged settles to its end, and no more");
+    world_close();
+}
+
+/*
+ * There is so much in the log that it is merged, while settling waits for what is gathered, and bob, who started anew,
+ * has nothing: but for what is settled of the first batch all might be merged.
+ */
+static void not_merged(void)
+{
+    enum { FIRST = 100, SECOND = 50, UNTOLD = 250 };
+    uint64_t used = FIRST + SECOND + UNTOLD;
+    steps_init(STEP_KEYS);
+    world.host[ANN].options.log_keys_max = FIRST + 2 * SECOND;
+    steps_begin();
+    spend_range("key", 0, FIRST);
+    tell_now();
+    spend_range("key", 0, SECOND);
+    tell_now();
+    spend_range("more", 0, UNTOLD);
+    world.now_ns += 100 * MS;
+    acknowledge(1);
+    OK_U64(world_stats(ANN).log_keys, FIRST + SECOND - PART, "a batch is partly settled, and more is gathered");
+    said.count = 0;
+    acknowledge_as(2, PEER_JOINING, 0);
+    OK_U64(world_stats(ANN).log_keys, FIRST + SECOND - PART, "settling waits for that");
+    ask_as(2);
+    OK(world_stats(ANN).log_keys > FIRST + 2 * SECOND, "a reply tells what is gathered: the log is beyond its limit");
+    for (unsigned steps = 0; steps < 50; steps++) {
+        world.now_ns = goes_on() ? world.now_ns : world.host[ANN].wake_ns;
+        step_once();
+    }
+    OK(world_stats(ANN).batches_compacted > 0, "it is merged then");
+    OK(said_up_to(1) == 0 && said.count > 0, "but not across what is settled");
+    struct sums keys = sums_of("key", FIRST), more = sums_of("more", UNTOLD);
+    OK_U64(keys.used + more.used, used, "nothing is lost");
+    OK_U64(keys.unsettled + more.unsettled, SECOND + UNTOLD, "and nothing is settled that nobody has");
+    world_close();
+}
+
+/* ---- who joins just then ---- */
+
+/* What happens next where ann goes on only when she hears something. */
+static void next_without_ann(void)
+{
+    int packet = next_packet();
+    uint64_t wake_ns = world.host[BOB].wake_ns;
+    if (packet >= 0 && world.packet[packet].at_ns < wake_ns) {
+        world_step_packet();
+        return;
+    }
+    world.now_ns = wake_ns > world.now_ns ? wake_ns : world.now_ns;
+    step(BOB, (struct event){.kind = EVENT_WAKE}, BOB);
+}
+
+static void joins_just_then(void)
+{
+    enum { MANY = 800 };
+    world_init_steps(16384, 4 * STEP_KEYS);
+    world_start_all();
+    world_run(1000);
+    world_link(BOB, ANN, LINK_CUT);
+    OK_U64(spend_range("key", 0, MANY), MANY, "many keys get a token each");
+    world_run(200);
+    world_link(ANN, BOB, LINK_CUT);
+    OK_U64(spend_range("key", 0, MANY / 2), MANY / 2, "then half of them once more, of which bob does not hear");
+    world_run(200);
+    world_link(BOB, ANN, LINK_FINE);
+    while (world_stats(ANN).settled_tokens == 0)
+        next_without_ann();
+    world_crash(BOB);
+    world_links(BOB, LINK_FINE);
+    world_start(BOB);
+    while (world_stats(BOB).snapshots_taken == 0)
+        next_without_ann();
+    uint64_t left = world_stats(ANN).log_keys;
+    OK(left > MANY / 2 && left < MANY + MANY / 2,
+       "bob starts anew, and takes all from her, while some of what he had heard is settled: %" PRIu64 " are left", left);
+    OK_U64(world_count_left(BOB, "key", MANY, 158), MANY / 2, "half of the keys have two tokens less there");
+    OK_U64(world_count_left(BOB, "key", MANY, 159), MANY / 2, "and half of them one");
+    step_once();
+    world_run(3000);
+    OK_U64(world_stats(ANN).log_keys, 0, "all settles");
+    for (unsigned i = 0; i < 2; i++)
+        OK(world_count_left(i, "key", MANY, 158) == MANY / 2 && world_count_left(i, "key", MANY, 159) == MANY / 2,
+           "and nothing is charged twice at %s", host_names[i]);
+    world_close();
+}
+
+int main(void)
+{
+    parts();
+    searched_and_tallied(8, "searched");
+    searched_and_tallied(MANY_BATCHES, "tallied");
+    half_tallied();
+    told_meanwhile();
+    nobody_is_told_again();
+    not_merged();
+    joins_just_then();
+    return tap_done();
+}
