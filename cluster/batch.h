@@ -2,8 +2,8 @@
  * batch: what one peer spent since its last batch, as (key, limit, tokens, returned), and what it had heard by then.
  *
  * The one idea: a batch covers the sequence numbers first..last of one origin, usually one number; merging
- * neighbours gives a batch, or parts of one, that stands for all of them. Immutable once made. Knows no network and
- * no encoding.
+ * neighbours gives a batch, or parts of one, that stands for all of them. Once made, others' do not change; of own
+ * ones, what is settled leaves them. Knows no network and no encoding.
  */
 #ifndef HEADGATE_CLUSTER_BATCH_H
 #define HEADGATE_CLUSTER_BATCH_H
@@ -47,9 +47,8 @@ struct batch {
     uint64_t arrived_ns;  /* when this node made or received it */
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
-    bool
-        complete; /* own: every key in it was in the table, and no evicted one's spend was left untold: see settle.c */
-    bool tallied; /* own: see tally.c */
+    bool complete; /* own: it has all that was begun before it of its keys: see has_the_last in settle.c */
+    bool tallied;  /* own: see tally.c */
     /*
      * What is merged and too large for one batch is cut into parts, which stand for the same numbers together: `merge`
      * is the same for all of them and 0 for whole batches. Parts have different keys.

@@ -157,11 +157,11 @@ bool untold_create(struct node *node);
 void untold_destroy(struct node *node);
 /* The entry's key has spends that are to be told, at node->open[entry->open_index]. */
 bool is_in_open(const struct node *node, const struct entry *entry);
-/* It has some, or some that wait. */
+/* It has some, or some that wait. Not: what is gathered of it, which is told without it. */
 bool is_untold(const struct node *node, const struct entry *entry);
 /* All that is in the rings. Alone. */
 void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context);
-/* How many keys have some, and how many of these are in the rings. Alone. */
+/* How many there are, waiting and gathered ones included, and how many of these are in the rings. Alone. */
 uint32_t untold_count(const struct node *node);
 uint32_t untold_listed(const struct node *node);
 /* It is a gap from now on. Alone, as what follows. */
@@ -190,18 +190,18 @@ void untold_check(const struct node *node);
 /* ---- tell.c: batches of what is untold ---- */
 /*
  * Batches are closed: of all that is urgent; of that, and of others as fast as the pace allows, but no more than is
- * worked on in a step; of everything.
+ * worked on in a step; of everything. And, each time, of what has been gathered: see tell_ahead.
  */
 void tell_urgent(struct node *node);
+void tell_at_pace(struct node *node);
+void tell_all(struct node *node);
 /*
- * Gathers a part of what may be told now, or makes a batch of what has been gathered by several steps; true: it goes on,
- * or the message is for the next step. What is gathered is in no ring and no log until then: whoever looks for spends
- * there, or makes a message, calls tell_gathered, or one of the others, before.
+ * Before a message that tells what the pace allows: gathers a part of it, in the last of several steps makes a batch of
+ * all; true: it goes on, or the message is for the next step. Until then what is gathered stands in no ring or log:
+ * whoever looks for spends there, or makes a message, calls tell_gathered, or one of those above, before.
  */
 bool tell_ahead(struct node *node);
 void tell_gathered(struct node *node);
-void tell_at_pace(struct node *node);
-void tell_all(struct node *node);
 /* Of as much as one step may work on, where that is not all; true if it was. */
 bool tell_some(struct node *node);
 /* Of what is urgent, if that is as much as one step may work on. */

@@ -14,9 +14,9 @@ static uint64_t smooth(uint64_t average, uint64_t sample)
 /* ---- what else was spent of a key ---- */
 
 /*
- * Its last untold spend was begun when the batch after `applied - n` ones was the next, by its trace. A batch that is
- * no older and has one of that key has that one: another would have been begun later. Unless the key was evicted
- * between the two: then it is not known when the one was begun.
+ * Its last untold spend was begun when the batch after `applied - n` ones was the next that might tell of it, by its
+ * trace. A batch that is no older and has one of that key has that one: another would have been begun later. Unless the
+ * key was evicted between the two, or what was told at once made several batches: then the batch is not complete.
  */
 static bool has_the_last(const struct node *node, const struct origin *mine, const struct batch *batch,
                          const struct entry *entry)
@@ -101,7 +101,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
 }
 
 /*
- * Settles the first `count` spends, and takes them out of the batch: what counts as unsettled is what stands in the log.
+ * Settles the first `count` spends, and takes them out of the batch: what is unsettled is what stands in the log.
  * Nobody is told of the rest, as if it were settled as well. `tallied`: the tally is whole.
  */
 static void settle_spends(struct node *node, struct origin *origin, struct batch *batch, uint32_t count,

@@ -43,7 +43,8 @@ static void read_what_is_said(unsigned host, const struct effects *effects)
         struct bytes bytes = effect_bytes(effects, &effects->effect[e]);
         if (host != ANN || effects->effect[e].kind != EFFECT_PUBLISH)
             continue;
-        bool sound = message_unseal(&bytes, &world.host[ANN].options.hash_key) && message_open(&said.message, bytes);
+        bool sound =
+            message_unseal(&bytes, &world.host[ANN].options.hash_key) && message_open(&said.message, bytes);
         assert(sound);
         said.messages++;
         said.floor = said.message.floor;

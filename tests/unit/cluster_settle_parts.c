@@ -160,7 +160,7 @@ static void nobody_is_told_again(void)
     acknowledge(1);
     said.count = 0;
     acknowledge_as(2, PEER_JOINING, 0);
-    while (world_stats(ANN).log_keys > KEYS && said.messages > 0) {
+    for (unsigned steps = 0; world_stats(ANN).log_keys > KEYS && steps < 100; steps++) {
         world.now_ns += 100 * MS;
         step_once();
         if (world_stats(ANN).log_keys > KEYS)
@@ -195,7 +195,8 @@ static void not_merged(void)
     acknowledge_as(2, PEER_JOINING, 0);
     OK_U64(world_stats(ANN).log_keys, FIRST + SECOND - PART, "settling waits for that");
     ask_as(2);
-    OK(world_stats(ANN).log_keys > FIRST + 2 * SECOND, "a reply tells what is gathered: the log is beyond its limit");
+    OK(world_stats(ANN).log_keys > FIRST + 2 * SECOND,
+       "a reply tells what is gathered: the log is beyond its limit");
     for (unsigned steps = 0; steps < 50; steps++) {
         world.now_ns = goes_on() ? world.now_ns : world.host[ANN].wake_ns;
         step_once();
@@ -236,16 +237,17 @@ static void joins_just_then(void)
     OK_U64(spend_range("key", 0, MANY / 2), MANY / 2, "then half of them once more, of which bob does not hear");
     world_run(200);
     world_link(BOB, ANN, LINK_FINE);
-    while (world_stats(ANN).settled_tokens == 0)
+    for (unsigned i = 0; world_stats(ANN).settled_tokens == 0 && i < 10000; i++)
         next_without_ann();
     world_crash(BOB);
     world_links(BOB, LINK_FINE);
     world_start(BOB);
-    while (world_stats(BOB).snapshots_taken == 0)
+    for (unsigned i = 0; world_stats(BOB).snapshots_taken == 0 && i < 10000; i++)
         next_without_ann();
     uint64_t left = world_stats(ANN).log_keys;
     OK(left > MANY / 2 && left < MANY + MANY / 2,
-       "bob starts anew, and takes all from her, while some of what he had heard is settled: %" PRIu64 " are left", left);
+       "bob starts anew, and takes all from her, while some of what he had heard is settled: %" PRIu64 " are left",
+       left);
     OK_U64(world_count_left(BOB, "key", MANY, 158), MANY / 2, "half of the keys have two tokens less there");
     OK_U64(world_count_left(BOB, "key", MANY, 159), MANY / 2, "and half of them one");
     step_once();
@@ -254,6 +256,59 @@ static void joins_just_then(void)
     for (unsigned i = 0; i < 2; i++)
         OK(world_count_left(i, "key", MANY, 158) == MANY / 2 && world_count_left(i, "key", MANY, 159) == MANY / 2,
            "and nothing is charged twice at %s", host_names[i]);
+    world_close();
+}
+
+/* ---- other events between two parts ---- */
+
+static void begin_settling(void)
+{
+    steps_init(STEP_KEYS);
+    steps_begin();
+    spend_range("key", 0, KEYS);
+    tell_now();
+    spend_range("key", 0, KEYS);
+    tell_now();
+    acknowledge(1);
+    assert(world_stats(ANN).settled_tokens == PART);
+    skip_text();
+}
+
+static void others_events(void)
+{
+    uint64_t most = 0;
+    bool right = true;
+    begin_settling();
+    world_forget(ANN, BOB);
+    unsigned steps = settle_by_steps(2 * KEYS, &most, &right);
+    OK(right && steps > KEYS / PART && world_stats(ANN).log_keys == 0,
+       "who is alone with a whole limit from then on settles the rest, a part at a time as before");
+    world_close();
+
+    begin_settling();
+    world_stop(ANN);
+    settle_by_steps(2 * KEYS, &most, &right);
+    OK(right && world_stats(ANN).log_keys == KEYS,
+       "who is to leave settles what is acknowledged, and waits for more");
+    acknowledge(2);
+    settle_by_steps(2 * KEYS, &most, &right);
+    OK(right && world_stats(ANN).log_keys == 0, "and settles all before she does");
+    world_close();
+
+    begin_settling();
+    impostor_begin(MESSAGE_GOSSIP, 0, 1);
+    impostor.members[1].state = PEER_LEFT;
+    impostor_say(NULL);
+    settle_by_steps(2 * KEYS, &most, &right);
+    uint64_t left = world_stats(ANN).log_keys;
+    acknowledge(1);
+    settle_by_steps(2 * KEYS, &most, &right);
+    OK(right && left > KEYS && most <= PART, "who was declared gone keeps the rest in the log of what she was");
+    impostor_begin(MESSAGE_REPLY, 0, 2);
+    impostor_reply(0, 0, false, NULL, 0);
+    settle_by_steps(2 * KEYS, &most, &right);
+    OK(right && world_stats(ANN).log_keys == 0 && most <= PART,
+       "and settles it, and what is acknowledged besides, when she has a snapshot");
     world_close();
 }
 
@@ -267,5 +322,6 @@ int main(void)
     nobody_is_told_again();
     not_merged();
     joins_just_then();
+    others_events();
     return tap_done();
 }

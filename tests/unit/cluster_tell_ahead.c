@@ -32,6 +32,13 @@ static void gather_some(void)
     step_once();
 }
 
+static void step_until_said(void)
+{
+    for (unsigned steps = 0; said.count == 0 && steps < 100; steps++)
+        step_once();
+    assert(said.count > 0);
+}
+
 /* ---- one batch, one message ---- */
 
 static void one_batch(void)
@@ -81,7 +88,7 @@ static void batch_after_batch(void)
 
 /* ---- a key that is spent again meanwhile ---- */
 
-/* What settles next is not more than what bob has, whatever was spent since: as much is unsettled as is kept or untold. */
+/* No more is settled than what bob has, whatever was spent since: as much is unsettled as is kept or untold. */
 static bool unsettled_is_right(const char *name, unsigned count)
 {
     uint64_t unsettled = sums_of(name, count).unsettled;
@@ -90,22 +97,28 @@ static bool unsettled_is_right(const char *name, unsigned count)
     return unsettled == kept_or_untold();
 }
 
+/* Now, and after each step that follows at once. */
+static bool stays_right(const char *name, unsigned count)
+{
+    bool right = unsettled_is_right(name, count);
+    for (unsigned steps = 0; goes_on() && steps < 1000; steps++) {
+        step_once();
+        right &= unsettled_is_right(name, count);
+    }
+    return right;
+}
+
 static void spent_again(void)
 {
-    bool right = true;
     begin(STEP_KEYS);
     spend_range("key", 0, STEP_KEYS + PART);
     gather_some();
     spend_range("key", 0, PART / 2);
-    while (said.count == 0)
-        step_once();
+    step_until_said();
     OK_U64(said.batch[0].spend_count, STEP_KEYS, "the batch is full before what was spent again is in it");
     acknowledge(1);
-    for (right &= unsettled_is_right("key", STEP_KEYS + PART); goes_on();) {
-        step_once();
-        right &= unsettled_is_right("key", STEP_KEYS + PART);
-    }
-    OK(right && world_stats(ANN).settled_tokens == STEP_KEYS, "it settles, and nothing else does");
+    OK(stays_right("key", STEP_KEYS + PART) && world_stats(ANN).settled_tokens == STEP_KEYS,
+       "it settles, and nothing else does");
     tell_now();
     acknowledge(2);
     step_until_done();
@@ -133,10 +146,10 @@ static void spent_again_in_parts(void)
     gather_some();
     for (unsigned i = 0; i < AGAIN; i++)
         world_must(node_takes(world.host[ANN].node, &charges[i], world.now_ns));
-    while (said.count == 0)
-        step_once();
+    step_until_said();
     uint64_t closed = world_stats(ANN).batches_closed;
-    OK(closed > 2 && world_stats(ANN).open_keys == AGAIN + MORE, "a batch is gathered, and told in %" PRIu64, closed);
+    OK(closed > 2 && world_stats(ANN).open_keys == AGAIN + MORE, "a batch is gathered, and told in %" PRIu64,
+       closed);
     acknowledge(closed);
     step_until_done();
     for (unsigned i = 0; i < KEYS; i++) {
@@ -166,7 +179,8 @@ static void converted(void)
         world_must(node_takes(world.host[ANN].node, &charge, world.now_ns));
     }
     step_until_done();
-    OK(said.count == 1 && said.batch[0].spend_count == KEYS + CONVERTED, "some keys stand under two limits in a batch");
+    OK(said.count == 1 && said.batch[0].spend_count == KEYS + CONVERTED,
+       "some keys stand under two limits in a batch");
     acknowledge(1);
     for (unsigned steps = 0;; steps++) {
         uint64_t unsettled = sums_of("key", KEYS).unsettled;
@@ -188,6 +202,132 @@ static void converted(void)
     world_close();
 }
 
+/* ---- what else happens meanwhile ---- */
+
+enum { TOLD = 200, AGAIN = 2 * PART };
+
+/* A batch is told that bob has, and what was spent again from some of its keys is gathered in part. */
+static void gather_again(void)
+{
+    begin(STEP_KEYS);
+    spend_range("key", 0, TOLD);
+    tell_now();
+    spend_range("key", 0, AGAIN);
+    gather_some();
+}
+
+static void settling_waits(void)
+{
+    gather_again();
+    uint64_t closed = world_stats(ANN).batches_closed;
+    acknowledge(1);
+    OK(world_stats(ANN).settled_tokens == 0 || world_stats(ANN).batches_closed > closed,
+       "nothing settles while something is gathered");
+    bool right = stays_right("key", TOLD);
+    OK_U64(world_stats(ANN).settled_tokens, TOLD, "then all that bob has does");
+    OK(right, "and what was gathered meanwhile stays unsettled");
+    world_close();
+}
+
+static void stops(void)
+{
+    gather_again();
+    OK_U64(world_stats(ANN).open_keys, AGAIN, "what is gathered counts as untold");
+    step(ANN, (struct event){.kind = EVENT_STOP}, ANN);
+    step_until_done();
+    const struct said *last = &said.batch[said.count - 1];
+    OK(last->first == 2 && last->spend_count == AGAIN && world_stats(ANN).open_keys == 0,
+       "who is to leave tells it, and the rest, in a batch");
+    OK(unsettled_is_right("key", TOLD), "which is unsettled until bob has it");
+    acknowledge(2);
+    step_until_done();
+    OK_U64(sums_of("key", TOLD).used, TOLD + AGAIN, "nothing of it is lost");
+    world_close();
+}
+
+static void asked(void)
+{
+    gather_again();
+    uint64_t closed = world_stats(ANN).batches_closed;
+    ask_as(1);
+    OK(world_stats(ANN).batches_closed > closed, "before any message leaves, what is gathered is in a batch");
+    step_until_done();
+    OK(unsettled_is_right("key", TOLD) && world_stats(ANN).open_keys == 0, "the rest follows");
+    world_close();
+}
+
+static void begins_anew(void)
+{
+    gather_again();
+    impostor_begin(MESSAGE_GOSSIP, 0, 1);
+    impostor.members[1].state = PEER_LEFT;
+    impostor_say(NULL);
+    EXPECT("who was declared gone joins again", "ann: ann was declared gone by its peers and joins again\n");
+    OK(world_stats(ANN).open_keys == 0 && unsettled_is_right("key", TOLD),
+       "what was gathered is of the incarnation that is over");
+    world_close();
+}
+
+/* What was gathered is the last that knows of a limit, since its key got another. */
+static void limits_are_swept(void)
+{
+    enum { LIMITS = 32 };
+    struct limit_terms terms = {.capacity = 160, .rate = 1, .period_ns = 3600001 * MS};
+    const struct limit_terms gone = terms;
+    limits_max = LIMITS;
+    begin(STEP_KEYS);
+    struct charge charge = charge_at(ANN, "alice", &terms, 1);
+    world_must(node_takes(world.host[ANN].node, &charge, world.now_ns));
+    spend_range("key", 0, 4 * PART - 1);
+    gather_some();
+    for (unsigned i = 0; i < LIMITS * 3 / 4; i++) {
+        terms.period_ns += MS;
+        charge = charge_at(ANN, i == 0 ? "alice" : "bert", &terms, 1);
+        world_must(node_takes(world.host[ANN].node, &charge, world.now_ns));
+    }
+    step_once();
+    OK(node_find_limit(world.host[ANN].node, &gone) >= 0, "a limit of what is gathered is in use");
+    step_until_done();
+    tell_now();
+    acknowledge(world_stats(ANN).batches_closed);
+    step_until_done();
+    OK_U64(sums_of("key", 4 * PART - 1).used, 4 * PART - 1, "all of it is told and settles");
+    world_close();
+    limits_max = 0;
+}
+
+/* There is no room for all keys in the table: some of those that were gathered are evicted, and spent from again. */
+static void evicted(void)
+{
+    enum { TABLE = 256, OTHERS = 1000 };
+    unsigned gone = 0, kept = 0;
+    struct explanation explanation;
+    char key[32];
+    steps_init(STEP_KEYS);
+    world.host[ANN].options.table_keys = TABLE;
+    world.host[ANN].options.untold_max = 4096;
+    steps_begin();
+    spend_range("key", 0, 2 * PART);
+    gather_some();
+    spend_range("other", 0, OTHERS);
+    for (unsigned i = 0; i < PART; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        node_explain(world.host[ANN].node, key_of(key, 0), 0, world.now_ns, &explanation);
+        if (!explanation.tracked)
+            gone += spend_range("key", i, i + 1);
+    }
+    step_until_said();
+    acknowledge(said.batch[0].last);
+    step_until_done();
+    for (unsigned i = 0; i < PART; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        kept += unsettled_of(key) > 0;
+    }
+    OK(gone > 0 && kept == gone, "what was spent since from %u keys that had been evicted is unsettled still",
+       gone);
+    world_close();
+}
+
 int main(void)
 {
     one_batch();
@@ -195,5 +335,11 @@ int main(void)
     spent_again();
     spent_again_in_parts();
     converted();
+    settling_waits();
+    stops();
+    asked();
+    begins_anew();
+    limits_are_swept();
+    evicted();
     return tap_done();
 }
