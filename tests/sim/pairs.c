@@ -91,6 +91,7 @@ static bool has_closed(const struct plan *plan)
     X("small log", plan->log_keys_max < 16384)                                                                     \
     X("tiny log", plan->log_keys_max < 256)                                                                        \
     X("slices", plan->step_keys > 0)                                                                               \
+    X("steps apart", plan->apart_ns > 0)                                                                           \
     X("small messages", plan->message_max_bytes <= 65536)                                                          \
     X("pushes", plan->early_push_share > 0)                                                                        \
     X("threads", plan->lanes > 1)                                                                                  \
@@ -153,6 +154,7 @@ static const struct {
       {"sips", "pace", "what is not urgent waits"},
       {"tiny log", "small log", ""},
       {"tiny log", "slices", "merging takes steps"},
+      {"steps apart", "slices", "else no step leaves anything"},
 };
 
 static bool is_pair(const char *one, const char *other, unsigned a, unsigned b)

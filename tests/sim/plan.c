@@ -294,6 +294,14 @@ static void draw_early_slices(struct plan *plan)
     draw_slices(plan, &random);
 }
 
+static void draw_apart(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 9 + 5);
+    if (plan->step_keys > 0 && draw_one_in(&random, 2))
+        plan->apart_ns = draw_between(&random, 1, 4) * MS;
+}
+
 void plan_draw_late(struct plan *plan)
 {
     struct random random;
@@ -308,6 +316,7 @@ void plan_draw_late(struct plan *plan)
         draw_trickle(plan, &random);
     if (plan->trickles && draw_one_in(&random, 3))
         plan->early_push_share = draw_scale(&random, SHARE_ONE / 1000, SHARE_ONE);
+    draw_apart(plan);
 }
 
 void plan_draw(struct plan *plan, uint64_t seed)

@@ -255,6 +255,7 @@ static void init(struct sim *sim)
     random_seed(&sim->fault_random, seed * 4 + 2);
     random_seed(&sim->load_random, seed * 4 + 3);
     random_seed(&sim->lane_random, seed * 8 + 1);
+    random_seed(&sim->apart_random, seed * 9 + 6);
     sim->now_ns = 0;
     sim->hash = UINT64_C(0xcbf29ce484222325);
     queue_init(&sim->queue);

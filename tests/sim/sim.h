@@ -75,7 +75,7 @@ struct arrival {
 
 struct sim {
     struct plan plan;
-    struct random network_random, fault_random, load_random, lane_random;
+    struct random network_random, fault_random, load_random, lane_random, apart_random;
     uint64_t now_ns;
     enum phase phase;
     uint64_t phase_ends_ns;            /* at the latest */

@@ -307,7 +307,9 @@ void world_rearm(struct sim *sim, unsigned i)
     uint64_t at_ns = clock_when(&n->clock, sim->now_ns, n->wake_local_ns);
     if (at_ns == UINT64_MAX)
         n->wake_order = 0; /* its clock stands still: rearmed when it goes on */
-    else
+    else if (at_ns <= sim->now_ns && sim->plan.apart_ns > 0)
+        at_ns = sim->now_ns + random_below(&sim->apart_random, sim->plan.apart_ns);
+    if (at_ns != UINT64_MAX)
         n->wake_order = queue_post(&sim->queue, (struct happening){.kind = HAPPENS_WAKE,
                                                                    .at_ns = at_ns,
                                                                    .node = (uint8_t)i,
