@@ -7,6 +7,8 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+enum { REFUSED_INTERVALS = 64 };
+
 static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
 
 /* ---- taking ---- */
@@ -28,6 +30,7 @@ struct stage {
     struct staged *staged; /* by id */
     uint32_t count;
     bool some_paid;
+    bool adds; /* what is charged here is charged on top of what the donor says */
 };
 
 static int by_id(const void *a, const void *b)
@@ -220,6 +223,8 @@ static void merge_stage(struct node *node, struct stage *stage)
         int64_t level = level_under(&node->limits.limit[staged->limit], limit, staged->settled);
         int64_t own = own_part_unpaid(limit, bucket, staged);
         level = add_units(add_units(level, -units_of_tokens(limit, staged->later)), own);
+        if (stage->adds)
+            level = add_units(level, bucket->settled - limit->capacity_units);
         bucket_renew(bucket, limit, (uint64_t)(staged->untold + staged->later), node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
         counters_touch(node, entry);
@@ -269,23 +274,34 @@ static void note_retired(struct node *node, const struct message *reply, const i
             node->snapshot.retired[m] = retired[m];
 }
 
+/* Since when every part has been refused that was given; a snapshot that is whole ends that. */
+static bool is_refused_for_long(struct node *node)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    snapshot->refused_ns = node->now_ns;
+    if (snapshot->refused_since_ns == 0)
+        snapshot->refused_since_ns = node->now_ns;
+    return node->now_ns - snapshot->refused_since_ns > REFUSED_INTERVALS * node->options.interval_ns;
+}
+
 /*
  * Batches that are applied or settled here, but kept no longer, cannot be charged on top of what the donor says. Where
- * it has them by now, it is asked again.
+ * it has them by now, it is asked again. If it may never have them, as when each of two knows by snapshots what the
+ * other lacks of one who is gone, all that is charged here is charged on top, which counts some of it twice: `adds`.
  */
-static bool page_can_be_merged(struct node *node, const struct page *page)
+static bool page_can_be_merged(struct node *node, const struct page *page, bool *adds)
 {
     const struct member *donor = &node->member[node->snapshot.donor];
+    *adds = false;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         bool late = origin->forgotten > page->applied[slot] && donor->known[slot] >= origin->forgotten;
         bool lost = origin->uid && origin->dropped > page->applied[slot];
-        if (lost)
-            node->snapshot.refused_ns = node->now_ns;
-        if (lost || (origin->uid && late))
+        if (origin->uid && late)
             return false;
+        *adds |= lost;
     }
-    return true;
+    return !*adds || is_refused_for_long(node);
 }
 
 /*
@@ -315,6 +331,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
             origins_retire(node, member, snapshot->retired[member]);
     snapshot->running = false;
     snapshot->done = true;
+    snapshot->refused_since_ns = 0;
     node->snapshot_wanted = false;
     node->stats.snapshots_taken++;
     node->answer_wanted = true;
@@ -350,7 +367,7 @@ static bool merge_page(struct node *node, const struct message *reply, const int
     uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
     struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
     if (!stage.staged || !snapshot_has_room(snapshot) || !page_digest(node, reply, member_map, &page) ||
-        !page_can_be_merged(node, &page)) {
+        !page_can_be_merged(node, &page, &stage.adds)) {
         free(stage.staged);
         return false;
     }

@@ -167,6 +167,7 @@ struct snapshot {
     uint64_t donor_incarnation;
     uint64_t started_ns;
     uint64_t refused_ns; /* when a part could last not be taken since batches were dropped; 0: never */
+    uint64_t refused_since_ns; /* and when first, since a snapshot was whole; 0: not since then */
     uint32_t depth;      /* bits of the first part that was not split; 0: there is none yet */
     uint32_t todo_count, asked_count;
     struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];

@@ -359,8 +359,46 @@ static void parts_in_parts(void)
     world_close();
 }
 
+/*
+ * Ann knows by a snapshot what bob says he has no more: none of it stands in her log, to be charged on top of what he
+ * says of what she lacks.
+ */
+static void each_lacks_something(void)
+{
+    const struct key_id alice = key_of("alice", 0);
+    const struct spend first = {.id = alice, .tokens = 20 * 3600 * 1000 * MS};
+    const struct spend second = {.id = alice, .tokens = 30 * 3600 * 1000 * MS};
+    unsigned refused = 0;
+    world_init(2);
+    world_name_all();
+    world_start(ANN);
+    impostor_begin(MESSAGE_GOSSIP, 5, 0);
+    impostor_say(NULL);
+    world_run(100);
+    impostor_rules(0);
+    impostor_begin(MESSAGE_REPLY, 5, 0);
+    impostor_reply(0, 0, false, &first, 1);
+    OK_U64(world_stats(ANN).snapshots_taken, 1, "20 were spent, says a snapshot");
+    for (; world_stats(ANN).snapshots_taken == 1 && refused < 1000; refused++) {
+        impostor_begin(MESSAGE_GOSSIP, 9, 0);
+        impostor_say(impostor_batch(8, 9, alice, 0, 1)); /* 6 and 7 never come */
+        world_run(100);
+        impostor_begin(MESSAGE_REPLY, 3, 0);
+        impostor_reply(0, 0, false, &second, 1);
+    }
+    const struct limit *slow = &world.limits.limit[0];
+    struct bucket bucket = node_bucket(world.host[ANN].node, alice, 0, world.now_ns);
+    OK(refused > 60 && refused < 1000,
+       "30, says the next, which lacks some of those: for long it is refused (%u times)", refused);
+    OK(bucket.settled / slow->units_per_token == 110, "then both are charged: %d of 160 are left",
+       (int)(bucket.settled / slow->units_per_token));
+    skip_text();
+    world_close();
+}
+
 int main(void)
 {
+    each_lacks_something();
     merged_across_a_part();
     parts_in_parts();
     retired_there();
