@@ -345,7 +345,8 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         node->now_ns = event->now_ns;
     node->step_left = node->step_keys;
     node->step_worked = 0;
-    node->settle_room = node->apply_room = node->step_keys / LOOKUP_PART + 1;
+    node->settle_part = node->apply_room = node->step_keys / LOOKUP_PART + 1;
+    node->settled_keys = 0;
     node->step_again = false;
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)

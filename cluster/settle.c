@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMOOTHING = 8 };
+enum { SMOOTHING = 8, PARTS_BEHIND_MAX = 7 };
 
 static uint64_t smooth(uint64_t average, uint64_t sample)
 {
@@ -129,13 +129,21 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
     origin_log_shorten(node, origin, batch, count);
 }
 
-/* How many of its spends this step may settle: looking each up takes long, so that it is a part of a step's keys. */
-static uint32_t part_to_settle(struct node *node, const struct batch *batch)
+/*
+ * How many of its spends this step may settle: looking each up takes long, so that it is a part of a step's keys. More
+ * where others wait behind it: they come faster than small parts are settled.
+ */
+static uint32_t part_to_settle(struct node *node, const struct origin *mine, const struct batch *batch,
+                               uint64_t everywhere)
 {
-    uint32_t part = batch->spend_count < node->settle_room ? batch->spend_count : node->settle_room;
+    uint64_t newest = everywhere < mine->applied ? everywhere : mine->applied;
+    uint64_t behind = newest > batch->last ? newest - batch->last : 0;
+    uint64_t most = node->settle_part * (1 + (behind < PARTS_BEHIND_MAX ? behind : PARTS_BEHIND_MAX));
+    uint64_t room = most > node->settled_keys ? most - node->settled_keys : 0;
+    uint32_t part = batch->spend_count < room ? batch->spend_count : (uint32_t)room;
     if (part == 0 || !step_has_time(node, part))
         return 0;
-    node->settle_room -= part;
+    node->settled_keys += part;
     return part;
 }
 
@@ -160,7 +168,7 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
         bool tallied = tally_is_whole(node);
         /* The tally is on its way, or a batch that has later spends. */
         waits = !at_once && (node->telling_count > 0 || (!tallied && tally_is_wanted(node)));
-        uint32_t count = waits ? 0 : at_once ? batch->spend_count : part_to_settle(node, batch);
+        uint32_t count = waits ? 0 : at_once ? batch->spend_count : part_to_settle(node, mine, batch, everywhere);
         waits |= count == 0 && batch->spend_count > 0;
         if (waits)
             break;

@@ -301,8 +301,8 @@ struct node {
 
     /* The work of a step is bounded: see step_has_time(). */
     uint32_t step_keys, step_left;
-    uint32_t settle_room,
-        apply_room; /* own spends that this step may still settle, and others' that it may apply */
+    uint32_t settle_part, settled_keys; /* own spends that a step may settle, see part_to_settle; it has settled */
+    uint32_t apply_room;                /* others' that it may still apply */
     uint64_t step_worked;
     bool step_again;                /* something was left for a step that follows at once: */
     bool apply_left;                /* batches that could be applied, */
