@@ -196,9 +196,8 @@ void tell_urgent(struct node *node);
 void tell_at_pace(struct node *node);
 void tell_all(struct node *node);
 /*
- * Before a message that tells what the pace allows: gathers a part of it, in the last of several steps makes a batch of
- * all; true: it goes on, or the message is for the next step. Until then what is gathered stands in no ring or log:
- * whoever looks for spends there, or makes a message, calls tell_gathered, or one of those above, before.
+ * Gathers a part of what the pace allows, or makes a batch of all of it; true: the message is for a later step. Until
+ * then no ring and no log has it: whoever looks there, or makes a message, calls tell_gathered or one of those above.
  */
 bool tell_ahead(struct node *node);
 void tell_gathered(struct node *node);
