@@ -131,10 +131,10 @@ static void apply_spends(struct node *node, uint32_t count)
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
         tell_for_room(node);
-        uint64_t there = has_pages ? snapshot_contains(node, spend->id, begun->slot) : 0;
+        uint64_t beyond = 0, there = has_pages ? snapshot_contains(node, spend->id, begun->slot, &beyond) : 0;
         bool contained = there >= batch->last;
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
-        fresh.returned = there >= batch->first ? 0 : fresh.returned; /* it may be in the page's figures already */
+        fresh.returned = beyond >= batch->first ? 0 : fresh.returned; /* it may be in the page's figures already */
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
         if (entry && has_untold) /* own spends of the key that are older than our knowing of this one */

@@ -73,7 +73,9 @@ struct message {
     bool has_page, page_split; /* split: too much for one reply, ask for the halves */
     uint64_t page_prefix;
     uint32_t page_bits;
-    struct table_owed page_owed;  /* what keys of that part that the sender evicted may owe */
+    struct table_owed page_owed; /* what keys of that part that the sender evicted may owe */
+    /* By origin: up to which batch that part may contain some that are not in the sender's digest; 0: none. */
+    uint64_t page_beyond[ORIGINS_MAX];
     msgpack_object batches, page; /* read by message_batch and message_page; valid until message_close */
     msgpack_unpacked unpacked;
 };
@@ -144,6 +146,11 @@ void message_end_with_request(struct message_writer *writer, uint64_t prefix, ui
 void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
                            const struct table_owed *owed, const struct spend *numbers, uint32_t count,
                            const struct limit_set *limits, uint64_t now_ns);
+/* The same with page_beyond of so many origins, of all that the header has. */
+void message_end_with_page_beyond(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
+                                  const struct table_owed *owed, const struct spend *numbers, uint32_t count,
+                                  const struct limit_set *limits, uint64_t now_ns, const uint64_t *beyond,
+                                  uint32_t origins);
 /* Bytes written since message_begin. */
 size_t message_size(const struct message_writer *writer);
 

@@ -104,6 +104,21 @@ static bool read_owed(const msgpack_object *object, struct table_owed *owed)
            owed->window_used <= UINT32_MAX; /* what is unsettled counts for more than a whole */
 }
 
+/* Most often there is nothing to say of that, and it is left out. */
+static bool read_beyond(const msgpack_object_array *page, struct message *message)
+{
+    msgpack_object_array a;
+    memset(message->page_beyond, 0, sizeof message->page_beyond);
+    if (page->size == 5)
+        return true;
+    if (!read_array(&page->ptr[5], message->origin_count, message->origin_count, &a))
+        return false;
+    for (uint32_t o = 0; o < a.size; o++)
+        if (!read_u64(&a.ptr[o], &message->page_beyond[o]))
+            return false;
+    return true;
+}
+
 static bool read_page_head(const msgpack_object *object, struct message *message)
 {
     msgpack_object_array a;
@@ -111,14 +126,15 @@ static bool read_page_head(const msgpack_object *object, struct message *message
     message->has_page = false;
     if (object->type == MSGPACK_OBJECT_NIL)
         return true;
-    uint32_t fields = message->kind == MESSAGE_REPLY ? 5 : 2;
-    if (message->kind == MESSAGE_GOSSIP || !read_array(object, fields, fields, &a) ||
+    bool reply = message->kind == MESSAGE_REPLY;
+    if (message->kind == MESSAGE_GOSSIP || !read_array(object, reply ? 5 : 2, reply ? 6 : 2, &a) ||
         !read_u64(&a.ptr[0], &message->page_prefix) ||
         !read_u32_below(&a.ptr[1], PAGE_BITS_MAX + 1, &message->page_bits) ||
         message->page_prefix >> message->page_bits != 0)
         return false;
-    if (message->kind == MESSAGE_REPLY) {
-        if (!read_u32_below(&a.ptr[2], 2, &split) || !read_owed(&a.ptr[3], &message->page_owed))
+    if (reply) {
+        if (!read_u32_below(&a.ptr[2], 2, &split) || !read_owed(&a.ptr[3], &message->page_owed) ||
+            !read_beyond(&a, message))
             return false;
         message->page = a.ptr[4];
     }

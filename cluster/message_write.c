@@ -214,7 +214,15 @@ void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint3
                            const struct table_owed *owed, const struct spend *numbers, uint32_t count,
                            const struct limit_set *limits, uint64_t now_ns)
 {
-    msgpack_pack_array(&writer->packer, 5);
+    message_end_with_page_beyond(writer, prefix, bits, split, owed, numbers, count, limits, now_ns, NULL, 0);
+}
+
+void message_end_with_page_beyond(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
+                                  const struct table_owed *owed, const struct spend *numbers, uint32_t count,
+                                  const struct limit_set *limits, uint64_t now_ns, const uint64_t *beyond,
+                                  uint32_t origins)
+{
+    msgpack_pack_array(&writer->packer, origins > 0 ? 6 : 5);
     msgpack_pack_uint64(&writer->packer, prefix);
     msgpack_pack_uint64(&writer->packer, bits);
     msgpack_pack_uint64(&writer->packer, split);
@@ -223,6 +231,11 @@ void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint3
     msgpack_pack_uint64(&writer->packer, owed->window_ns);
     msgpack_pack_uint64(&writer->packer, owed->window_used);
     pack_groups(&writer->packer, numbers, count, limits, now_ns);
+    if (origins == 0)
+        return;
+    msgpack_pack_array(&writer->packer, origins);
+    for (uint32_t o = 0; o < origins; o++)
+        msgpack_pack_uint64(&writer->packer, beyond[o]);
 }
 
 void message_seal(struct effects *effects, size_t start, const struct hash_key *key)

@@ -51,7 +51,7 @@ int origin_obtain(struct node *node, uint32_t member, uint64_t incarnation)
         node->member[m].knows_ended[slot / 64] &= ~((uint64_t)1 << (slot % 64));
     }
     for (uint32_t p = 0; p < node->snapshot.page_count; p++)
-        node->snapshot.page[p].applied[slot] = 0;
+        node->snapshot.page[p].applied[slot] = node->snapshot.page[p].beyond[slot] = 0;
     return slot;
 }
 

@@ -391,8 +391,13 @@ void snapshot_finish(struct node *node, struct effects *effects);
 void snapshot_serve(struct node *node, const struct message *request, struct effects *effects);
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects);
 void snapshot_abandon(struct node *node);
-/* Up to which batch of that origin slot the part of the snapshot that gave this key's state contained; 0: none. */
-uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot);
+/*
+ * Up to which batch of that origin slot the part of the snapshot that gave this key's state contained; 0: none. Up to
+ * `beyond` it may contain some.
+ */
+uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond);
+/* By origin, in the order of messages: up to where figures in that part may be beyond the digest. How many; 0: none. */
+uint32_t snapshot_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond);
 /* Those that do not matter any more; to be called whenever that may be so of some. */
 void snapshot_forget_pages(struct node *node);
 void snapshot_check(const struct node *node);

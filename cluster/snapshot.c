@@ -84,7 +84,7 @@ static uint32_t stage_page(struct node *node, struct number_reader reader, struc
 }
 
 /* A batch of this node's, or of somebody else; applied there or not. */
-enum correction { OWN_THERE, OWN_NOT_THERE, OTHERS_NOT_THERE, OWN_PAID };
+enum correction { OWN_THERE, OWN_NOT_THERE, OWN_PERHAPS_THERE, OTHERS_NOT_THERE, OWN_PAID };
 
 static void correct_key(struct staged *key, struct spend *spend, enum correction how)
 {
@@ -93,6 +93,11 @@ static void correct_key(struct staged *key, struct spend *spend, enum correction
     switch (how) {
     case OWN_THERE: /* what was credited already is not charged again either */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
+        break;
+    case OWN_PERHAPS_THERE: /* what was credited may be in what the donor says, and will be credited once more */
+        key->own =
+            add_units(key->own, spend->credit > spend->tokens ? (int64_t)(spend->tokens - spend->credit) : 0);
+        key->untold = add_units(key->untold, (int64_t)left);
         break;
     case OWN_NOT_THERE:
         key->untold = add_units(key->untold, (int64_t)left);
@@ -141,8 +146,12 @@ static void correct_stage(struct node *node, const struct page *page, const stru
         for (struct list *at = origin->log.next; at != &origin->log; at = at->next) {
             struct batch *batch = LIST_OWNER(at, struct batch, link);
             bool there = batch->last <= page->applied[slot];
+            bool perhaps = batch->first <= page->beyond[slot];
             if (origin->mine)
-                correct_by_batch(page, stage, batch, there ? OWN_THERE : OWN_NOT_THERE);
+                correct_by_batch(page, stage, batch,
+                                 there     ? OWN_THERE
+                                 : perhaps ? OWN_PERHAPS_THERE
+                                           : OWN_NOT_THERE);
             else if (!there)
                 correct_by_batch(page, stage, batch, OTHERS_NOT_THERE);
         }
@@ -247,6 +256,7 @@ static bool page_digest(const struct node *node, const struct message *reply, co
                         struct page *page)
 {
     memset(page->applied, 0, sizeof page->applied);
+    memset(page->beyond, 0, sizeof page->beyond);
     add_retired(node, reply, member_map, page);
     for (uint32_t r = 0; r < reply->row_count; r++) {
         if (reply->rows[r].member != reply->sender)
@@ -256,7 +266,12 @@ static bool page_digest(const struct node *node, const struct message *reply, co
             int slot = member < 0 ? -1 : origin_find(node, (uint32_t)member, reply->origins[o].incarnation);
             if (slot >= 0)
                 page->applied[slot] = reply->rows[r].applied[o];
+            if (slot >= 0)
+                page->beyond[slot] = reply->page_beyond[o];
         }
+        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
+            if (page->beyond[slot] < page->applied[slot])
+                page->beyond[slot] = page->applied[slot];
         return true;
     }
     return false;

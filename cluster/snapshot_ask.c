@@ -260,21 +260,48 @@ static uint32_t cut_around(struct snapshot *snapshot, const struct page *page)
 void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
 {
     uint32_t from = cut_around(snapshot, page), to = from;
-    while (to < snapshot->page_count && page_start(&snapshot->page[to]) <= page_last(page))
-        to++;
+    struct page added = *page;
+    for (; to < snapshot->page_count && page_start(&snapshot->page[to]) <= page_last(page); to++)
+        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) /* what is lower is lower by what either contains */
+            if (snapshot->page[to].beyond[slot] > added.beyond[slot])
+                added.beyond[slot] = snapshot->page[to].beyond[slot];
     memmove(&snapshot->page[from], &snapshot->page[to], (snapshot->page_count - to) * sizeof *snapshot->page);
     snapshot->page_count -= to - from;
-    insert_page(snapshot, from, page);
+    insert_page(snapshot, from, &added);
 }
 
-uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot)
+uint32_t snapshot_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    const struct page asked = {.prefix = prefix, .bits = bits};
+    uint32_t count = 0;
+    bool some = false;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        beyond[count] = 0;
+        for (uint32_t p = 0; p < snapshot->page_count; p++) {
+            const struct page *page = &snapshot->page[p];
+            if (page->beyond[slot] > origin->applied && page->beyond[slot] > beyond[count] &&
+                page_start(page) <= page_last(&asked) && page_start(&asked) <= page_last(page))
+                beyond[count] = page->beyond[slot];
+        }
+        some |= beyond[count++] > 0;
+    }
+    return some ? count : 0;
+}
+
+uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond)
 {
     const struct snapshot *snapshot = &node->snapshot;
     uint32_t behind = id.high == UINT64_MAX ? snapshot->page_count : page_index(snapshot, id.high + 1);
+    *beyond = 0;
     if (behind == 0)
         return 0;
     const struct page *page = &snapshot->page[behind - 1];
     bool inside = page->bits == 0 || id.high >> (64 - page->bits) == page->prefix;
+    *beyond = inside ? page->beyond[slot] : 0;
     return inside ? page->applied[slot] : 0;
 }
 
@@ -286,7 +313,7 @@ static bool page_matters(const struct node *node, const struct page *page)
 {
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
-        if (origin->uid && !origin->mine && page->applied[slot] > origin->applied)
+        if (origin->uid && !origin->mine && page->beyond[slot] > origin->applied)
             return true;
     }
     return false;

@@ -6,6 +6,7 @@
 
 enum {
     PAGE_HEAD_BYTES = 64,
+    BEYOND_ENCODED_BYTES = 9, /* of an origin */
     PAGE_SLOTS_MAX = 1 << 19, /* of the table, looked at for a page */
     OWN_ROOM_MIN = 1024,
 };
@@ -187,7 +188,10 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     gossip_header(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
-    size_t head = message_size(&writer) + PAGE_HEAD_BYTES + MESSAGE_SEAL_BYTES;
+    uint64_t beyond[ORIGINS_MAX];
+    uint32_t origins = snapshot_beyond(node, prefix, bits, beyond);
+    size_t head =
+        message_size(&writer) + PAGE_HEAD_BYTES + origins * (size_t)BEYOND_ENCODED_BYTES + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
     struct collection page = {.node = node, .room = (uint32_t)(room / NUMBER_ENCODED_MAX_BYTES)};
     page.room = page.room < page_keys_max(node) ? page.room : page_keys_max(node);
@@ -210,7 +214,8 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     struct table_owed owed = {0};
     if (!split)
         table_owed(node->table, prefix, bits, node->now_ns, &owed);
-    message_end_with_page(&writer, prefix, bits, split, &owed, page.numbers, count, &node->limits, node->now_ns);
+    message_end_with_page_beyond(&writer, prefix, bits, split, &owed, page.numbers, count, &node->limits,
+                                 node->now_ns, beyond, origins);
     free(page.numbers);
     free(page.own);
     emit_message(node, &writer, EFFECT_REPLY, NULL);

@@ -64,6 +64,19 @@ __attribute__((unused)) static void impostor_say(struct batch *batch)
     impostor_deliver(&effects, &writer, EVENT_MESSAGE);
 }
 
+/* Asks ann for a part of her table. */
+__attribute__((unused)) static void impostor_request(uint64_t prefix, uint32_t bits)
+{
+    struct effects effects;
+    struct message_writer writer;
+    effects_init(&effects);
+    message_begin(&writer, &effects, &impostor);
+    message_begin_batches(&writer, 0);
+    message_end_with_request(&writer, prefix, bits);
+    impostor_deliver(&effects, &writer, EVENT_REQUEST);
+}
+
+/* With impostor.page_beyond, if any of it is set. */
 __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bits, bool split,
                                                    const struct spend *numbers, uint32_t count)
 {
@@ -73,7 +86,8 @@ __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bit
     effects_init(&effects);
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, 0);
-    message_end_with_page(&writer, prefix, bits, split, &(struct table_owed){0}, numbers, count, &limits, 0);
+    message_end_with_page_beyond(&writer, prefix, bits, split, &(struct table_owed){0}, numbers, count, &limits, 0,
+                                 impostor.page_beyond, impostor.page_beyond[0] > 0 ? 2 : 0);
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 

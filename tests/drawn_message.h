@@ -123,6 +123,8 @@ static void draw_message(struct random *random, struct drawn *drawn)
     }
     drawn->header.page_bits = (uint32_t)random_below(random, 33);
     drawn->header.page_prefix = random_u64(random) & (((uint64_t)1 << drawn->header.page_bits) - 1);
+    for (uint32_t o = 0; o < drawn->header.origin_count && drawn->header.page_prefix % 2 != 0; o++)
+        drawn->header.page_beyond[o] = drawn->header.page_prefix << o % 32;
     drawn->header.page_split = drawn->header.kind == MESSAGE_REPLY && random_below(random, 4) == 0;
     drawn->header.has_page = drawn->header.kind != MESSAGE_GOSSIP && random_below(random, 3) != 0;
     drawn->number_count = draw_count(random, NUMBERS_MAX);
@@ -150,8 +152,9 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
     else if (header->kind == MESSAGE_REQUEST)
         message_end_with_request(&writer, header->page_prefix, header->page_bits);
     else
-        message_end_with_page(&writer, header->page_prefix, header->page_bits, header->page_split,
-                              &header->page_owed, drawn->number, drawn->number_count, &limits, 0);
+        message_end_with_page_beyond(&writer, header->page_prefix, header->page_bits, header->page_split,
+                                     &header->page_owed, drawn->number, drawn->number_count, &limits, 0,
+                                     header->page_beyond, header->page_prefix % 2 == 0 ? 0 : header->origin_count);
     assert(message_size(&writer) == effects->arena_size - writer.start);
     return (struct bytes){(const char *)effects->arena + writer.start, message_size(&writer)};
 }

@@ -86,6 +86,8 @@ static bool same_page(const struct drawn *drawn)
         return true;
     return opened.page_prefix == header->page_prefix && opened.page_bits == header->page_bits &&
            opened.page_split == header->page_split &&
+           (header->kind == MESSAGE_REQUEST || memcmp(opened.page_beyond, header->page_beyond,
+                                                      header->origin_count * sizeof header->page_beyond[0]) == 0) &&
            (!has_numbers || same_numbers(reader, drawn->number, drawn->number_count));
 }
 
