@@ -172,7 +172,8 @@ void table_set_share_min(struct table *table, uint64_t share);
 
 /*
  * The entry is marked, or anew: it is found as below, wherever it moves. Whoever has the key's lock may mark, unmark
- * and ask. Only an entry of a table that table_create made can be marked; it is not when it is forgotten: see table_owner.
+ * and ask. Only an entry of a table that table_create made can be marked; it is not when it is forgotten: see
+ * table_owner.
  */
 void table_mark(struct table *table, const struct entry *entry);
 void table_unmark(struct table *table, const struct entry *entry);
