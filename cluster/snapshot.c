@@ -205,7 +205,8 @@ static int64_t own_part(const struct limit *limit, const struct bucket *bucket, 
 /*
  * Of a bucket, refill may have paid off some of its own spends, the oldest first. The donor's bucket was refilled
  * meanwhile, and had all that it knows of: what is left is what it says, less what it does not know of. So settling
- * charges no more than what is unsettled now, by whole tokens. Where some was given back, this cannot be told from that.
+ * charges no more than what is unsettled now, by whole tokens. Where some was given back, this cannot be told from
+ * that.
  */
 static int64_t own_part_unpaid(const struct limit *limit, struct bucket *bucket, struct staged *staged)
 {

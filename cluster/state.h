@@ -136,7 +136,7 @@ struct page {
     uint64_t prefix;
     uint32_t bits;
     uint64_t applied[ORIGINS_MAX]; /* by origin slot */
-    uint64_t beyond[ORIGINS_MAX];  /* it may have some up to there, since its donor had parts of others': or `applied` */
+    uint64_t beyond[ORIGINS_MAX];  /* it may have some up to there, since its donor had parts: or `applied` */
 };
 
 /* A batch to be said now. */

@@ -180,7 +180,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 /* What is corrupted may say anything; and a scenario measures what exceeds rather than failing for it. */
 bool laws_are_off(const struct sim *sim);
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key);
-void laws_before_step(struct sim *sim, unsigned i, bool serves); /* serves: it is asked for a part of its table */
+void laws_before_step(struct sim *sim, unsigned i, bool serves); /* serves: a part of its table */
 void laws_after_step(struct sim *sim, unsigned i);
 void laws_sample(struct sim *sim); /* the expensive ones */
 void truth_now(struct sim *sim, unsigned key);
@@ -236,8 +236,8 @@ struct known_seed {
     bool without_rules, early;
 };
 /*
- * Lines "seed reason", "seed - reason" for one without rules, "seed = reason" for one without what is drawn late; others
- * are skipped. To be read before any job is forked: they would share the file's position.
+ * Lines "seed reason", "seed - reason" for one without rules, "seed = reason" for one without what is drawn late;
+ * others are skipped. To be read before any job is forked: they would share the file's position.
  */
 unsigned known_read(const char *path, struct known_seed *known, unsigned room);
 
