@@ -61,6 +61,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(bytes_received, "bytes received")                                                                            \
     X(snapshots_served, "snapshot pages served")                                                                   \
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
+    X(parts_beyond, "parts of snapshots that may contain more than their donor had told")                          \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
     X(log_ghost_keys, "those of them that were made by a start that is over: they do not heed the limit (now)")    \

@@ -388,6 +388,7 @@ static bool merge_page(struct node *node, const struct message *reply, const int
         return false;
     }
     note_retired(node, reply, member_map);
+    node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
     stage.count = stage_page(node, reader, stage.staged, room);
     correct_stage(node, &page, &stage);
     /* What the donor evicted stands in no list: any key that it does not list may be meant. */

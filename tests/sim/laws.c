@@ -117,6 +117,7 @@ static struct step_figures figures(struct sim *sim, unsigned i)
     const struct node *node = sim->node[i].node;
     node_stats(node, &stats);
     sim->merged |= stats.batches_compacted > 0;
+    sim->beyond |= stats.parts_beyond > 0;
     return (struct step_figures){
         .log_keys = stats.log_keys,
         .ghost_keys = stats.log_ghost_keys,

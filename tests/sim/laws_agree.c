@@ -153,11 +153,12 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
 
 /*
  * A table was too small; or a log was, so that batches were merged, and whoever cannot tell any more what he has of one
- * charges it once more.
+ * charges it once more. So does who took a part of a snapshot that may contain more than its donor had told, when that
+ * comes as batches.
  */
 static bool may_be_too_low(const struct sim *sim)
 {
-    return sim->evicted || sim->merged;
+    return sim->evicted || sim->merged || sim->beyond;
 }
 
 /* A spend that refill may pay off within an interval waits for that, until it is told after all (cluster/pay.c). */

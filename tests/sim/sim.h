@@ -96,6 +96,7 @@ struct sim {
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
     bool alone;          /* somebody went on without asking anybody what was spent */
     bool merged;         /* a log came to its limit, and batches were merged */
+    bool beyond;         /* a part of a snapshot may contain more than its donor had told */
     bool evicted;        /* a table was too small: views may be too low, never too high */
     struct effects effects;
     uint64_t hash; /* of every effect and every decision */
