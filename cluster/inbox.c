@@ -68,6 +68,13 @@ static uint64_t turn_of(const struct origin *origin, const struct batch *batch)
     return batch->first > origin->applied ? batch->first : origin->applied + 1;
 }
 
+/* Some of it is applied, or parts beside it are. */
+static bool is_being_applied(const struct node *node, const struct batch *batch)
+{
+    int slot = origin_find_uid(node, batch->origin_uid);
+    return batch == node->begun.batch || (slot >= 0 && origin_has_begun(&node->origin[slot], batch));
+}
+
 bool inbox_wants_part(struct node *node, const struct batch *part)
 {
     bool others = false;
@@ -81,7 +88,7 @@ bool inbox_wants_part(struct node *node, const struct batch *part)
             continue;
         bool later = turn_of(origin, batch) > turn_of(origin, part),
              whole = batch->part == 0 && inbox_has_all(node, batch);
-        if (origin_has_begun(origin, batch) || (!later && (comes_still(node, batch) || whole)))
+        if (is_being_applied(node, batch) || (!later && (comes_still(node, batch) || whole)))
             return false;
         others = true;
     }
@@ -110,12 +117,6 @@ void inbox_take(struct node *node, struct batch *batch)
     node->inbox_count--;
     node->inbox_parts -= batch->parts > 0;
     node->inbox_keys -= batch->spend_count;
-}
-
-static bool is_being_applied(const struct node *node, const struct batch *batch)
-{
-    int slot = origin_find_uid(node, batch->origin_uid);
-    return slot >= 0 && origin_has_begun(&node->origin[slot], batch);
 }
 
 /* How far its origin has to come before it is this one's turn. */

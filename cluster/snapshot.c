@@ -410,6 +410,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
     struct part *part = answered_part(node, reply, member_map);
     if (!part || !message_page(reply, &reader))
         return;
+    apply_begun(node);
     if (is_amid_parts(node)) {
         part->asked_ns = 0; /* what is charged here cannot be told apart now */
         return;

@@ -183,6 +183,7 @@ static bool is_too_large(const struct node *node, uint32_t bits)
 static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct effects *effects)
 {
     struct message_writer writer;
+    apply_begun(node);
     if (!is_too_large(node, bits))     /* then it is not given */
         urge_part(node, prefix, bits); /* so that the page and the digest in the header speak of the same spends */
     gossip_header(node, MESSAGE_REPLY);
