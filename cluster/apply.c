@@ -172,7 +172,8 @@ static uint32_t part_to_apply(const struct node *node, const struct batch *batch
 {
     uint32_t rest = batch->spend_count - applied_count;
     bool whole = batch->first < batch->last;
-    return whole || rest < node->apply_room ? rest : node->apply_room;
+    uint32_t room = node->apply_room < node->step_left ? node->apply_room : node->step_left;
+    return whole || rest < room ? rest : room;
 }
 
 /* As much of it as this step has time for; true: all of it is applied. */
