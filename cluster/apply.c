@@ -167,7 +167,7 @@ static void end_begun(struct node *node)
     origin_log_append(node, origin, batch);
 }
 
-/* What reaches back is held against the log as it is: in one piece. */
+/* As much as this step may apply, and has time for. What reaches back is held against the log as it is: in one piece. */
 static uint32_t part_to_apply(const struct node *node, const struct batch *batch, uint32_t applied_count)
 {
     uint32_t rest = batch->spend_count - applied_count;
@@ -285,15 +285,22 @@ static bool inbox_pass(struct node *node)
     return applied;
 }
 
+/* Until its first snapshot is whole, a node only gathers. */
+static bool may_apply(const struct node *node)
+{
+    return node->state != PEER_JOINING || node->snapshot.done;
+}
+
 bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch)
 {
-    return is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch) && !waits_for_room(node, slot);
+    return may_apply(node) && is_next(node, &node->origin[slot], batch) && depends_are_met(node, batch) &&
+           !waits_for_room(node, slot);
 }
 
 bool inbox_drain(struct node *node)
 {
     bool applied = node->begun.batch && go_on_applying(node);
-    if (node->state != PEER_JOINING || node->snapshot.done)
+    if (may_apply(node))
         while (!node->apply_left && inbox_pass(node))
             applied = true;
     if (applied)

@@ -263,6 +263,23 @@ static void makes_room(bool in_parts)
     world_close();
 }
 
+/* As many wait as may; what is next comes, and needs no place. */
+static void needs_no_place(void)
+{
+    enum { WAITING = 512 };
+    uint64_t most;
+    apply_begin();
+    for (unsigned i = 0; i < WAITING; i++)
+        say_batch(2 + i, "more", 1);
+    OK(world_stats(ANN).batches_applied == 0 && world_stats(ANN).limit_drops == 0, "as many batches wait as may");
+    say_batch(1, "key", KEYS);
+    OK_U64(world_stats(ANN).applied_tokens, PART, "what they wait for is begun");
+    say_batch(WAITING + 2, "more", 1);
+    apply_by_steps(&most);
+    OK(world_stats(ANN).batches_applied >= WAITING + 1, "and then they follow");
+    world_close();
+}
+
 /* ---- parts of tables ---- */
 
 static bool page_is_as_said(void)
@@ -450,6 +467,7 @@ int main(void)
     same_again();
     makes_room(false);
     makes_room(true);
+    needs_no_place();
     is_answered();
     serves();
     takes(false);
