@@ -167,7 +167,7 @@ static void end_begun(struct node *node)
     origin_log_append(node, origin, batch);
 }
 
-/* As much as this step may apply, and has time for. What reaches back is held against the log as it is: in one piece. */
+/* As much as this step may apply and has time for. What reaches back is held against the log as it is: in one piece. */
 static uint32_t part_to_apply(const struct node *node, const struct batch *batch, uint32_t applied_count)
 {
     uint32_t rest = batch->spend_count - applied_count;
