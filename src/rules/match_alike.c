@@ -4,9 +4,8 @@
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
-#include <string.h>
 
-_Static_assert(REQUEST_IDS_MAX <= 8 && REQUEST_IDS_MAX % HASH_SIDE_MAX == 0, "a bit each; as many side by side");
+_Static_assert(REQUEST_IDS_MAX <= 8, "a bit each");
 
 /* Which of the request's identifiers are of these dimensions, one each. False: one is missing. */
 static bool find_ids(const struct service *service, const struct request *request, uint32_t dimensions, uint8_t *of)
@@ -39,39 +38,19 @@ static struct key_id joined(const struct alike *alike, uint32_t charge, const st
 
 static void hash_values(const struct alike *alike, const struct bytes *values, struct key_id *part)
 {
-    for (uint32_t i = 0; i < alike->part_count; i += HASH_SIDE_MAX) {
-        const uint32_t left = alike->part_count - i, count = left < HASH_SIDE_MAX ? left : HASH_SIDE_MAX;
-        const struct bytes *data[HASH_SIDE_MAX];
-        for (uint32_t k = 0; k < HASH_SIDE_MAX; k++)
-            data[k] = &values[alike->part[i + k]];
-        hash_side(&alike->dimension_keys[i / HASH_SIDE_MAX], data, count, &part[i]);
+    for (uint32_t left = alike->counted; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        part[i] = key_part(&alike->dimension_key[i], values[i]);
     }
-}
-
-/* The number of the identifier among those that are hashed. */
-static uint32_t part_of(const struct service *service, const struct request *request, uint32_t id,
-                        struct alike *alike)
-{
-    for (uint32_t i = 0; i < alike->part_count; i++)
-        if (alike->part[i] == id)
-            return i;
-    const uint32_t part = alike->part_count++;
-    int bit = word_find(service->dimension, service->dimension_count, request->id[id].dimension);
-    alike->part[part] = (uint8_t)id;
-    hash_side_set(&alike->dimension_keys[part / HASH_SIDE_MAX], part % HASH_SIDE_MAX, &service->dimension_key[bit]);
-    return part;
 }
 
 static void note_charge(const struct service *service, const struct request *request, uint32_t charge,
                         struct alike *alike)
 {
     const struct variant *variant = variant_of(&alike->match.rule[charge]);
-    uint8_t ids;
-    bool found = find_ids(service, request, variant->dimensions, &ids);
+    bool found = find_ids(service, request, variant->dimensions, &alike->of[charge]);
     assert(found && variant->plain);
-    alike->of[charge] = 0;
-    for (uint32_t left = ids; left; left &= left - 1)
-        alike->of[charge] |= (uint8_t)(1u << part_of(service, request, (uint32_t)__builtin_ctz(left), alike));
+    alike->counted |= alike->of[charge];
     alike->salt[charge] = variant->salt;
 }
 
@@ -97,12 +76,15 @@ bool alike_of(const struct ruleset *ruleset, const struct request *request, cons
     if (!service || !match->plain || match->count == 0 || match->count > ALIKE_CHARGES_MAX)
         return false;
     alike->id_count = request->id_count;
-    alike->part_count = 0;
-    memset(alike->part, 0, sizeof alike->part);
-    memset(alike->dimension_keys, 0, sizeof alike->dimension_keys);
+    alike->counted = 0;
     alike->match = *match;
     for (uint32_t i = 0; i < match->count; i++)
         note_charge(service, request, i, alike);
+    for (uint32_t left = alike->counted; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left);
+        int bit = word_find(service->dimension, service->dimension_count, request->id[i].dimension);
+        alike->dimension_key[i] = service->dimension_key[bit];
+    }
     assert(is_itself(alike, request));
     return true;
 }

@@ -8,18 +8,16 @@
 #ifndef HEADGATE_RULES_MATCH_ALIKE_H
 #define HEADGATE_RULES_MATCH_ALIKE_H
 
-#include "base/hash_side.h"
 #include "rules/match.h"
 
 enum { ALIKE_CHARGES_MAX = 8 };
 
 struct alike {
     uint32_t id_count;
-    uint32_t part_count;                                              /* identifiers that some rule counts by: */
-    uint8_t part[REQUEST_IDS_MAX];                                    /* their numbers, */
-    struct hash_side dimension_keys[REQUEST_IDS_MAX / HASH_SIDE_MAX]; /* and what they are hashed under */
-    uint8_t of[ALIKE_CHARGES_MAX]; /* bits: parts that the key of that charge is made of, beside its salt */
+    uint32_t counted;              /* bits: identifiers that some rule counts by */
+    uint8_t of[ALIKE_CHARGES_MAX]; /* bits: identifiers that the key of that charge is made of, beside its salt */
     struct key_id salt[ALIKE_CHARGES_MAX];
+    struct hash_key dimension_key[REQUEST_IDS_MAX];
     struct match match; /* what they come to, but for the ids of the charges: these are the caller's to fill in */
 };
 
