@@ -201,7 +201,7 @@ void node_validate(const struct node *node)
     assert(log_keys == node->log_keys);
     bool begun_waits = node->begun.batch == NULL;
     for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next, waiting++)
-        begun_waits |= LIST_OWNER(at, const struct batch, link) == node->begun.batch;
+        begun_waits |= node->begun.batch && at == &node->begun.batch->link;
     assert(begun_waits && waiting == node->inbox_count && node->inbox_parts <= waiting);
     /* And one that was next when it came, and waits for time. */
     assert(node->inbox_parts <= INBOX_PARTS_MAX + 1 && waiting - node->inbox_parts <= INBOX_BATCHES_MAX + 1);
