@@ -143,14 +143,18 @@ void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t 
 /* Then one of these. `tokens` of a page's numbers: see bucket_number; sorted by limit. */
 void message_end(struct message_writer *writer);
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
-void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                           const struct table_owed *owed, const struct spend *numbers, uint32_t count,
+struct page_content {
+    uint64_t prefix; /* of `bits` bits */
+    uint32_t bits;
+    bool split; /* then without numbers */
+    struct table_owed owed;
+    const struct spend *numbers;
+    uint32_t number_count;
+    const uint64_t *beyond; /* by origin of the header: see page_beyond */
+    uint32_t beyond_count;  /* as many as the header has origins, or 0: it is left out */
+};
+void message_end_with_page(struct message_writer *writer, const struct page_content *page,
                            const struct limit_set *limits, uint64_t now_ns);
-/* The same with page_beyond of so many origins, of all that the header has. */
-void message_end_with_page_beyond(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                                  const struct table_owed *owed, const struct spend *numbers, uint32_t count,
-                                  const struct limit_set *limits, uint64_t now_ns, const uint64_t *beyond,
-                                  uint32_t origins);
 /* Bytes written since message_begin. */
 size_t message_size(const struct message_writer *writer);
 

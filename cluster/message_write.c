@@ -210,32 +210,24 @@ void message_end_with_request(struct message_writer *writer, uint64_t prefix, ui
     msgpack_pack_uint64(&writer->packer, bits);
 }
 
-void message_end_with_page(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                           const struct table_owed *owed, const struct spend *numbers, uint32_t count,
+void message_end_with_page(struct message_writer *writer, const struct page_content *page,
                            const struct limit_set *limits, uint64_t now_ns)
 {
-    message_end_with_page_beyond(writer, prefix, bits, split, owed, numbers, count, limits, now_ns, NULL, 0);
-}
-
-void message_end_with_page_beyond(struct message_writer *writer, uint64_t prefix, uint32_t bits, bool split,
-                                  const struct table_owed *owed, const struct spend *numbers, uint32_t count,
-                                  const struct limit_set *limits, uint64_t now_ns, const uint64_t *beyond,
-                                  uint32_t origins)
-{
-    msgpack_pack_array(&writer->packer, origins > 0 ? 6 : 5);
-    msgpack_pack_uint64(&writer->packer, prefix);
-    msgpack_pack_uint64(&writer->packer, bits);
-    msgpack_pack_uint64(&writer->packer, split);
-    msgpack_pack_array(&writer->packer, 3);
-    msgpack_pack_uint64(&writer->packer, owed->refill_ns);
-    msgpack_pack_uint64(&writer->packer, owed->window_ns);
-    msgpack_pack_uint64(&writer->packer, owed->window_used);
-    pack_groups(&writer->packer, numbers, count, limits, now_ns);
-    if (origins == 0)
+    msgpack_packer *packer = &writer->packer;
+    msgpack_pack_array(packer, page->beyond_count > 0 ? 6 : 5);
+    msgpack_pack_uint64(packer, page->prefix);
+    msgpack_pack_uint64(packer, page->bits);
+    msgpack_pack_uint64(packer, page->split);
+    msgpack_pack_array(packer, 3);
+    msgpack_pack_uint64(packer, page->owed.refill_ns);
+    msgpack_pack_uint64(packer, page->owed.window_ns);
+    msgpack_pack_uint64(packer, page->owed.window_used);
+    pack_groups(packer, page->numbers, page->number_count, limits, now_ns);
+    if (page->beyond_count == 0)
         return;
-    msgpack_pack_array(&writer->packer, origins);
-    for (uint32_t o = 0; o < origins; o++)
-        msgpack_pack_uint64(&writer->packer, beyond[o]);
+    msgpack_pack_array(packer, page->beyond_count);
+    for (uint32_t o = 0; o < page->beyond_count; o++)
+        msgpack_pack_uint64(packer, page->beyond[o]);
 }
 
 void message_seal(struct effects *effects, size_t start, const struct hash_key *key)

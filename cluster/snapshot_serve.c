@@ -212,11 +212,16 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
         split = bits < SNAPSHOT_PREFIX_BITS_MAX;
         count = split ? 0 : count / 2;
     }
-    struct table_owed owed = {0};
+    struct page_content content = {.prefix = prefix,
+                                   .bits = bits,
+                                   .split = split,
+                                   .numbers = page.numbers,
+                                   .number_count = count,
+                                   .beyond = beyond,
+                                   .beyond_count = origins};
     if (!split)
-        table_owed(node->table, prefix, bits, node->now_ns, &owed);
-    message_end_with_page_beyond(&writer, prefix, bits, split, &owed, page.numbers, count, &node->limits,
-                                 node->now_ns, beyond, origins);
+        table_owed(node->table, prefix, bits, node->now_ns, &content.owed);
+    message_end_with_page(&writer, &content, &node->limits, node->now_ns);
     free(page.numbers);
     free(page.own);
     emit_message(node, &writer, EFFECT_REPLY, NULL);

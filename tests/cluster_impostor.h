@@ -86,8 +86,14 @@ __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bit
     effects_init(&effects);
     message_begin(&writer, &effects, &impostor);
     message_begin_batches(&writer, 0);
-    message_end_with_page_beyond(&writer, prefix, bits, split, &(struct table_owed){0}, numbers, count, &limits, 0,
-                                 impostor.page_beyond, impostor.page_beyond[0] > 0 ? 2 : 0);
+    const struct page_content page = {.prefix = prefix,
+                                      .bits = bits,
+                                      .split = split,
+                                      .numbers = numbers,
+                                      .number_count = count,
+                                      .beyond = impostor.page_beyond,
+                                      .beyond_count = impostor.page_beyond[0] > 0 ? 2 : 0};
+    message_end_with_page(&writer, &page, &limits, 0);
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 

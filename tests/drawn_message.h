@@ -147,14 +147,20 @@ static struct bytes encode(struct effects *effects, const struct drawn *drawn)
                                        spends_groups(drawn->batch[b]->spend, drawn->batch[b]->spend_count),
                                        header->origin_count));
     }
+    const struct page_content page = {.prefix = header->page_prefix,
+                                      .bits = header->page_bits,
+                                      .split = header->page_split,
+                                      .owed = header->page_owed,
+                                      .numbers = drawn->number,
+                                      .number_count = drawn->number_count,
+                                      .beyond = header->page_beyond,
+                                      .beyond_count = header->page_prefix % 2 == 0 ? 0 : header->origin_count};
     if (!header->has_page)
         message_end(&writer);
     else if (header->kind == MESSAGE_REQUEST)
         message_end_with_request(&writer, header->page_prefix, header->page_bits);
     else
-        message_end_with_page_beyond(&writer, header->page_prefix, header->page_bits, header->page_split,
-                                     &header->page_owed, drawn->number, drawn->number_count, &limits, 0,
-                                     header->page_beyond, header->page_prefix % 2 == 0 ? 0 : header->origin_count);
+        message_end_with_page(&writer, &page, &limits, 0);
     assert(message_size(&writer) == effects->arena_size - writer.start);
     return (struct bytes){(const char *)effects->arena + writer.start, message_size(&writer)};
 }

@@ -112,8 +112,12 @@ static void say(struct batch *batch, struct batch *other, const struct spend *nu
         message_end_with_request(&writer, 0, 0);
     } else if (impostor.kind == MESSAGE_REPLY) {
         kind = EVENT_RESPONSE;
-        message_end_with_page(&writer, part_said.prefix, part_said.bits, part_said.split, &(struct table_owed){0},
-                              numbers, count, &limits, 0);
+        const struct page_content page = {.prefix = part_said.prefix,
+                                          .bits = part_said.bits,
+                                          .split = part_said.split,
+                                          .numbers = numbers,
+                                          .number_count = count};
+        message_end_with_page(&writer, &page, &limits, 0);
     } else {
         message_end(&writer);
     }
