@@ -370,7 +370,7 @@ void gossip_header(struct node *node, enum message_kind kind);
 /* False: the message is not for us or not sound. Afterwards node->in is closed. */
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
 
-/* ---- snapshot_ask.c, snapshot.c, snapshot_serve.c: asking for parts of the table, taking, giving them ---- */
+/* ---- snapshot_ask.c, snapshot_take.c, snapshot.c, snapshot_serve.c: asking for parts, taking, merging, giving ---- */
 /* An active peer to ask, or -1. */
 int snapshot_donor(const struct node *node);
 void snapshot_start(struct node *node, uint32_t donor);
@@ -390,6 +390,12 @@ void snapshot_add_page(struct snapshot *snapshot, const struct page *page);
 void snapshot_finish(struct node *node, struct effects *effects);
 void snapshot_serve(struct node *node, const struct message *request, struct effects *effects);
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects);
+/*
+ * Merges what the donor says of a part: corrected by what is charged here and not there, and the other way round; it
+ * is one that was asked for, and nothing is applied in part. False: it cannot be, or there is no memory.
+ */
+bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
+                    struct number_reader reader);
 void snapshot_abandon(struct node *node);
 /*
  * Up to which batch of that origin slot the part of the snapshot that gave this key's state contained; 0: none. Up to

@@ -11,8 +11,6 @@ enum { REFUSED_INTERVALS = 64 };
 
 static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
 
-/* ---- taking ---- */
-
 /* What the donor says a key has left, corrected by what this node knows and the donor did not. */
 struct staged {
     struct key_id id;
@@ -320,63 +318,8 @@ static bool page_can_be_merged(struct node *node, const struct page *page, bool 
     return !*adds || is_refused_for_long(node);
 }
 
-/*
- * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it,
- * so that a page of somebody who lacks it cannot be corrected by it: it counts as dropped.
- */
-void snapshot_finish(struct node *node, struct effects *effects)
-{
-    struct snapshot *snapshot = &node->snapshot;
-    apply_begun(node);
-    if (!tell_some(node)) { /* whatever all the parts contain will count as heard */
-        node->step_again = true;
-        return;
-    }
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        struct origin *origin = &node->origin[slot];
-        if (!origin->uid || slot == node->my_slot)
-            continue;
-        uint64_t base = UINT64_MAX;
-        for (uint32_t p = 0; p < snapshot->page_count; p++)
-            base = snapshot->page[p].applied[slot] < base ? snapshot->page[p].applied[slot] : base;
-        if (base > origin->applied && origin->next_part == 0)
-            origin->applied = origin->dropped = base;
-    }
-    for (uint32_t member = 0; member < node->member_end; member++)
-        if (node->member[member].used)
-            origins_retire(node, member, snapshot->retired[member]);
-    snapshot->running = false;
-    snapshot->done = true;
-    snapshot->refused_since_ns = 0;
-    node->snapshot_wanted = false;
-    node->stats.snapshots_taken++;
-    node->answer_wanted = true;
-    snapshot_forget_pages(node);
-    (void)inbox_drain(node);
-    effects_notice(effects, NOTICE_INFO, "took a snapshot from %s", node->member[snapshot->donor].name);
-}
-
-/* The part that it answers; NULL: none that was asked for. */
-static struct part *answered_part(struct node *node, const struct message *reply, const int *member_map)
-{
-    struct snapshot *snapshot = &node->snapshot;
-    bool expected = snapshot->running && member_map[reply->sender] == (int)snapshot->donor &&
-                    reply->members[reply->sender].incarnation == snapshot->donor_incarnation;
-    return expected ? snapshot_asked(snapshot, reply->page_prefix, reply->page_bits) : NULL;
-}
-
-/* Something is being applied in parts. */
-static bool is_amid_parts(const struct node *node)
-{
-    for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        if (node->origin[slot].uid && node->origin[slot].next_part > 0)
-            return true;
-    return false;
-}
-
-/* False: it cannot be, or there is no memory. */
-static bool merge_page(struct node *node, const struct message *reply, const int *member_map,
-                       struct number_reader reader)
+bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
+                    struct number_reader reader)
 {
     struct snapshot *snapshot = &node->snapshot;
     struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
@@ -401,27 +344,4 @@ static bool merge_page(struct node *node, const struct message *reply, const int
     snapshot_add_page(snapshot, &page);
     free(stage.staged);
     return true;
-}
-
-void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects)
-{
-    struct snapshot *snapshot = &node->snapshot;
-    struct number_reader reader;
-    struct part *part = answered_part(node, reply, member_map);
-    if (!part || !message_page(reply, &reader))
-        return;
-    apply_begun(node);
-    if (is_amid_parts(node)) {
-        part->asked_ns = 0; /* what is charged here cannot be told apart now */
-        return;
-    }
-    snapshot->started_ns = node->now_ns; /* it makes progress */
-    bool sound = !reply->page_split || reply->page_bits < SNAPSHOT_PREFIX_BITS_MAX;
-    node->stats.messages_invalid += !sound;
-    if (!sound || (!reply->page_split && !merge_page(node, reply, member_map, reader))) {
-        snapshot_abandon(node);
-        return;
-    }
-    snapshot_answered(snapshot, part, reply->page_split);
-    snapshot_ask(node, effects);
 }
