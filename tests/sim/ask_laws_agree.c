@@ -123,7 +123,10 @@ static bool ebb_is_known(struct sim *sim, unsigned i)
     return stats.batches_closed >= sim->asks.ebb_batches[i];
 }
 
-/* No view is above the truth, whatever was given back to a full bucket. */
+/*
+ * No view is above the truth, whatever was given back to a full bucket. What a node spent itself, and others know of,
+ * need not be settled yet: until then it is charged to what is left here, not to what is settled.
+ */
 void ask_laws_after_ebb(struct sim *sim)
 {
     const struct limit *limit = &ask_rule(sim, 0)->limit;
@@ -136,7 +139,8 @@ void ask_laws_after_ebb(struct sim *sim)
     for (unsigned i = 0; i < sim->plan.nodes && known; i++) {
         struct ask_part part = {0};
         struct charge charge = ask_charge_of(sim, i, &part);
-        int64_t seen = ask_view(sim, i, &charge).settled;
+        struct bucket view = ask_view(sim, i, &charge);
+        int64_t seen = view.settled - view.unsettled;
         if (seen > left + truth_rounding_units(limit) && seen > -limit->overshoot_units)
             sim_fail(sim, "credited: %s sees %.3f tokens, all that was spent at ebb is known, and %.3f are left",
                      sim->node[i].name, truth_tokens(limit, seen), truth_tokens(limit, left));
