@@ -130,7 +130,7 @@ void ask_node_ends(struct sim *sim, unsigned i);
 
 /* ---- ask_laws.c ---- */
 const struct plan_rule *ask_rule(const struct sim *sim, unsigned r);
-/* Wall clocks never differed by as much as windows of the rule are kept beyond their end. */
+/* Clocks differed and jumped by less than windows of the rule are kept beyond their end. */
 bool ask_clocks_within(const struct sim *sim, const struct plan_rule *rule);
 /* The truth of a rule's key as of now. */
 void ask_truth_now(struct sim *sim, unsigned r, unsigned s);

@@ -27,9 +27,26 @@ static uint64_t allowed_tokens(const struct plan_rule *rule)
     return rule->terms.capacity + rule->terms.overshoot;
 }
 
+/* How far apart the wall clocks of nodes may be when they start. */
+static uint64_t skew_at_start_ns(const struct sim *sim)
+{
+    int64_t most = sim->plan.asks.skew_ns[0], least = most;
+    for (unsigned i = 1; i < sim->plan.nodes; i++) {
+        int64_t skew = sim->plan.asks.skew_ns[i];
+        most = skew > most ? skew : most;
+        least = skew < least ? skew : least;
+    }
+    return (uint64_t)(most - least);
+}
+
+/*
+ * How long a cell lives is told as what is left of that, and whoever passes it on has had his clock jump as well: on
+ * its way it loses by all jumps, whoever's, though no two clocks are ever that far apart.
+ */
 bool ask_clocks_within(const struct sim *sim, const struct plan_rule *rule)
 {
-    return sim->asks.skew_max_ns < ask_margin_ns(rule);
+    uint64_t jumped_ns = clock_read(&sim->fast, sim->now_ns) - clock_read(&sim->slow, sim->now_ns);
+    return skew_at_start_ns(sim) + jumped_ns < ask_margin_ns(rule);
 }
 
 void ask_truths_begin(struct sim *sim)
@@ -156,7 +173,8 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
 
 /*
  * A spend that still counts at its node may have ended by the fastest clock: others then take something else off
- * their lists. (One that has ended where it was made gives nothing back.)
+ * their lists, which may be spent later: anew, if it is renewed. (One that has ended where it was made gives nothing
+ * back.)
  */
 static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
                              uint64_t sure, uint64_t possible)
@@ -167,7 +185,7 @@ static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part 
     bool counts = clock_read(&sim->fast, sim->now_ns) - held->fast_ns < period_ns;
     truth_log_give_back(log, held->fast_ns, held->slow_ns, sure, possible);
     if (counts_here && !counts)
-        truth_log_lose(log, possible);
+        truth_log_mistake(log, possible, clock_read(&sim->fast, sim->now_ns));
 }
 
 void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,

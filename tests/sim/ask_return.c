@@ -240,6 +240,7 @@ static void renew(struct sim *sim, struct ask_held *held)
     struct ask_held old = *held;
     held->fast_ns = clock_read(&sim->fast, sim->now_ns);
     held->slow_ns = clock_read(&sim->slow, sim->now_ns);
+    held->made_ns = world_local_ns(sim, i);
     for (unsigned c = 0; c < held->count; c++) { /* spent anew */
         const struct ask_part *part = &held->part[c];
         if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)

@@ -60,6 +60,11 @@ void truth_log_lose(struct truth_log *log, uint64_t tokens)
     take_newest(&log->least, tokens);
 }
 
+void truth_log_mistake(struct truth_log *log, uint64_t tokens, uint64_t fast_ns)
+{
+    log->lost += add(&log->mistaken, (struct truth_spend){fast_ns, tokens});
+}
+
 void truth_log_forget(struct truth_log *log)
 {
     log->least.count = 0;
@@ -78,7 +83,9 @@ static uint64_t count(const struct truth_list *list, uint64_t period_ns, uint64_
 
 uint64_t truth_log_least(const struct truth_log *log, uint64_t period_ns, uint64_t fast_ns)
 {
-    return count(&log->least, period_ns, fast_ns);
+    uint64_t tokens = count(&log->least, period_ns, fast_ns),
+             mistaken = count(&log->mistaken, 2 * period_ns, fast_ns);
+    return tokens > mistaken ? tokens - mistaken : 0;
 }
 
 uint64_t truth_log_most(const struct truth_log *log, uint64_t period_ns, uint64_t slow_ns, uint64_t late_ns)

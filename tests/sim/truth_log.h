@@ -23,7 +23,8 @@ struct truth_list {
 
 struct truth_log {
     struct truth_list least, most;
-    uint64_t lost; /* tokens for which there was no room: then nothing can be promised */
+    struct truth_list mistaken; /* what others may take off their lists instead of what has ended there */
+    uint64_t lost;              /* tokens for which there was no room: then nothing can be promised */
 };
 
 void truth_log_spend(struct truth_log *log, uint64_t tokens, uint64_t fast_ns, uint64_t slow_ns);
@@ -33,6 +34,11 @@ void truth_log_give_back(struct truth_log *log, uint64_t fast_ns, uint64_t slow_
                          uint64_t possible);
 /* Up to so many of the newest tokens may be known to nobody. */
 void truth_log_lose(struct truth_log *log, uint64_t tokens);
+/*
+ * A return of so many that have ended by the fast clock. Others take off what they have when they hear of it, no later
+ * than a period on, and lack it until that would have ended.
+ */
+void truth_log_mistake(struct truth_log *log, uint64_t tokens, uint64_t fast_ns);
 void truth_log_forget(struct truth_log *log);
 
 /* Tokens that count at this moment; `late_ns` longer than the period, for who heard of them late. */

@@ -60,6 +60,17 @@ static void logs(void)
     OK_U64(truth_log_least(&log, 100000, 2000), 0, "what nobody knows must not count");
 }
 
+static void mistakes(void)
+{
+    static struct truth_log log;
+    truth_log_spend(&log, 4, 1100, 1100);
+    truth_log_mistake(&log, 3, 1100);
+    OK_U64(truth_log_least(&log, 100, 1199), 1, "what others take off instead of what has ended need not count");
+    truth_log_spend(&log, 2, 1250, 1250);
+    OK_U64(truth_log_least(&log, 100, 1250), 0, "be it spent later");
+    OK_U64(truth_log_least(&log, 100, 1300), 2, "until that would have ended as well");
+}
+
 /* One token is one unit, refilled with one a nanosecond. */
 static const struct limit plain = {.capacity = 100,
                                    .units_per_token = 1,
@@ -132,6 +143,7 @@ int main(void)
     cells();
     sliding();
     logs();
+    mistakes();
     buckets();
     any_moment();
     return tap_done();
