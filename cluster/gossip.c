@@ -210,9 +210,6 @@ void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kin
     int member_map[NODE_PEERS_MAX];
     struct message *message = &node->in;
     node->stats.bytes_received += bytes.size;
-    apply_begun(node);
-    if (node->apply_left) /* messages come faster than small parts are applied */
-        node->apply_room = node->step_keys;
     bool sized = bytes.size <= node->options.message_max_bytes;
     if (sized && !message_unseal(&bytes, &node->options.hash_key)) {
         node->stats.messages_unsealed++;
@@ -223,6 +220,9 @@ void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kin
         node->stats.messages_invalid++;
         return;
     }
+    apply_begun(node);
+    if (node->apply_left) /* messages come faster than small parts are applied */
+        node->apply_room = node->step_keys;
     if (message->kind != kind || message->members[message->sender].incarnation == 0) {
         node->stats.messages_invalid++;
     } else if (accepted_sender(node, message) >= 0 && !node->superseded) {
