@@ -263,10 +263,10 @@ static bool page_digest(const struct node *node, const struct message *reply, co
         for (uint32_t o = 0; o < reply->origin_count; o++) {
             int member = member_map[reply->origins[o].member];
             int slot = member < 0 ? -1 : origin_find(node, (uint32_t)member, reply->origins[o].incarnation);
-            if (slot >= 0)
-                page->applied[slot] = reply->rows[r].applied[o];
-            if (slot >= 0)
-                page->beyond[slot] = reply->page_beyond[o];
+            if (slot < 0)
+                continue;
+            page->applied[slot] = reply->rows[r].applied[o];
+            page->beyond[slot] = reply->page_beyond[o];
         }
         for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
             if (page->beyond[slot] < page->applied[slot])
