@@ -116,6 +116,12 @@ static void apply_spend(struct node *node, struct entry *entry, const struct bat
         node->worst_debt_units[entry->limit] = -left;
 }
 
+void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens)
+{
+    node->doubted_tokens[entry->limit] += tokens;
+    node->stats.doubted_tokens += tokens;
+}
+
 /* The next `count` spends of what is begun. */
 static void apply_spends(struct node *node, uint32_t count)
 {
@@ -134,9 +140,12 @@ static void apply_spends(struct node *node, uint32_t count)
         uint64_t beyond = 0, there = has_pages ? snapshot_contains(node, spend->id, begun->slot, &beyond) : 0;
         bool contained = there >= batch->last;
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
+        uint64_t doubted = beyond >= batch->first && !contained ? fresh.tokens + fresh.returned : 0;
         fresh.returned = beyond >= batch->first ? 0 : fresh.returned; /* it may be in the page's figures already */
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
+        if (entry && doubted > 0)
+            note_doubted(node, entry, doubted);
         if (entry && has_untold) /* own spends of the key that are older than our knowing of this one */
             untold_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))

@@ -23,7 +23,9 @@ bool limits_create(struct node *node, struct error *error)
     node->early_units = calloc(room, sizeof *node->early_units);
     node->soon_units = calloc(room, sizeof *node->soon_units);
     node->worst_debt_units = calloc(room, sizeof *node->worst_debt_units);
-    if (!made || !node->budget || !node->early_units || !node->soon_units || !node->worst_debt_units)
+    node->doubted_tokens = calloc(room, sizeof *node->doubted_tokens);
+    if (!made || !node->budget || !node->early_units || !node->soon_units || !node->worst_debt_units ||
+        !node->doubted_tokens)
         return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
     for (uint32_t i = 0; i < options->limits->count; i++) {
         int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
@@ -42,6 +44,7 @@ void limits_destroy(struct node *node)
     free(node->early_units);
     free(node->soon_units);
     free(node->worst_debt_units);
+    free(node->doubted_tokens);
 }
 
 int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
@@ -51,6 +54,7 @@ int node_intern_limit(struct node *node, const struct limit_terms *terms, struct
     if (known < 0 && index >= 0) {
         node->limits_added++;
         node->worst_debt_units[index] = 0;
+        node->doubted_tokens[index] = 0;
         membership_refresh_budget(node, (uint32_t)index);
     }
     return index;

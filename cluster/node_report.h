@@ -62,6 +62,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(snapshots_served, "snapshot pages served")                                                                   \
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
     X(parts_beyond, "parts of snapshots that may contain more than their donor had told")                          \
+    X(doubted_tokens, "tokens that were charged, or not given back, though such parts may contain that")           \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
     X(log_ghost_keys, "those of them that were made by a start that is over: they do not heed the limit (now)")    \
@@ -85,6 +86,8 @@ struct node_stats {
 };
 
 void node_stats(const struct node *node, struct node_stats *stats);
+/* Of doubted_tokens, those of keys of one limit. */
+uint64_t node_doubted_tokens(const struct node *node, uint16_t limit);
 void node_table_stats(const struct node *node, struct table_stats *stats);
 
 struct node_status {

@@ -327,6 +327,8 @@ struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint6
  * units: it is charged again when the tokens are credited.
  */
 int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
+/* So many tokens are charged to the key, or not credited, though a part of a snapshot may have contained that. */
+void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens);
 /* The key is about to be charged: see peaks.h. */
 void note_peak(struct node *node, const struct entry *entry);
 void settle_acknowledged(struct node *node);

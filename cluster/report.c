@@ -102,6 +102,11 @@ void node_visit_memory(struct node *node, void (*visit)(void *context, void *mem
     visit(context, node->open, (size_t)node->open_room * node->lane_count * sizeof *node->open);
 }
 
+uint64_t node_doubted_tokens(const struct node *node, uint16_t limit)
+{
+    return node->doubted_tokens[limit];
+}
+
 void node_table_stats(const struct node *node, struct table_stats *stats)
 {
     table_stats(node->table, stats);

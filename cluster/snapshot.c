@@ -16,12 +16,13 @@ struct staged {
     struct key_id id;
     uint16_t limit;
     uint64_t expires_ns;
-    int64_t settled; /* units at now */
-    int64_t later;   /* tokens that others spent and the donor did not know of */
-    int64_t own;     /* tokens that the donor did know of, and settling will charge here */
-    int64_t untold;  /* own ones that it did not know of */
-    uint64_t paid;   /* own ones that refill has paid off here: settling must not charge them */
-    bool returned;   /* some of the own ones were given back */
+    int64_t settled;  /* units at now */
+    int64_t later;    /* tokens that others spent and the donor did not know of */
+    int64_t own;      /* tokens that the donor did know of, and settling will charge here */
+    int64_t untold;   /* own ones that it did not know of */
+    uint64_t paid;    /* own ones that refill has paid off here: settling must not charge them */
+    uint64_t doubted; /* tokens of these that the donor may have charged all the same */
+    bool returned;    /* some of the own ones were given back */
 };
 
 struct stage {
@@ -82,12 +83,20 @@ static uint32_t stage_page(struct node *node, struct number_reader reader, struc
 }
 
 /* A batch of this node's, or of somebody else; applied there or not. */
-enum correction { OWN_THERE, OWN_NOT_THERE, OWN_PERHAPS_THERE, OTHERS_NOT_THERE, OWN_PAID };
+enum correction {
+    OWN_THERE,
+    OWN_NOT_THERE,
+    OWN_PERHAPS_THERE,
+    OTHERS_NOT_THERE,
+    OTHERS_PERHAPS_THERE,
+    OWN_PAID,
+};
 
 static void correct_key(struct staged *key, struct spend *spend, enum correction how)
 {
     uint64_t left = spend->tokens > spend->credit ? spend->tokens - spend->credit : 0;
-    key->returned |= how != OTHERS_NOT_THERE && spend->returned > 0;
+    uint64_t kept = spend->tokens > spend->returned ? spend->tokens - spend->returned : 0;
+    key->returned |= how != OTHERS_NOT_THERE && how != OTHERS_PERHAPS_THERE && spend->returned > 0;
     switch (how) {
     case OWN_THERE: /* what was credited already is not charged again either */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
@@ -96,13 +105,17 @@ static void correct_key(struct staged *key, struct spend *spend, enum correction
         key->own =
             add_units(key->own, spend->credit > spend->tokens ? (int64_t)(spend->tokens - spend->credit) : 0);
         key->untold = add_units(key->untold, (int64_t)left);
+        key->doubted += left;
         break;
     case OWN_NOT_THERE:
         key->untold = add_units(key->untold, (int64_t)left);
         break;
+    case OTHERS_PERHAPS_THERE:
+        key->later = add_units(key->later, (int64_t)kept);
+        key->doubted += kept;
+        break;
     case OTHERS_NOT_THERE:
-        if (spend->tokens > spend->returned)
-            key->later = add_units(key->later, (int64_t)(spend->tokens - spend->returned));
+        key->later = add_units(key->later, (int64_t)kept);
         break;
     case OWN_PAID:
         left = left < key->paid ? left : key->paid;
@@ -151,7 +164,7 @@ static void correct_stage(struct node *node, const struct page *page, const stru
                                  : perhaps ? OWN_PERHAPS_THERE
                                            : OWN_NOT_THERE);
             else if (!there)
-                correct_by_batch(page, stage, batch, OTHERS_NOT_THERE);
+                correct_by_batch(page, stage, batch, perhaps ? OTHERS_PERHAPS_THERE : OTHERS_NOT_THERE);
         }
     }
 }
@@ -237,6 +250,7 @@ static void merge_stage(struct node *node, struct stage *stage)
         bucket_lower_level(bucket, limit, level, node->now_ns);
         counters_touch(node, entry);
         stage->some_paid |= staged->paid > 0;
+        note_doubted(node, entry, staged->doubted);
     }
 }
 

@@ -244,10 +244,11 @@ struct node {
     uint32_t last_uid;
     uint32_t peer_count; /* members that have not left, this node included */
 
-    struct budget *budget; /* by limit, as the next two: limits.room of them */
+    struct budget *budget; /* by limit, as the next four: limits.room of them */
     int64_t *early_units;  /* a key's unsent tokens that ask for an early push */
     int64_t *soon_units;   /* unsettled ones that our share of the refill pays off within an interval; -1: none */
     int64_t *worst_debt_units;
+    uint64_t *doubted_tokens;
     uint64_t share;     /* of this node in every limit */
     uint64_t settle_ns; /* smoothed; initially a guess */
     struct table *table;

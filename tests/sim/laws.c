@@ -117,13 +117,13 @@ static struct step_figures figures(struct sim *sim, unsigned i)
     const struct node *node = sim->node[i].node;
     node_stats(node, &stats);
     sim->merged |= stats.batches_compacted > 0;
-    sim->beyond |= stats.parts_beyond > 0;
     return (struct step_figures){
         .log_keys = stats.log_keys,
         .ghost_keys = stats.log_ghost_keys,
         .open_keys = stats.open_keys,
         .batches_closed = stats.batches_closed,
         .step_keys_max = stats.step_keys_max,
+        .doubted_tokens = stats.doubted_tokens,
         .reservations = node_reservations(node),
     };
 }
@@ -177,6 +177,16 @@ static void check_log(struct sim *sim, unsigned i, const struct step_figures *be
                  n->name, before->open_keys - n->was.open_keys, n->was.log_keys, limit);
 }
 
+static void note_doubted(struct sim *sim, unsigned i, bool first)
+{
+    struct sim_node *n = &sim->node[i];
+    for (unsigned k = 0; k < sim->plan.keys; k++) {
+        uint64_t tokens = node_doubted_tokens(n->node, sim->plan.key[k].limit);
+        sim->doubted_tokens[k] += tokens - (first ? 0 : n->doubted_tokens[k]);
+        n->doubted_tokens[k] = tokens;
+    }
+}
+
 static void check_step(struct sim *sim, unsigned i)
 {
     struct sim_node *n = &sim->node[i];
@@ -185,6 +195,8 @@ static void check_step(struct sim *sim, unsigned i)
     uint64_t untold = n->before.open_keys + ended * ASK_CHARGES_MAX;
     check_work(sim, i, &n->before, &now, untold);
     check_log(sim, i, &n->before, &now, untold);
+    if (now.doubted_tokens > n->before.doubted_tokens)
+        note_doubted(sim, i, n->before.doubted_tokens == 0);
     n->was = now;
 }
 

@@ -153,12 +153,11 @@ bool laws_are_settled(struct sim *sim, char *text, size_t room)
 
 /*
  * A table was too small; or a log was, so that batches were merged, and whoever cannot tell any more what he has of one
- * charges it once more. So does who took a part of a snapshot that may contain more than its donor had told, when that
- * comes as batches.
+ * charges it once more.
  */
 static bool may_be_too_low(const struct sim *sim)
 {
-    return sim->evicted || sim->merged || sim->beyond;
+    return sim->evicted || sim->merged;
 }
 
 /* A spend that refill may pay off within an interval waits for that, until it is told after all (cluster/pay.c). */
@@ -168,12 +167,17 @@ static uint64_t waits_ns(const struct sim *sim, const struct limit *limit)
     return may_wait ? WAITS_INTERVALS_MAX * sim->plan.interval_ns : 0;
 }
 
-/* A bucket that was full when it heard of a spend lost the refill of the time between. */
-static double late_units(const struct sim *sim, const struct limit *limit, uint64_t lateness_ns)
+/*
+ * A bucket that was full when it heard of a spend lost the refill of the time between. Who took a part of a snapshot
+ * that may contain more than its donor had told charges that once more when it comes as batches, and counts it. Whoever
+ * takes a snapshot of him is too low by as much, and by what he counts himself: by no more than what all have counted.
+ */
+static double late_units(const struct sim *sim, unsigned key, uint64_t lateness_ns)
 {
+    const struct limit *limit = sim_limit(sim, key);
     return (double)(lateness_ns + waits_ns(sim, limit)) / (double)limit->tick_ns * (double)limit->units_per_tick *
                1.001 +
-           (double)truth_rounding_units(limit);
+           (double)truth_rounding_units(limit) + (double)sim->doubted_tokens[key] * (double)limit->units_per_token;
 }
 
 /* Whatever was lost: in the end all have heard of the same spends, unless somebody went on alone and knew none. */
@@ -194,10 +198,10 @@ static void check_agreement(struct sim *sim, unsigned key, uint64_t lateness_ns)
             least = settled, lowest = i;
     }
     if (!may_be_too_low(sim) && !sim->alone && most > least &&
-        (double)(most - least) > late_units(sim, limit, lateness_ns))
+        (double)(most - least) > late_units(sim, key, lateness_ns))
         sim_fail(sim, "agreement: of key %u %s sees %.3f tokens and %s %.3f; lateness explains %.3f", key,
                  sim->node[highest].name, truth_tokens(limit, most), sim->node[lowest].name,
-                 truth_tokens(limit, least), late_units(sim, limit, lateness_ns) / (double)limit->units_per_token);
+                 truth_tokens(limit, least), late_units(sim, key, lateness_ns) / (double)limit->units_per_token);
 }
 
 static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t lateness_ns)
@@ -211,10 +215,10 @@ static void check_view(struct sim *sim, unsigned i, unsigned key, uint64_t laten
                  truth_tokens(limit, bucket.settled), key, truth_tokens(limit, truth->high));
     if (may_be_too_low(sim))
         return;
-    if ((double)bucket.settled < (double)truth->low - late_units(sim, limit, lateness_ns))
+    if ((double)bucket.settled < (double)truth->low - late_units(sim, key, lateness_ns))
         sim_fail(sim, "phantom: %s sees %.3f tokens of key %u, the truth is %.3f and lateness explains %.3f",
                  sim->node[i].name, truth_tokens(limit, bucket.settled), key, truth_tokens(limit, truth->low),
-                 late_units(sim, limit, lateness_ns) / (double)limit->units_per_token);
+                 late_units(sim, key, lateness_ns) / (double)limit->units_per_token);
 }
 
 void laws_agree(struct sim *sim, uint64_t lateness_ns)

@@ -36,7 +36,7 @@ enum life { LIFE_DOWN, LIFE_UP, LIFE_LEAVING, LIFE_FORGOTTEN };
 
 /* What a node had at the end of a step, or has before one. */
 struct step_figures {
-    uint64_t log_keys, ghost_keys, open_keys, batches_closed, step_keys_max;
+    uint64_t log_keys, ghost_keys, open_keys, batches_closed, step_keys_max, doubted_tokens;
     uint32_t reservations;
     bool serves; /* the step is asked for a part of the table */
 };
@@ -59,7 +59,8 @@ struct sim_node {
     uint64_t stepped_ms, steps_at_once;
     struct step_figures was, before; /* at the end of the step before; when this one began */
     uint64_t admitted_tokens, admitted_requests, arrived_requests;
-    uint64_t life_tokens[SIM_KEYS_MAX]; /* admitted in this life */
+    uint64_t life_tokens[SIM_KEYS_MAX];    /* admitted in this life */
+    uint64_t doubted_tokens[SIM_KEYS_MAX]; /* of the key's limit, in this life */
     uint64_t acked_ns; /* on the fast clock, when every peer had last acknowledged all its batches */
 };
 
@@ -96,8 +97,9 @@ struct sim {
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
     bool alone;          /* somebody went on without asking anybody what was spent */
     bool merged;         /* a log came to its limit, and batches were merged */
-    bool beyond;         /* a part of a snapshot may contain more than its donor had told */
     bool evicted;        /* a table was too small: views may be too low, never too high */
+    /* Of the key's limit, charged by anybody though a snapshot may have contained it: no view is lower by more. */
+    uint64_t doubted_tokens[SIM_KEYS_MAX];
     struct effects effects;
     uint64_t hash; /* of every effect and every decision */
     uint64_t steps, admissions, refusals, messages;

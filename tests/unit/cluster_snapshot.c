@@ -354,8 +354,10 @@ static void beyond_is_heard(void)
     bob_returns(4, 4, 2);
     bob_returns(5, 5, 3);
     OK(ann_sees() == 155, "what these return is not credited: %d", ann_sees());
+    OK_U64(world_stats(ANN).doubted_tokens, 5, "and counted");
     bob_returns(6, 6, 3);
     OK(ann_sees() == 158, "what comes then is: %d", ann_sees());
+    OK_U64(world_stats(ANN).doubted_tokens, 5, "and not counted");
     world_close();
 }
 
