@@ -1,8 +1,15 @@
+#include "base/number.h"
 #include "base/spin.h"
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+/*
+ * What was counted in a window is kept beyond its end, for as long again, but not longer than that: whoever's clock is
+ * behind still uses it, and may know it only from others.
+ */
+#define KEPT_NS_MAX UINT64_C(10000000000)
 
 void windows_close(struct windows *windows)
 {
@@ -131,6 +138,7 @@ void window_renew(const struct windows *windows, struct window *window, uint8_t 
     present->wall_length_ns = end_ns - start_ns;
     present->offset_ns = wall_ns - now_ns;
     present->end_ns = now_ns + (end_ns - wall_ns);
-    present->expires_ns = round_up(present->end_ns);
-    present->next_expires_ns = round_up(present->end_ns + window->period_ns);
+    uint64_t kept_until_ns = present->end_ns + number_least(end_ns - start_ns, KEPT_NS_MAX);
+    present->expires_ns = round_up(kept_until_ns);
+    present->next_expires_ns = round_up(kept_until_ns + window->period_ns);
 }

@@ -40,7 +40,7 @@ static void windows(void)
     struct charge at_start = charge_at(world, "u", now_ns, start);
     OK_U64(at_start.window_end_ns, now_ns + 60 * S, "a window ends a minute after it begins");
     OK_U64(at_start.window_ns, 60 * S, "it is a minute long");
-    OK_U64(at_start.expires_ns, rounded(now_ns + 60 * S), "it expires in the tick in which it ends");
+    OK_U64(at_start.expires_ns, rounded(now_ns + 70 * S), "it is kept for ten seconds after its end");
     struct charge later = charge_at(world, "u", now_ns + 60 * S - 1, start + 60 * S - 1);
     OK(same_key(at_start, later) && later.expires_ns == at_start.expires_ns, "it is the same until its end");
     struct charge next = charge_at(world, "u", now_ns + 60 * S, start + 60 * S);
@@ -51,7 +51,7 @@ static void windows(void)
     struct charge sliding = charge_at(world, "ip=1", now_ns, start);
     struct charge sliding_next = charge_at(world, "ip=1", now_ns + 61 * S, start + 61 * S);
     OK(sliding.sliding && key_id_equal(sliding_next.previous, sliding.id), "a sliding window knows the one before");
-    OK_U64(sliding.expires_ns, rounded(now_ns + 120 * S), "and is needed until the next one ends");
+    OK_U64(sliding.expires_ns, rounded(now_ns + 130 * S), "and is kept until the next one has ended, and as long");
     OK_U64(sliding.window_end_ns, now_ns + 60 * S, "though it ends before");
 
     at_start = charge_at(world, "u", now_ns, start);
