@@ -81,12 +81,13 @@ struct rewriting {
 
 /*
  * Members, rows and batches, and groups of numbers, may be more or fewer; returns and lives may be absent, and so may
- * what says of a batch that it is a part.
+ * what says of a batch that it is a part, and how far a page is beyond the digest.
  */
 static bool may_vary(const struct rewriting *rewriting, unsigned depth, uint32_t size)
 {
     const uint32_t *path = rewriting->path;
     return (depth == 2 && path[0] == 10 && size == 8 && rewriting->change == ONE_LESS) ||
+           (depth == 1 && path[0] == 11 && size == 6 && rewriting->change == ONE_LESS) ||
            (depth == 1 && path[0] >= 7 && path[0] <= 10) || (depth == 2 && path[0] == 11 && path[1] == 4) ||
            (depth == 3 && path[0] == 10 && path[2] == 6) ||
            (depth == 5 && path[0] == 10 && path[2] == 6 && path[4] >= 3) ||
