@@ -170,8 +170,8 @@ static unsigned said_up_to(uint64_t last)
     return count;
 }
 
-/* Bob starts anew and has nothing, while a part of what he acknowledged before is not settled yet. */
-static void nobody_is_told_again(void)
+/* Of two batches with the same keys. */
+static void settle_a_part(void)
 {
     steps_init(STEP_KEYS);
     steps_begin();
@@ -180,6 +180,12 @@ static void nobody_is_told_again(void)
     spend_range("key", 0, KEYS);
     tell_now();
     acknowledge(1);
+}
+
+/* Bob starts anew and has nothing, while a part of what he acknowledged before is not settled yet. */
+static void nobody_is_told_again(void)
+{
+    settle_a_part();
     said.count = 0;
     acknowledge_as(2, PEER_JOINING, 0);
     for (unsigned steps = 0; world_stats(ANN).log_keys > KEYS && steps < 100; steps++) {
@@ -285,13 +291,7 @@ static void joins_just_then(void)
 
 static void begin_settling(void)
 {
-    steps_init(STEP_KEYS);
-    steps_begin();
-    spend_range("key", 0, KEYS);
-    tell_now();
-    spend_range("key", 0, KEYS);
-    tell_now();
-    acknowledge(1);
+    settle_a_part();
     assert(world_stats(ANN).settled_tokens == PART);
     skip_text();
 }
