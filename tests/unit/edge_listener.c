@@ -218,7 +218,7 @@ static void test_addresses(void)
 /* Two that share an address, as two threads have; here they turn on one loop. */
 static void test_joined(void)
 {
-    enum { DIALLED = 64, ADMITTED = 40 };
+    enum { DIALLED = 64, ADMITTED = 56 }; /* so many that the one never gets all: 56 of 64 once in 3,000 million */
     static struct listener joined;
     atomic_uint_least32_t connected = 0;
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
