@@ -82,44 +82,56 @@ struct place {
 };
 
 struct sorting {
-    struct place *place, *sorted; /* `count` each */
-    uint32_t *end;                /* by part */
+    const struct spend *from;
+    struct place *sorted, *spare; /* `count` each */
+    uint32_t *end;                /* by part; at first, how many spends there are in it */
     size_t count;
     unsigned part_bits;
+    unsigned limits_differ; /* the bits in which they do */
 };
 
-enum { PART_KEYS = 8, PART_BITS_MAX = 20, PART_INSERTS_MAX = 64, BYTE_VALUES = 256 };
+enum { PART_KEYS = 2, PART_BITS_MAX = 20, PART_INSERTS_MAX = 64, BYTE_VALUES = 256 };
+
+/* The first bits of an id say where about it belongs among all. */
+static size_t part_of(const struct sorting *sorting, struct key_id id)
+{
+    return id.high >> (64 - sorting->part_bits);
+}
 
 static bool sorting_init(struct sorting *sorting, const struct spend *from, size_t count)
 {
-    *sorting = (struct sorting){.count = count, .part_bits = 1};
+    *sorting = (struct sorting){.from = from, .count = count, .part_bits = 1};
     while (sorting->part_bits < PART_BITS_MAX && count >> sorting->part_bits > PART_KEYS)
         sorting->part_bits++;
-    sorting->place = calloc(count + 1, sizeof *sorting->place);
-    sorting->sorted = calloc(count + 1, sizeof *sorting->sorted);
+    sorting->sorted = malloc((count + 1) * sizeof *sorting->sorted);
     sorting->end = calloc((size_t)1 << sorting->part_bits, sizeof *sorting->end);
-    if (!sorting->place || !sorting->sorted || !sorting->end)
+    if (!sorting->sorted || !sorting->end)
         return false;
-    for (size_t i = 0; i < count; i++)
-        sorting->place[i] = (struct place){from[i].id, (uint32_t)i, from[i].limit};
-    return true;
+    for (size_t i = 0; i < count; i++) {
+        sorting->end[part_of(sorting, from[i].id)]++;
+        sorting->limits_differ |= (unsigned)(from[i].limit ^ from[0].limit);
+    }
+    sorting->spare = sorting->limits_differ != 0 ? malloc(count * sizeof *sorting->spare) : NULL;
+    return sorting->limits_differ == 0 || sorting->spare;
 }
 
 static void sorting_close(struct sorting *sorting)
 {
-    free(sorting->place);
     free(sorting->sorted);
+    free(sorting->spare);
     free(sorting->end);
+}
+
+static bool stands_before(const struct place *x, const struct place *y)
+{
+    if (x->id.high != y->id.high)
+        return x->id.high < y->id.high;
+    return x->id.low < y->id.low || (x->id.low == y->id.low && x->index < y->index);
 }
 
 static int place_compare(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
-    if (x->id.high != y->id.high)
-        return x->id.high < y->id.high ? -1 : 1;
-    if (x->id.low != y->id.low)
-        return x->id.low < y->id.low ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return stands_before(a, b) ? -1 : stands_before(b, a);
 }
 
 /* Ids that are no hashes crowd in few parts. */
@@ -132,27 +144,25 @@ static void sort_part(struct place *place, size_t count)
     for (size_t i = 1; i < count; i++) {
         struct place moved = place[i];
         size_t to = i;
-        for (; to > 0 && place_compare(&place[to - 1], &moved) > 0; to--)
+        for (; to > 0 && stands_before(&moved, &place[to - 1]); to--)
             place[to] = place[to - 1];
         place[to] = moved;
     }
 }
 
-/* The first bits of an id say where about it belongs among all. */
 static void sort_ids(struct sorting *sorting)
 {
-    unsigned shift = 64 - sorting->part_bits;
+    const struct spend *from = sorting->from;
     size_t parts = (size_t)1 << sorting->part_bits;
     uint32_t *end = sorting->end, sum = 0;
-    for (size_t i = 0; i < sorting->count; i++)
-        end[sorting->place[i].id.high >> shift]++;
     for (size_t part = 0; part < parts; part++) {
         uint32_t size = end[part];
         end[part] = sum;
         sum += size;
     }
     for (size_t i = 0; i < sorting->count; i++)
-        sorting->sorted[end[sorting->place[i].id.high >> shift]++] = sorting->place[i];
+        sorting->sorted[end[part_of(sorting, from[i].id)]++] =
+            (struct place){from[i].id, (uint32_t)i, from[i].limit};
     for (size_t part = 0, start = 0; part < parts; start = end[part++])
         sort_part(sorting->sorted + start, end[part] - start);
 }
@@ -162,17 +172,16 @@ static void sort_limit_byte(struct sorting *sorting, unsigned shift)
 {
     uint32_t start[BYTE_VALUES + 1] = {0};
     struct place *from = sorting->sorted;
+    if ((sorting->limits_differ >> shift) % BYTE_VALUES == 0)
+        return;
     for (size_t i = 0; i < sorting->count; i++)
         start[(from[i].limit >> shift) % BYTE_VALUES + 1]++;
-    for (unsigned value = 0; value < BYTE_VALUES; value++) {
-        if (start[value + 1] == sorting->count)
-            return;
+    for (unsigned value = 0; value < BYTE_VALUES; value++)
         start[value + 1] += start[value];
-    }
     for (size_t i = 0; i < sorting->count; i++)
-        sorting->place[start[(from[i].limit >> shift) % BYTE_VALUES]++] = from[i];
-    sorting->sorted = sorting->place;
-    sorting->place = from;
+        sorting->spare[start[(from[i].limit >> shift) % BYTE_VALUES]++] = from[i];
+    sorting->sorted = sorting->spare;
+    sorting->spare = from;
 }
 
 void spends_sort(struct spend *to, const struct spend *from, size_t count, enum spend_order order)
