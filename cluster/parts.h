@@ -95,8 +95,8 @@ bool tally_is_whole(struct node *node);
 /* Brings it nearer to that, as far as there is time. */
 void tally_step(struct node *node);
 void tally_reset(struct node *node);
-/* Strikes a spend of a batch that is in it off; what is left of its key. */
-uint64_t tally_strike(struct node *node, const struct spend *spend);
+/* Strikes spend number `index` of a batch that is in it off; what is left of its key. Best in their order. */
+uint64_t tally_strike(struct node *node, const struct batch *batch, uint32_t index);
 /* The batch leaves the log, with what was not struck off of it. */
 void tally_forget(struct node *node, struct batch *batch);
 

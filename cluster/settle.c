@@ -113,7 +113,7 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
         const struct spend *spend = &batch->spend[i];
         tell_for_room(node);
         tallied &= node->stats.batches_closed == closed; /* what is told just now is not in it */
-        uint64_t later = batch->tallied ? tally_strike(node, spend) : 0;
+        uint64_t later = batch->tallied ? tally_strike(node, batch, i) : 0;
         prefetch_spends(node, batch, i);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)

@@ -28,12 +28,17 @@ static struct tally_slot *slot_of(const struct tally *tally, struct key_id id)
     return &tally->slot[index];
 }
 
+static void prefetch_slot(const struct tally *tally, const struct batch *batch, uint32_t index)
+{
+    if (index + TALLY_AHEAD < batch->spend_count)
+        __builtin_prefetch(&tally->slot[batch->spend[index + TALLY_AHEAD].id.low & tally->mask], 1);
+}
+
 static void add(struct node *node, struct batch *batch)
 {
     struct tally *tally = &node->tally;
     for (uint32_t i = 0; i < batch->spend_count; i++) {
-        if (i + TALLY_AHEAD < batch->spend_count)
-            __builtin_prefetch(&tally->slot[batch->spend[i + TALLY_AHEAD].id.low & tally->mask], 1);
+        prefetch_slot(tally, batch, i);
         struct tally_slot *slot = slot_of(tally, batch->spend[i].id);
         if (slot->epoch != tally->epoch) {
             *slot = (struct tally_slot){.id = batch->spend[i].id, .epoch = tally->epoch};
@@ -137,8 +142,10 @@ void tally_step(struct node *node)
             add_missing(node, &node->origin[slot], whole);
 }
 
-uint64_t tally_strike(struct node *node, const struct spend *spend)
+uint64_t tally_strike(struct node *node, const struct batch *batch, uint32_t index)
 {
+    const struct spend *spend = &batch->spend[index];
+    prefetch_slot(&node->tally, batch, index);
     struct tally_slot *slot = slot_of(&node->tally, spend->id);
     assert(slot->epoch == node->tally.epoch && slot->tokens >= spend->tokens);
     slot->tokens -= spend->tokens;
@@ -154,7 +161,7 @@ static void struck(struct node *node, struct batch *batch)
 void tally_forget(struct node *node, struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->spend_count && batch->tallied; i++)
-        (void)tally_strike(node, &batch->spend[i]);
+        (void)tally_strike(node, batch, i);
     if (batch->tallied)
         struck(node, batch);
 }
