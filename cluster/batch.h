@@ -47,8 +47,9 @@ struct batch {
     uint64_t arrived_ns;  /* when this node made or received it */
     uint64_t sent_ns;     /* when this node last published it; 0: never */
     uint32_t sends_count;
-    bool complete; /* own: it has all that was begun before it of its keys: see has_the_last in settle.c */
-    bool tallied;  /* own: see tally.c */
+    bool rode_along; /* it was in messages that are not counted as sending it */
+    bool complete;   /* own: it has all that was begun before it of its keys: see has_the_last in settle.c */
+    bool tallied;    /* own: see tally.c */
     /*
      * What is merged and too large for one batch is cut into parts, which stand for the same numbers together: `merge`
      * is the same for all of them and 0 for whole batches. Parts have different keys.

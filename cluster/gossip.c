@@ -5,7 +5,31 @@
 
 #define UNSEALED_NOTICE_GAP_NS 60000000000u
 
-/* Smoothed as TCP does it; only batches sent once tell which copy was acknowledged. */
+static void note_round_trip(struct member *member, uint64_t sample_ns)
+{
+    if (member->round_trip_ns == 0) {
+        member->round_trip_ns = sample_ns + 1;
+        member->round_trip_spread_ns = sample_ns / 2;
+        return;
+    }
+    uint64_t off_ns =
+        sample_ns > member->round_trip_ns ? sample_ns - member->round_trip_ns : member->round_trip_ns - sample_ns;
+    member->round_trip_spread_ns += off_ns / 4;
+    member->round_trip_spread_ns -= member->round_trip_spread_ns / 4;
+    member->round_trip_ns += sample_ns / 8 + 1;
+    member->round_trip_ns -= member->round_trip_ns / 8;
+}
+
+/* Which copy of it was acknowledged cannot be told: of what rode along in messages the first may be lost. */
+static bool has_copies(const struct batch *batch)
+{
+    return batch->sends_count != 1 || batch->rode_along || batch->first < batch->last;
+}
+
+/*
+ * Smoothed as TCP does it. What was sent once tells how long it took to come, wait its turn, and be acknowledged; but
+ * not where one before it, for which it waited, had copies. Then the message tells it, if it answers one of ours.
+ */
 static void measure_round_trip(struct node *node, struct member *member, uint64_t acknowledged)
 {
     struct origin *mine = &node->origin[node->my_slot];
@@ -13,20 +37,14 @@ static void measure_round_trip(struct node *node, struct member *member, uint64_
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         if (batch->last > acknowledged)
             return;
-        if (batch->last <= member->known[node->my_slot] || batch->sends_count != 1)
+        if (batch->last <= member->known[node->my_slot])
             continue;
-        uint64_t sample_ns = node->now_ns - batch->sent_ns;
-        if (member->round_trip_ns == 0) {
-            member->round_trip_ns = sample_ns + 1;
-            member->round_trip_spread_ns = sample_ns / 2;
-            continue;
+        if (has_copies(batch)) {
+            if (member->answers_ns > 0)
+                note_round_trip(member, node->now_ns - member->answers_ns);
+            return;
         }
-        uint64_t off_ns = sample_ns > member->round_trip_ns ? sample_ns - member->round_trip_ns
-                                                            : member->round_trip_ns - sample_ns;
-        member->round_trip_spread_ns += off_ns / 4;
-        member->round_trip_spread_ns -= member->round_trip_spread_ns / 4;
-        member->round_trip_ns += sample_ns / 8 + 1;
-        member->round_trip_ns -= member->round_trip_ns / 8;
+        note_round_trip(member, node->now_ns - batch->sent_ns);
     }
 }
 
@@ -179,9 +197,11 @@ static void hear(struct node *node, const struct message *message, const int *me
         if (member_map[i] == (int)node->me && message->members[i].incarnation == node->incarnation)
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
     note_config(node, message, member, effects);
-    take_digests(node, message, member_map, sender);
+    bool next = message->number == member->echo_number + 1;
     uint64_t made_ns = made_after_ns(node, message, member_map, member);
     member->made_ns = made_ns > member->made_ns ? made_ns : member->made_ns;
+    member->answers_ns = next ? made_ns : 0;
+    take_digests(node, message, member_map, sender);
     bool applied = receive_batches(node, message, member_map, made_ns);
     int slot = origin_find(node, sender, member->incarnation);
     if (slot >= 0 && message->floor > node->origin[slot].applied + 1)

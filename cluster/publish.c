@@ -271,6 +271,7 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
             origin = o;
     }
     message_put_batch(writer, origin, node->now_ns, due->batch, depends, count, &node->limits);
+    due->batch->rode_along |= due->spare;
     if (due->spare)
         return;
     if (due->batch->sends_count++ > 0 || due->slot != node->my_slot)

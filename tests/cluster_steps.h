@@ -10,7 +10,7 @@
 
 #include "tests/cluster_impostor.h"
 
-enum { SAID_MAX = 256 };
+enum { SAID_MAX = 512 };
 
 /* A batch of ann's that she said. */
 struct said {
