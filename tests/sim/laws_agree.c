@@ -14,7 +14,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MEASURED_KEYS_MAX = 2, SMALL_LOG_KEYS = 256, SNAPSHOT_PARTS_AT_ONCE = 6, WAITS_INTERVALS_MAX = 10 };
+enum {
+    MEASURED_KEYS_MAX = 2,
+    SMALL_LOG_KEYS = 256,
+    SNAPSHOT_PARTS_AT_ONCE = 6,
+    WAITS_INTERVALS_MAX = 10,
+    STEP_PARTS = 8, /* of a step's keys may be told in it, or applied, or settled: no smaller part of them */
+    STEP_TURNS = 4, /* each key is told, applied, tallied and settled */
+};
 
 /* ---- how long it may take ---- */
 
@@ -35,10 +42,33 @@ static uint64_t round_trip_ns(const struct sim *sim)
     return 2 * (sim->plan.latency_max_ns + sim->plan.latency_max_ns / 65536 * sim->plan.jitter);
 }
 
+/* Own spends of the node's that somebody may not know. */
+static uint64_t own_keys(const struct sim *sim, unsigned i)
+{
+    static struct peer_report reports[NODE_PEERS_MAX];
+    struct node_stats stats;
+    node_stats(sim->node[i].node, &stats);
+    (void)node_peers(sim->node[i].node, world_local_ns(sim, i), reports, NODE_PEERS_MAX);
+    uint64_t told = reports[0].log_batches * sim->plan.step_keys; /* of itself; no batch has more than that */
+    return stats.open_keys + (told < stats.log_keys ? told : stats.log_keys);
+}
+
+/*
+ * Where steps are apart, load may come faster than it can be worked on: what is under way when it ends is untold, or in
+ * the log of who spent it, and each node works on all of that, a part in each step. What is left calls for the next.
+ */
+static uint64_t steps_ns(const struct sim *sim)
+{
+    uint64_t keys = 0, part = sim->plan.step_keys / STEP_PARTS + 1;
+    for (unsigned i = 0; i < sim->plan.nodes && sim->plan.apart_ns > 0; i++)
+        keys += world_is_up(sim, i) ? own_keys(sim, i) : 0;
+    return (keys + part - 1) / part * STEP_TURNS * sim->plan.apart_ns;
+}
+
 /* Three intervals and the way there and back at its slowest. */
 uint64_t laws_settle_ns(const struct sim *sim)
 {
-    return 3 * sim->plan.interval_ns + laws_untold_ns(sim) + round_trip_ns(sim);
+    return 3 * sim->plan.interval_ns + laws_untold_ns(sim) + round_trip_ns(sim) + steps_ns(sim);
 }
 
 /*
