@@ -226,11 +226,9 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes)
     return NULL;
 }
 
-static bool send_now(struct transport *transport, nng_socket socket, struct bytes bytes)
+/* Takes the message. */
+static bool send_now(struct transport *transport, nng_socket socket, nng_msg *message)
 {
-    nng_msg *message = transport_message(transport, bytes);
-    if (!message)
-        return false;
     nng_aio_set_msg(transport->at_once, message);
     nng_send_aio(socket, transport->at_once);
     nng_aio_wait(transport->at_once);
@@ -241,15 +239,51 @@ static bool send_now(struct transport *transport, nng_socket socket, struct byte
     return false;
 }
 
+static void publish_oldest(struct transport *transport)
+{
+    nng_msg *oldest = transport->to_publish[0];
+    transport->to_publish_count--;
+    memmove(transport->to_publish, transport->to_publish + 1,
+            transport->to_publish_count * sizeof transport->to_publish[0]);
+    if (send_now(transport, transport->publisher, oldest))
+        transport->stats.published_messages++;
+}
+
+static void publish_all(struct transport *transport)
+{
+    while (transport->to_publish_count > 0)
+        publish_oldest(transport);
+}
+
+static void on_later(uv_idle_t *idle)
+{
+    struct transport *transport = idle->data;
+    if (transport->polled && transport->to_publish_count > 0)
+        publish_oldest(transport);
+    transport->polled = true;
+    if (transport->to_publish_count == 0)
+        (void)uv_idle_stop(idle);
+}
+
 void transport_publish(struct transport *transport, struct bytes bytes)
 {
-    if (send_now(transport, transport->publisher, bytes))
-        transport->stats.published_messages++;
+    nng_msg *message = transport_message(transport, bytes);
+    if (!message)
+        return;
+    transport->to_publish[transport->to_publish_count++] = message;
+    if (bytes.size <= TRANSPORT_SMALL_BYTES || transport->to_publish_count == TRANSPORT_LATER_MAX) {
+        publish_all(transport);
+    } else {
+        transport->polled = false;
+        (void)uv_idle_start(&transport->later, on_later);
+    }
 }
 
 void transport_reply(struct transport *transport, struct bytes bytes)
 {
-    (void)send_now(transport, transport->replier, bytes);
+    nng_msg *message = transport_message(transport, bytes);
+    if (message)
+        (void)send_now(transport, transport->replier, message);
 }
 
 /* ---- life ---- */
@@ -298,7 +332,9 @@ struct transport *transport_create(const struct transport_options *options, stru
     (void)uv_timer_init(transport->loop, &transport->timer);
     transport->timer.data = transport;
     transport->wake_ns = UINT64_MAX;
-    transport->handles_open = 1;
+    (void)uv_idle_init(transport->loop, &transport->later);
+    transport->later.data = transport;
+    transport->handles_open = 2;
     if (!start(transport, options, error)) {
         transport_destroy(&transport, nothing, NULL);
         return NULL;
@@ -328,6 +364,8 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     assert(!t->in_call && !t->closed);
     t->closed = closed;
     t->closed_context = context;
+    publish_all(t);
+    uv_close((uv_handle_t *)&t->later, handle_closed);
     t->closing = closing_create();
     lanes_close(t, t->closing);
     /* uv must forget a descriptor before nng closes it. */

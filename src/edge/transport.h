@@ -24,6 +24,8 @@ enum {
     TRANSPORT_REQUESTS_EACH = 8,    /* and of them to one address, so that a dead one does not take them all */
     TRANSPORT_MESSAGES_A_TURN = 64, /* handled of one socket before the loop looks after others, */
     TRANSPORT_TURN_NS = 300000,     /* and no more of them once this time is over */
+    TRANSPORT_SMALL_BYTES = 2048,   /* larger ones are published later, */
+    TRANSPORT_LATER_MAX = 8,        /* and so many of them at most */
 };
 
 /* All calls come from the loop's thread; `bytes` is valid during the call. */
@@ -74,7 +76,11 @@ struct transport *transport_create(const struct transport_options *options, stru
  */
 void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context);
 
-/* Sends `bytes` to whoever is connected. Never blocks. */
+/*
+ * Sends `bytes` to whoever is connected, in order. Never blocks. That takes a system call for each of them, and where
+ * they are on this machine the kernel does their part in it: what is large leaves in a later turn of the loop, so that
+ * whatever came while it was made is served first.
+ */
 void transport_publish(struct transport *transport, struct bytes bytes);
 
 /* Listens to what is published at `address`; again: nothing changes. False when the address or the room is short. */
