@@ -3,7 +3,7 @@
 
 enum {
     STEP_KEYS = 256,
-    PART = STEP_KEYS / 8 + 1, /* of others' spends a step applies */
+    PART = STEP_KEYS / 16 + 1, /* of others' spends a step applies */
     KEYS = 200,
     FEW = 60, /* so few that a step may take two messages of them */
     STEPS = (KEYS - 1) / PART + 1,

@@ -3,7 +3,7 @@
 
 enum {
     STEP_KEYS = 256,
-    PART = STEP_KEYS / 8 + 1, /* of its keys a step settles */
+    PART = STEP_KEYS / 16 + 1, /* of its keys a step settles */
     KEYS = 200,
     MANY_BATCHES = 72, /* more than are searched for what else was spent of a key */
 };
