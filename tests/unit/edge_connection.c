@@ -3,6 +3,8 @@
  */
 #include "tests/listener_scene.h"
 
+#include <sys/ioctl.h>
+
 static void test_late(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
@@ -141,6 +143,22 @@ static void send_all(int fd, const char *text, size_t size)
     assert(sent == (ssize_t)size);
 }
 
+/* Until so many connections have all that was sent to them, which the kernel need not deliver at once. */
+static void await_input(size_t connections, size_t bytes)
+{
+    uint64_t end_ms = uv_hrtime() / 1000000 + DEADLINE_MS;
+    size_t ready = 0;
+    while (ready < connections && uv_hrtime() / 1000000 < end_ms) {
+        ready = 0;
+        for (struct list *at = listener.connections.next; at != &listener.connections; at = at->next) {
+            int fd = -1, there = 0;
+            (void)uv_fileno((uv_handle_t *)&LIST_OWNER(at, struct connection, link)->tcp, &fd);
+            ready += ioctl(fd, FIONREAD, &there) == 0 && (size_t)there >= bytes;
+        }
+    }
+    assert(ready == connections);
+}
+
 static void test_written_together(void)
 {
     enum { MANY = 5 };
@@ -152,6 +170,7 @@ static void test_written_together(void)
     TURN_UNTIL(listener.stats.connected_clients == MANY);
     for (size_t i = 0; i < MANY; i++)
         send_all(fd[i], i == 3 ? "late\n" : "one\n", i == 3 ? 5 : 4);
+    await_input(MANY, 4);
     TURN_UNTIL(seen.served == MANY);
     OK(seen.writes == 0 && listener.stats.total_writes == MANY - 1, "all are served before one is answered");
     bool heard = true;
@@ -164,6 +183,7 @@ static void test_written_together(void)
     uint64_t before = listener.stats.total_writes;
     for (size_t i = 0; i < MANY; i++) /* three have room, the last one never would */
         send_all(fd[i], i == MANY - 1 ? "big 20000\n" : "big 5000\n", i == MANY - 1 ? 10 : 9);
+    await_input(MANY, 9);
     TURN_UNTIL(listener.stats.total_writes == before + MANY);
     OK_U64(seen.writes, before + 3, "where there is no more room, those before are written");
     bool ended;
@@ -174,6 +194,7 @@ static void test_written_together(void)
     before = listener.stats.total_writes;
     send_all(fd[0], "two\n", 4);
     send_all(fd[1], "alone\n", 6);
+    await_input(2, 4);
     OK(hears(fd[0], "two\n") && hears(fd[1], "alone\n"), "while others are served as well");
     OK_U64(seen.writes, before + 1, "all can be written");
 
@@ -218,6 +239,7 @@ static void test_read_twice(void)
     open_listener(&options);
     int fd = dial_with_lines(lines, "big 2 ");
     send_all(fd, lines, sizeof lines);
+    await_input(1, sizeof lines);
     (void)shutdown(fd, SHUT_WR);
     OK(hear(fd, 17, &ended) == 16 && ended, "who says no more is answered before he is let go");
     (void)close(fd);
@@ -226,6 +248,7 @@ static void test_read_twice(void)
     fd = dial_with_lines(lines, "big 2000 ");
     send_all(fd, lines, sizeof lines);
     send_all(fd, lines, sizeof lines);
+    await_input(1, 2 * sizeof lines);
     TURN_UNTIL(listener.stats.blocked_clients == 1);
     OK_U64(listener.stats.blocked_clients, 1, "one that does not take its answers");
     OK(hear(fd, 32000, &ended) == 32000, "loses nothing of what it asked besides");
