@@ -261,7 +261,6 @@ static void test_blocking(void)
          "*6\r\n:1\r\n:-1\r\n:-1\r\n:0\r\n:0\r\n$0\r\n\r\n"},
         {"*4\r\n$5\r\nCHECK\r\n$1\r\na\r\n$4\r\nCOST\r\n$1\r\n1\r\n", "*2\r\n:1\r\n:2\r\n"},
         {"*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\n!\r\n", "-ERR key\r\n"},
-        {"*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\na\r\n", "+"},
         {NULL, NULL},
     };
     struct scripted scripted = {.script = script};
@@ -269,7 +268,7 @@ static void test_blocking(void)
     peer_open(&scripted.peer);
     int failed = pthread_create(&thread, NULL, play, &scripted);
     assert(!failed);
-    struct headgate_client_options options = {.address = scripted.peer.address, .timeout_ms = 300};
+    struct headgate_client_options options = {.address = scripted.peer.address, .timeout_ms = 20000};
     struct headgate_client *client = headgate_client_create(&options);
     struct headgate_client_verdict verdict;
     bool allowed = false;
@@ -293,6 +292,24 @@ static void test_blocking(void)
        "a verdict of another form: %s", headgate_client_message(client));
     OK(headgate_client_can_access(client, "!", 1, 1, &allowed) == HEADGATE_CLIENT_REFUSED && !allowed,
        "an error: %s", headgate_client_message(client));
+    headgate_client_destroy(&client);
+    (void)pthread_join(thread, NULL);
+    OK(scripted.as_expected, "every request was sent as expected");
+    peer_close(&scripted.peer);
+}
+
+static void test_timeout(void)
+{
+    static const struct exchange script[] = {{"*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\na\r\n", "+"}, {NULL, NULL}};
+    struct scripted scripted = {.script = script};
+    pthread_t thread;
+    peer_open(&scripted.peer);
+    int failed = pthread_create(&thread, NULL, play, &scripted);
+    assert(!failed);
+    struct headgate_client_options options = {.address = scripted.peer.address, .timeout_ms = 300};
+    struct headgate_client *client = headgate_client_create(&options);
+    bool allowed = false;
+    OK(headgate_client_connect(client) == HEADGATE_CLIENT_OK, "connected");
     struct timespec before, after;
     (void)clock_gettime(CLOCK_MONOTONIC, &before);
     OK(headgate_client_can_access(client, "a", 1, 1, &allowed) == HEADGATE_CLIENT_TIMEOUT, "half an answer: %s",
@@ -314,5 +331,6 @@ int main(void)
     test_bounds();
     test_endings();
     test_blocking();
+    test_timeout();
     return tap_done();
 }
