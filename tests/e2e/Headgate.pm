@@ -80,6 +80,19 @@ sub wait_until {
     }
 }
 
+# For what holds for a short time only: calls `attempt`, which says whether it found that, and returns its value. What
+# it did not find is looked for again if that took `seconds` or longer, because others had the processor.
+sub in_time {
+    my ($seconds, $attempt) = @_;
+    my ($begun, $value);
+    for (1 .. 100) {
+        $begun = time;
+        $value = $attempt->();
+        last if $value || time - $begun < $seconds;
+    }
+    return $value;
+}
+
 sub write_file {
     my ($path, $text) = @_;
     open my $file, '>', $path or die "$path: $!";
