@@ -164,11 +164,11 @@ rules('apply', file('tried.yaml', $text));
 my $better = file('better.yaml', $text =~ s/1000000/2000000/r);
 ($status, $out, $err) = rules('apply', $better, '--canary', '10%', '--watch', '1s');
 is($out, "1 rule changed, 0 as before; on trial for 10% of the keys, watched for 1s\n", 'a canary') or diag($err);
-like((rules('list', 'api'))[1], qr/canary 10%/, 'list says so');
 ok(Headgate::wait_until(15, sub { (rules('history', 'api/tried'))[1] =~ /^\S+ +1 .* in force +became general$/m }),
    'after its watch it becomes general');
 my $worse = file('worse.yaml', $text =~ s{1000000/s}{1/h}r);
 rules('apply', $worse, '--canary', '50%', '--watch', '10m', '--threshold', '5%');
+like((rules('list', 'api'))[1], qr/canary 50%/, 'list says that there is one');
 my $client = $two->client;
 ok(Headgate::wait_until(20, sub {
     $client->pipeline(map { ['CHECK', "user=u" . ($_ % 50), 'SERVICE', 'api'] } 1 .. 500);
