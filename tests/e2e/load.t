@@ -105,20 +105,34 @@ like($out, qr/^requests +120 in .*^latency +p50 .*^TARGET .*^utilisation .*^over
      'says it all');
 like($err, qr/^ +1 s +\S+\/s +p50 .* p99 .* admitted \d+$/m, 'progress, a line a second');
 
+# Half a second after the load has begun at that daemon; in a process of its own.
+sub under_load {
+    my ($daemon, $connections, $work) = @_;
+    my $client = $daemon->client;
+    my $pid = fork // die;
+    return $pid if $pid != 0;
+    Headgate::wait_until(10, sub { $client->fields('INFO', 'clients')->{connected_clients} > $connections });
+    my $begun = time;
+    Headgate::wait_until(10, sub { time >= $begun + 0.5 });
+    $work->();
+    POSIX::_exit(0);
+}
+
 # ---- a daemon that stalls is not spared ----
 {
-    my $stall_at = time + 0.5;
-    my $pid = fork // die;
-    if ($pid == 0) {
-        Headgate::wait_until(10, sub { time >= $stall_at });
-        kill 'STOP', $daemons[1]{pid};
-        Headgate::wait_until(10, sub { time >= $stall_at + 0.6 });
-        kill 'CONT', $daemons[1]{pid};
-        POSIX::_exit(0);
+    # Once more where somebody else had the processor for long: that is late as well, and by whose fault nobody knows.
+    for (1 .. 5) {
+        my $pid = under_load($daemons[1], 1, sub {
+            my $begun = time;
+            kill 'STOP', $daemons[1]{pid};
+            Headgate::wait_until(10, sub { time >= $begun + 0.6 });
+            kill 'CONT', $daemons[1]{pid};
+        });
+        ($status, $report) =
+            load('--rate', '300', '--seconds', '2', '--connections', '1', '--pipeline', '4', '--expect-bound');
+        waitpid $pid, 0;
+        last if $report->{late_ns}{max} < $report->{latency_ns}{max} / 2;
     }
-    ($status, $report) =
-        load('--rate', '300', '--seconds', '2', '--connections', '1', '--pipeline', '4', '--expect-bound');
-    waitpid $pid, 0;
     is($status, 0, 'a daemon stalls: within the bound');
     is($report->{requests} + total($report, 'unsent'), 600, 'no request was left out');
     cmp_ok($report->{latency_ns}{max}, '>', 5e8, 'the longest wait is the stall');
@@ -128,13 +142,7 @@ like($err, qr/^ +1 s +\S+\/s +p50 .* p99 .* admitted \d+$/m, 'progress, a line a
 
 # ---- a daemon that dies and comes back ----
 {
-    my $pid = fork // die;
-    if ($pid == 0) {
-        my $begin = time;
-        Headgate::wait_until(10, sub { time >= $begin + 0.5 });
-        kill 'KILL', $daemons[2]{pid};
-        POSIX::_exit(0);
-    }
+    my $pid = under_load($daemons[2], 4, sub { kill 'KILL', $daemons[2]{pid} });
     my $loader = Headgate::spawn(my $file = Headgate::scratch() . '/restart.json', '/dev/null', Headgate::headgate(),
                                  'load', '--to', $to, '--rate', '600', '--seconds', '3', '--json');
     waitpid $pid, 0;
