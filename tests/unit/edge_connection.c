@@ -74,7 +74,7 @@ static bool is_quiet(int fd)
 static void test_waiting(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
-    options.close_timeout_ms = 300;
+    options.close_timeout_ms = 1000; /* in which the one is answered, and the other is not */
     open_listener(&options);
     int fd = dial(), other = dial();
     TURN_UNTIL(listener.stats.connected_clients == 2);

@@ -13,6 +13,7 @@
 static void test_serving(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.close_timeout_ms = DEADLINE_MS;
     open_listener(&options);
     int fd = dial();
     TURN_UNTIL(listener.stats.connected_clients == 1);
@@ -155,6 +156,7 @@ static void test_slow_reader(void)
 static void test_close(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.close_timeout_ms = DEADLINE_MS;
     open_listener(&options);
     int fd = dial();
     bool ended;
