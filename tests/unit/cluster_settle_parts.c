@@ -57,7 +57,7 @@ static void parts(void)
 /* They come faster than small parts are settled: so larger ones are, up to what a step works on. */
 static void many_wait(void)
 {
-    enum { WAITING = 40, BEHIND = 16 };
+    enum { WAITING = 6 };
     uint64_t most = 0, used = 0;
     bool right = true;
     steps_init(STEP_KEYS);
@@ -67,7 +67,7 @@ static void many_wait(void)
         tell_now();
     }
     acknowledge(WAITING);
-    OK_U64(world_stats(ANN).settled_tokens, (1 + (WAITING - 1) / BEHIND) * PART,
+    OK_U64(world_stats(ANN).settled_tokens, WAITING * PART,
            "a part is the larger the more batches wait to be settled");
     unsigned steps = settle_by_steps(used, &most, &right);
     OK(right && most <= STEP_KEYS + WAITING, "and no larger than a step's work");
