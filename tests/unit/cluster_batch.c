@@ -130,6 +130,25 @@ static void check_order(void)
     OK(traced, "the trace of a batch tells it from the next 254, and is never 0");
 }
 
+/* A LOG's returns end as the first of them does; a spend without any has no say in that. */
+static void check_adding(void)
+{
+    const struct spend none = {.tokens = 5}, early = {.tokens = 1, .returned = 3, .expires_ns = 100},
+                       late = {.returned = 4, .expires_ns = 200, .credit = 1};
+    const struct spend *pairs[][2] = {{&early, &late}, {&late, &early}, {&none, &early}, {&early, &none}};
+    bool soonest = true;
+    for (int i = 0; i < 4; i++) {
+        struct spend sum = *pairs[i][0];
+        spend_add(&sum, pairs[i][1], true);
+        soonest &= sum.expires_ns == 100;
+    }
+    OK(soonest, "what is returned to a log ends as the first of it does, in whatever order it is added");
+    struct spend sum = early;
+    spend_add(&sum, &late, false);
+    OK(sum.expires_ns == 200, "a cell ends as the last of its spends says");
+    OK(sum.tokens == 1 && sum.returned == 7 && sum.credit == 1, "and all figures add up");
+}
+
 int main(void)
 {
     check_shape(0, 0);
@@ -140,5 +159,6 @@ int main(void)
     check_sorting();
     check_sorts();
     check_order();
+    check_adding();
     return tap_done();
 }
