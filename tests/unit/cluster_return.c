@@ -91,7 +91,7 @@ static void told_together(void)
 
 /* ---- from whom one does not know when he said it ---- */
 
-/* Bob's `number`th batch, of alice's: so much spent, so much given back. His message may answer an early one of ann's. */
+/* Bob's `number`th batch, of alice's: so much spent, so much given back. It may answer an early message of ann's. */
 static void say(uint64_t number, uint64_t tokens, uint64_t returned, bool answers)
 {
     struct batch *batch = batch_create(0, 1);
