@@ -312,6 +312,51 @@ static void publishing(void)
     OK(run_until(b_got_largest, NULL), "one of exactly the limit arrives");
 }
 
+static char numbered[TRANSPORT_SMALL_BYTES + 1];
+
+static uint64_t a_published(void)
+{
+    return transport_stats(a.transport)->published_messages;
+}
+
+/* The next number, at the front of so many bytes. */
+static void a_counts_on(size_t size)
+{
+    memcpy(numbered, &sent, sizeof sent);
+    transport_publish(a.transport, (struct bytes){numbered, size});
+    sent++;
+}
+
+static bool b_heard_sent(void)
+{
+    return b.next == sent;
+}
+
+static void publishing_later(void)
+{
+    OK(run_until(b_heard_again, a_says_something), "b is connected");
+    b.next = sent;
+    b.misordered = 0;
+    uint64_t before = a_published();
+    a_counts_on(sizeof numbered);
+    OK_U64(a_published(), before, "a large message is not published at once");
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+    OK_U64(a_published(), before, "nor before the loop has polled");
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+    OK_U64(a_published(), before + 1, "but then");
+    a_counts_on(sizeof numbered);
+    a_counts_on(sizeof numbered);
+    a_counts_on(TRANSPORT_SMALL_BYTES);
+    OK_U64(a_published(), before + 4, "a small one does not overtake others");
+    for (int i = 0; i < TRANSPORT_LATER_MAX; i++)
+        a_counts_on(sizeof numbered);
+    OK_U64(a_published(), before + 4 + TRANSPORT_LATER_MAX, "and no more than %d are put off", TRANSPORT_LATER_MAX);
+    for (int i = 0; i < 3; i++)
+        a_counts_on(sizeof numbered);
+    OK(run_until(b_heard_sent, NULL) && b.misordered == 0, "all arrive, in order");
+    OK(idle_ms() != 0, "and then nothing turns the loop");
+}
+
 static void requests(void)
 {
     transport_request(a.transport, b.snapshots, bytes_of("hello"));
@@ -450,6 +495,7 @@ int main(void)
     peer_open(&c);
     idling();
     publishing();
+    publishing_later();
     requests();
     holding();
     addresses_in_use();
@@ -459,6 +505,7 @@ int main(void)
 
     uint64_t before_ns = clock_monotonic_ns();
     transport_request(a.transport, "192.0.2.1:9", bytes_of("nobody answers there"));
+    a_counts_on(sizeof numbered);
     transport_destroy(&a.transport, on_closed, &a.closed);
     shut(&b, b_closed);
     shut(&c, c_closed);
