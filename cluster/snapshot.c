@@ -101,18 +101,17 @@ static void correct_key(struct staged *key, struct spend *spend, enum correction
     case OWN_THERE: /* what was credited already is not charged again either */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
         break;
-    case OWN_PERHAPS_THERE: /* what was credited may be in what the donor says, and will be credited once more */
-        key->own =
-            add_units(key->own, spend->credit > spend->tokens ? (int64_t)(spend->tokens - spend->credit) : 0);
+    case OWN_PERHAPS_THERE: /* all that was credited may be in what the donor says, and nothing of what was spent */
+        key->own = add_units(key->own, -(int64_t)spend->credit);
         key->untold = add_units(key->untold, (int64_t)left);
-        key->doubted += left;
+        key->doubted += spend->tokens + spend->credit;
         break;
     case OWN_NOT_THERE:
         key->untold = add_units(key->untold, (int64_t)left);
         break;
     case OTHERS_PERHAPS_THERE:
-        key->later = add_units(key->later, (int64_t)kept);
-        key->doubted += kept;
+        key->later = add_units(key->later, (int64_t)spend->tokens);
+        key->doubted += spend->tokens + spend->returned;
         break;
     case OTHERS_NOT_THERE:
         key->later = add_units(key->later, (int64_t)kept);

@@ -361,6 +361,28 @@ static void beyond_is_heard(void)
     world_close();
 }
 
+/* Of what ann has spent and got back, bob may have heard one and not the other: what is left is 134, or less. */
+static void returned_beyond(void)
+{
+    impostor_world();
+    struct charge charge = {.id = key_of("alice", 0), .cost = 10};
+    struct spend used = {.id = charge.id, .tokens = 16 * 3600000 * MS};
+    OK(world_ask(ANN, "alice", 0, 10).allowed, "ann has spent 10");
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 4, world.now_ns), 4, "and got 4 back");
+    impostor_begin(MESSAGE_GOSSIP, 9, 0);
+    impostor_say(impostor_batch(5, 9, key_of("bert", 0), 0, 1)); /* ann lacks what is before it */
+    world_run(200);
+    impostor_begin(MESSAGE_REPLY, 9, 0);
+    impostor.page_beyond[0] = 9;
+    impostor.page_beyond[1] = world_stats(ANN).batches_closed;
+    impostor_reply(0, 0, false, &used, 1);
+    OK_U64(world_stats(ANN).snapshots_taken, 1, "others have spent 20, and bob may have heard of the 4 already");
+    struct bucket bucket = node_bucket(world.host[ANN].node, charge.id, 0, world.now_ns);
+    int64_t left = (bucket.settled - bucket.unsettled) / world.limits.limit[0].units_per_token;
+    OK(left <= 134, "which are not given back once more: of 160, %d are left", (int)left);
+    world_close();
+}
+
 /* A key whose id begins with these two bits. */
 static const char *key_in_quarter(unsigned quarter, char *name, size_t room)
 {
@@ -473,6 +495,7 @@ int main(void)
     merged_across_a_part();
     beyond_is_said();
     beyond_is_heard();
+    returned_beyond();
     parts_in_parts();
     retired_there();
     paid_off_once();
