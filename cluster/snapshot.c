@@ -95,16 +95,17 @@ enum correction {
 static void correct_key(struct staged *key, struct spend *spend, enum correction how)
 {
     uint64_t left = spend->tokens > spend->credit ? spend->tokens - spend->credit : 0;
-    uint64_t kept = spend->tokens > spend->returned ? spend->tokens - spend->returned : 0;
+    uint64_t kept = spend->tokens > spend->returned ? spend->tokens - spend->returned : 0, returned;
     key->returned |= how != OTHERS_NOT_THERE && how != OTHERS_PERHAPS_THERE && spend->returned > 0;
     switch (how) {
     case OWN_THERE: /* what was credited already is not charged again either */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
         break;
     case OWN_PERHAPS_THERE: /* all that was credited may be in what the donor says, and nothing of what was spent */
-        key->own = add_units(key->own, -(int64_t)spend->credit);
+        returned = spend->returned > 0 ? spend->credit : 0; /* else refill has paid that off, there as here */
+        key->own = add_units(key->own, -(int64_t)returned);
         key->untold = add_units(key->untold, (int64_t)left);
-        key->doubted += spend->tokens + spend->credit;
+        key->doubted += left + 2 * returned;
         break;
     case OWN_NOT_THERE:
         key->untold = add_units(key->untold, (int64_t)left);
