@@ -177,6 +177,13 @@ void server_on_response(void *context, struct bytes bytes)
     server_step(context, &(struct event){.kind = EVENT_RESPONSE, .bytes = bytes});
 }
 
+/* That is work for peers as the step was which made it: whoever rests next, rests for both. */
+void server_on_published(void *context, uint64_t from_ns, uint64_t to_ns)
+{
+    struct server *server = context;
+    pace_worked(&server->pace, from_ns, to_ns);
+}
+
 /* ---- clients ---- */
 
 static void step_if_wanted(struct server *server, uint64_t now_ns)

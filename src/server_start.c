@@ -56,7 +56,8 @@ static bool open_transport(struct server *server, struct error *error)
         .receiver = {.context = server,
                      .message = server_on_message,
                      .request = server_on_request,
-                     .response = server_on_response},
+                     .response = server_on_response,
+                     .published = server_on_published},
     };
     server->transport = transport_create(&options, error);
     return server->transport != NULL;

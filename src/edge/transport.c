@@ -258,8 +258,12 @@ static void publish_all(struct transport *transport)
 static void on_later(uv_idle_t *idle)
 {
     struct transport *transport = idle->data;
-    if (transport->polled && transport->to_publish_count > 0)
+    if (transport->polled && transport->to_publish_count > 0) {
+        uint64_t from_ns = clock_monotonic_ns();
         publish_oldest(transport);
+        if (transport->receiver.published)
+            transport->receiver.published(transport->receiver.context, from_ns, clock_monotonic_ns());
+    }
     transport->polled = true;
     if (transport->to_publish_count == 0)
         (void)uv_idle_stop(idle);

@@ -34,6 +34,8 @@ struct transport_receiver {
     void (*message)(void *context, struct bytes bytes);  /* a peer published */
     void (*request)(void *context, struct bytes bytes);  /* a peer asks: call transport_reply before returning */
     void (*response)(void *context, struct bytes bytes); /* the answer to a transport_request */
+    /* A message that was put off has been published in this time, on the monotonic clock. NULL: nobody minds. */
+    void (*published)(void *context, uint64_t from_ns, uint64_t to_ns);
 };
 
 struct transport_options {
