@@ -243,8 +243,8 @@ static void publish_oldest(struct transport *transport)
 {
     nng_msg *oldest = transport->to_publish[0];
     transport->to_publish_count--;
-    memmove(transport->to_publish, transport->to_publish + 1,
-            transport->to_publish_count * sizeof transport->to_publish[0]);
+    for (uint32_t i = 0; i < transport->to_publish_count; i++)
+        transport->to_publish[i] = transport->to_publish[i + 1];
     if (send_now(transport, transport->publisher, oldest))
         transport->stats.published_messages++;
 }
