@@ -117,6 +117,8 @@ static bool may_merge(const struct node *node, uint32_t slot, const struct batch
         return false; /* some of it is settled */
     if (batch_is_beside(left, right))
         return true;
+    if (right->first > left->last + 1)
+        return false; /* between them is what came with a snapshot: nothing that lacks it may stand for it */
     if (origin_has_begun(&node->origin[slot], left) || origin_has_begun(&node->origin[slot], right))
         return false; /* the rest of its parts comes behind it */
     bool sent_up_to_here = slot == node->my_slot && left->sends_count > 0 && right->sends_count == 0;

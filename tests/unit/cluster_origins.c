@@ -1,4 +1,4 @@
-#include "tests/cluster_harness.h"
+#include "tests/cluster_impostor.h"
 
 static void show_log(unsigned host)
 {
@@ -119,6 +119,55 @@ static void compacted_beyond_capacity(uint64_t bursts, uint64_t log_keys_max)
     world_close();
 }
 
+/* The same of "alice" under limit 0, rounded to the nearest. */
+static uint64_t slow_left_of(unsigned host)
+{
+    struct bucket bucket = node_bucket(world.host[host].node, key_of("alice", 0), 0, world.now_ns);
+    int64_t token = world.limits.limit[0].units_per_token;
+    return (uint64_t)((bucket.settled - bucket.unsettled + token / 2) / token);
+}
+
+static void bob_tells(uint64_t number, uint64_t tokens)
+{
+    impostor_begin(MESSAGE_GOSSIP, number, 0);
+    impostor_say(impostor_batch(number, number, key_of("alice", 0), 0, tokens));
+}
+
+/*
+ * Ann keeps for cat, who is away, what bob has told, but for two batches that she knows by a snapshot. None that she
+ * merges may stand for those as well: cat would take them for told.
+ */
+static void compacted_around_a_snapshot(void)
+{
+    const struct spend used = {.id = key_of("alice", 0), .tokens = 30 * 3600 * 1000 * MS};
+    world_init(3);
+    world_name_all();
+    world.host[ANN].options.log_keys_max = 2;
+    world_start(ANN);
+    world_start(CAT);
+    world_run(2500);
+    world_links(CAT, LINK_CUT);
+    world_run(1000);
+    bob_tells(1, 10);
+    impostor_begin(MESSAGE_GOSSIP, 3, 0);
+    impostor.floor = 4; /* two and three are not kept any more */
+    impostor_say(NULL);
+    world_run(100);
+    impostor_begin(MESSAGE_REPLY, 3, 0);
+    impostor_reply(0, 0, false, &used, 1);
+    OK_U64(world_stats(ANN).snapshots_taken, 1, "bob spends 10, and then 20 that ann knows by a snapshot");
+    bob_tells(4, 2);
+    bob_tells(5, 3);
+    world_run(300);
+    OK_U64(slow_left_of(ANN), 125, "then she hears of 2 and 3 more");
+    OK(world_stats(ANN).batches_compacted > 0, "and merges what she keeps of that");
+    world_links(CAT, LINK_FINE);
+    world_run(5000);
+    OK_U64(slow_left_of(CAT), 125, "cat comes to know of all, be it by a snapshot");
+    skip_text();
+    world_close();
+}
+
 static void log_full(void)
 {
     world_init(2);
@@ -155,6 +204,7 @@ int main(void)
         compacted_beyond_capacity(5, log_keys_max);
         compacted_beyond_capacity(12, log_keys_max);
     }
+    compacted_around_a_snapshot();
     log_full();
     return tap_done();
 }
