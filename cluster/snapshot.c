@@ -17,9 +17,9 @@ struct staged {
     uint16_t limit;
     uint64_t expires_ns;
     int64_t settled;  /* units at now */
-    int64_t later;    /* tokens that others spent and the donor did not know of */
+    int64_t later;    /* tokens that it did not know of: of others, and own ones that refill had paid off before */
     int64_t own;      /* tokens that the donor did know of, and settling will charge here */
-    int64_t untold;   /* own ones that it did not know of */
+    int64_t untold;   /* own ones that it did not know of, less these */
     uint64_t paid;    /* own ones that refill has paid off here: settling must not charge them */
     uint64_t doubted; /* tokens of these that the donor may have charged all the same */
     bool returned;    /* some of the own ones were given back */
@@ -92,23 +92,31 @@ enum correction {
     OWN_PAID,
 };
 
+/* What was credited for refill, not for returns. A donor who lacks the spend has had the refill for something else. */
+static uint64_t paid_here(const struct spend *spend)
+{
+    return spend->credit > spend->returned ? spend->credit - spend->returned : 0;
+}
+
 static void correct_key(struct staged *key, struct spend *spend, enum correction how)
 {
     uint64_t left = spend->tokens > spend->credit ? spend->tokens - spend->credit : 0;
-    uint64_t kept = spend->tokens > spend->returned ? spend->tokens - spend->returned : 0, returned;
+    uint64_t kept = spend->tokens > spend->returned ? spend->tokens - spend->returned : 0;
+    uint64_t paid = paid_here(spend), returned = spend->credit - paid;
     key->returned |= how != OTHERS_NOT_THERE && how != OTHERS_PERHAPS_THERE && spend->returned > 0;
     switch (how) {
     case OWN_THERE: /* what was credited already is not charged again either */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
         break;
-    case OWN_PERHAPS_THERE: /* all that was credited may be in what the donor says, and nothing of what was spent */
-        returned = spend->returned > 0 ? spend->credit : 0; /* else refill has paid that off, there as here */
+    case OWN_PERHAPS_THERE: /* all that was returned may be in what the donor says, and nothing of what was spent */
         key->own = add_units(key->own, -(int64_t)returned);
         key->untold = add_units(key->untold, (int64_t)left);
-        key->doubted += left + 2 * returned;
+        key->later = add_units(key->later, (int64_t)paid);
+        key->doubted += spend->tokens + returned;
         break;
     case OWN_NOT_THERE:
         key->untold = add_units(key->untold, (int64_t)left);
+        key->later = add_units(key->later, (int64_t)paid);
         break;
     case OTHERS_PERHAPS_THERE:
         key->later = add_units(key->later, (int64_t)spend->tokens);

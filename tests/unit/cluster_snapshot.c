@@ -249,6 +249,33 @@ static void paid_off_once(void)
     world_close();
 }
 
+/* Bob lacks what ann spent, or may, and says so twice: refill has paid off some of it here, and nothing there. */
+static void paid_off_here_alone(uint64_t beyond)
+{
+    const struct limit *fast = &world.limits.limit[1];
+    const struct key_id alice = key_of("alice", 1);
+    impostor_world();
+    (void)world_ask(ANN, "alice", 1, 40);
+    world_run(100);
+    for (uint64_t made = 10; made <= 20; made += 10) {
+        const struct spend used = {.id = alice, .tokens = (made == 10 ? 500 : 750) * MS, .limit = 1};
+        impostor_begin(MESSAGE_GOSSIP, made, 0);
+        impostor.floor = made - 5;
+        impostor_say(impostor_batch(made - 5, made, key_of("bert", 0), 0, 1));
+        world_run(300);
+        impostor_begin(MESSAGE_REPLY, made, 0);
+        impostor.page_beyond[0] = made;
+        impostor.page_beyond[1] = beyond;
+        impostor_reply(0, 0, false, &used, 1);
+    }
+    struct bucket bucket = node_bucket(world.host[ANN].node, alice, 1, world.now_ns);
+    int64_t left = (bucket.settled - bucket.unsettled) / fast->units_per_token;
+    OK_U64(world_stats(ANN).snapshots_taken, 2, "others have spent 120 by the second, and ann 40");
+    OK(left == 0 && bucket.unsettled > 0, "so of 160, %d are left", (int)left);
+    OK_U64(world_stats(ANN).doubted_tokens, beyond > 0 ? 80 : 0, "and as much as he may have is counted");
+    world_close();
+}
+
 enum { WINDOW = 2 };
 
 static const uint64_t window_live_ns = 3600 * 1000 * MS;
@@ -380,6 +407,7 @@ static void returned_beyond(void)
     struct bucket bucket = node_bucket(world.host[ANN].node, charge.id, 0, world.now_ns);
     int64_t left = (bucket.settled - bucket.unsettled) / world.limits.limit[0].units_per_token;
     OK(left <= 134, "which are not given back once more: of 160, %d are left", (int)left);
+    OK_U64(world_stats(ANN).doubted_tokens, 14, "nor does he say whether he has heard of the 10");
     world_close();
 }
 
@@ -499,6 +527,8 @@ int main(void)
     parts_in_parts();
     retired_there();
     paid_off_once();
+    paid_off_here_alone(0);
+    paid_off_here_alone(1);
     untold_of_a_log();
     own_in_full();
     spends_between_parts();
