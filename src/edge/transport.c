@@ -253,18 +253,19 @@ static void publish_all(struct transport *transport)
 {
     while (transport->to_publish_count > 0)
         publish_oldest(transport);
+    transport->polled_count = 0;
 }
 
 static void on_later(uv_idle_t *idle)
 {
     struct transport *transport = idle->data;
-    if (transport->polled && transport->to_publish_count > 0) {
+    if (transport->polled_count > 0) {
         uint64_t from_ns = clock_monotonic_ns();
         publish_oldest(transport);
         if (transport->receiver.published)
             transport->receiver.published(transport->receiver.context, from_ns, clock_monotonic_ns());
     }
-    transport->polled = true;
+    transport->polled_count = transport->to_publish_count;
     if (transport->to_publish_count == 0)
         (void)uv_idle_stop(idle);
 }
@@ -275,12 +276,10 @@ void transport_publish(struct transport *transport, struct bytes bytes)
     if (!message)
         return;
     transport->to_publish[transport->to_publish_count++] = message;
-    if (bytes.size <= TRANSPORT_SMALL_BYTES || transport->to_publish_count == TRANSPORT_LATER_MAX) {
+    if (bytes.size <= TRANSPORT_SMALL_BYTES || transport->to_publish_count == TRANSPORT_LATER_MAX)
         publish_all(transport);
-    } else {
-        transport->polled = false;
+    else
         (void)uv_idle_start(&transport->later, on_later);
-    }
 }
 
 void transport_reply(struct transport *transport, struct bytes bytes)

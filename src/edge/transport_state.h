@@ -44,8 +44,7 @@ struct transport {
     nng_aio *at_once; /* for what does not wait; unused between calls */
     uv_idle_t later;  /* runs while some are to be published: */
     nng_msg *to_publish[TRANSPORT_LATER_MAX];
-    uint32_t to_publish_count;
-    bool polled; /* since the last of them came */
+    uint32_t to_publish_count, polled_count; /* these; and those of them that came before the loop last polled */
     uv_timer_t timer;
     uint64_t wake_ns; /* when the timer is due; UINT64_MAX: never */
     struct link links[TRANSPORT_LINKS_MAX];

@@ -412,6 +412,18 @@ static void publishing_later(void)
     OK(run_until(b_heard_sent, NULL) && b.misordered == 0, "all arrive, in order");
     OK_U64(a.later - later, 1 + 3, "what did not wait for the loop is not told");
     OK(idle_ms() != 0, "and then nothing turns the loop");
+    before = a_published();
+    for (unsigned turn = 0; turn < TRANSPORT_LATER_MAX; turn++) {
+        a_counts_on(sizeof numbered);
+        (void)uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    OK_U64(a_published(), before + TRANSPORT_LATER_MAX - 1, "where each turn brings another, each lets one leave");
+    a_counts_on(TRANSPORT_SMALL_BYTES);
+    before = a_published();
+    a_counts_on(sizeof numbered);
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+    OK_U64(a_published(), before, "not before the loop has polled, whatever it had polled for has left");
+    OK(run_until(b_heard_sent, NULL) && b.misordered == 0, "and the last one does as well");
 }
 
 static void requests(void)
