@@ -103,7 +103,7 @@ static bool sorting_init(struct sorting *sorting, const struct spend *from, size
     *sorting = (struct sorting){.from = from, .count = count, .part_bits = 1};
     while (sorting->part_bits < PART_BITS_MAX && count >> sorting->part_bits > PART_KEYS)
         sorting->part_bits++;
-    sorting->sorted = malloc((count + 1) * sizeof *sorting->sorted);
+    sorting->sorted = calloc(count + 1, sizeof *sorting->sorted);
     sorting->end = calloc((size_t)1 << sorting->part_bits, sizeof *sorting->end);
     if (!sorting->sorted || !sorting->end)
         return false;
@@ -111,7 +111,7 @@ static bool sorting_init(struct sorting *sorting, const struct spend *from, size
         sorting->end[part_of(sorting, from[i].id)]++;
         sorting->limits_differ |= (unsigned)(from[i].limit ^ from[0].limit);
     }
-    sorting->spare = sorting->limits_differ != 0 ? malloc(count * sizeof *sorting->spare) : NULL;
+    sorting->spare = sorting->limits_differ != 0 ? calloc(count, sizeof *sorting->spare) : NULL;
     return sorting->limits_differ == 0 || sorting->spare;
 }
 
