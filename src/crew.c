@@ -59,7 +59,7 @@ static void work(void *context)
 {
     struct mate *mate = context;
     node_use_lane(mate->worker.lane);
-    (void)uv_run(&mate->worker.loop, UV_RUN_DEFAULT);
+    worker_run(&mate->worker);
 }
 
 /* ---- in the first loop's thread ---- */

@@ -198,7 +198,7 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     bool started = prepare(server, error) && start(server, config_path, error);
     if (!started)
         server_end(server);
-    (void)uv_run(&server->worker.loop, UV_RUN_DEFAULT);
+    worker_run(&server->worker);
     crew_close(&server->crew);
     if (started)
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);

@@ -1,6 +1,7 @@
 #include "worker.h"
 
 #include <assert.h>
+#include <pthread.h>
 
 enum { RESUME_MS = 1 };
 
@@ -179,6 +180,22 @@ bool worker_init(struct worker *worker, const struct worker_owner *owner, struct
     (void)uv_timer_init(&worker->loop, &worker->resumes);
     worker->resumes.data = worker;
     return true;
+}
+
+/*
+ * Nobody cancels a thread here. Where there are several, glibc lets threads be cancelled in each call that reads or
+ * writes, with two atomic operations around it, unless they may be cancelled anywhere.
+ */
+static void never_be_cancelled(void)
+{
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+}
+
+void worker_run(struct worker *worker)
+{
+    never_be_cancelled();
+    (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
 void worker_close(struct worker *worker)

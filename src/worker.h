@@ -49,6 +49,8 @@ struct worker {
  * memory: then there is nothing to close.
  */
 bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t lane);
+/* Serves in this thread, which nobody may cancel from now on, until the loop has run out. */
+void worker_run(struct worker *worker);
 /* Once the loop has run out, but for the worker's own handles: closes these and the loop. */
 void worker_close(struct worker *worker);
 
