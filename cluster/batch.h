@@ -99,10 +99,10 @@ uint32_t spends_groups(const struct spend *spends, uint32_t count);
 void spend_add(struct spend *sum, const struct spend *more, bool log);
 
 /*
- * Eight bits of a sequence number, never 0: enough to tell the newest of fewer than BATCH_TRACES outstanding batches
- * from the others.
+ * A trace of a sequence number, 1..BATCH_TRACES: enough to tell the newest of fewer than so many outstanding batches from
+ * the others.
  */
-enum { BATCH_TRACES = 255 };
+enum { BATCH_TRACES = 191 };
 static inline uint8_t batch_trace(uint64_t sequence)
 {
     return (uint8_t)(1 + sequence % BATCH_TRACES);

@@ -55,6 +55,12 @@ static void urges_evicted(void *node, struct entry *entry)
         ((struct node *)node)->open[entry->open_index].orphan = true;
 }
 
+static void moves_waiting(void *node, struct entry *entry)
+{
+    (void)node;
+    wait_moved(entry);
+}
+
 /* All memory besides that of the limits. */
 static bool allocate(struct node *node)
 {
@@ -70,7 +76,7 @@ static bool allocate(struct node *node)
     bool has_peaks = peaks_init(&node->peaks, options->table_keys), has_counters = counters_create(node);
     bool has_untold = untold_create(node);
     if (node->table)
-        table_set_owner(node->table, &(struct table_owner){keeps_untold, urges_evicted, node});
+        table_set_owner(node->table, &(struct table_owner){keeps_untold, urges_evicted, moves_waiting, node});
     return has_untold && node->table && (options->reservations_max == 0 || node->reservations) && has_peaks &&
            has_counters;
 }

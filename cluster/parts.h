@@ -230,6 +230,8 @@ bool wait_has(const struct node *node, const struct entry *entry);
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens);
 /* Of what waits, so much was not spent after all. */
 void wait_less(struct entry *entry, uint64_t tokens);
+/* The entry of a key that waits has another place in the table. */
+void wait_moved(struct entry *entry);
 /* When what waits of the key began to, at the earliest. */
 uint64_t wait_since_ns(const struct node *node, const struct entry *entry);
 /* The key waits no more. Returns how many tokens did. */

@@ -1,4 +1,5 @@
 #include "cluster/parts.h"
+#include "cluster/waiting.h"
 
 #include <assert.h>
 
@@ -10,23 +11,19 @@
  * nothing is written down of them but in their key's entry, which is marked: how many tokens, and how often it was
  * looked at. Marks are gone through in rounds, each as long as it takes to be paid off and for the news of others to
  * come. Where all of that has come, what was marked before the last round and not since is paid off, without a look at
- * its entry. Else, and where it was spent from again, the entry says. What has waited for long is told at the pace,
- * like others.
+ * its entry; of what was spent from again, as much as was noted at the last look. Else the entry says. What has waited
+ * for long is told at the pace, like others.
  */
 enum {
-    LOOK_INTERVALS = 2,       /* a round takes as long */
-    WAITS_INTERVALS_MAX = 10, /* in all */
+    LOOK_INTERVALS = 2,       /* a round takes as long, or longer where news is late */
+    LOOK_INTERVALS_MAX = 6,   /* ... but no longer than that */
+    WAITS_INTERVALS_MAX = 20, /* in all */
     LOOKS_PER_INTERVAL = 16,
-    TOKENS_BITS = 17, /* of entry.open_index; the others count looks */
-    LOOKS_MAX = 7,
     PLACES_PER_KEY = 1 << 11,       /* a look at so many that are not marked takes as long as one at a key */
     CAREFUL_ROUNDS = LOOKS_MAX + 3, /* none waits for so many without a spend */
 };
 
-#define WAIT_TOKENS_MAX (((uint32_t)1 << TOKENS_BITS) - 1)
-
 _Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");
-_Static_assert(OPEN_INDEX_MAX >> TOKENS_BITS == LOOKS_MAX, "looks are counted in the bits that are left");
 
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
 {
@@ -59,28 +56,16 @@ bool wait_has(const struct node *node, const struct entry *entry)
     return table_is_marked(node->table, entry);
 }
 
-static uint32_t looks_of(const struct entry *entry)
-{
-    return entry->open_index >> TOKENS_BITS;
-}
-
-/* Of one that waits. */
-static uint64_t wait_tokens(const struct entry *entry)
-{
-    return entry->open_index & WAIT_TOKENS_MAX;
-}
-
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
 {
-    uint64_t sum = tokens;
     const bool waits = wait_has(node, entry);
-    if (waits)
-        sum += wait_tokens(entry);
-    else if (is_in_open(node, entry))
+    if (!waits && is_in_open(node, entry))
         return false; /* it is told along with that */
-    if (sum > WAIT_TOKENS_MAX)
+    if (tokens > WAITING_TOKENS_MAX - (waits ? waiting_tokens(entry) : 0))
         return false;
-    entry->open_index = (uint32_t)(waits ? entry->open_index + tokens : tokens) & OPEN_INDEX_MAX;
+    if (!waits)
+        waiting_begin(entry);
+    waiting_add(entry, (int64_t)tokens);
     table_mark(node->table, entry);
     own_lane(node)->waits_more += !waits;
     return true;
@@ -88,8 +73,8 @@ bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
 
 void wait_less(struct entry *entry, uint64_t tokens)
 {
-    assert(tokens <= wait_tokens(entry));
-    entry->open_index = (entry->open_index - tokens) & OPEN_INDEX_MAX;
+    assert(tokens + waiting_noted(entry) <= waiting_tokens(entry));
+    waiting_add(entry, -(int64_t)tokens);
 }
 
 /* After so many visits, one in each round, of which the last may have been in this one. */
@@ -101,7 +86,7 @@ static uint64_t began_ns(const struct node *node, uint32_t visits)
 /* The first does not look at the entry. */
 static uint32_t visits_of(const struct node *node, const struct entry *entry)
 {
-    return table_is_marked_long(node->table, entry) ? looks_of(entry) + 1 : 0;
+    return table_is_marked_long(node->table, entry) ? waiting_looks(entry) + 1 : 0;
 }
 
 uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
@@ -109,9 +94,14 @@ uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
     return began_ns(node, visits_of(node, entry));
 }
 
+void wait_moved(struct entry *entry)
+{
+    waiting_unnote(entry); /* the round may come by once more, which would be taken for the next one */
+}
+
 uint64_t wait_end(struct node *node, struct entry *entry)
 {
-    uint64_t tokens = wait_tokens(entry);
+    uint64_t tokens = waiting_tokens(entry);
     table_unmark(node->table, entry);
     entry->open_index = 0; /* what is there, is near */
     own_lane(node)->waits_more--;
@@ -187,24 +177,33 @@ static void note_visits(struct waits *waits, uint32_t visits)
     waits->visits_most[0] = visits > waits->visits_most[0] ? visits : waits->visits_most[0];
 }
 
-static void look(struct node *node, struct entry *entry, uint64_t covered_ns)
+static bool is_overdue(const struct node *node, const struct entry *entry)
+{
+    uint64_t age_ns = node->now_ns - wait_since_ns(node, entry);
+    return waiting_looks(entry) == LOOKS_MAX || age_ns > WAITS_INTERVALS_MAX * node->options.interval_ns;
+}
+
+static void look(struct node *node, struct entry *entry, enum table_aging aging, uint64_t covered_ns)
 {
     if (!wait_has(node, entry)) /* it was told meanwhile */
         return;
-    if (is_paid_off(node, entry, covered_ns)) {
+    if (aging == AGING_FORGET) {
+        node->stats.spends_paid_off += waiting_noted(entry) > 0;
+        waiting_forget_noted(entry);
+    } else if (is_paid_off(node, entry, covered_ns)) {
         (void)wait_end(node, entry);
         node->stats.spends_paid_off++;
         return;
+    } else {
+        waiting_note_all(entry);
     }
-    uint64_t age_ns = node->now_ns - wait_since_ns(node, entry);
-    uint32_t looks = looks_of(entry) + 1;
-    if (looks > LOOKS_MAX || age_ns > WAITS_INTERVALS_MAX * node->options.interval_ns) {
+    if (is_overdue(node, entry)) {
         tell_for_room(node);
         (void)open_spend(node, entry);
         return;
     }
-    entry->open_index = (entry->open_index + ((uint32_t)1 << TOKENS_BITS)) & OPEN_INDEX_MAX;
-    note_visits(&node->waits, looks + 1);
+    waiting_count_look(entry);
+    note_visits(&node->waits, waiting_looks(entry) + 1);
 }
 
 static void age(struct node *node, uint64_t end, enum table_aging aging, struct table_aged *aged)
@@ -229,7 +228,7 @@ static uint64_t look_up_to(struct node *node, uint64_t end, enum table_aging agi
         if (looks < most)
             age(node, end, aging, &aged[!now]);
         for (uint32_t i = 0; i < aged[now].count; i++)
-            look(node, aged[now].entry[i], covered_ns);
+            look(node, aged[now].entry[i], aging, covered_ns);
     }
     return looks;
 }
@@ -278,7 +277,8 @@ static void end_part(const struct node *node, struct wait_part *part)
 static void go_up_to(struct node *node, uint64_t until, uint64_t most)
 {
     struct waits *waits = &node->waits;
-    uint64_t covered_ns = covered_until_ns(node), looks = 0;
+    uint64_t covered_ns = covered_until_ns(node), late_ns = node->now_ns - covered_ns, looks = 0;
+    waits->late_ns[0] = late_ns > waits->late_ns[0] ? late_ns : waits->late_ns[0];
     for (uint32_t i = 0; i < WAIT_PARTS && waits->place < until && looks < most; i++) {
         uint64_t end = part_end(node, i);
         if (waits->place >= end)
@@ -292,8 +292,11 @@ static void go_up_to(struct node *node, uint64_t until, uint64_t most)
 }
 
 /* Nothing that will wait began to before now. */
-static void begin_anew(struct waits *waits, uint64_t now_ns)
+static void begin_anew(const struct node *node, struct waits *waits)
 {
+    const uint64_t now_ns = node->now_ns;
+    waits->round_ns = LOOK_INTERVALS * node->options.interval_ns;
+    waits->late_ns[0] = waits->late_ns[1] = 0;
     for (uint32_t i = 0; i < ROUNDS; i++)
         waits->began_ns[i] = now_ns;
     waits->place = 0;
@@ -303,18 +306,30 @@ static void begin_anew(struct waits *waits, uint64_t now_ns)
         waits->part[i] = (struct wait_part){.visited_ns = now_ns};
 }
 
-static uint64_t round_ns(const struct node *node)
+/*
+ * So long that what was marked before this round is paid off, and news of that has come, when the next one comes by;
+ * with a quarter of an interval to spare. If that would take too long, entries have to be looked at anyway. News that was
+ * late in one round only (others were at rest, or a message was lost) does not make the next one longer.
+ */
+static uint64_t round_needed_ns(const struct node *node)
 {
-    return LOOK_INTERVALS * node->options.interval_ns;
+    const struct waits *waits = &node->waits;
+    uint64_t interval_ns = node->options.interval_ns, least_ns = LOOK_INTERVALS * interval_ns;
+    uint64_t late_ns = waits->late_ns[0] < waits->late_ns[1] ? waits->late_ns[0] : waits->late_ns[1];
+    uint64_t needed_ns = late_ns + waits->tick_ns + interval_ns + interval_ns / 4;
+    return needed_ns > least_ns && needed_ns <= LOOK_INTERVALS_MAX * interval_ns ? needed_ns : least_ns;
 }
 
 /* It is a little late each time: that does not add up. */
 static void begin_round(struct node *node)
 {
     struct waits *waits = &node->waits;
-    uint64_t due_ns = waits->began_ns[waits->round % ROUNDS] + round_ns(node);
+    uint64_t due_ns = waits->began_ns[waits->round % ROUNDS] + waits->round_ns;
     waits->round++;
-    waits->began_ns[waits->round % ROUNDS] = node->now_ns - due_ns < round_ns(node) ? due_ns : node->now_ns;
+    waits->began_ns[waits->round % ROUNDS] = node->now_ns - due_ns < waits->round_ns ? due_ns : node->now_ns;
+    waits->round_ns = round_needed_ns(node);
+    waits->late_ns[1] = waits->late_ns[0];
+    waits->late_ns[0] = 0;
     waits->place = 0;
     waits->visits_most[1] = waits->visits_most[0];
     waits->visits_most[0] = 0;
@@ -327,16 +342,16 @@ static uint64_t place_by_now(const struct node *node)
     const struct waits *waits = &node->waits;
     uint64_t places = table_places(node->table);
     uint64_t elapsed_ns = node->now_ns - waits->began_ns[waits->round % ROUNDS];
-    if (elapsed_ns >= round_ns(node))
+    if (elapsed_ns >= waits->round_ns)
         return places;
-    return (uint64_t)((wide)places * elapsed_ns / round_ns(node)) / TABLE_MARKS * TABLE_MARKS;
+    return (uint64_t)((wide)places * elapsed_ns / waits->round_ns) / TABLE_MARKS * TABLE_MARKS;
 }
 
 void pay_step(struct node *node)
 {
     struct waits *waits = &node->waits;
     if (wait_count(node) == 0) {
-        begin_anew(waits, node->now_ns);
+        begin_anew(node, waits);
         return;
     }
     uint64_t end = place_by_now(node), most_places = (uint64_t)node->step_keys * PLACES_PER_KEY;

@@ -23,8 +23,8 @@ static bool has_the_last(const struct node *node, const struct origin *mine, con
 {
     uint64_t next = mine->applied + 1, behind = next - batch->last;
     uint32_t recorded = ((uint32_t)batch_trace(next) + BATCH_TRACES - entry->own_batch) % BATCH_TRACES;
-    return batch->complete && !wait_has(node, entry) && entry->own_batch != 0 && behind < BATCH_TRACES &&
-           recorded >= behind;
+    bool known = entry->own_batch >= 1 && entry->own_batch <= BATCH_TRACES && !wait_has(node, entry);
+    return batch->complete && known && behind < BATCH_TRACES && recorded >= behind;
 }
 
 /* Those that wait for refill to pay them off are told after all: that takes longer now that the bucket is charged. */

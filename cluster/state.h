@@ -195,6 +195,8 @@ struct waits {
     uint64_t look_ns;          /* when it goes on; UINT64_MAX: nothing waits */
     uint64_t place;            /* in the table, up to which this round has come */
     uint64_t round;            /* its number */
+    uint64_t round_ns;         /* how long it takes */
+    uint64_t late_ns[2];       /* for how long news of others was missing in it, at most; and in the one before */
     uint64_t began_ns[ROUNDS]; /* when round r began, at r % ROUNDS; what waits began to after the last of them */
     uint32_t visits_most[2];   /* that anything which waits has had, in this round and the one before */
     uint64_t tick_ns;          /* the longest one of limits under which spends may wait */

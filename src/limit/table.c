@@ -145,14 +145,15 @@ static void count_moved(struct table *table, uint64_t slot, uint64_t hole)
     to->nobody_keys += nobodys;
 }
 
+/* Whether table_age_marks has come by is not known any more: it is marked as if it had, and anew. */
 static void move_mark(struct table *table, uint64_t slot, uint64_t hole)
 {
-    for (unsigned i = 0; i < 2 && table->marks; i++) {
-        uint64_t *from = marks_of(table, slot) + i, *to = marks_of(table, hole) + i;
-        if (*from & mark_of(slot))
-            *to |= mark_of(hole);
-        *from &= ~mark_of(slot);
-    }
+    if (!table_is_marked(table, &table->entries[slot]))
+        return;
+    table_unmark(table, &table->entries[slot]);
+    for (unsigned i = 0; i < 2; i++)
+        marks_of(table, hole)[i] |= mark_of(hole);
+    table->owner.moves(table->owner.context, &table->entries[hole]);
 }
 
 /* Moves a key that may live as far as `hole` into it, from as near to the front as can be: its old slot. */

@@ -33,7 +33,8 @@ struct entry {
     uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
     uint8_t
-        own_batch; /* the cluster's: which own batch was the next when it was last spent; a trace; 0 = not known */
+        own_batch; /* the cluster's: which own batch was the next when it was last spent; a trace; 0 = not known;
+                      more than any trace: see cluster/pay.c */
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
@@ -61,6 +62,7 @@ struct table_owner {
     bool (*keeps)(void *context, const struct entry *entry); /* it is not forgotten yet, however full */
     void (*evicts)(void *context,
                    struct entry *entry); /* it goes at the expense of its key, and is not marked any more then */
+    void (*moves)(void *context, struct entry *entry); /* it is marked, and has another place now */
     void *context;
 };
 void table_set_owner(struct table *table, const struct table_owner *owner);
@@ -178,7 +180,7 @@ void table_set_share_min(struct table *table, uint64_t share);
 void table_mark(struct table *table, const struct entry *entry);
 void table_unmark(struct table *table, const struct entry *entry);
 bool table_is_marked(const struct table *table, const struct entry *entry);
-/* ... and was so when table_age_marks last came by. */
+/* ... and was so when table_age_marks last came by; or it has moved since, so that this may come by again. */
 bool table_is_marked_long(const struct table *table, const struct entry *entry);
 /* How many places there are for entries. */
 uint64_t table_places(const struct table *table);

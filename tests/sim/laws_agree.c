@@ -18,7 +18,7 @@ enum {
     MEASURED_KEYS_MAX = 2,
     SMALL_LOG_KEYS = 256,
     SNAPSHOT_PARTS_AT_ONCE = 6,
-    WAITS_INTERVALS_MAX = 10,
+    WAITS_INTERVALS_MAX = 20,
     STEP_PARTS = 16, /* of a step's keys may be told in it, or applied, or settled: no smaller part of them */
     STEP_TURNS = 4,  /* each key is told, applied, tallied and settled */
 };

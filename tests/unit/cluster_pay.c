@@ -50,7 +50,7 @@ static void unheard(void)
            "he is again: ann has 0 untold and 1 paid off, bob heard of 0 tokens\n");
     world_link(BOB, ANN, LINK_HELD);
     take(ANN, "alice", 4);
-    world_run(1300);
+    world_run(2300);
     show("for long");
     EXPECT("nothing waits for long", "ann: bob is silent: its share stays reserved\n"
                                      "for long: ann has 0 untold and 1 paid off, bob heard of 4 tokens\n");
@@ -105,21 +105,29 @@ static void settles_meanwhile(void)
     world_close();
 }
 
-static void hot(void)
+/* A key that never rests, for 4 s. How many tokens were told? */
+static uint64_t told_of_hot(uint64_t each, unsigned late_ms)
 {
     world_of(2);
-    for (unsigned i = 0; i < 40; i++) {
-        take(ANN, "alice", 1);
+    world.link[ANN][BOB].delay_ns = world.link[BOB][ANN].delay_ns = late_ms * MS;
+    for (unsigned i = 0; i < 80; i++) {
+        take(ANN, "alice", each);
         world_run(50);
     }
-    tell("%" PRIu64 " of 40 tokens were told, in %s batches", world_stats(BOB).applied_tokens,
-         world_stats(ANN).batches_closed <= 3 ? "few" : "many");
-    world_run(500);
+    world_run(1500);
+    uint64_t told = world_stats(BOB).applied_tokens;
     show("at rest");
-    EXPECT("a key that never rests is told of now and then",
-           "23 of 40 tokens were told, in few batches\n"
-           "at rest: ann has 0 untold and 1 paid off, bob heard of 23 tokens\n");
     world_close();
+    return told;
+}
+
+static void never_rests(void)
+{
+    OK_U64(told_of_hot(1, 5), 0, "of a key that never rests, what was spent before is paid off as well");
+    OK_U64(told_of_hot(1, 60), 0, "... also if others' news is late");
+    OK_U64(told_of_hot(4, 5), 0, "... also if it is so much that not all of it is noted");
+    uint64_t told = told_of_hot(1, 400);
+    OK(told > 40, "where news is later than a round can wait for, it is told now and then (%" PRIu64 " of 80)", told);
 }
 
 /* Of 3,000 keys that all wait, the table has room for half: whoever is evicted is told of. */
@@ -136,7 +144,7 @@ static void crowded(void)
             world_run(2);
     }
     node_table_stats(world.host[ANN].node, &table);
-    world_run(600);
+    world_run(1000);
     struct node_stats ann = world_stats(ANN), bob = world_stats(BOB);
     tell("%s are given, %s are evicted, %" PRIu64 " wait, the rest was %s", given > 1500 ? "many" : "few",
          table.evicted_harmful_keys > 500 ? "many" : "few", ann.open_keys,
@@ -158,7 +166,7 @@ static void evicts_without_room(void)
         given += verdict.allowed;
         overload += verdict.reason == VERDICT_OVERLOAD;
     }
-    world_run(600);
+    world_run(1000);
     tell("%s find no room, the rest was %s", overload > 1000 ? "many" : "few",
          world_stats(ANN).spends_paid_off + world_stats(BOB).applied_tokens == given ? "paid off or told" : "lost");
     EXPECT("where evicted ones cannot be listed, nobody is evicted",
@@ -217,21 +225,21 @@ static void ages(void)
         (void)snprintf(key, sizeof key, "key %u", i);
         take(ANN, key, 4);
     }
-    for (unsigned ms = 5; ms <= 700; ms += 5) {
+    for (unsigned ms = 5; ms <= 1400; ms += 5) {
         world_run(5);
         older &= world_stats(ANN).open_oldest_ms + 1 >= ms;
     }
     tell("%s", older ? "they never seem younger" : "they seem younger");
     show("they all still wait");
-    world_run(330);
-    tell("after ten intervals %s are told", world_stats(ANN).open_keys < 20 ? "most" : "few");
-    world_run(200);
+    world_run(660);
+    tell("after twenty intervals %s are told", world_stats(ANN).open_keys < 20 ? "most" : "few");
+    world_run(600);
     show("a round later");
-    EXPECT("nothing waits for much longer than ten intervals",
+    EXPECT("nothing waits for much longer than twenty intervals",
+           "ann: bob is silent: its share stays reserved\n"
            "they never seem younger\n"
            "they all still wait: ann has 41 untold and 0 paid off, bob heard of 0 tokens\n"
-           "ann: bob is silent: its share stays reserved\n"
-           "after ten intervals most are told\n"
+           "after twenty intervals most are told\n"
            "a round later: ann has 0 untold and 0 paid off, bob heard of 164 tokens\n");
     world_close();
 }
@@ -299,7 +307,7 @@ int main(void)
     heard_too_early(1); /* though refill was done sooner */
     spent_elsewhere();
     settles_meanwhile();
-    hot();
+    never_rests();
     crowded();
     evicts_without_room();
     many_at_once();

@@ -27,7 +27,7 @@ static void was_stopped(void)
     take_many(ANN, 1);
     world_link(BOB, ANN, LINK_CUT);
     for (unsigned i = 0; i < 2; i++) {
-        world.now_ns += 900 * MS;
+        world.now_ns += 1300 * MS;
         step(ANN, (struct event){.kind = EVENT_WAKE}, ANN);
     }
     world_run(15);

@@ -9,7 +9,7 @@ enum { KEYS = 4096, SIDE = 7 };
 
 static struct limit_set limits;
 static struct budget shared[1];
-static uint64_t evicted;
+static uint64_t evicted, moved_count, moved_wrong;
 
 static bool keeps(void *table, const struct entry *entry)
 {
@@ -22,11 +22,17 @@ static void evicts(void *table, struct entry *entry)
     table_unmark(table, entry);
 }
 
+static void moves(void *table, struct entry *entry)
+{
+    moved_count++;
+    moved_wrong += !table_is_marked(table, entry) || !table_is_marked_long(table, entry);
+}
+
 static struct table *table_of(uint64_t keys)
 {
     struct table *table = table_create(keys, 1, &limits, shared);
     assert(table);
-    table_set_owner(table, &(struct table_owner){keeps, evicts, table});
+    table_set_owner(table, &(struct table_owner){keeps, evicts, moves, table});
     evicted = 0;
     return table;
 }
@@ -183,6 +189,8 @@ static void moved(void)
     OK(evicted > KEYS / 10, "%" PRIu64 " are evicted", evicted);
     OK_U64(right, rounds, "all others that wait are found, each once, wherever they moved");
     OK(ascending, "in their order");
+    OK(moved_count > KEYS / 100 && moved_wrong == 0,
+       "whoever moves (%" PRIu64 ") is marked as if a round had come by, and anew: another may", moved_count);
     table_destroy(&table);
 }
 
