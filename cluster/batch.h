@@ -99,8 +99,8 @@ uint32_t spends_groups(const struct spend *spends, uint32_t count);
 void spend_add(struct spend *sum, const struct spend *more, bool log);
 
 /*
- * A trace of a sequence number, 1..BATCH_TRACES: enough to tell the newest of fewer than so many outstanding batches from
- * the others.
+ * A trace of a sequence number, 1..BATCH_TRACES: enough to tell the newest of fewer than so many outstanding batches
+ * from the others.
  */
 enum { BATCH_TRACES = 191 };
 static inline uint8_t batch_trace(uint64_t sequence)

@@ -308,8 +308,8 @@ static void begin_anew(const struct node *node, struct waits *waits)
 
 /*
  * So long that what was marked before this round is paid off, and news of that has come, when the next one comes by;
- * with a quarter of an interval to spare. If that would take too long, entries have to be looked at anyway. News that was
- * late in one round only (others were at rest, or a message was lost) does not make the next one longer.
+ * with a quarter of an interval to spare. If that would take too long, entries have to be looked at anyway. News that
+ * was late in one round only (others were at rest, or a message was lost) does not make the next one longer.
  */
 static uint64_t round_needed_ns(const struct node *node)
 {

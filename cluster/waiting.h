@@ -1,6 +1,6 @@
 /*
- * waiting: what waits of a key to be paid off (see pay.c), in its entry: how many tokens, how often it was looked at, and
- * how many of the tokens had waited at the last look.
+ * waiting: what waits of a key to be paid off (see pay.c), in its entry: how many tokens, how often it was looked at,
+ * and how many of the tokens had waited at the last look.
  *
  * The one idea: that note has six bits that are free while a key waits. It says a little less than what waited, never
  * more, and what it leaves out is noted before anything that came later. Only for pay.c, and only of entries that are
@@ -87,9 +87,9 @@ static inline void waiting_unnote(struct entry *entry)
 }
 
 /*
- * What was noted at the last look waits no more; what is left is noted. Of what had waited then, less than a quarter of
- * the note is left, and it is the oldest of what is noted now, if that is as much. Then what is left at the next look is
- * no older than this.
+ * What was noted at the last look waits no more; what is left is noted. Of what had waited then, less than a quarter
+ * of the note is left, and it is the oldest of what is noted now, if that is as much. Then nothing that is left after
+ * the next look had waited at the last one.
  */
 static inline void waiting_forget_noted(struct entry *entry)
 {

@@ -189,7 +189,7 @@ bool worker_init(struct worker *worker, const struct worker_owner *owner, struct
 static void never_be_cancelled(void)
 {
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL); /* NOLINT(cert-pos47-c): it is off */
 }
 
 void worker_run(struct worker *worker)
