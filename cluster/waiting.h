@@ -88,13 +88,13 @@ static inline void waiting_unnote(struct entry *entry)
 
 /*
  * What was noted at the last look waits no more; what is left is noted. Of what had waited then, less than a quarter
- * of the note is left, and it is the oldest of what is noted now, if that is as much. Then nothing that is left after
- * the next look had waited at the last one.
+ * of the note is left, and it is the oldest of what is noted now, if that is as much. Then all that is left after the
+ * next look was spent after the last one: of the two looks at it, the first is not counted (see visits_of).
  */
 static inline void waiting_forget_noted(struct entry *entry)
 {
     uint64_t noted = waiting_noted(entry);
-    uint32_t looks = (entry->open_index & KEEPS_UP) != 0 ? 1 : waiting_looks(entry);
+    uint32_t looks = (entry->open_index & KEEPS_UP) != 0 ? 0 : waiting_looks(entry);
     uint64_t tokens = waiting_tokens(entry) - noted;
     entry->open_index = (uint32_t)(tokens << TOKENS_SHIFT | looks) & OPEN_INDEX_MAX;
     waiting_note(entry);

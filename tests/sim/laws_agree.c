@@ -108,10 +108,11 @@ static uint64_t retelling_ns(const struct sim *sim)
     return sim->plan.step_keys > 0 ? keys / sim->plan.step_keys * sim->plan.interval_ns : 0;
 }
 
+/* What was spent while news was late may wait for as long before it is told. */
 uint64_t laws_agree_ns(const struct sim *sim)
 {
-    return laws_settle_ns(sim) + sim->plan.join_timeout_ns + 2 * sim->plan.silent_after_ns + snapshots_ns(sim) +
-           retelling_ns(sim) + edit_agree_ns(sim);
+    return laws_settle_ns(sim) + WAITS_INTERVALS_MAX * sim->plan.interval_ns + sim->plan.join_timeout_ns +
+           2 * sim->plan.silent_after_ns + snapshots_ns(sim) + retelling_ns(sim) + edit_agree_ns(sim);
 }
 
 /* ---- agreement ---- */
