@@ -27,14 +27,14 @@ struct entry {
     struct bucket bucket;
     uint32_t
         open_index : 20;  /* the cluster's: where its spends stand that are untold, a hint, checked by id; or, of
-                                 a marked one, how many tokens wait to be paid off: see cluster/pay.c */
+                                 a marked one, how many tokens wait to be paid off: see cluster/waiting.h */
     uint32_t tenant : 12; /* whose key it is: see table_claim */
     uint16_t limit : 15;  /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
     uint8_t
         own_batch; /* the cluster's: which own batch was the next when it was last spent; a trace; 0 = not known;
-                      more than any trace: see cluster/pay.c */
+                      more than any trace: see cluster/waiting.h */
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
@@ -62,7 +62,7 @@ struct table_owner {
     bool (*keeps)(void *context, const struct entry *entry); /* it is not forgotten yet, however full */
     void (*evicts)(void *context,
                    struct entry *entry); /* it goes at the expense of its key, and is not marked any more then */
-    void (*moves)(void *context, struct entry *entry); /* it is marked, and has another place now */
+    void (*moves)(void *context, struct entry *entry); /* it is marked, and was put elsewhere */
     void *context;
 };
 void table_set_owner(struct table *table, const struct table_owner *owner);
