@@ -16,8 +16,15 @@
 
 #define MS UINT64_C(1000000)
 
-enum { NODES = 2, PACKETS_MAX = 64, STEPS_MAX = 400, MESSAGE_MAX_BYTES = 65536, EDITS_MAX = 8,
-       EVENTS_MAX = 1 << 14 };
+enum {
+    NODES = 2,
+    PACKETS_MAX = 64,
+    STEPS_MAX = 400,
+    MESSAGE_MAX_BYTES = 65536,
+    EDITS_MAX = 8,
+    EVENTS_MAX = 1 << 14,
+    AGAIN_MAX = 1000
+};
 
 struct script {
     const uint8_t *at;
@@ -71,14 +78,12 @@ static void drop_packet(struct story *story, unsigned to, unsigned index)
     story->packet[to][index] = story->packet[to][--story->packet_count[to]];
 }
 
-static void step(struct story *story, unsigned i, struct event event)
+/* Whether more is left to do at once. */
+static bool step_once(struct story *story, unsigned i, struct event event)
 {
-    if (!story->node[i])
-        return;
     event.now_ns = story->now_ns;
     node_step(story->node[i], &event, &story->effects);
     node_validate(story->node[i]);
-    assert(story->effects.next_wake_ns > story->now_ns);
     unsigned replies = 0;
     for (size_t e = 0; e < story->effects.effect_count; e++) {
         const struct effect *effect = &story->effects.effect[e];
@@ -95,6 +100,17 @@ static void step(struct story *story, unsigned i, struct event event)
     assert(replies == (event.kind == EVENT_REQUEST));
     if (story->effects.left)
         node_destroy(&story->node[i]);
+    return story->node[i] && story->effects.next_wake_ns <= story->now_ns;
+}
+
+/* What one step leaves undone the next ones do, some day. */
+static void step(struct story *story, unsigned i, struct event event)
+{
+    bool again = story->node[i] && step_once(story, i, event);
+    for (unsigned steps = 1; again; steps++) {
+        assert(steps < AGAIN_MAX);
+        again = step_once(story, i, (struct event){.kind = EVENT_WAKE});
+    }
 }
 
 /* Seals and delivers; the message stands in memory of its exact size. */
