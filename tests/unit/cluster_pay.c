@@ -116,7 +116,6 @@ static uint64_t told_of_hot(uint64_t each, unsigned late_ms)
     }
     world_run(1500);
     uint64_t told = world_stats(BOB).applied_tokens;
-    show("at rest");
     world_close();
     return told;
 }
