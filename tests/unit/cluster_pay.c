@@ -1,4 +1,5 @@
 /* What refill has paid off is told to nobody; what only might be is told. When it has to be: cluster_pay_told.c. */
+#include "cluster/waiting.h"
 #include "tests/pay_world.h"
 
 static void paid_off(void)
@@ -150,6 +151,34 @@ static void crowded(void)
          ann.spends_paid_off + bob.applied_tokens == given ? "paid off or told" : "lost");
     EXPECT("what waits is told where the table has no room",
            "many are given, many are evicted, 0 wait, the rest was paid off or told\n");
+    world_close();
+}
+
+/* A round may come by once more: what it noted of an entry that has moved is as old as the last one, not older. */
+static void moves(void)
+{
+    enum { KEYS = 1600 };
+    static const struct entry *at[KEYS];
+    char key[32];
+    uint64_t moved = 0, noted = 0;
+    world_of(2);
+    struct table *table = world.host[ANN].node->table;
+    for (unsigned i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        (void)world_ask(ANN, key, FAST, 1);
+        for (unsigned k = 0; k <= i; k++) {
+            (void)snprintf(key, sizeof key, "key %u", k);
+            struct entry *entry = table_find(table, key_of(key, FAST));
+            if (entry && entry == at[k])
+                continue;
+            moved += entry && at[k];
+            noted += entry && at[k] && waiting_noted(entry) > 0;
+            if (entry)
+                waiting_note(entry); /* as a look does */
+            at[k] = entry;
+        }
+    }
+    OK(moved > 10 && noted == 0, "who moves (%" PRIu64 ") is not known to have waited at the last look", moved);
     world_close();
 }
 
@@ -308,6 +337,7 @@ int main(void)
     settles_meanwhile();
     never_rests();
     crowded();
+    moves();
     evicts_without_room();
     many_at_once();
     many_settle();
