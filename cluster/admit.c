@@ -1,4 +1,4 @@
-#include "cluster/parts.h"
+#include "cluster/record.h"
 
 #include <assert.h>
 
@@ -18,19 +18,14 @@ uint64_t request_time(const struct node *node, uint64_t now_ns)
     return now_ns > node->now_ns ? now_ns : node->now_ns;
 }
 
-/* Spends that nobody else counts are not told. */
-static bool is_told(const struct node *node, const struct entry *entry)
+static const struct limit *limit_of(const struct node *node, const struct entry *entry)
 {
-    return !node->alone && (node->limits.limit[entry->limit].flags & LIMIT_SPLIT) == 0;
+    return &node->limits.limit[entry->limit];
 }
 
 bool can_record(const struct node *node, const struct entry *entry)
 {
-    if (!counters_have_room(node, entry))
-        return false;
-    if (!is_told(node, entry))
-        return true;
-    return !node->log_full && (untold_has_room(node, 1) || is_in_open(node, entry));
+    return can_record_in(node, own_lane(node), limit_of(node, entry), entry);
 }
 
 bool can_record_any(const struct node *node, uint32_t count)
@@ -46,22 +41,14 @@ static uint64_t add_up(uint64_t sum, uint64_t more)
     return more < SPEND_TOKENS_MAX - sum ? sum + more : SPEND_TOKENS_MAX;
 }
 
-/* Refill pays it off before others need to know: see pay.c. */
-static bool pays_off_soon(const struct node *node, const struct entry *entry)
-{
-    return entry->bucket.unsettled <= node->soon_units[entry->limit] &&
-           entry->bucket.settled == node->limits.limit[entry->limit].capacity_units;
-}
-
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 {
-    entry->last_spender = (node->me + 1) & 0x7f;
-    counters_touch(node, entry);
-    if (tokens == 0 || !is_told(node, entry))
-        return;
-    bool soon = pays_off_soon(node, entry), waited = wait_has(node, entry);
-    if (soon && wait_more(node, entry, tokens)) /* most of it may be paid off long since */
-        return;
+    record_under(node, limit_of(node, entry), node->soon_units[entry->limit], entry, tokens);
+}
+
+void record_told(struct node *node, struct entry *entry, uint64_t tokens, bool soon)
+{
+    bool waited = wait_has(node, entry);
     struct spend *spend = open_spend(node, entry);
     spend->tokens = add_up(spend->tokens, tokens);
     if (waited && !soon)
@@ -79,7 +66,7 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)
 {
     counters_touch(node, entry);
-    if (tokens == 0 || !is_told(node, entry))
+    if (tokens == 0 || !limit_is_told(node, limit_of(node, entry)))
         return;
     struct spend *spend = open_spend(node, entry);
     if (node->limits.limit[entry->limit].kind == LIMIT_LOG &&
@@ -92,7 +79,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         own_lane(node)->push_wanted = true;
 }
 
-static void hurry(struct node *node, struct entry *entry)
+void hurry(struct node *node, struct entry *entry)
 {
     untold_urge(node, entry);
     own_lane(node)->hurry_wanted = true;
@@ -104,121 +91,14 @@ void hurry_if_untold(struct node *node, struct entry *entry)
         hurry(node, entry);
 }
 
-void hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units)
-{
-    if (entry->bucket.unsettled > allowance_units / 2)
-        hurry(node, entry);
-}
-
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns)
 {
-    note_open(node, now_ns);
+    note_open(own_lane(node), now_ns);
     record_spend(node, entry, cost);
     if (!budget->alone && cost > 0)
         hurry_if_low(node, entry, bucket_allowance(&entry->bucket, budget));
     own_lane(node)->admitted_tokens += cost;
-}
-
-/* ---- one bucket: the fast path ---- */
-
-static bool take(struct node *node, struct entry *entry, uint64_t cost, uint64_t floor_tokens, uint64_t now_ns)
-{
-    const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct budget *budget = &node->budget[entry->limit];
-    if (!bucket_take(&entry->bucket, limit, budget, cost, floor_tokens, now_ns)) {
-        own_lane(node)->refused_requests++;
-        hurry_if_untold(node, entry);
-        return false;
-    }
-    note_charged(node, entry, budget, cost, now_ns);
-    own_lane(node)->admitted_requests++;
-    return true;
-}
-
-/* A bucket's, with nothing else to be seen to: by far the most are. */
-static bool is_plain(const struct node *node, const struct charge *charge)
-{
-    const struct limit *limit = &node->limits.limit[charge->limit];
-    return limit->kind == LIMIT_BUCKET && charge->cost <= limit->capacity && !charge->shadow && !charge->lease &&
-           charge->on_isolation == ISOLATION_BUDGET && may_decide(node);
-}
-
-static bool take_held(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
-{
-    struct verdict verdict;
-    /* A tenant may have as many keys as it may: a new one of his is not for here. */
-    struct entry *entry = charge->tenant == 0 && untold_has_room(node, 0)
-                              ? table_obtain(node->table, id, charge->limit, 0, at_ns)
-                              : table_find(node->table, id);
-    if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant && can_record(node, entry))
-        return take(node, entry, charge->cost, charge->floor_tokens, at_ns);
-    struct charge of_id = *charge;
-    of_id.id = id;
-    return check_held(node, &of_id, 1, true, at_ns, &verdict);
-}
-
-static bool take_like(struct node *node, const struct charge *charge, struct key_id id, uint64_t at_ns)
-{
-    struct table_held held;
-    table_lock(node->table, &id, 1, &held);
-    bool taken = take_held(node, charge, id, at_ns);
-    table_unlock(node->table, &held);
-    return taken;
-}
-
-bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
-{
-    struct verdict verdict;
-    assert(limit_set_has(&node->limits, charge->limit));
-    return is_plain(node, charge) ? take_like(node, charge, charge->id, request_time(node, now_ns))
-                                  : node_check(node, charge, 1, true, now_ns, &verdict);
-}
-
-/* Entries tell where their untold spends are: these are asked for side by side as well. */
-static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count)
-{
-    struct table_held held = {.count = 0};
-    for (uint32_t i = 0; i < count; i++) {
-        table_lock_next(node->table, ids[i], &held);
-        const struct entry *entry = table_find(node->table, ids[i]);
-        if (entry)
-            untold_prefetch(node, entry);
-    }
-    table_unlock(node->table, &held);
-}
-
-void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (i == 0 || !key_id_equal(ids[i], ids[i - 1]))
-            table_prefetch(node->table, ids[i]);
-    if (count > 1 && untold_is_far(node))
-        prefetch_untold(node, ids, count);
-}
-
-uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
-                         uint64_t now_ns)
-{
-    uint64_t allowed = 0;
-    assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
-    node_prefetch_each(node, ids, count);
-    if (is_plain(node, like)) {
-        uint64_t at_ns = request_time(node, now_ns);
-        struct table_held held = {.count = 0};
-        for (uint32_t i = 0; i < count; i++) {
-            table_lock_next(node->table, ids[i], &held);
-            allowed |= (uint64_t)take_held(node, like, ids[i], at_ns) << i;
-        }
-        table_unlock(node->table, &held);
-        return allowed;
-    }
-    struct charge charge = *like;
-    for (uint32_t i = 0; i < count; i++) {
-        charge.id = ids[i];
-        allowed |= (uint64_t)node_takes(node, &charge, now_ns) << i;
-    }
-    return allowed;
 }
 
 bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
@@ -269,9 +149,4 @@ struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, u
     table_start(node->table, id, limit, UINT64_MAX, now_ns, &bucket);
     bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
     return bucket;
-}
-
-void node_prefetch_tags(const struct node *node, struct key_id id)
-{
-    table_prefetch_tags(node->table, id);
 }

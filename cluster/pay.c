@@ -59,7 +59,7 @@ bool wait_has(const struct node *node, const struct entry *entry)
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
 {
     const bool waits = wait_has(node, entry);
-    if (!waits && is_in_open(node, entry))
+    if (!waits && is_in_ring(node, entry))
         return false; /* it is told along with that */
     if (tokens > WAITING_TOKENS_MAX - (waits ? waiting_tokens(entry) : 0))
         return false;

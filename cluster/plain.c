@@ -1,4 +1,4 @@
-#include "cluster/parts.h"
+#include "cluster/record.h"
 #include "limit/bucket_inline.h"
 
 #include <assert.h>
@@ -46,19 +46,12 @@ static bool allows_new(const struct node *node, const struct charge *charge, con
            bucket_allows_here(&full, key->limit, key->budget, charge->cost, charge->floor_tokens);
 }
 
-/*
- * Spends what is allowed, and tells if it is to be told: there is room. `me`: this node, for last_spender. Returns the
- * allowance afterwards.
- */
-static inline int64_t spend(struct node *node, const struct charge *charge, const struct key *key, uint32_t me,
-                            uint64_t now_ns)
+/* Spends what is allowed, and tells if it is to be told: there is room. Returns the allowance afterwards. */
+static inline int64_t spend(struct node *node, const struct charge *charge, const struct key *key, uint64_t now_ns)
 {
     struct entry *entry = key->entry;
     (void)bucket_spend_here(&entry->bucket, key->limit, key->budget, charge->cost, now_ns);
-    if (node->alone && (key->limit->flags & LIMIT_PERSISTENT) == 0)
-        entry->last_spender = me & 0x7f; /* all that there is to record */
-    else
-        record_spend(node, entry, charge->cost);
+    record_under(node, key->limit, node->soon_units[charge->limit], entry, charge->cost);
     if (key->budget->alone)
         return entry->bucket.settled;
     if (charge->cost > 0)
@@ -99,7 +92,8 @@ static inline void refill(struct key *key, uint64_t now_ns)
 static inline bool allows(const struct charge *charge, const struct key *key)
 {
     return __builtin_expect(charge->floor_tokens > 0, 0)
-               ? bucket_allows_here(&key->entry->bucket, key->limit, key->budget, charge->cost, charge->floor_tokens)
+               ? bucket_allows_here(&key->entry->bucket, key->limit, key->budget, charge->cost,
+                                    charge->floor_tokens)
                : bucket_allows_of(&key->entry->bucket, key->limit, charge->cost, key->allowance);
 }
 
@@ -131,14 +125,13 @@ static bool obtain_all(struct node *node, const struct charge *charges, size_t c
 static void spend_all(struct node *node, const struct charge *charges, size_t count, struct key *keys,
                       bool some_new, uint64_t now_ns, struct verdict *verdicts)
 {
-    const uint32_t me = node->me + 1;
     uint64_t tokens = 0;
     if (count > 0)
-        note_open(node, now_ns);
+        note_open(own_lane(node), now_ns);
     for (size_t i = 0; i < count; i++) {
         if (some_new && keys[i].changes != table_changes(node->table, charges[i].id))
             obtain(node, &charges[i], false, now_ns, &keys[i]);
-        int64_t allowance = spend(node, &charges[i], &keys[i], me, now_ns);
+        int64_t allowance = spend(node, &charges[i], &keys[i], now_ns);
         describe(&charges[i], &keys[i], allowance, now_ns, &verdicts[i]);
         tokens += charges[i].cost;
     }

@@ -1,5 +1,5 @@
 #include "base/number.h"
-#include "cluster/parts.h"
+#include "cluster/record.h"
 #include "limit/events.h"
 
 /*
@@ -38,7 +38,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], now_ns);
     uint64_t until_ns = heeded_until_ns(node, limit, &entry->bucket);
     uint64_t given = bucket_return(&entry->bucket, limit, &node->budget[entry->limit], tokens, now_ns, &credit);
-    note_open(node, now_ns);
+    note_open(own_lane(node), now_ns);
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
     own_lane(node)->returned_tokens += given;
     return given;

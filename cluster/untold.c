@@ -1,5 +1,5 @@
 #include "base/touch.h"
-#include "cluster/parts.h"
+#include "cluster/record.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -78,8 +78,13 @@ static struct spend *spend_at(const struct node *node, const struct lane *lane, 
 
 bool is_in_open(const struct node *node, const struct entry *entry)
 {
+    return !wait_has(node, entry) && is_in_ring(node, entry);
+}
+
+bool is_in_ring(const struct node *node, const struct entry *entry)
+{
     const struct spend *spend = &node->open[entry->open_index];
-    return !wait_has(node, entry) && entry->open_index < node->open_places * node->lane_count &&
+    return entry->open_index < node->open_places * node->lane_count &&
            __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
            __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
            spend->limit == entry->limit;
@@ -98,15 +103,7 @@ void untold_prefetch(const struct node *node, const struct entry *entry)
 
 bool untold_has_room(const struct node *node, uint32_t keys)
 {
-    return own_lane(node)->open_span + keys <= node->open_room;
-}
-
-void note_open(struct node *node, uint64_t now_ns)
-{
-    struct lane *lane = own_lane(node);
-    if (lane->open_count == 0)
-        lane->open_since_ns = now_ns;
-    lane->spent_ns = now_ns;
+    return lane_has_room(node, own_lane(node), keys);
 }
 
 struct spend *open_spend(struct node *node, struct entry *entry)

@@ -6,10 +6,12 @@
  * Clients that send one at a time bring no such runs: what several of them sent at about the same time is put off,
  * and decided together when the loop has heard them all.
  */
+#include "base/number.h"
 #include "commands/call.h"
 #include "limit/key.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { PUT_OFF_MAX = 4 }; /* of one client: more have each other to wait with */
 
@@ -18,8 +20,11 @@ _Static_assert((int)COMMANDS_USUAL_MAX <= (int)NODE_EACH_MAX, "they are decided 
 
 void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
 {
+    char answers[COMMANDS_USUAL_MAX][DECISION_BYTES];
+    assert(count <= COMMANDS_USUAL_MAX);
     for (uint32_t i = 0; i < count; i++)
-        output_append(output, allowed >> i & 1 ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
+        memcpy(answers[i], allowed >> i & 1 ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
+    output_append(output, answers, count * sizeof *answers);
 }
 
 bool usual_possible(struct commands *commands, const struct session *session)
@@ -51,7 +56,7 @@ static uint64_t decide(struct commands *commands, uint32_t first, uint32_t count
     struct charge like = usual->direct.like;
     like.cost = 1;
     uint64_t allowed = node_takes_each(commands->node, &like, usual->id + first, count, turn.now_ns);
-    uint32_t allowed_count = (uint32_t)__builtin_popcountll(allowed);
+    uint32_t allowed_count = number_ones(allowed);
     usual->direct.counts->allowed += allowed_count;
     usual->direct.counts->denied += count - allowed_count;
     commands->stats.total_commands_processed += count;

@@ -20,7 +20,7 @@ static inline int64_t units_times_here(int64_t units, uint64_t fraction)
 {
     assert(fraction <= SHARE_ONE);
     __extension__ typedef unsigned __int128 wide;
-    if (units >= 0)
+    if (__builtin_expect(units >= 0, 1))
         return (int64_t)(((wide)(uint64_t)units * fraction) >> 32);
     wide product = (wide)(0 - (uint64_t)units) * fraction;
     return -(int64_t)((product + (SHARE_ONE - 1)) >> 32);
@@ -37,7 +37,7 @@ static inline int64_t budget_allowance_here(const struct budget *budget, int64_t
 static inline void bucket_refill_here(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                       uint64_t now_ns)
 {
-    if (limit->kind != LIMIT_BUCKET) {
+    if (__builtin_expect(limit->kind != LIMIT_BUCKET, 0)) {
         bucket_refill_window(bucket, limit, now_ns);
         return;
     }
@@ -76,7 +76,8 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
                                      uint64_t cost, uint64_t now_ns)
 {
     int64_t units = (int64_t)cost * limit->units_per_token;
-    if (limit->kind == LIMIT_LOG && !events_append(limit->events, &bucket->events, (uint32_t)cost, now_ns))
+    if (__builtin_expect(limit->kind == LIMIT_LOG, 0) &&
+        !events_append(limit->events, &bucket->events, (uint32_t)cost, now_ns))
         return false;
     if (budget->alone)
         bucket->settled -= units;

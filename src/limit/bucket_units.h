@@ -11,7 +11,7 @@
 /* Buckets live on whole ticks: then refilling in two steps equals refilling in one, and merging is associative. */
 static inline uint64_t whole_ticks(const struct limit *limit, uint64_t now_ns)
 {
-    return limit->tick_ns == 1 ? now_ns : now_ns - now_ns % limit->tick_ns;
+    return __builtin_expect(limit->tick_ns == 1, 1) ? now_ns : now_ns - now_ns % limit->tick_ns;
 }
 
 /* Tokens as units, at most UNITS_MOST. */
@@ -24,7 +24,7 @@ static inline int64_t bucket_refill_settled(struct bucket *bucket, const struct 
     if (now_ns <= bucket->last_refill_ns)
         return 0;
     uint64_t ticks = now_ns - bucket->last_refill_ns;
-    if (limit->tick_ns != 1)
+    if (__builtin_expect(limit->tick_ns != 1, 0))
         ticks /= limit->tick_ns;
     bucket->last_refill_ns = now_ns;
     uint64_t gain;

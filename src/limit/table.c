@@ -7,15 +7,6 @@
 
 /* ---- slots ---- */
 
-/* How many slots of a group a mask has: in line, since not all processors can count. */
-static inline uint32_t slots_of(uint32_t mask)
-{
-    mask -= mask >> 1 & 0x5555u;
-    mask = (mask & 0x3333u) + (mask >> 2 & 0x3333u);
-    mask = (mask + (mask >> 4)) & 0x0f0fu;
-    return (mask + (mask >> 8)) & 0x1fu;
-}
-
 static inline void set_tag(struct table *table, uint64_t slot, uint8_t tag)
 {
     __atomic_store_n(&table->tags[slot], tag, __ATOMIC_RELAXED);
@@ -199,7 +190,7 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
 static void forget_neighbours(struct table *table, struct key_id id, uint64_t now_ns)
 {
     uint64_t home = home_of(table, id) * GROUP, near = home + preferred_slot(id) / QUAD * QUAD;
-    if (slots_of(group_match(table->tags + home, 0)) >= ROOMY)
+    if (number_ones(group_match(table->tags + home, 0)) >= ROOMY)
         return;
     for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
         expire(table, neighbour, now_ns);

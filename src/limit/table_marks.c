@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "base/touch.h"
 #include "limit/table_slots.h"
 
@@ -86,13 +87,13 @@ void table_age_marks(struct table *table, uint64_t *from, uint64_t end, enum tab
         if ((anew | before) == 0)
             continue;
         uint64_t found = aging == AGING_FORGET ? before & anew : aging == AGING_OLD ? before : before | anew;
-        if (aged->count + (unsigned)__builtin_popcountll(found) > TABLE_MARKS)
+        if (aged->count + number_ones(found) > TABLE_MARKS)
             break;
         find(table, slot, found, aged);
         marks[1] = anew | found;
         marks[0] = 0;
-        aged->forgotten += (unsigned)__builtin_popcountll(before & ~found & ~anew);
-        aged->young += (unsigned)__builtin_popcountll(anew & ~before);
+        aged->forgotten += number_ones(before & ~found & ~anew);
+        aged->young += number_ones(anew & ~before);
     }
     *from = slot < end ? slot : end;
 }

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
 
@@ -7,7 +8,7 @@
 
 static uint32_t tier_count(const struct variant *variant)
 {
-    return (uint32_t)__builtin_popcountll(variant->tiers);
+    return number_ones(variant->tiers);
 }
 
 static uint32_t amount_count(const struct variant *variant)
@@ -97,7 +98,7 @@ static bool lay_out(struct service *service, struct variant *variant, const stru
     *row++ = rule->amount;
     for (uint16_t i = 0; i < rule->tier_count; i++) {
         uint64_t before = variant->tiers & (((uint64_t)1 << tier_of(service, rule->tiers[i].name)) - 1);
-        row[__builtin_popcountll(before)] = rule->tiers[i].amount;
+        row[number_ones(before)] = rule->tiers[i].amount;
     }
     row += rule->tier_count;
     for (uint16_t i = 0; i < rule->override_count; i++)

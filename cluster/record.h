@@ -1,0 +1,69 @@
+/*
+ * record: what was spent from a key is recorded, in line: to be told, or to wait until it need not be.
+ *
+ * The one idea: what keys under the same limit have in common is given, for whoever has it at hand for many of them;
+ * can_record and record_spend look it up. Only for the files of the request path.
+ */
+#ifndef HEADGATE_CLUSTER_RECORD_H
+#define HEADGATE_CLUSTER_RECORD_H
+
+#include "cluster/parts.h"
+
+/* So many more keys can be recorded in the lane: see untold_has_room. */
+static inline bool lane_has_room(const struct node *node, const struct lane *lane, uint32_t keys)
+{
+    return lane->open_span + keys <= node->open_room;
+}
+
+/* Not what nobody else counts. */
+static inline bool limit_is_told(const struct node *node, const struct limit *limit)
+{
+    return !node->alone && (limit->flags & LIMIT_SPLIT) == 0;
+}
+
+/* can_record of an entry under that limit, in this thread's lane. */
+static inline bool can_record_in(const struct node *node, const struct lane *lane, const struct limit *limit,
+                                 const struct entry *entry)
+{
+    if ((limit->flags & LIMIT_PERSISTENT) != 0 && !counters_have_room(node, entry))
+        return false;
+    return !limit_is_told(node, limit) ||
+           (!node->log_full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
+}
+
+/* Something is about to be recorded. */
+static inline void note_open(struct lane *lane, uint64_t now_ns)
+{
+    if (lane->open_count == 0)
+        lane->open_since_ns = now_ns;
+    lane->spent_ns = now_ns;
+}
+
+/* What does not wait: refill does not pay it off soon, or it has to be told all the same. */
+void record_told(struct node *node, struct entry *entry, uint64_t tokens, bool soon);
+
+/* record_spend of an entry under that limit; `soon_units` are the limit's. */
+static inline void record_under(struct node *node, const struct limit *limit, int64_t soon_units,
+                                struct entry *entry, uint64_t tokens)
+{
+    entry->last_spender = (node->me + 1) & 0x7f;
+    if ((limit->flags & LIMIT_PERSISTENT) != 0)
+        counters_touch(node, entry);
+    if (tokens == 0 || !limit_is_told(node, limit))
+        return;
+    /* Refill pays it off before others need to know: see pay.c. Most of it may be paid off long since. */
+    bool soon = entry->bucket.unsettled <= soon_units && entry->bucket.settled == limit->capacity_units;
+    if (!soon || !wait_more(node, entry, tokens))
+        record_told(node, entry, tokens, soon);
+}
+
+/* What is untold of the key is told as soon as can be; hurry_if_low: where half of its allowance is spent. */
+void hurry(struct node *node, struct entry *entry);
+
+static inline void hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units)
+{
+    if (entry->bucket.unsettled > allowance_units / 2)
+        hurry(node, entry);
+}
+
+#endif

@@ -1,0 +1,153 @@
+#include "cluster/record.h"
+#include "limit/bucket_inline.h"
+
+#include <assert.h>
+
+/*
+ * One bucket, and nothing else to be seen to: by far the most requests are such, and those that come together are
+ * mostly alike: what they have in common is looked up once for all of them. Whatever is otherwise is left to check.c.
+ */
+
+/* What requests that are alike have in common. */
+struct common {
+    struct node *node;
+    struct lane *lane;
+    const struct charge *charge; /* its id does not matter */
+    const struct limit *limit;   /* the charge's, as the next two */
+    const struct budget *budget;
+    int64_t soon_units;
+    uint64_t at_ns;
+};
+
+static bool is_plain(const struct node *node, const struct charge *charge)
+{
+    const struct limit *limit = &node->limits.limit[charge->limit];
+    return limit->kind == LIMIT_BUCKET && charge->cost <= limit->capacity && !charge->shadow && !charge->lease &&
+           charge->on_isolation == ISOLATION_BUDGET && may_decide(node);
+}
+
+static inline struct common common_of(struct node *node, const struct charge *charge, uint64_t now_ns)
+{
+    return (struct common){
+        .node = node,
+        .lane = own_lane(node),
+        .charge = charge,
+        .limit = &node->limits.limit[charge->limit],
+        .budget = &node->budget[charge->limit],
+        .soon_units = node->soon_units[charge->limit],
+        .at_ns = request_time(node, now_ns),
+    };
+}
+
+static inline bool spend(const struct common *common, struct entry *entry)
+{
+    const struct charge *charge = common->charge;
+    struct lane *lane = common->lane;
+    bucket_refill_here(&entry->bucket, common->limit, common->budget, common->at_ns);
+    int64_t allowance = budget_allowance_here(common->budget, entry->bucket.settled);
+    bool allowed =
+        __builtin_expect(charge->floor_tokens > 0, 0)
+            ? bucket_allows_here(&entry->bucket, common->limit, common->budget, charge->cost, charge->floor_tokens)
+            : bucket_allows_of(&entry->bucket, common->limit, charge->cost, allowance);
+    if (!allowed) {
+        lane->refused_requests++;
+        hurry_if_untold(common->node, entry);
+        return false;
+    }
+    (void)bucket_spend_here(&entry->bucket, common->limit, common->budget, charge->cost, common->at_ns);
+    note_open(lane, common->at_ns);
+    record_under(common->node, common->limit, common->soon_units, entry, charge->cost);
+    if (!common->budget->alone && charge->cost > 0)
+        hurry_if_low(common->node, entry, allowance);
+    lane->admitted_tokens += charge->cost;
+    lane->admitted_requests++;
+    return true;
+}
+
+/* Kept apart, as what it needs of the stack, others should not pay for. */
+__attribute__((noinline)) static bool check_one(const struct common *common, struct key_id id)
+{
+    struct verdict verdict;
+    struct charge charge = *common->charge;
+    charge.id = id;
+    return check_held(common->node, &charge, 1, true, common->at_ns, &verdict);
+}
+
+static inline bool take_held(const struct common *common, struct key_id id)
+{
+    struct node *node = common->node;
+    const struct charge *charge = common->charge;
+    /* A tenant may have as many keys as it may: a new one of his is not for here. */
+    struct entry *entry = charge->tenant == 0 && lane_has_room(node, common->lane, 0)
+                              ? table_obtain(node->table, id, charge->limit, 0, common->at_ns)
+                              : table_find(node->table, id);
+    if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant &&
+        can_record_in(node, common->lane, common->limit, entry))
+        return spend(common, entry);
+    return check_one(common, id);
+}
+
+bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
+{
+    struct verdict verdict;
+    assert(limit_set_has(&node->limits, charge->limit));
+    if (!is_plain(node, charge))
+        return node_check(node, charge, 1, true, now_ns, &verdict);
+    const struct common common = common_of(node, charge, now_ns);
+    struct table_held held;
+    table_lock(node->table, &charge->id, 1, &held);
+    bool taken = take_held(&common, charge->id);
+    table_unlock(node->table, &held);
+    return taken;
+}
+
+/* Entries tell where their untold spends are: these are asked for side by side as well. */
+static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count)
+{
+    struct table_held held = {.count = 0};
+    for (uint32_t i = 0; i < count; i++) {
+        table_lock_next(node->table, ids[i], &held);
+        const struct entry *entry = table_find(node->table, ids[i]);
+        if (entry)
+            untold_prefetch(node, entry);
+    }
+    table_unlock(node->table, &held);
+}
+
+void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (i == 0 || !key_id_equal(ids[i], ids[i - 1]))
+            table_prefetch(node->table, ids[i]);
+    if (count > 1 && untold_is_far(node))
+        prefetch_untold(node, ids, count);
+}
+
+uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
+                         uint64_t now_ns)
+{
+    uint64_t allowed = 0;
+    assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
+    node_prefetch_each(node, ids, count);
+    if (is_plain(node, like)) {
+        const struct common common = common_of(node, like, now_ns);
+        struct table_held held = {.count = 0};
+        for (uint32_t i = 0; i < count; i++) {
+            table_lock_next(node->table, ids[i], &held);
+            allowed |= (uint64_t)take_held(&common, ids[i]) << i;
+        }
+        table_unlock(node->table, &held);
+        return allowed;
+    }
+    struct charge one = *like;
+    for (uint32_t i = 0; i < count; i++) {
+        one.id = ids[i];
+        allowed |= (uint64_t)node_takes(node, &one, now_ns) << i;
+    }
+    return allowed;
+}
+
+void node_prefetch_tags(const struct node *node, struct key_id id)
+{
+    table_prefetch_tags(node->table, id);
+}
