@@ -30,12 +30,33 @@ static inline struct key_id mix(const struct hash_private *hash, const void *dat
     return (struct key_id){.high = id.high64, .low = id.low64};
 }
 
+/*
+ * Up to 16 bytes as two words that no others of that size give, read in pieces that may overlap: what was copied byte by
+ * byte would have to reach memory before it could be read as words.
+ */
+static inline void read_short(const uint8_t *data, size_t size, uint64_t words[2])
+{
+    uint32_t first, last;
+    if (size >= sizeof *words) {
+        memcpy(&words[0], data, sizeof *words);
+        memcpy(&words[1], data + size - sizeof *words, sizeof *words);
+    } else if (size >= sizeof first) {
+        memcpy(&first, data, sizeof first);
+        memcpy(&last, data + size - sizeof last, sizeof last);
+        words[0] = first;
+        words[1] = last;
+    } else {
+        words[0] = size > 0 ? (uint64_t)data[0] << 16 | (uint64_t)data[size / 2] << 8 | data[size - 1] : 0;
+        words[1] = 0;
+    }
+}
+
 static struct key_id mix_short(const struct hash_private *hash, const void *data, size_t size)
 {
-    uint8_t padded[HASH_PRIVATE_FROM_BYTES] = {0};
-    if (size > 0)
-        memcpy(padded, data, size);
-    padded[HASH_PRIVATE_FROM_BYTES - 1] = (uint8_t)size;
+    uint64_t padded[4];
+    read_short(data, size, padded);
+    padded[2] = padded[0]; /* so that both products of the hash have something of the data */
+    padded[3] = size;
     struct key_id id = mix(hash, padded, sizeof padded);
     return (struct key_id){.high = id.high ^ hash->short_salt.high, .low = id.low ^ hash->short_salt.low};
 }
