@@ -62,7 +62,8 @@ void hurry(struct node *node, struct entry *entry);
 
 static inline void hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units)
 {
-    if (entry->bucket.unsettled > allowance_units / 2)
+    int64_t spent_units = entry->bucket.unsettled;
+    if (spent_units > allowance_units - spent_units)
         hurry(node, entry);
 }
 
