@@ -130,14 +130,15 @@ static bool everybody_knows_we_left(const struct node *node)
 }
 
 /*
- * First everything that was spent is acknowledged, and changes of rules are done; then the goodbye is; neither waits
- * beyond leave_timeout.
+ * First everything that was spent is acknowledged, and changes of rules are done and passed on; then the goodbye is;
+ * neither waits beyond leave_timeout.
  */
 void leave_step(struct node *node, struct effects *effects)
 {
     bool late = node->now_ns - node->stop_ns >= node->options.leave_timeout_ns;
-    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0 && plane_is_idle(node);
-    if (node->state != PEER_LEFT && !told && !late && node->state == PEER_ACTIVE)
+    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0;
+    bool waits = (node->state == PEER_ACTIVE && !told) || !plane_is_idle(node) || !plane_is_passed_on(node);
+    if (node->state != PEER_LEFT && waits && !late)
         return;
     if (node->state != PEER_LEFT) {
         tell_all(node);

@@ -210,6 +210,24 @@ bool plane_is_idle(const struct node *node)
     return node->plane->work == NULL;
 }
 
+bool plane_is_passed_on(const struct node *node)
+{
+    const struct plane *plane = node->plane;
+    uint64_t ours = rulebook_digest(plane->book);
+    bool somebody = false;
+    if (node->state == PEER_JOINING && !plane->asked)
+        return true;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (!member_needed(member) || member->heard_direct_ns == 0)
+            continue;
+        if (plane->peer[i].digest == ours)
+            return true;
+        somebody = true;
+    }
+    return !somebody;
+}
+
 bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result)
 {
     return plane_result(node->plane, ticket, result);

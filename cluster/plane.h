@@ -27,6 +27,11 @@ void plane_step(struct node *node, struct effects *effects);
 void plane_end(struct node *node, struct effects *effects);
 /* No change is on its way into force. */
 bool plane_is_idle(const struct node *node);
+/*
+ * Somebody else has the same rules, or nobody was ever heard, or this node does not know yet what others have: who goes
+ * now, and does not come back, takes no version along that it made.
+ */
+bool plane_is_passed_on(const struct node *node);
 /* A joining node must not admit before it knows the rules: false while some peer that it hears has others. */
 bool plane_knows_the_rules(const struct node *node);
 /* All peers are known to have the same rules, and no service's health is told. */

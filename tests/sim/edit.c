@@ -97,6 +97,8 @@ void edit_node_ends(struct sim *sim, unsigned i)
     if (!sim->plan.edits.enabled)
         return;
     forget_asked(sim, i);
+    if (sim->edits.known) /* nothing breaks any more, and no store either */
+        return;
     if (random_below(&sim->edits.random, 8) < sim->plan.edits.lost_in_8) {
         story_tell(sim, sim->node[i].name, "loses its store");
         store_truncate(store, 0);

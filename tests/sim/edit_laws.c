@@ -235,6 +235,18 @@ static void learn(struct rulebook *book, struct rule_version *version)
     assert(!full);
 }
 
+static uint64_t passing_on_ns(const struct sim *sim)
+{
+    return AGREE_INTERVALS * sim->plan.interval_ns + 20 * sim->plan.latency_max_ns;
+}
+
+/* Others may not hear of what it alone knows before it waits for nobody. */
+static bool may_take_along(const struct sim *sim, unsigned i)
+{
+    const struct sim_node *n = &sim->node[i];
+    return n->life == LIFE_LEAVING && n->stays_away && n->leave_by_ns < sim->now_ns + passing_on_ns(sim);
+}
+
 void edit_heal(struct sim *sim)
 {
     struct hash_key key;
@@ -246,6 +258,8 @@ void edit_heal(struct sim *sim)
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         const struct edit_store *store = &sim->edits.store[i];
         if (world_is_up(sim, i)) {
+            if (may_take_along(sim, i))
+                continue;
             const struct rulebook *book = node_rulebook(sim->node[i].node);
             for (size_t v = 0; v < rulebook_versions(book); v++)
                 learn(known, rulebook_version_at(book, v));
@@ -258,13 +272,17 @@ void edit_heal(struct sim *sim)
 
 uint64_t edit_agree_ns(const struct sim *sim)
 {
-    return sim->plan.edits.enabled ? AGREE_INTERVALS * sim->plan.interval_ns + 20 * sim->plan.latency_max_ns : 0;
+    return sim->plan.edits.enabled ? passing_on_ns(sim) + sim->plan.leave_timeout_ns : 0;
 }
 
 bool edit_is_settled(struct sim *sim, char *text, size_t room)
 {
     int first = -1;
     for (unsigned i = 0; sim->plan.edits.enabled && i < sim->plan.nodes; i++) {
+        if (sim->node[i].life == LIFE_LEAVING) {
+            (void)snprintf(text, room, "%s has not left yet", sim->node[i].name);
+            return false;
+        }
         if (sim->node[i].life != LIFE_UP)
             continue;
         first = first < 0 ? (int)i : first;

@@ -138,6 +138,7 @@ static void leave(struct sim *sim, unsigned i)
         return;
     n->stays_away = may_go_for_good(sim, i) && draw_one_in(&sim->fault_random, 3);
     n->life = LIFE_LEAVING;
+    n->leave_by_ns = sim->now_ns + sim->plan.leave_timeout_ns;
     story_tell(sim, n->name, "is asked to leave%s", n->stays_away ? " for good" : "");
     if (n->stays_away) /* in case nobody heard its goodbye */
         post_forget(sim, (i + 1) % sim->plan.nodes, i, draw_duration_ns(sim) + 2 * sim->plan.leave_timeout_ns);

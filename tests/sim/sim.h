@@ -52,6 +52,7 @@ struct sim_node {
     uint64_t paused_until_ns;
     bool pause_drops;          /* what arrives during the pause is lost, not late */
     bool stays_away;           /* once it has left, it never returns */
+    uint64_t leave_by_ns;      /* LIFE_LEAVING: later it waits for nobody */
     bool was_joining;          /* not active yet in this life */
     bool cold;                 /* of the first start: nothing was spent before */
     bool unawaited;            /* it went on alone, and somebody does not wait for its word */
