@@ -25,7 +25,7 @@ static const struct limit *limit_of(const struct node *node, const struct entry 
 
 bool can_record(const struct node *node, const struct entry *entry)
 {
-    return can_record_in(node, own_lane(node), limit_of(node, entry), entry);
+    return can_record_under(node, own_lane(node), limit_of(node, entry), entry);
 }
 
 bool can_record_any(const struct node *node, uint32_t count)
@@ -46,7 +46,7 @@ void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
     record_under(node, limit_of(node, entry), node->soon_units[entry->limit], entry, tokens);
 }
 
-void record_told(struct node *node, struct entry *entry, uint64_t tokens, bool soon)
+void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon)
 {
     bool waited = wait_has(node, entry);
     struct spend *spend = open_spend(node, entry);
@@ -66,7 +66,7 @@ void record_told(struct node *node, struct entry *entry, uint64_t tokens, bool s
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)
 {
     counters_touch(node, entry);
-    if (tokens == 0 || !limit_is_told(node, limit_of(node, entry)))
+    if (tokens == 0 || !is_told_under(node, limit_of(node, entry)))
         return;
     struct spend *spend = open_spend(node, entry);
     if (node->limits.limit[entry->limit].kind == LIMIT_LOG &&

@@ -1,5 +1,6 @@
 /*
- * parts: what the files of the cluster do for each other, file by file; nobody else includes it.
+ * parts: what the files of the cluster do for each other, file by file; nobody else includes it. Those of the request
+ * path are in spending.h, which comes with it.
  *
  * They all work on one struct node (state.h), in one thread at a time but for what requests call (see lane.c). Which of
  * them calls which: docs/architecture.md.

@@ -91,10 +91,8 @@ static inline void refill(struct key *key, uint64_t now_ns)
 /* After its refill. */
 static inline bool allows(const struct charge *charge, const struct key *key)
 {
-    return __builtin_expect(charge->floor_tokens > 0, 0)
-               ? bucket_allows_here(&key->entry->bucket, key->limit, key->budget, charge->cost,
-                                    charge->floor_tokens)
-               : bucket_allows_of(&key->entry->bucket, key->limit, charge->cost, key->allowance);
+    return bucket_allows_knowing(&key->entry->bucket, key->limit, key->budget, charge->cost, charge->floor_tokens,
+                                 key->allowance);
 }
 
 /* The key gets an entry, or keeps the one it has, wherever that is by now. */

@@ -15,19 +15,19 @@ static inline bool lane_has_room(const struct node *node, const struct lane *lan
     return lane->open_span + keys <= node->open_room;
 }
 
-/* Not what nobody else counts. */
-static inline bool limit_is_told(const struct node *node, const struct limit *limit)
+/* Spends under that limit are told: somebody else counts them. */
+static inline bool is_told_under(const struct node *node, const struct limit *limit)
 {
     return !node->alone && (limit->flags & LIMIT_SPLIT) == 0;
 }
 
-/* can_record of an entry under that limit, in this thread's lane. */
-static inline bool can_record_in(const struct node *node, const struct lane *lane, const struct limit *limit,
-                                 const struct entry *entry)
+/* can_record of an entry under that limit; `lane`: this thread's. */
+static inline bool can_record_under(const struct node *node, const struct lane *lane, const struct limit *limit,
+                                    const struct entry *entry)
 {
     if ((limit->flags & LIMIT_PERSISTENT) != 0 && !counters_have_room(node, entry))
         return false;
-    return !limit_is_told(node, limit) ||
+    return !is_told_under(node, limit) ||
            (!node->log_full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
 }
 
@@ -39,8 +39,8 @@ static inline void note_open(struct lane *lane, uint64_t now_ns)
     lane->spent_ns = now_ns;
 }
 
-/* What does not wait: refill does not pay it off soon, or it has to be told all the same. */
-void record_told(struct node *node, struct entry *entry, uint64_t tokens, bool soon);
+/* What is to be told. `soon`: refill would pay it off soon, but it cannot wait. */
+void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon);
 
 /* record_spend of an entry under that limit; `soon_units` are the limit's. */
 static inline void record_under(struct node *node, const struct limit *limit, int64_t soon_units,
@@ -49,15 +49,19 @@ static inline void record_under(struct node *node, const struct limit *limit, in
     entry->last_spender = (node->me + 1) & 0x7f;
     if ((limit->flags & LIMIT_PERSISTENT) != 0)
         counters_touch(node, entry);
-    if (tokens == 0 || !limit_is_told(node, limit))
+    if (tokens == 0 || !is_told_under(node, limit))
         return;
-    /* Refill pays it off before others need to know: see pay.c. Most of it may be paid off long since. */
+    /* Refill pays it off before others need to know: see pay.c. */
     bool soon = entry->bucket.unsettled <= soon_units && entry->bucket.settled == limit->capacity_units;
-    if (!soon || !wait_more(node, entry, tokens))
-        record_told(node, entry, tokens, soon);
+    if (soon && wait_more(node, entry, tokens)) /* most of it may be paid off long since */
+        return;
+    record_to_tell(node, entry, tokens, soon);
 }
 
-/* What is untold of the key is told as soon as can be; hurry_if_low: where half of its allowance is spent. */
+/*
+ * A step is wanted as soon as can be, and tells what is untold of the key; hurry_if_low: where more than half of its
+ * allowance is spent.
+ */
 void hurry(struct node *node, struct entry *entry);
 
 static inline void hurry_if_low(struct node *node, struct entry *entry, int64_t allowance_units)

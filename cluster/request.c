@@ -5,7 +5,7 @@
 /*
  * The way of a request that several charges are of: the locks of its keys are taken, memory is asked for all of them
  * together, and then they are decided, the plain way first (plain.c), and if that does not do, the long way (check.c).
- * Nothing is decided here. Single buckets go their own way (admit.c).
+ * Nothing is decided here. Single buckets go their own way (take.c).
  */
 
 /* First all tags are asked for, then, as the tags tell where they are, all entries: they arrive side by side. */

@@ -1,9 +1,9 @@
 /*
  * spending: what the files of the request path do for each other, file by file: keys are decided over, and what is
- * spent from them recorded, to be told later or never. Only for the files of the cluster: see parts.h, which has it.
+ * spent from them recorded, to be told later or never. Only for the files of the cluster: parts.h includes it.
  *
- * The one idea: whoever calls these holds the keys' locks, and writes of the node what its thread's lane has, and no
- * more; but for what is said to be alone, which is called in steps.
+ * The one idea: what is done to a key is done by whoever holds its lock, and noted in the thread's own lane. What only
+ * steps do, and what makes and ends a node, is said to be alone.
  */
 #ifndef HEADGATE_CLUSTER_SPENDING_H
 #define HEADGATE_CLUSTER_SPENDING_H
@@ -11,6 +11,7 @@
 #include "cluster/state.h"
 
 /* ---- lane.c: what threads of requests have of their own ---- */
+/* Alone, as the next. */
 bool lanes_create(struct node *node);
 void lanes_destroy(struct node *node);
 /* This thread's. */
@@ -18,7 +19,7 @@ struct lane *own_lane(const struct node *node);
 /* What the lanes want becomes what the node wants. Alone. */
 void lanes_gather(struct node *node);
 
-/* ---- admit.c: the request path, one key; take.c: as most of them are ---- */
+/* ---- admit.c: the request path, one key ---- */
 /* False: this node decides nothing now. */
 bool may_decide(const struct node *node);
 /* The time of a request: never before the last step's. */
@@ -41,9 +42,13 @@ void note_charged(struct node *node, struct entry *entry, const struct budget *b
 void hurry_if_untold(struct node *node, struct entry *entry);
 
 /* ---- untold.c: own spends that are recorded and not told yet: those that wait, in the table, others in rings ---- */
+/* Alone, as the next. */
 bool untold_create(struct node *node);
 void untold_destroy(struct node *node);
-/* The entry's key has spends that are to be told, at node->open[entry->open_index]. is_in_ring: unless some wait. */
+/*
+ * The entry's key has spends that are to be told, at node->open[entry->open_index]. is_in_ring: the same, for whoever
+ * knows that nothing of it waits.
+ */
 bool is_in_open(const struct node *node, const struct entry *entry);
 bool is_in_ring(const struct node *node, const struct entry *entry);
 /* It has some, or some that wait. Not: what is gathered of it, which is told without it. */
@@ -53,7 +58,7 @@ void untold_visit(const struct node *node, void (*visit)(void *context, const st
 /* How many there are, waiting and gathered ones included, and how many of these are in the rings. Alone. */
 uint32_t untold_count(const struct node *node);
 uint32_t untold_listed(const struct node *node);
-/* It is a gap from now on. Alone, as what follows. */
+/* It is a gap from now on. Alone, as the next. */
 void untold_drop(struct node *node, struct spend *spend);
 /* Afterwards the oldest untold spend stands at the lane's front, if there is any. */
 void untold_skip_gaps(const struct node *node, struct lane *lane);
@@ -82,7 +87,7 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
 /* ---- pay.c: what need not be told ---- */
 /* What that share of the refill pays off within an interval: so much waits instead of being told; -1: nothing does. */
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share);
-/* What may be spent of that limit has changed: spends of it may wait now. */
+/* What may be spent of that limit has changed: spends of it may wait now. Alone, as the next. */
 void wait_note_limit(struct node *node, uint32_t index);
 /* What refill pays off in some time is not what it was: each key that waits by now is looked at. */
 void wait_carefully(struct node *node);
@@ -139,7 +144,7 @@ uint64_t return_held(struct node *node, const struct charge *charges, size_t cou
 bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
 
 /* ---- reserve.c ---- */
-/* Returns what ended reservations hold. */
+/* Returns what ended reservations hold. Alone, as the next. */
 void reserve_step(struct node *node);
 /* When the next one ends; UINT64_MAX: there is none, or no room to tell of it, which only another step makes. */
 uint64_t reserve_next_ns(const struct node *node);

@@ -5,11 +5,11 @@
 
 /*
  * One bucket, and nothing else to be seen to: by far the most requests are such, and those that come together are
- * mostly alike: what they have in common is looked up once for all of them. Whatever is otherwise is left to check.c.
+ * mostly alike: what they have in common is looked up once for all of them. Whatever is otherwise is left to request.c.
  */
 
 /* What requests that are alike have in common. */
-struct common {
+struct alike {
     struct node *node;
     struct lane *lane;
     const struct charge *charge; /* its id does not matter */
@@ -26,9 +26,9 @@ static bool is_plain(const struct node *node, const struct charge *charge)
            charge->on_isolation == ISOLATION_BUDGET && may_decide(node);
 }
 
-static inline struct common common_of(struct node *node, const struct charge *charge, uint64_t now_ns)
+static inline struct alike alike_of(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
-    return (struct common){
+    return (struct alike){
         .node = node,
         .lane = own_lane(node),
         .charge = charge,
@@ -39,52 +39,50 @@ static inline struct common common_of(struct node *node, const struct charge *ch
     };
 }
 
-static inline bool spend(const struct common *common, struct entry *entry)
+static inline bool take(const struct alike *alike, struct entry *entry)
 {
-    const struct charge *charge = common->charge;
-    struct lane *lane = common->lane;
-    bucket_refill_here(&entry->bucket, common->limit, common->budget, common->at_ns);
-    int64_t allowance = budget_allowance_here(common->budget, entry->bucket.settled);
-    bool allowed =
-        __builtin_expect(charge->floor_tokens > 0, 0)
-            ? bucket_allows_here(&entry->bucket, common->limit, common->budget, charge->cost, charge->floor_tokens)
-            : bucket_allows_of(&entry->bucket, common->limit, charge->cost, allowance);
+    const struct charge *charge = alike->charge;
+    struct lane *lane = alike->lane;
+    bucket_refill_here(&entry->bucket, alike->limit, alike->budget, alike->at_ns);
+    int64_t allowance = budget_allowance_here(alike->budget, entry->bucket.settled);
+    bool allowed = bucket_allows_knowing(&entry->bucket, alike->limit, alike->budget, charge->cost,
+                                         charge->floor_tokens, allowance);
     if (!allowed) {
         lane->refused_requests++;
-        hurry_if_untold(common->node, entry);
+        hurry_if_untold(alike->node, entry);
         return false;
     }
-    (void)bucket_spend_here(&entry->bucket, common->limit, common->budget, charge->cost, common->at_ns);
-    note_open(lane, common->at_ns);
-    record_under(common->node, common->limit, common->soon_units, entry, charge->cost);
-    if (!common->budget->alone && charge->cost > 0)
-        hurry_if_low(common->node, entry, allowance);
+    (void)bucket_spend_here(&entry->bucket, alike->limit, alike->budget, charge->cost, alike->at_ns);
+    note_open(lane, alike->at_ns);
+    record_under(alike->node, alike->limit, alike->soon_units, entry, charge->cost);
+    if (!alike->budget->alone && charge->cost > 0)
+        hurry_if_low(alike->node, entry, allowance);
     lane->admitted_tokens += charge->cost;
     lane->admitted_requests++;
     return true;
 }
 
 /* Kept apart, as what it needs of the stack, others should not pay for. */
-__attribute__((noinline)) static bool check_one(const struct common *common, struct key_id id)
+__attribute__((noinline)) static bool check_one(const struct alike *alike, struct key_id id)
 {
     struct verdict verdict;
-    struct charge charge = *common->charge;
+    struct charge charge = *alike->charge;
     charge.id = id;
-    return check_held(common->node, &charge, 1, true, common->at_ns, &verdict);
+    return check_held(alike->node, &charge, 1, true, alike->at_ns, &verdict);
 }
 
-static inline bool take_held(const struct common *common, struct key_id id)
+static inline bool take_held(const struct alike *alike, struct key_id id)
 {
-    struct node *node = common->node;
-    const struct charge *charge = common->charge;
+    struct node *node = alike->node;
+    const struct charge *charge = alike->charge;
     /* A tenant may have as many keys as it may: a new one of his is not for here. */
-    struct entry *entry = charge->tenant == 0 && lane_has_room(node, common->lane, 0)
-                              ? table_obtain(node->table, id, charge->limit, 0, common->at_ns)
+    struct entry *entry = charge->tenant == 0 && lane_has_room(node, alike->lane, 0)
+                              ? table_obtain(node->table, id, charge->limit, 0, alike->at_ns)
                               : table_find(node->table, id);
     if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant &&
-        can_record_in(node, common->lane, common->limit, entry))
-        return spend(common, entry);
-    return check_one(common, id);
+        can_record_under(node, alike->lane, alike->limit, entry))
+        return take(alike, entry);
+    return check_one(alike, id);
 }
 
 bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
@@ -93,10 +91,10 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
     assert(limit_set_has(&node->limits, charge->limit));
     if (!is_plain(node, charge))
         return node_check(node, charge, 1, true, now_ns, &verdict);
-    const struct common common = common_of(node, charge, now_ns);
+    const struct alike alike = alike_of(node, charge, now_ns);
     struct table_held held;
     table_lock(node->table, &charge->id, 1, &held);
-    bool taken = take_held(&common, charge->id);
+    bool taken = take_held(&alike, charge->id);
     table_unlock(node->table, &held);
     return taken;
 }
@@ -130,11 +128,11 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
     node_prefetch_each(node, ids, count);
     if (is_plain(node, like)) {
-        const struct common common = common_of(node, like, now_ns);
+        const struct alike alike = alike_of(node, like, now_ns);
         struct table_held held = {.count = 0};
         for (uint32_t i = 0; i < count; i++) {
             table_lock_next(node->table, ids[i], &held);
-            allowed |= (uint64_t)take_held(&common, ids[i]) << i;
+            allowed |= (uint64_t)take_held(&alike, ids[i]) << i;
         }
         table_unlock(node->table, &held);
         return allowed;

@@ -31,8 +31,8 @@ static inline struct key_id mix(const struct hash_private *hash, const void *dat
 }
 
 /*
- * Up to 16 bytes as two words that no others of that size give, read in pieces that may overlap: what was copied byte by
- * byte would have to reach memory before it could be read as words.
+ * Up to 16 bytes as two words that no others of that size give, read in pieces that may overlap: what was copied byte
+ * by byte would have to reach memory before it could be read as words.
  */
 static inline void read_short(const uint8_t *data, size_t size, uint64_t words[2])
 {

@@ -38,7 +38,7 @@ int64_t call_ms(uint64_t ns);
 
 enum { DECISION_BYTES = 4 }; /* ":1\r\n" */
 
-/* Bit i: answer number i is yes. */
+/* Bit i: answer number i is yes. `count` is at most COMMANDS_USUAL_MAX. */
 void answer_decisions(struct output *output, uint64_t allowed, uint32_t count);
 
 /* ---- usual.c: CAN_ACCESS key, where a limit of the config alone counts ---- */

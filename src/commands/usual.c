@@ -6,7 +6,7 @@
  * Clients that send one at a time bring no such runs: what several of them sent at about the same time is put off,
  * and decided together when the loop has heard them all.
  */
-#include "base/number.h"
+#include "base/bits.h"
 #include "commands/call.h"
 #include "limit/key.h"
 
@@ -56,7 +56,7 @@ static uint64_t decide(struct commands *commands, uint32_t first, uint32_t count
     struct charge like = usual->direct.like;
     like.cost = 1;
     uint64_t allowed = node_takes_each(commands->node, &like, usual->id + first, count, turn.now_ns);
-    uint32_t allowed_count = number_ones(allowed);
+    uint32_t allowed_count = bits_count(allowed);
     usual->direct.counts->allowed += allowed_count;
     usual->direct.counts->denied += count - allowed_count;
     commands->stats.total_commands_processed += count;

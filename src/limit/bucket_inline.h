@@ -71,6 +71,15 @@ static inline bool bucket_allows_here(const struct bucket *bucket, const struct 
     return bucket_allows_of(bucket, limit, cost, allowance);
 }
 
+/* For whoever knows the allowance, of all that is settled. */
+static inline bool bucket_allows_knowing(const struct bucket *bucket, const struct limit *limit,
+                                         const struct budget *budget, uint64_t cost, uint64_t floor_tokens,
+                                         int64_t allowance)
+{
+    return __builtin_expect(floor_tokens > 0, 0) ? bucket_allows_here(bucket, limit, budget, cost, floor_tokens)
+                                                 : bucket_allows_of(bucket, limit, cost, allowance);
+}
+
 /* `cost` is at most the capacity. */
 static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                      uint64_t cost, uint64_t now_ns)

@@ -1,3 +1,4 @@
+#include "base/bits.h"
 #include "base/number.h"
 #include "limit/table_tags.h"
 
@@ -190,7 +191,7 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
 static void forget_neighbours(struct table *table, struct key_id id, uint64_t now_ns)
 {
     uint64_t home = home_of(table, id) * GROUP, near = home + preferred_slot(id) / QUAD * QUAD;
-    if (number_ones(group_match(table->tags + home, 0)) >= ROOMY)
+    if (bits_count(group_match(table->tags + home, 0)) >= ROOMY)
         return;
     for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
         expire(table, neighbour, now_ns);

@@ -1,4 +1,4 @@
-#include "base/number.h"
+#include "base/bits.h"
 #include "base/touch.h"
 #include "limit/table_slots.h"
 
@@ -87,13 +87,13 @@ void table_age_marks(struct table *table, uint64_t *from, uint64_t end, enum tab
         if ((anew | before) == 0)
             continue;
         uint64_t found = aging == AGING_FORGET ? before & anew : aging == AGING_OLD ? before : before | anew;
-        if (aged->count + number_ones(found) > TABLE_MARKS)
+        if (aged->count + bits_count(found) > TABLE_MARKS)
             break;
         find(table, slot, found, aged);
         marks[1] = anew | found;
         marks[0] = 0;
-        aged->forgotten += number_ones(before & ~found & ~anew);
-        aged->young += number_ones(anew & ~before);
+        aged->forgotten += bits_count(before & ~found & ~anew);
+        aged->young += bits_count(anew & ~before);
     }
     *from = slot < end ? slot : end;
 }

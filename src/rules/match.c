@@ -1,6 +1,6 @@
 #include "rules/match.h"
 
-#include "base/number.h"
+#include "base/bits.h"
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
 
@@ -103,7 +103,7 @@ static struct finding find_amount(struct matcher *matcher, const struct variant 
         finding = consult(matcher, variant->roster);
     if (finding.why == WHY_RULE) {
         if (variant->tiers & matcher->tier) {
-            finding.amount = &variant->tier[number_ones(variant->tiers & (matcher->tier - 1))];
+            finding.amount = &variant->tier[bits_count(variant->tiers & (matcher->tier - 1))];
             finding.why = WHY_TIER;
         } else {
             finding.amount = &variant->base;

@@ -1,4 +1,4 @@
-#include "base/number.h"
+#include "base/bits.h"
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
 
@@ -8,7 +8,7 @@
 
 static uint32_t tier_count(const struct variant *variant)
 {
-    return number_ones(variant->tiers);
+    return bits_count(variant->tiers);
 }
 
 static uint32_t amount_count(const struct variant *variant)
@@ -98,7 +98,7 @@ static bool lay_out(struct service *service, struct variant *variant, const stru
     *row++ = rule->amount;
     for (uint16_t i = 0; i < rule->tier_count; i++) {
         uint64_t before = variant->tiers & (((uint64_t)1 << tier_of(service, rule->tiers[i].name)) - 1);
-        row[number_ones(before)] = rule->tiers[i].amount;
+        row[bits_count(before)] = rule->tiers[i].amount;
     }
     row += rule->tier_count;
     for (uint16_t i = 0; i < rule->override_count; i++)

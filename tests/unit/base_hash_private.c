@@ -57,6 +57,26 @@ static void sizes_are_apart(void)
     OK_U64(same, 0, "what is padded is not what looks like it");
 }
 
+/* Each of their bytes is read, and so is how many there are. */
+static void short_ones_are_apart(void)
+{
+    enum { SHORT = 1 + 256 + 65536 };
+    static struct key_id ids[SHORT];
+    struct hash_private hash;
+    int count = 0;
+    hash_private_init(&hash, "secret", 6);
+    for (size_t size = 0; size <= 2; size++)
+        for (unsigned number = 0; number < 1u << 8 * size; number++) {
+            unsigned char data[] = {(unsigned char)number, (unsigned char)(number >> 8)};
+            ids[count++] = hash_private(&hash, data, size);
+        }
+    qsort(ids, SHORT, sizeof ids[0], by_id);
+    uint64_t same = 0;
+    for (int i = 0; i + 1 < count; i++)
+        same += key_id_equal(ids[i], ids[i + 1]);
+    OK_U64(same, 0, "all %d of up to two bytes have different ids", count);
+}
+
 static void secrets(void)
 {
     struct hash_private a, b, again;
@@ -108,9 +128,9 @@ static double crowding(size_t size, bool few_bits)
 static void no_crowds(void)
 {
     const double expected = (double)CROWD * (CROWD - 1) / 2 / (1 << BITS); /* 8, give or take 0.15 */
-    static const size_t sizes[] = {10, 12, 16, 17, 20, 32, 36, 64, 128};
+    static const size_t sizes[] = {3, 5, 8, 9, 10, 12, 16, 17, 20, 32, 36, 64, 128};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        for (int few = 0; few < 2; few++) {
+        for (int few = 0; few <= (sizes[i] >= 10); few++) { /* ten bits of as many bytes */
             double is = crowding(sizes[i], few);
             OK(is > expected - 0.8 && is < expected + 0.8, "%zu bytes, %s: %.2f neighbours share %d bits", sizes[i],
                few ? "top bits flipped" : "counted", is, BITS);
@@ -121,6 +141,7 @@ int main(void)
 {
     every_byte_counts();
     sizes_are_apart();
+    short_ones_are_apart();
     secrets();
     no_crowds();
     return tap_done();
