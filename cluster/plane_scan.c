@@ -97,6 +97,15 @@ static void ask(struct node *node, struct effects *effects)
 
 static void read_some(struct node *node, struct effects *effects);
 
+/*
+ * Whose store was lost begins with fewer versions than it had: of an edit that it does not know any more, half may have
+ * come. In one life a book only grows.
+ */
+static bool donor_began_anew(const struct node *node, const struct plane_scan *scan)
+{
+    return node->member[scan->donor].incarnation != scan->donor_incarnation;
+}
+
 static void begin(struct node *node, uint32_t donor, struct effects *effects)
 {
     struct plane *plane = node->plane;
@@ -105,6 +114,7 @@ static void begin(struct node *node, uint32_t donor, struct effects *effects)
         return; /* later, perhaps */
     plane->scan = (struct plane_scan){.running = true,
                                       .donor = donor,
+                                      .donor_incarnation = node->member[donor].incarnation,
                                       .id = ++plane->scans,
                                       .cursor = PLANE_CURSOR_END,
                                       .book = copy};
@@ -120,6 +130,8 @@ void plane_scan_step(struct node *node, struct effects *effects)
         read_some(node, effects);
         return;
     }
+    if (scan->running && donor_began_anew(node, scan))
+        plane_scan_abandon(plane);
     if (scan->running) {
         const struct member *donor = &node->member[scan->donor];
         if (node->now_ns < scan->retry_ns)

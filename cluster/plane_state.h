@@ -66,6 +66,7 @@ struct plane_scan {
     bool running;
     bool applies;   /* all of it is here, and on its way into force: see plane_work.h */
     uint32_t donor; /* member */
+    uint64_t donor_incarnation;
     uint32_t tries, restarts;
     uint64_t id; /* of this scan: a late page of another one is not ours */
     uint64_t asked_ns, retry_ns;
