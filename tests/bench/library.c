@@ -379,6 +379,17 @@ static bool goal(const char *what, double is, double most, const char *unit)
     return is <= most;
 }
 
+static bool judge(const double *ns, double start_s, uint64_t filled_bytes, uint64_t more_bytes, uint64_t said_bytes)
+{
+    bool kept = goal("a decision, 1,000 keys", ns[WARM_ONE], 35, "ns");
+    kept &= goal("a decision, 10 M keys, 16 at a time", ns[BIG_MANY], 80, "ns");
+    kept &= goal("memory, 10 M keys", (double)filled_bytes / KEYS, 64, "bytes a key");
+    kept &= goal("start with a table for 10 M keys", start_s, 1, "s");
+    kept &= goal("memory, all that it ever takes", (double)(filled_bytes + more_bytes) / (double)said_bytes, 1.01,
+                 "of its size");
+    return kept;
+}
+
 int main(int argc, char **argv)
 {
     const int rounds = argc > 1 && strcmp(argv[1], "--quick") == 0 ? QUICK_ROUNDS : ROUNDS;
@@ -442,12 +453,7 @@ int main(int argc, char **argv)
     printf("%d keys: %.1f MB resident; %d more: %+.1f MB, %llu of them at the expense of others\n", KEYS,
            (double)filled / 1e6, MORE_KEYS, (double)(after - before) / 1e6,
            (unsigned long long)stats.evicted_harmful_keys);
-    bool kept = goal("a decision, 1,000 keys", ns[WARM_ONE], 35, "ns");
-    kept &= goal("a decision, 10 M keys, 16 at a time", ns[BIG_MANY], 80, "ns");
-    kept &= goal("memory, 10 M keys", (double)filled / KEYS, 64, "bytes a key");
-    kept &= goal("start with a table for 10 M keys", start_s, 1, "s");
-    kept &= goal("memory, all that it ever takes", (double)(filled + after - before) / (double)stats.bytes, 1.01,
-                 "of its size");
+    bool kept = judge(ns, start_s, filled, after - before, stats.bytes);
     free(memory.line);
     close_side(&warm);
     close_side(&brief);
