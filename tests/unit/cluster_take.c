@@ -93,6 +93,25 @@ static unsigned first_difference(const struct seen *a, const struct seen *b, uin
     return same;
 }
 
+/* The others are told at once where more than half of what Ann may spend is spent. Her allowance is 60. */
+static void hurries(decider *decide)
+{
+    struct charge like = {.limit = 1, .cost = 10};
+    const struct key_id id = key_number(0);
+    unsigned patient = 0;
+    world_init(2);
+    world_name_all();
+    for (unsigned i = 0; i < 2; i++)
+        world.host[i].options.early_push_share = SHARE_ONE; /* that alone is no reason */
+    world_start_all();
+    world_run(1000);
+    skip_text();
+    while (decide(world.host[ANN].node, &like, &id, 1, world.now_ns) == 1 && !node_wants_step(world.host[ANN].node))
+        patient++;
+    OK_U64(patient, 3, "half is spent, and one is in no hurry; with the next spend one is");
+    world_close();
+}
+
 int main(void)
 {
     static struct seen many[ROUNDS_MAX], each[ROUNDS_MAX];
@@ -105,5 +124,7 @@ int main(void)
         OK(allowed > 100 && wanted > 10, "%u are allowed, and a step is wanted %u times", (unsigned)allowed,
            (unsigned)wanted);
     }
+    hurries(together);
+    hurries(one_by_one);
     return tap_done();
 }
