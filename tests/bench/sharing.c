@@ -12,7 +12,7 @@
  * Of what a daemon does for a request this is the part where threads can meet; the kernel's part, which is two thirds
  * to nine tenths of it, knows nothing of threads. See tests/bench/threads for both together.
  *
- *   tests/bench/sharing [ROUNDS]
+ *   tests/bench/sharing [--quick | ROUNDS]
  */
 #include "base/gate.h"
 #include "base/random.h"
@@ -37,6 +37,7 @@ enum {
     LOG_KEYS = 1 << 20,
     PACE = 1000, /* nobody acknowledges: what is told would fill the log */
     ROUNDS = 40,
+    QUICK_ROUNDS = 7,
     WARM_TURNS = 20,
     PAGE_BYTES = 4096,
     ROUNDS_MAX = 1000,
@@ -373,7 +374,8 @@ int main(int argc, char **argv)
 {
     static struct round rounds[KINDS][ROUNDS_MAX];
     struct ratios ratios[KINDS];
-    int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
+    bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    int count = quick ? QUICK_ROUNDS : argc > 1 ? (int)strtol(argv[1], NULL, 10) : ROUNDS;
     count = count < 1 ? 1 : count > ROUNDS_MAX ? ROUNDS_MAX : count;
     for (int told = 0; told < 2; told++) {
         for (uint32_t i = 0; i < THREADS; i++)
