@@ -54,7 +54,7 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
     if (waited && !soon)
         untold_urge(node, entry);
     int64_t units;
-    if (__builtin_mul_overflow(spend->tokens, node->limits.limit[entry->limit].units_per_token, &units) ||
+    if (__builtin_mul_overflow(spend->tokens, limit_of(node, entry)->units_per_token, &units) ||
         units >= node->early_units[entry->limit]) {
         untold_urge(node, entry);
         own_lane(node)->push_wanted = true;
@@ -69,8 +69,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
     if (tokens == 0 || !is_told_under(node, limit_of(node, entry)))
         return;
     struct spend *spend = open_spend(node, entry);
-    if (node->limits.limit[entry->limit].kind == LIMIT_LOG &&
-        (spend->returned == 0 || until_ns < spend->expires_ns))
+    if (limit_of(node, entry)->kind == LIMIT_LOG && (spend->returned == 0 || until_ns < spend->expires_ns))
         spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
     spend->credit = add_up(spend->credit, credit);
@@ -94,11 +93,12 @@ void hurry_if_untold(struct node *node, struct entry *entry)
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns)
 {
-    note_open(own_lane(node), now_ns);
+    struct lane *lane = own_lane(node);
+    note_open(lane, now_ns);
     record_spend(node, entry, cost);
     if (!budget->alone && cost > 0)
         hurry_if_low(node, entry, bucket_allowance(&entry->bucket, budget));
-    own_lane(node)->admitted_tokens += cost;
+    lane->admitted_tokens += cost;
 }
 
 bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)

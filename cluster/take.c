@@ -43,16 +43,13 @@ static inline bool take(const struct alike *alike, struct entry *entry)
 {
     const struct charge *charge = alike->charge;
     struct lane *lane = alike->lane;
-    bucket_refill_here(&entry->bucket, alike->limit, alike->budget, alike->at_ns);
-    int64_t allowance = budget_allowance_here(alike->budget, entry->bucket.settled);
-    bool allowed = bucket_allows_knowing(&entry->bucket, alike->limit, alike->budget, charge->cost,
-                                         charge->floor_tokens, allowance);
-    if (!allowed) {
+    int64_t allowance;
+    if (!bucket_take_here(&entry->bucket, alike->limit, alike->budget, charge->cost, charge->floor_tokens,
+                          alike->at_ns, &allowance)) {
         lane->refused_requests++;
         hurry_if_untold(alike->node, entry);
         return false;
     }
-    (void)bucket_spend_here(&entry->bucket, alike->limit, alike->budget, charge->cost, alike->at_ns);
     note_open(lane, alike->at_ns);
     record_under(alike->node, alike->limit, alike->soon_units, entry, charge->cost);
     if (!alike->budget->alone && charge->cost > 0)

@@ -94,9 +94,8 @@ bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct
 bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
                  uint64_t floor_tokens, uint64_t now_ns)
 {
-    bucket_refill_here(bucket, limit, budget, now_ns);
-    return bucket_allows_here(bucket, limit, budget, cost, floor_tokens) &&
-           bucket_spend_here(bucket, limit, budget, cost, now_ns);
+    int64_t allowance;
+    return bucket_take_here(bucket, limit, budget, cost, floor_tokens, now_ns, &allowance);
 }
 
 void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost)

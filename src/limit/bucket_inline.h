@@ -95,6 +95,16 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
     return true;
 }
 
+/* `allowance`: what it was when that was decided, of all that is settled; spends that others share leave it as it is. */
+static inline bool bucket_take_here(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                                    uint64_t cost, uint64_t floor_tokens, uint64_t now_ns, int64_t *allowance)
+{
+    bucket_refill_here(bucket, limit, budget, now_ns);
+    *allowance = budget_allowance_here(budget, bucket->settled);
+    return bucket_allows_knowing(bucket, limit, budget, cost, floor_tokens, *allowance) &&
+           bucket_spend_here(bucket, limit, budget, cost, now_ns);
+}
+
 /* Where that is the allowance. */
 static inline uint64_t bucket_remaining_of(const struct bucket *bucket, const struct limit *limit,
                                            int64_t allowance)
