@@ -95,7 +95,7 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
     return true;
 }
 
-/* `allowance`: what it was when that was decided, of all that is settled; spends that others share leave it as it is. */
+/* `allowance`: what it was when that was decided, of all that is settled. */
 static inline bool bucket_take_here(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                     uint64_t cost, uint64_t floor_tokens, uint64_t now_ns, int64_t *allowance)
 {
