@@ -18,6 +18,11 @@ uint64_t request_time(const struct node *node, uint64_t now_ns)
     return now_ns > node->now_ns ? now_ns : node->now_ns;
 }
 
+static struct recording recording_of(const struct node *node, const struct entry *entry)
+{
+    return recording_under(node, own_lane(node), &node->limits.limit[entry->limit], node->soon_units[entry->limit]);
+}
+
 static const struct limit *limit_of(const struct node *node, const struct entry *entry)
 {
     return &node->limits.limit[entry->limit];
@@ -25,7 +30,8 @@ static const struct limit *limit_of(const struct node *node, const struct entry 
 
 bool can_record(const struct node *node, const struct entry *entry)
 {
-    return can_record_under(node, own_lane(node), limit_of(node, entry), entry);
+    const struct recording recording = recording_of(node, entry);
+    return can_record_here(node, &recording, entry);
 }
 
 bool can_record_any(const struct node *node, uint32_t count)
@@ -43,7 +49,8 @@ static uint64_t add_up(uint64_t sum, uint64_t more)
 
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 {
-    record_under(node, limit_of(node, entry), node->soon_units[entry->limit], entry, tokens);
+    const struct recording recording = recording_of(node, entry);
+    record_here(node, &recording, entry, tokens);
 }
 
 void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon)

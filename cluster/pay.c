@@ -58,16 +58,18 @@ bool wait_has(const struct node *node, const struct entry *entry)
 
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
 {
-    const bool waits = wait_has(node, entry);
+    const struct table_mark mark = table_mark_of(node->table, entry);
+    const bool waits = table_mark_is_set(mark);
     if (!waits && is_in_ring(node, entry))
         return false; /* it is told along with that */
     if (tokens > WAITING_TOKENS_MAX - (waits ? waiting_tokens(entry) : 0))
         return false;
-    if (!waits)
+    if (!waits) {
         waiting_begin(entry);
+        own_lane(node)->waits_more++;
+    }
     waiting_add(entry, (int64_t)tokens);
-    table_mark(node->table, entry);
-    own_lane(node)->waits_more += !waits;
+    table_mark_set(mark);
     return true;
 }
 

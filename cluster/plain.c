@@ -51,7 +51,9 @@ static inline int64_t spend(struct node *node, const struct charge *charge, cons
 {
     struct entry *entry = key->entry;
     (void)bucket_spend_here(&entry->bucket, key->limit, key->budget, charge->cost, now_ns);
-    record_under(node, key->limit, node->soon_units[charge->limit], entry, charge->cost);
+    const struct recording recording =
+        recording_under(node, own_lane(node), key->limit, node->soon_units[charge->limit]);
+    record_here(node, &recording, entry, charge->cost);
     if (key->budget->alone)
         return entry->bucket.settled;
     if (charge->cost > 0)

@@ -21,14 +21,32 @@ static inline bool is_told_under(const struct node *node, const struct limit *li
     return !node->alone && (limit->flags & LIMIT_SPLIT) == 0;
 }
 
-/* can_record of an entry under that limit; `lane`: this thread's. */
-static inline bool can_record_under(const struct node *node, const struct lane *lane, const struct limit *limit,
-                                    const struct entry *entry)
+/* What keys under one limit have in common for whoever records what is spent from them. */
+struct recording {
+    struct lane *lane; /* this thread's */
+    int64_t full_units;
+    int64_t soon_units; /* see soon_paid_units */
+    bool told, persistent;
+};
+
+static inline struct recording recording_under(const struct node *node, struct lane *lane,
+                                               const struct limit *limit, int64_t soon_units)
 {
-    if ((limit->flags & LIMIT_PERSISTENT) != 0 && !counters_have_room(node, entry))
+    return (struct recording){.lane = lane,
+                              .full_units = limit->capacity_units,
+                              .soon_units = soon_units,
+                              .told = is_told_under(node, limit),
+                              .persistent = (limit->flags & LIMIT_PERSISTENT) != 0};
+}
+
+/* can_record of an entry under that limit. */
+static inline bool can_record_here(const struct node *node, const struct recording *recording,
+                                   const struct entry *entry)
+{
+    if (recording->persistent && !counters_have_room(node, entry))
         return false;
-    return !is_told_under(node, limit) ||
-           (!node->log_full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
+    return !recording->told ||
+           (!node->log_full && (lane_has_room(node, recording->lane, 1) || is_in_open(node, entry)));
 }
 
 /* Something is about to be recorded. */
@@ -42,17 +60,18 @@ static inline void note_open(struct lane *lane, uint64_t now_ns)
 /* What is to be told. `soon`: refill would pay it off soon, but it cannot wait. */
 void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon);
 
-/* record_spend of an entry under that limit; `soon_units` are the limit's. */
-static inline void record_under(struct node *node, const struct limit *limit, int64_t soon_units,
-                                struct entry *entry, uint64_t tokens)
+/* record_spend of an entry under that limit. */
+static inline void record_here(struct node *node, const struct recording *recording, struct entry *entry,
+                               uint64_t tokens)
 {
     entry->last_spender = (node->me + 1) & 0x7f;
-    if ((limit->flags & LIMIT_PERSISTENT) != 0)
+    if (recording->persistent)
         counters_touch(node, entry);
-    if (tokens == 0 || !is_told_under(node, limit))
+    if (tokens == 0 || !recording->told)
         return;
     /* Refill pays it off before others need to know: see pay.c. */
-    bool soon = entry->bucket.unsettled <= soon_units && entry->bucket.settled == limit->capacity_units;
+    const struct bucket *bucket = &entry->bucket;
+    bool soon = bucket->unsettled <= recording->soon_units && bucket->settled == recording->full_units;
     if (soon && wait_more(node, entry, tokens)) /* most of it may be paid off long since */
         return;
     record_to_tell(node, entry, tokens, soon);

@@ -10,13 +10,12 @@
 
 /* What requests that are alike have in common. */
 struct alike {
-    struct node *node;
-    struct lane *lane;
     const struct charge *charge; /* its id does not matter */
     const struct limit *limit;   /* the charge's, as the next two */
     const struct budget *budget;
-    int64_t soon_units;
+    struct recording recording;
     uint64_t at_ns;
+    uint64_t taken_count; /* by take_here, so far */
 };
 
 static bool is_plain(const struct node *node, const struct charge *charge)
@@ -28,58 +27,68 @@ static bool is_plain(const struct node *node, const struct charge *charge)
 
 static inline struct alike alike_of(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
+    const struct limit *limit = &node->limits.limit[charge->limit];
     return (struct alike){
-        .node = node,
-        .lane = own_lane(node),
         .charge = charge,
-        .limit = &node->limits.limit[charge->limit],
+        .limit = limit,
         .budget = &node->budget[charge->limit],
-        .soon_units = node->soon_units[charge->limit],
+        .recording = recording_under(node, own_lane(node), limit, node->soon_units[charge->limit]),
         .at_ns = request_time(node, now_ns),
     };
 }
 
-static inline bool take(const struct alike *alike, struct entry *entry)
+static void note_taken(const struct alike *alike)
 {
-    const struct charge *charge = alike->charge;
-    struct lane *lane = alike->lane;
+    struct lane *lane = alike->recording.lane;
+    lane->admitted_tokens += alike->taken_count * alike->charge->cost;
+    lane->admitted_requests += alike->taken_count;
+}
+
+__attribute__((always_inline)) static inline bool take_here(struct node *node, struct alike *alike,
+                                                            struct entry *entry)
+{
+    const uint64_t cost = alike->charge->cost;
+    struct lane *lane = alike->recording.lane;
     int64_t allowance;
-    if (!bucket_take_here(&entry->bucket, alike->limit, alike->budget, charge->cost, charge->floor_tokens,
+    if (!bucket_take_here(&entry->bucket, alike->limit, alike->budget, cost, alike->charge->floor_tokens,
                           alike->at_ns, &allowance)) {
         lane->refused_requests++;
-        hurry_if_untold(alike->node, entry);
+        hurry_if_untold(node, entry);
         return false;
     }
     note_open(lane, alike->at_ns);
-    record_under(alike->node, alike->limit, alike->soon_units, entry, charge->cost);
-    if (!alike->budget->alone && charge->cost > 0)
-        hurry_if_low(alike->node, entry, allowance);
-    lane->admitted_tokens += charge->cost;
-    lane->admitted_requests++;
+    record_here(node, &alike->recording, entry, cost);
+    if (!alike->budget->alone && cost > 0)
+        hurry_if_low(node, entry, allowance);
+    alike->taken_count++;
     return true;
 }
 
 /* Kept apart, as what it needs of the stack, others should not pay for. */
-__attribute__((noinline)) static bool check_one(const struct alike *alike, struct key_id id)
+__attribute__((noinline)) static bool check_one(struct node *node, const struct charge *like, struct key_id id,
+                                                uint64_t at_ns)
 {
     struct verdict verdict;
-    struct charge charge = *alike->charge;
+    struct charge charge = *like;
     charge.id = id;
-    return check_held(alike->node, &charge, 1, true, alike->at_ns, &verdict);
+    return check_held(node, &charge, 1, true, at_ns, &verdict);
 }
 
-static inline bool take_held(const struct alike *alike, struct key_id id)
+/* A tenant may have as many keys as it may: a new one of his is not for here. */
+static inline bool may_insert(const struct node *node, const struct alike *alike)
 {
-    struct node *node = alike->node;
+    return alike->charge->tenant == 0 && lane_has_room(node, alike->recording.lane, 0);
+}
+
+/* `entry`: the key's, or NULL. In line, so that what is alike of many stays in registers. */
+__attribute__((always_inline)) static inline bool take_found(struct node *node, struct alike *alike,
+                                                             struct key_id id, struct entry *entry)
+{
     const struct charge *charge = alike->charge;
-    /* A tenant may have as many keys as it may: a new one of his is not for here. */
-    struct entry *entry = charge->tenant == 0 && lane_has_room(node, alike->lane, 0)
-                              ? table_obtain(node->table, id, charge->limit, 0, alike->at_ns)
-                              : table_find(node->table, id);
     if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant &&
-        can_record_under(node, alike->lane, alike->limit, entry))
-        return take(alike, entry);
-    return check_one(alike, id);
+        can_record_here(node, &alike->recording, entry))
+        return take_here(node, alike, entry);
+    return check_one(node, charge, id, alike->at_ns);
 }
 
 bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
@@ -88,11 +97,15 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
     assert(limit_set_has(&node->limits, charge->limit));
     if (!is_plain(node, charge))
         return node_check(node, charge, 1, true, now_ns, &verdict);
-    const struct alike alike = alike_of(node, charge, now_ns);
+    struct alike alike = alike_of(node, charge, now_ns);
     struct table_held held;
     table_lock(node->table, &charge->id, 1, &held);
-    bool taken = take_held(&alike, charge->id);
+    struct entry *entry = may_insert(node, &alike)
+                              ? table_obtain(node->table, charge->id, charge->limit, 0, alike.at_ns)
+                              : table_find(node->table, charge->id);
+    bool taken = take_found(node, &alike, charge->id, entry);
     table_unlock(node->table, &held);
+    note_taken(&alike);
     return taken;
 }
 
@@ -109,29 +122,43 @@ static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_
     table_unlock(node->table, &held);
 }
 
-void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
+/* places[i], unless NULL, becomes a guess of where the key of ids[i] stands. */
+static inline void prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *places)
 {
-    for (uint32_t i = 0; i < count; i++)
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < count; i++) {
         if (i == 0 || !key_id_equal(ids[i], ids[i - 1]))
-            table_prefetch(node->table, ids[i]);
+            place = table_prefetch(node->table, ids[i]);
+        if (places)
+            places[i] = place;
+    }
     if (count > 1 && untold_is_far(node))
         prefetch_untold(node, ids, count);
+}
+
+void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
+{
+    prefetch_each(node, ids, count, NULL);
 }
 
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
                          uint64_t now_ns)
 {
-    uint64_t allowed = 0;
+    uint64_t allowed = 0, places[NODE_EACH_MAX];
     assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
-    node_prefetch_each(node, ids, count);
+    prefetch_each(node, ids, count, places);
     if (is_plain(node, like)) {
-        const struct alike alike = alike_of(node, like, now_ns);
+        struct alike alike = alike_of(node, like, now_ns);
         struct table_held held = {.count = 0};
         for (uint32_t i = 0; i < count; i++) {
             table_lock_next(node->table, ids[i], &held);
-            allowed |= (uint64_t)take_held(&alike, ids[i]) << i;
+            struct entry *entry = may_insert(node, &alike)
+                                      ? table_obtain_at(node->table, places[i], ids[i], like->limit, 0, alike.at_ns)
+                                      : table_find(node->table, ids[i]);
+            allowed |= (uint64_t)take_found(node, &alike, ids[i], entry) << i;
         }
         table_unlock(node->table, &held);
+        note_taken(&alike);
         return allowed;
     }
     struct charge one = *like;

@@ -4,6 +4,7 @@
 
 int64_t units_times(int64_t units, uint64_t fraction)
 {
+    assert(fraction <= SHARE_ONE);
     return units_times_here(units, fraction);
 }
 

@@ -2,7 +2,8 @@
  * bucket_inline: what a decision does to a bucket, in line, for those who decide so often that calls would show.
  *
  * The one idea: functions of bucket.h whose names end in `_here` are those without it, bit for bit; bucket.c is made of
- * them. What only windows and logs need is called. Who is not on the path of every request uses bucket.h.
+ * them. What only windows and logs need is called. Who is not on the path of every request uses bucket.h. What decides
+ * over a whole run of requests is always in line: then what those have in common stays in registers.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_INLINE_H
 #define HEADGATE_LIMIT_BUCKET_INLINE_H
@@ -16,14 +17,10 @@ void bucket_refill_window(struct bucket *bucket, const struct limit *limit, uint
 uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
                                 uint64_t window_end_ns);
 
+/* Of the upper half of `units` the product is whole; what of the lower half is not, is cut off. */
 static inline int64_t units_times_here(int64_t units, uint64_t fraction)
 {
-    assert(fraction <= SHARE_ONE);
-    __extension__ typedef unsigned __int128 wide;
-    if (__builtin_expect(units >= 0, 1))
-        return (int64_t)(((wide)(uint64_t)units * fraction) >> 32);
-    wide product = (wide)(0 - (uint64_t)units) * fraction;
-    return -(int64_t)((product + (SHARE_ONE - 1)) >> 32);
+    return (units >> 32) * (int64_t)fraction + (int64_t)(((uint64_t)units & UINT32_MAX) * fraction >> 32);
 }
 
 static inline int64_t budget_allowance_here(const struct budget *budget, int64_t settled)
@@ -96,8 +93,10 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
 }
 
 /* `allowance`: what it was when that was decided, of all that is settled. */
-static inline bool bucket_take_here(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                                    uint64_t cost, uint64_t floor_tokens, uint64_t now_ns, int64_t *allowance)
+__attribute__((always_inline)) static inline bool bucket_take_here(struct bucket *bucket, const struct limit *limit,
+                                                                   const struct budget *budget, uint64_t cost,
+                                                                   uint64_t floor_tokens, uint64_t now_ns,
+                                                                   int64_t *allowance)
 {
     bucket_refill_here(bucket, limit, budget, now_ns);
     *allowance = budget_allowance_here(budget, bucket->settled);

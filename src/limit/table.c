@@ -336,6 +336,17 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     return entry;
 }
 
+struct entry *table_obtain_at(struct table *table, uint64_t place, struct key_id id, uint16_t limit,
+                              uint64_t expires_ns, uint64_t now_ns)
+{
+    assert(place < table->groups * GROUP);
+    struct entry *entry = &table->entries[place];
+    if (!key_id_equal(entry->id, id) || table->tags[place] == 0)
+        return table_obtain(table, id, limit, expires_ns, now_ns);
+    count_hit(table, stripe_of_key(table, id), entry, now_ns);
+    return entry;
+}
+
 void table_claim(struct table *table, struct entry *entry, uint16_t tenant)
 {
     assert(tenant < table->tenants);

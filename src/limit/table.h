@@ -112,8 +112,11 @@ void table_lock_next(struct table *table, struct key_id id, struct table_held *h
  * may be called without any lock while other threads change the table.
  */
 void table_prefetch_tags(const struct table *table, struct key_id id);
-/* Asks the processor to fetch the slots of `id`: worth it when several lookups follow. */
-void table_prefetch(const struct table *table, struct key_id id);
+/*
+ * Asks the processor to fetch the slots of `id`: worth it when several lookups follow. Returns the place where the key
+ * stands, if it does and nothing changes that: a guess for table_obtain_at.
+ */
+uint64_t table_prefetch(const struct table *table, struct key_id id);
 
 /*
  * The same for the few keys of one request, which are looked up at once: loads (see touch.h) are faster then, where a
@@ -143,6 +146,9 @@ bool table_absent_start_full(const struct table *table);
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
+/* The same for who has such a guess of its place: where that is right, the key is not searched for. */
+struct entry *table_obtain_at(struct table *table, uint64_t place, struct key_id id, uint16_t limit,
+                              uint64_t expires_ns, uint64_t now_ns);
 /* The same for who has just not found it, and has obtained or inserted no other key of that id since. */
 struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
@@ -177,8 +183,21 @@ void table_set_share_min(struct table *table, uint64_t share);
  * and ask. Only an entry of a table that table_create made can be marked; it is not when it is forgotten: see
  * table_owner.
  */
-void table_mark(struct table *table, const struct entry *entry);
+struct table_mark {
+    uint64_t *marks; /* young ones, and old */
+    uint64_t bit;    /* in either */
+};
+struct table_mark table_mark_of(const struct table *table, const struct entry *entry);
+static inline bool table_mark_is_set(struct table_mark mark)
+{
+    return ((mark.marks[0] | mark.marks[1]) & mark.bit) != 0;
+}
+static inline void table_mark_set(struct table_mark mark)
+{
+    *mark.marks |= mark.bit;
+}
 void table_unmark(struct table *table, const struct entry *entry);
+/* The same as to ask its mark, of any table. */
 bool table_is_marked(const struct table *table, const struct entry *entry);
 /* ... and was so when table_age_marks last came by; or it has moved since, so that this may come by again. */
 bool table_is_marked_long(const struct table *table, const struct entry *entry);

@@ -42,7 +42,7 @@ void table_prefetch_tags(const struct table *table, struct key_id id)
  * Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at, or else
  * the slot that the key will take.
  */
-void table_prefetch(const struct table *table, struct key_id id)
+uint64_t table_prefetch(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
     uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
@@ -55,6 +55,7 @@ void table_prefetch(const struct table *table, struct key_id id)
     const struct entry *entry = &table->entries[slot];
     ask_to_write(entry);
     ask_to_write((const char *)(entry + 1) - 1);
+    return slot;
 }
 
 /* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */

@@ -9,31 +9,30 @@ static uint64_t slot_of(const struct table *table, const struct entry *entry)
     return (uint64_t)(entry - table->entries);
 }
 
-void table_mark(struct table *table, const struct entry *entry)
+struct table_mark table_mark_of(const struct table *table, const struct entry *entry)
 {
     uint64_t slot = slot_of(table, entry);
     assert(table->marks);
-    marks_of(table, slot)[0] |= mark_of(slot);
+    return (struct table_mark){marks_of(table, slot), mark_of(slot)};
 }
 
 void table_unmark(struct table *table, const struct entry *entry)
 {
-    uint64_t slot = slot_of(table, entry), *marks = marks_of(table, slot);
-    marks[0] &= ~mark_of(slot);
-    marks[1] &= ~mark_of(slot);
+    const struct table_mark mark = table_mark_of(table, entry);
+    uint64_t *marks = mark.marks;
+    marks[0] &= ~mark.bit;
+    marks[1] &= ~mark.bit;
 }
 
 bool table_is_marked(const struct table *table, const struct entry *entry)
 {
-    uint64_t slot = slot_of(table, entry);
-    const uint64_t *marks = table->marks ? marks_of(table, slot) : NULL;
-    return marks && ((marks[0] | marks[1]) & mark_of(slot)) != 0;
+    return table->marks && table_mark_is_set(table_mark_of(table, entry));
 }
 
 bool table_is_marked_long(const struct table *table, const struct entry *entry)
 {
-    uint64_t slot = slot_of(table, entry);
-    return (marks_of(table, slot)[1] & mark_of(slot)) != 0;
+    const struct table_mark mark = table_mark_of(table, entry);
+    return (mark.marks[1] & mark.bit) != 0;
 }
 
 uint64_t table_places(const struct table *table)

@@ -137,15 +137,20 @@ void table_lock(struct table *table, const struct key_id *ids, uint32_t count, s
         lock_several(table, ids, count, held);
 }
 
-void table_lock_next(struct table *table, struct key_id id, struct table_held *held)
+/* Kept apart, so that a table that is not shared costs its users no call. */
+__attribute__((noinline)) static void lock_next(struct table *table, struct key_id id, struct table_held *held)
 {
-    if (!table->shared)
-        return;
     struct reach reach = reach_of(table, home_of(table, id));
     if (held->count > 0 && held->stripe[0] == reach.first && held->stripe[held->count - 1] == reach.last)
         return;
     table_unlock(table, held);
     lock_reach(table, reach, held);
+}
+
+void table_lock_next(struct table *table, struct key_id id, struct table_held *held)
+{
+    if (table->shared)
+        lock_next(table, id, held);
 }
 
 void table_unlock(struct table *table, const struct table_held *held)

@@ -143,7 +143,7 @@ size_t command_usual(struct bytes input, struct bytes *key)
     }
     size_t frame = BEGINS + digits + 2 + size + 2;
     at += digits;
-    if (input.size < frame || at[0] != '\r' || at[1] != '\n' || at[2 + size] != '\r' || at[3 + size] != '\n')
+    if (input.size < frame || memcmp(at, "\r\n", 2) != 0 || memcmp(at + 2 + size, "\r\n", 2) != 0)
         return 0;
     *key = (struct bytes){at + 2, size};
     return frame;

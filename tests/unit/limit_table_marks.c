@@ -74,7 +74,7 @@ static void few(void)
        "nothing waits, nothing is found");
     for (unsigned i = 0; i < 3; i++) {
         entry = spend(table, &random);
-        table_mark(table, entry);
+        table_mark_set(table_mark_of(table, entry));
         first = !first || entry < first ? entry : first;
     }
     OK_U64(find(table, 0, places, &ascending), 3, "three are found");
@@ -128,7 +128,7 @@ static void aged(enum table_aging aging)
     struct entry *entries[SOME], *found[SOME];
     random_seed(&random, 3);
     for (unsigned i = 0; i < SOME; i++)
-        table_mark(table, entries[i] = spend(table, &random));
+        table_mark_set(table_mark_of(table, entries[i] = spend(table, &random)));
     OK_U64(times_marked(table, entries, true), 0, "what is marked is marked anew at first");
     struct table_aged first = age(table, aging, found);
     OK(first.count == 0 && first.forgotten == 0 && first.young == SOME,
@@ -136,7 +136,7 @@ static void aged(enum table_aging aging)
     OK(times_marked(table, entries, false) == SOME && times_marked(table, entries, true) == SOME,
        "... and is not new");
     for (unsigned i = 0; i < SOME; i += 2)
-        table_mark(table, entries[i]);
+        table_mark_set(table_mark_of(table, entries[i]));
     struct table_aged second = age(table, aging, found);
     OK_U64(second.count, forget ? SOME / 2 : SOME, "the second time %s is found",
            forget ? "what is new again" : "all");
@@ -159,7 +159,7 @@ static void all(void)
     struct entry *found[SOME];
     random_seed(&random, 4);
     for (unsigned i = 0; i < SOME; i++)
-        table_mark(table, spend(table, &random));
+        table_mark_set(table_mark_of(table, spend(table, &random)));
     struct table_aged aged = age(table, AGING_ALL, found);
     OK(aged.count == SOME && aged.young == SOME, "or all is found at once");
     table_destroy(&table);
@@ -178,7 +178,7 @@ static void moved(void)
             struct entry *entry = spend(table, &random);
             if (i % 3 == 0)
                 continue;
-            table_mark(table, entry);
+            table_mark_set(table_mark_of(table, entry));
             waiting++;
         }
         uint64_t half = table_places(table) / 2 + round;

@@ -1,0 +1,97 @@
+/* A key that is obtained where it was guessed to stand is what it would be if it were searched for. */
+#include "base/random.h"
+#include "limit/table.h"
+#include "tests/tap.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { KEYS = 600, TOGETHER = 64, TURNS = 4000, FULL_AGAIN_NS = 20000 };
+
+static struct limit_set limits;
+static struct budget budget;
+
+/* Guesses are made for all of a turn, a turn before they are used. */
+struct turn {
+    struct key_id id[TOGETHER];
+    uint64_t place[TOGETHER];
+};
+
+static void draw_turn(struct random *random, const struct key_id *ids, struct turn *turn)
+{
+    for (int i = 0; i < TOGETHER; i++)
+        turn->id[i] = ids[random_below(random, KEYS)];
+}
+
+static void guess(const struct table *table, struct turn *turn)
+{
+    for (int i = 0; i < TOGETHER; i++)
+        turn->place[i] = table_prefetch(table, turn->id[i]);
+}
+
+static struct bucket take(struct entry *entry, uint64_t now_ns)
+{
+    (void)bucket_take(&entry->bucket, &limits.limit[0], &budget, 1, 0, now_ns);
+    return entry->bucket;
+}
+
+static bool alike(const struct table *a, const struct table *b)
+{
+    struct table_stats of_a, of_b;
+    table_stats(a, &of_a);
+    table_stats(b, &of_b);
+    return memcmp(&of_a, &of_b, sizeof of_a) == 0;
+}
+
+/* Keys are full again soon, and many are forgotten in passing, between the guess and the request as well. */
+static void guessed(uint64_t table_keys, const char *what)
+{
+    struct table *one = table_create(table_keys, 1, &limits, &budget);
+    struct table *other = table_create(table_keys, 1, &limits, &budget);
+    struct key_id ids[KEYS];
+    struct random random;
+    struct turn turn = {0}, next;
+    uint64_t now_ns = 1, wrong = 0;
+    bool all_alike = true;
+    assert(one && other);
+    random_seed(&random, table_keys);
+    for (int i = 0; i < KEYS; i++) {
+        ids[i].high = random_u64(&random);
+        ids[i].low = random_u64(&random);
+    }
+    draw_turn(&random, ids, &turn);
+    guess(one, &turn);
+    for (int t = 0; t < TURNS; t++, turn = next) {
+        draw_turn(&random, ids, &next);
+        guess(one, &next);
+        for (int i = 0; i < TOGETHER; i++) {
+            now_ns += random_below(&random, 2 * FULL_AGAIN_NS / KEYS);
+            const struct bucket here = take(table_obtain_at(one, turn.place[i], turn.id[i], 0, 0, now_ns), now_ns);
+            const struct bucket there = take(table_obtain(other, turn.id[i], 0, 0, now_ns), now_ns);
+            wrong += here.settled != there.settled || here.last_refill_ns != there.last_refill_ns;
+        }
+        all_alike &= alike(one, other);
+    }
+    struct table_stats stats;
+    table_stats(one, &stats);
+    table_check(one);
+    OK_U64(wrong, 0, "%s: every key has what it would have", what);
+    OK(all_alike && stats.expired_keys > TURNS / 5, "%s: the same keys are forgotten, %llu times", what,
+       (unsigned long long)stats.expired_keys);
+    table_destroy(&one);
+    table_destroy(&other);
+}
+
+int main(void)
+{
+    struct error error;
+    const struct limit_terms terms = {.capacity = 2, .rate = 2, .period_ns = FULL_AGAIN_NS};
+    bool made = limit_set_init(&limits, 1, NULL) && limit_set_intern(&limits, &terms, &error) == 0;
+    assert(made);
+    budget_init(&budget, &limits.limit[0], SHARE_ONE, true);
+    guessed(4 * KEYS, "a table with room");
+    guessed(KEYS, "a table that is nearly full");
+    guessed(KEYS / 2, "a table that is too small");
+    limit_set_close(&limits);
+    return tap_done();
+}
