@@ -62,7 +62,9 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
         untold_urge(node, entry);
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, limit_of(node, entry)->units_per_token, &units) ||
-        units >= node->early_units[entry->limit]) {
+        units > entry->bucket.unsettled)
+        units = entry->bucket.unsettled; /* the rest is paid off: it keeps nobody waiting */
+    if (units >= node->early_units[entry->limit]) {
         untold_urge(node, entry);
         own_lane(node)->push_wanted = true;
     }

@@ -76,6 +76,23 @@ static void heard_too_early(uint64_t cost)
     world_close();
 }
 
+/* Told are all that waited, 25 tokens: more than an eighth of the capacity, which would be told at once. */
+static void paid_off_is_no_hurry(void)
+{
+    world_of(2);
+    for (unsigned i = 0; i < 2; i++) {
+        take(ANN, "alice", 8);
+        world_run(100);
+    }
+    take(ANN, "alice", 9);
+    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    take(ANN, "alice", 12);
+    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    EXPECT("what is paid off does not count among what is to be told at once", "ann waits for its next batch\n"
+                                                                               "ann wants to speak\n");
+    world_close();
+}
+
 static void spent_elsewhere(void)
 {
     world_of(2);
@@ -333,6 +350,7 @@ int main(void)
     unheard();
     heard_too_early(8);
     heard_too_early(1); /* though refill was done sooner */
+    paid_off_is_no_hurry();
     spent_elsewhere();
     settles_meanwhile();
     never_rests();
