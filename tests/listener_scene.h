@@ -36,7 +36,7 @@ static struct listener listener;
 
 static struct {
     uint32_t opened, closed, served, answered;
-    uint64_t order[8]; /* ids of those that were answered late */
+    uint64_t order[LISTENER_LATE_MAX]; /* ids of those that were answered late */
     bool known;        /* what some wait for, */
     uint64_t unknown;  /* but for whoever has this id */
     bool session_was_zero;
