@@ -28,6 +28,9 @@
       "schedule that does not wait for replies")                                                                   \
     X(POISSON, "poisson", NULL, "with --rate: at random moments instead of even ones")                             \
     X(MAX, "max", NULL, "as many as possible: every connection keeps its pipeline full (default)")                 \
+    X(BUSY, "busy", NULL,                                                                                          \
+      "never sleep while replies are waited for: takes a whole processor, and\n"                                   \
+      "servers on the same machine need not wake it up")                                                           \
     X(BURST, "burst", "n", "send n requests to each target as fast as possible, once, and stop")                   \
     X(CONNECTIONS, "connections", "n", "per target; default: 4")                                                   \
     X(PIPELINE, "pipeline", "n",                                                                                   \
@@ -180,6 +183,7 @@ static bool *flag_of(struct load_options *options, enum option_id option)
         bool *flag;
     } flags[] = {{OPTION_IN_ORDER, &options->in_order},
                  {OPTION_POISSON, &options->poisson},
+                 {OPTION_BUSY, &options->busy},
                  {OPTION_EXPECT_BOUND, &options->expect_bound},
                  {OPTION_NO_ACCURACY, &options->no_accuracy},
                  {OPTION_JSON, &options->json},
@@ -246,6 +250,7 @@ static bool take_option(struct load_options *options, enum option_id option, con
         return take_count(option, value, 0, UINT64_MAX, &options->seed);
     case OPTION_IN_ORDER:
     case OPTION_POISSON:
+    case OPTION_BUSY:
     case OPTION_EXPECT_BOUND:
     case OPTION_NO_ACCURACY:
     case OPTION_JSON:

@@ -49,6 +49,7 @@ struct load_options {
     double zipf;
     double rate; /* requests a second to all targets together; 0: as fast as possible */
     bool poisson;
+    bool busy;            /* never sleeps */
     uint32_t connections; /* per target */
     uint32_t pipeline;    /* requests in flight per connection */
     double seconds, warmup;

@@ -23,7 +23,7 @@ static int wait_until(struct load *load, struct epoll_event *events, int room, u
 {
     static bool coarse;
     uint64_t now_ns = load_now(load);
-    uint64_t left_ns = wake_ns > now_ns ? wake_ns - now_ns : 0;
+    uint64_t left_ns = wake_ns > now_ns && !load->options.busy ? wake_ns - now_ns : 0;
     if (!coarse) {
         struct timespec timeout = {.tv_sec = (time_t)(left_ns / SECOND_NS), .tv_nsec = (long)(left_ns % SECOND_NS)};
         int count = epoll_pwait2(load->epoll, events, room, &timeout, NULL);

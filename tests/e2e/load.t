@@ -191,6 +191,19 @@ my $off = 1 + 100 * $report->{latency_ns}{max} / 1e9;
 cmp_ok($admitted, '>=', $one_bucket - $off, 'and uses all of it');
 cmp_ok($admitted, '<=', $one_bucket + $off, 'but no more');
 
+# ---- --busy: it does not sleep, and all else is as ever ----
+{
+    my $used = sub {
+        my (undef, undef, @before) = times;
+        ($status, $report) = load('--rate', '10', '--seconds', '1.5', @_);
+        my (undef, undef, @after) = times;
+        is(total($report, 'answered'), 15, "all are answered (@_)");
+        return $after[0] + $after[1] - $before[0] - $before[1];
+    };
+    my ($sleeping, $busy) = ($used->(), $used->('--busy'));
+    cmp_ok($busy, '>', $sleeping + 0.25, '--busy takes the processor');
+}
+
 # ---- each {key} of the words, and keys in order; a lone daemon says exactly what is left ----
 {
     my $client = ($alone[0]->daemons)[0]->client;
