@@ -152,7 +152,7 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
     for (size_t i = 0; i < count; i++) {
         const struct charge *charge = &charges[i];
         struct key *key = &keys[i];
-        struct entry *entry = table_find(node->table, charge->id);
+        struct entry *entry = table_find_at(node->table, charge->guess, charge->id);
         assert(limit_set_has(&node->limits, charge->limit));
         key->entry = entries[i] = entry;
         key->limit = &node->limits.limit[charge->limit];

@@ -122,39 +122,29 @@ static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_
     table_unlock(node->table, &held);
 }
 
-/* places[i], unless NULL, becomes a guess of where the key of ids[i] stands. */
-static inline void prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *places)
+void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses)
 {
-    uint64_t place = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (i == 0 || !key_id_equal(ids[i], ids[i - 1]))
-            place = table_prefetch(node->table, ids[i]);
-        if (places)
-            places[i] = place;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        guesses[i] =
+            i > 0 && key_id_equal(ids[i], ids[i - 1]) ? guesses[i - 1] : table_prefetch(node->table, ids[i]);
     if (count > 1 && untold_is_far(node))
         prefetch_untold(node, ids, count);
-}
-
-void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
-{
-    prefetch_each(node, ids, count, NULL);
 }
 
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
                          uint64_t now_ns)
 {
-    uint64_t allowed = 0, places[NODE_EACH_MAX];
+    uint64_t allowed = 0, guesses[NODE_EACH_MAX];
     assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
-    prefetch_each(node, ids, count, places);
+    node_prefetch_each(node, ids, count, guesses);
     if (is_plain(node, like)) {
         struct alike alike = alike_of(node, like, now_ns);
         struct table_held held = {.count = 0};
         for (uint32_t i = 0; i < count; i++) {
             table_lock_next(node->table, ids[i], &held);
-            struct entry *entry = may_insert(node, &alike)
-                                      ? table_obtain_at(node->table, places[i], ids[i], like->limit, 0, alike.at_ns)
-                                      : table_find(node->table, ids[i]);
+            struct entry *entry = may_insert(node, &alike) ? table_obtain_at(node->table, guesses[i], ids[i],
+                                                                             like->limit, 0, alike.at_ns)
+                                                           : table_find(node->table, ids[i]);
             allowed |= (uint64_t)take_found(node, &alike, ids[i], entry) << i;
         }
         table_unlock(node->table, &held);

@@ -46,9 +46,11 @@ void node_prefetch_tags(const struct node *node, struct key_id id)
     ((struct node *)(uintptr_t)node)->tags_prefetched++;
 }
 
-void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count)
+void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses)
 {
     (void)ids;
+    for (uint32_t i = 0; i < count; i++)
+        guesses[i] = 0;
     node->prefetched += count;
 }
 
@@ -94,8 +96,8 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
                          uint64_t now_ns)
 {
-    uint64_t allowed = 0;
-    node_prefetch_each(node, ids, count);
+    uint64_t allowed = 0, guesses[NODE_EACH_MAX];
+    node_prefetch_each(node, ids, count, guesses);
     for (uint32_t i = 0; i < count; i++)
         allowed |= (uint64_t)node_can_access(node, ids[i], like->limit, like->cost, now_ns) << i;
     return allowed;

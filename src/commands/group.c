@@ -119,18 +119,21 @@ static bool decide_access(struct commands *commands, const struct match *match, 
     return decision.verdict[0].allowed;
 }
 
-/* What the kind comes to, with these ids. */
-static inline const struct match *match_of(struct alike_kind *kind, const struct key_id *ids)
+/* What the kind comes to, with the ids of the group from number `key` on. */
+static inline const struct match *match_of(const struct commands *commands, struct alike_kind *kind, uint32_t key,
+                                           bool near)
 {
     struct match *match = &kind->alike.match;
-    for (uint32_t i = 0; i < match->count; i++)
-        match->charge[i].id = ids[i];
+    for (uint32_t i = 0; i < match->count; i++) {
+        match->charge[i].id = commands->group_id[key + i];
+        match->charge[i].guess = near ? commands->group_guess[key + i] : 0;
+    }
     return match;
 }
 
-/* Number `index` of the group, whose keys have these ids. Returns how many that are. */
-static uint32_t decide(struct commands *commands, uint32_t index, const struct key_id *ids, bool near,
-                       struct answer *answer, uint64_t now_ns)
+/* Number `index` of the group, whose keys begin with number `key`. Returns how many they are. */
+static uint32_t decide(struct commands *commands, uint32_t index, uint32_t key, bool near, struct answer *answer,
+                       uint64_t now_ns)
 {
     const struct grouped grouped = commands->group[index];
     union grouped_alone *alone = &commands->group_alone[index];
@@ -145,7 +148,7 @@ static uint32_t decide(struct commands *commands, uint32_t index, const struct k
         return match->count;
     }
     if (grouped.kind != ALIKE_KINDS_MAX)
-        match = match_of(&commands->kinds.kind[grouped.kind], ids);
+        match = match_of(commands, &commands->kinds.kind[grouped.kind], key, near);
     call_decide(commands, match, grouped.command == COMMAND_CHECK, near, now_ns, &decision);
     call_answer_verdict(answer, 0, match, &decision);
     return match->count;
@@ -157,9 +160,9 @@ void group_decide(struct group *group, struct commands *commands, const struct s
     struct answer answer = {.output = output, .protocol = session->protocol};
     bool near = group->count > 1; /* one alone is asked of memory when it is decided */
     if (near)
-        node_prefetch_each(commands->node, commands->group_id, group->key_count);
+        node_prefetch_each(commands->node, commands->group_id, group->key_count, commands->group_guess);
     for (uint32_t i = 0, key = 0; i < group->count; i++)
-        key += decide(commands, i, commands->group_id + key, near, &answer, turn.now_ns);
+        key += decide(commands, i, key, near, &answer, turn.now_ns);
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
     *group = (struct group){0};

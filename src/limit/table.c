@@ -336,12 +336,27 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     return entry;
 }
 
-struct entry *table_obtain_at(struct table *table, uint64_t place, struct key_id id, uint16_t limit,
+/* The key's entry, if that is where it stands; else NULL. */
+static inline struct entry *guessed(const struct table *table, uint64_t guess, struct key_id id)
+{
+    const uint64_t slot = guess - 1; /* of none: beyond all */
+    if (slot >= table->groups * GROUP)
+        return NULL;
+    struct entry *entry = &table->entries[slot];
+    return key_id_equal(entry->id, id) && table->tags[slot] != 0 ? entry : NULL;
+}
+
+struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id)
+{
+    struct entry *entry = guessed(table, guess, id);
+    return entry ? entry : table_find(table, id);
+}
+
+struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id id, uint16_t limit,
                               uint64_t expires_ns, uint64_t now_ns)
 {
-    assert(place < table->groups * GROUP);
-    struct entry *entry = &table->entries[place];
-    if (!key_id_equal(entry->id, id) || table->tags[place] == 0)
+    struct entry *entry = guessed(table, guess, id);
+    if (!entry)
         return table_obtain(table, id, limit, expires_ns, now_ns);
     count_hit(table, stripe_of_key(table, id), entry, now_ns);
     return entry;

@@ -113,8 +113,8 @@ void table_lock_next(struct table *table, struct key_id id, struct table_held *h
  */
 void table_prefetch_tags(const struct table *table, struct key_id id);
 /*
- * Asks the processor to fetch the slots of `id`: worth it when several lookups follow. Returns the place where the key
- * stands, if it does and nothing changes that: a guess for table_obtain_at.
+ * Asks the processor to fetch the slots of `id`: worth it when several lookups follow. Returns a guess of where the key
+ * stands, never 0: for this id the two below find it there without a search, if it is there.
  */
 uint64_t table_prefetch(const struct table *table, struct key_id id);
 
@@ -124,6 +124,11 @@ uint64_t table_prefetch(const struct table *table, struct key_id id);
  */
 void table_touch_likely(const struct table *table, struct key_id id);
 void table_touch(const struct table *table, struct key_id id);
+
+/* table_find and table_obtain for whoever has a guess, as old as it may be; 0: nobody has made one. */
+struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id);
+struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id id, uint16_t limit,
+                              uint64_t expires_ns, uint64_t now_ns);
 
 /* The entry of `id`, or NULL: then the key is as table_start says. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
@@ -146,9 +151,6 @@ bool table_absent_start_full(const struct table *table);
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
-/* The same for who has such a guess of its place: where that is right, the key is not searched for. */
-struct entry *table_obtain_at(struct table *table, uint64_t place, struct key_id id, uint16_t limit,
-                              uint64_t expires_ns, uint64_t now_ns);
 /* The same for who has just not found it, and has obtained or inserted no other key of that id since. */
 struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);

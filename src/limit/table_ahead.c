@@ -55,7 +55,7 @@ uint64_t table_prefetch(const struct table *table, struct key_id id)
     const struct entry *entry = &table->entries[slot];
     ask_to_write(entry);
     ask_to_write((const char *)(entry + 1) - 1);
-    return slot;
+    return slot + 1;
 }
 
 /* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */

@@ -1,4 +1,4 @@
-/* A key that is obtained where it was guessed to stand is what it would be if it were searched for. */
+/* A key that is found or obtained where it was guessed to stand is what it would be if it were searched for. */
 #include "base/random.h"
 #include "limit/table.h"
 #include "tests/tap.h"
@@ -14,7 +14,7 @@ static struct budget budget;
 /* Guesses are made for all of a turn, a turn before they are used. */
 struct turn {
     struct key_id id[TOGETHER];
-    uint64_t place[TOGETHER];
+    uint64_t guess[TOGETHER];
 };
 
 static void draw_turn(struct random *random, const struct key_id *ids, struct turn *turn)
@@ -23,10 +23,10 @@ static void draw_turn(struct random *random, const struct key_id *ids, struct tu
         turn->id[i] = ids[random_below(random, KEYS)];
 }
 
-static void guess(const struct table *table, struct turn *turn)
+static void make_guesses(const struct table *table, struct turn *turn)
 {
     for (int i = 0; i < TOGETHER; i++)
-        turn->place[i] = table_prefetch(table, turn->id[i]);
+        turn->guess[i] = table_prefetch(table, turn->id[i]);
 }
 
 static struct bucket take(struct entry *entry, uint64_t now_ns)
@@ -60,13 +60,15 @@ static void guessed(uint64_t table_keys, const char *what)
         ids[i].low = random_u64(&random);
     }
     draw_turn(&random, ids, &turn);
-    guess(one, &turn);
+    make_guesses(one, &turn);
     for (int t = 0; t < TURNS; t++, turn = next) {
         draw_turn(&random, ids, &next);
-        guess(one, &next);
+        make_guesses(one, &next);
         for (int i = 0; i < TOGETHER; i++) {
             now_ns += random_below(&random, 2 * FULL_AGAIN_NS / KEYS);
-            const struct bucket here = take(table_obtain_at(one, turn.place[i], turn.id[i], 0, 0, now_ns), now_ns);
+            wrong += table_find_at(one, turn.guess[i], turn.id[i]) != table_find(one, turn.id[i]);
+            wrong += table_find_at(one, 0, turn.id[i]) != table_find(one, turn.id[i]);
+            const struct bucket here = take(table_obtain_at(one, turn.guess[i], turn.id[i], 0, 0, now_ns), now_ns);
             const struct bucket there = take(table_obtain(other, turn.id[i], 0, 0, now_ns), now_ns);
             wrong += here.settled != there.settled || here.last_refill_ns != there.last_refill_ns;
         }
