@@ -18,11 +18,6 @@ uint64_t request_time(const struct node *node, uint64_t now_ns)
     return now_ns > node->now_ns ? now_ns : node->now_ns;
 }
 
-static struct recording recording_of(const struct node *node, const struct entry *entry)
-{
-    return recording_under(node, own_lane(node), &node->limits.limit[entry->limit], node->soon_units[entry->limit]);
-}
-
 static const struct limit *limit_of(const struct node *node, const struct entry *entry)
 {
     return &node->limits.limit[entry->limit];
@@ -30,8 +25,8 @@ static const struct limit *limit_of(const struct node *node, const struct entry 
 
 bool can_record(const struct node *node, const struct entry *entry)
 {
-    const struct recording recording = recording_of(node, entry);
-    return can_record_here(node, &recording, entry);
+    const struct recording recording = recording_under(node, entry->limit);
+    return can_record_here(node, own_lane(node), &recording, entry);
 }
 
 bool can_record_any(const struct node *node, uint32_t count)
@@ -49,7 +44,7 @@ static uint64_t add_up(uint64_t sum, uint64_t more)
 
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 {
-    const struct recording recording = recording_of(node, entry);
+    const struct recording recording = recording_under(node, entry->limit);
     record_here(node, &recording, entry, tokens);
 }
 
@@ -63,7 +58,7 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, limit_of(node, entry)->units_per_token, &units) ||
         units > entry->bucket.unsettled)
-        units = entry->bucket.unsettled; /* the rest is paid off: it keeps nobody waiting */
+        units = entry->bucket.unsettled; /* what is untold is the newest of that: no more of it counts still */
     if (units >= node->early_units[entry->limit]) {
         untold_urge(node, entry);
         own_lane(node)->push_wanted = true;

@@ -51,8 +51,7 @@ static inline int64_t spend(struct node *node, const struct charge *charge, cons
 {
     struct entry *entry = key->entry;
     (void)bucket_spend_here(&entry->bucket, key->limit, key->budget, charge->cost, now_ns);
-    const struct recording recording =
-        recording_under(node, own_lane(node), key->limit, node->soon_units[charge->limit]);
+    const struct recording recording = recording_under(node, charge->limit);
     record_here(node, &recording, entry, charge->cost);
     if (key->budget->alone)
         return entry->bucket.settled;
@@ -140,8 +139,8 @@ static void spend_all(struct node *node, const struct charge *charges, size_t co
     lane->admitted_requests++;
 }
 
-bool take_all_plain(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                    struct verdict *verdicts)
+bool take_all_plain(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
+                    uint64_t now_ns, struct verdict *verdicts)
 {
     struct key keys[CHARGES_MAX];
     struct entry *entries[CHARGES_MAX];
@@ -152,7 +151,7 @@ bool take_all_plain(struct node *node, const struct charge *charges, size_t coun
     for (size_t i = 0; i < count; i++) {
         const struct charge *charge = &charges[i];
         struct key *key = &keys[i];
-        struct entry *entry = table_find_at(node->table, charge->guess, charge->id);
+        struct entry *entry = table_find_at(node->table, guesses ? guesses[i] : 0, charge->id);
         assert(limit_set_has(&node->limits, charge->limit));
         key->entry = entries[i] = entry;
         key->limit = &node->limits.limit[charge->limit];

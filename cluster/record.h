@@ -23,30 +23,27 @@ static inline bool is_told_under(const struct node *node, const struct limit *li
 
 /* What keys under one limit have in common for whoever records what is spent from them. */
 struct recording {
-    struct lane *lane; /* this thread's */
     int64_t full_units;
     int64_t soon_units; /* see soon_paid_units */
     bool told, persistent;
 };
 
-static inline struct recording recording_under(const struct node *node, struct lane *lane,
-                                               const struct limit *limit, int64_t soon_units)
+static inline struct recording recording_under(const struct node *node, uint16_t index)
 {
-    return (struct recording){.lane = lane,
-                              .full_units = limit->capacity_units,
-                              .soon_units = soon_units,
+    const struct limit *limit = &node->limits.limit[index];
+    return (struct recording){.full_units = limit->capacity_units,
+                              .soon_units = node->soon_units[index],
                               .told = is_told_under(node, limit),
                               .persistent = (limit->flags & LIMIT_PERSISTENT) != 0};
 }
 
-/* can_record of an entry under that limit. */
-static inline bool can_record_here(const struct node *node, const struct recording *recording,
-                                   const struct entry *entry)
+/* can_record of an entry under that limit; `lane`: this thread's. */
+static inline bool can_record_here(const struct node *node, const struct lane *lane,
+                                   const struct recording *recording, const struct entry *entry)
 {
     if (recording->persistent && !counters_have_room(node, entry))
         return false;
-    return !recording->told ||
-           (!node->log_full && (lane_has_room(node, recording->lane, 1) || is_in_open(node, entry)));
+    return !recording->told || (!node->log_full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
 }
 
 /* Something is about to be recorded. */

@@ -20,19 +20,19 @@ void touch_charges(const struct node *node, const struct charge *charges, size_t
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
                    struct verdict *verdicts, bool *taken)
 {
-    if (!take_all_plain(node, charges, count, now_ns, verdicts))
+    if (!take_all_plain(node, charges, NULL, count, now_ns, verdicts))
         return check_and_charge(node, charges, count, now_ns, verdicts, taken);
     for (size_t i = 0; i < count; i++)
         taken[i] = true;
     return true;
 }
 
-bool check_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts)
+bool check_held(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count, bool take,
+                uint64_t now_ns, struct verdict *verdicts)
 {
     if (!take)
         return check_only(node, charges, count, now_ns, verdicts);
-    return take_all_plain(node, charges, count, now_ns, verdicts) ||
+    return take_all_plain(node, charges, guesses, count, now_ns, verdicts) ||
            check_and_charge(node, charges, count, now_ns, verdicts, NULL);
 }
 
@@ -58,20 +58,20 @@ bool node_check(struct node *node, const struct charge *charges, size_t count, b
     struct table_held held;
     hold_keys(node, charges, count, &held);
     touch_charges(node, charges, count);
-    bool allowed = check_held(node, charges, count, take, request_time(node, now_ns), verdicts);
+    bool allowed = check_held(node, charges, NULL, count, take, request_time(node, now_ns), verdicts);
     table_unlock(node->table, &held);
     return allowed;
 }
 
-bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                     struct verdict *verdicts)
+bool node_check_near(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
+                     bool take, uint64_t now_ns, struct verdict *verdicts)
 {
     struct table_held held;
     now_ns = request_time(node, now_ns);
     if (node->lane_count == 1) /* there is nothing to hold */
-        return check_held(node, charges, count, take, now_ns, verdicts);
+        return check_held(node, charges, guesses, count, take, now_ns, verdicts);
     hold_keys(node, charges, count, &held);
-    bool allowed = check_held(node, charges, count, take, now_ns, verdicts);
+    bool allowed = check_held(node, charges, guesses, count, take, now_ns, verdicts);
     table_unlock(node->table, &held);
     return allowed;
 }

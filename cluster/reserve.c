@@ -98,9 +98,9 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
         return 0;
     charge.cost = 0;
     charge.floor_tokens = 0;
-    (void)check_held(node, &charge, 1, false, now_ns, &verdict);
+    (void)check_held(node, &charge, NULL, 1, false, now_ns, &verdict);
     charge.cost = tokens < verdict.remaining_tokens ? tokens : verdict.remaining_tokens;
-    return charge.cost > 0 && check_held(node, &charge, 1, true, now_ns, &verdict) ? charge.cost : 0;
+    return charge.cost > 0 && check_held(node, &charge, NULL, 1, true, now_ns, &verdict) ? charge.cost : 0;
 }
 
 /* What is returned must be told: where it cannot be now, it is returned later. */

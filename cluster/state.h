@@ -68,7 +68,8 @@ struct member {
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
     uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
     uint64_t made_ns;                       /* its newest message was made then or later, on our clock */
-    uint64_t answers_ns; /* the same, if the message before that was heard as well: it does not repeat itself; or 0 */
+    uint64_t
+        answers_ns; /* the same, if the message before that was heard as well: it does not repeat itself; or 0 */
     uint64_t covered_ns; /* what it had charged its keys with until then is charged here: see pay.c */
     uint64_t round_trip_ns, round_trip_spread_ns;
     uint64_t demand_tokens;      /* spent there since the demand was last averaged */
@@ -168,9 +169,9 @@ struct snapshot {
     uint32_t donor; /* member */
     uint64_t donor_incarnation;
     uint64_t started_ns;
-    uint64_t refused_ns; /* when a part could last not be taken since batches were dropped; 0: never */
+    uint64_t refused_ns;       /* when a part could last not be taken since batches were dropped; 0: never */
     uint64_t refused_since_ns; /* and when first, since a snapshot was whole; 0: not since then */
-    uint32_t depth;      /* bits of the first part that was not split; 0: there is none yet */
+    uint32_t depth;            /* bits of the first part that was not split; 0: there is none yet */
     uint32_t todo_count, asked_count;
     struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];
     uint64_t retired[NODE_PEERS_MAX]; /* by member: incarnations whose spends every part contains whole */
@@ -248,7 +249,7 @@ struct node {
     uint32_t peer_count; /* members that have not left, this node included */
 
     struct budget *budget; /* by limit, as the next four: limits.room of them */
-    int64_t *early_units;  /* a key's unsent tokens that ask for an early push */
+    int64_t *early_units;  /* a key's unsent tokens, none of them paid off, that ask for an early push */
     int64_t *soon_units;   /* unsettled ones that our share of the refill pays off within an interval; -1: none */
     int64_t *worst_debt_units;
     uint64_t *doubted_tokens;

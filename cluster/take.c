@@ -11,11 +11,11 @@
 /* What requests that are alike have in common. */
 struct alike {
     const struct charge *charge; /* its id does not matter */
-    const struct limit *limit;   /* the charge's, as the next two */
+    const struct limit *limit;   /* the charge's, as the next one */
     const struct budget *budget;
     struct recording recording;
+    struct lane *lane;
     uint64_t at_ns;
-    uint64_t taken_count; /* by take_here, so far */
 };
 
 static bool is_plain(const struct node *node, const struct charge *charge)
@@ -27,28 +27,21 @@ static bool is_plain(const struct node *node, const struct charge *charge)
 
 static inline struct alike alike_of(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
-    const struct limit *limit = &node->limits.limit[charge->limit];
     return (struct alike){
         .charge = charge,
-        .limit = limit,
+        .limit = &node->limits.limit[charge->limit],
         .budget = &node->budget[charge->limit],
-        .recording = recording_under(node, own_lane(node), limit, node->soon_units[charge->limit]),
+        .recording = recording_under(node, charge->limit),
+        .lane = own_lane(node),
         .at_ns = request_time(node, now_ns),
     };
 }
 
-static void note_taken(const struct alike *alike)
-{
-    struct lane *lane = alike->recording.lane;
-    lane->admitted_tokens += alike->taken_count * alike->charge->cost;
-    lane->admitted_requests += alike->taken_count;
-}
-
-__attribute__((always_inline)) static inline bool take_here(struct node *node, struct alike *alike,
-                                                            struct entry *entry)
+__attribute__((always_inline)) static inline bool take(struct node *node, const struct alike *alike,
+                                                       struct entry *entry)
 {
     const uint64_t cost = alike->charge->cost;
-    struct lane *lane = alike->recording.lane;
+    struct lane *lane = alike->lane;
     int64_t allowance;
     if (!bucket_take_here(&entry->bucket, alike->limit, alike->budget, cost, alike->charge->floor_tokens,
                           alike->at_ns, &allowance)) {
@@ -60,7 +53,8 @@ __attribute__((always_inline)) static inline bool take_here(struct node *node, s
     record_here(node, &alike->recording, entry, cost);
     if (!alike->budget->alone && cost > 0)
         hurry_if_low(node, entry, allowance);
-    alike->taken_count++;
+    lane->admitted_tokens += cost;
+    lane->admitted_requests++;
     return true;
 }
 
@@ -71,51 +65,31 @@ __attribute__((noinline)) static bool check_one(struct node *node, const struct 
     struct verdict verdict;
     struct charge charge = *like;
     charge.id = id;
-    return check_held(node, &charge, 1, true, at_ns, &verdict);
+    return check_held(node, &charge, NULL, 1, true, at_ns, &verdict);
 }
 
-/* A tenant may have as many keys as it may: a new one of his is not for here. */
-static inline bool may_insert(const struct node *node, const struct alike *alike)
-{
-    return alike->charge->tenant == 0 && lane_has_room(node, alike->recording.lane, 0);
-}
-
-/* `entry`: the key's, or NULL. In line, so that what is alike of many stays in registers. */
-__attribute__((always_inline)) static inline bool take_found(struct node *node, struct alike *alike,
-                                                             struct key_id id, struct entry *entry)
+/* `guess`: see table_find_at. Always in line, so that what is alike of many is looked up once. */
+__attribute__((always_inline)) static inline bool take_held(struct node *node, const struct alike *alike,
+                                                            struct key_id id, uint64_t guess)
 {
     const struct charge *charge = alike->charge;
+    /* A tenant may have as many keys as it may: a new one of his is not for here. */
+    struct entry *entry = charge->tenant == 0 && lane_has_room(node, alike->lane, 0)
+                              ? table_obtain_at(node->table, guess, id, charge->limit, 0, alike->at_ns)
+                              : table_find_at(node->table, guess, id);
     if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant &&
-        can_record_here(node, &alike->recording, entry))
-        return take_here(node, alike, entry);
+        can_record_here(node, alike->lane, &alike->recording, entry))
+        return take(node, alike, entry);
     return check_one(node, charge, id, alike->at_ns);
 }
 
-bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
-{
-    struct verdict verdict;
-    assert(limit_set_has(&node->limits, charge->limit));
-    if (!is_plain(node, charge))
-        return node_check(node, charge, 1, true, now_ns, &verdict);
-    struct alike alike = alike_of(node, charge, now_ns);
-    struct table_held held;
-    table_lock(node->table, &charge->id, 1, &held);
-    struct entry *entry = may_insert(node, &alike)
-                              ? table_obtain(node->table, charge->id, charge->limit, 0, alike.at_ns)
-                              : table_find(node->table, charge->id);
-    bool taken = take_found(node, &alike, charge->id, entry);
-    table_unlock(node->table, &held);
-    note_taken(&alike);
-    return taken;
-}
-
 /* Entries tell where their untold spends are: these are asked for side by side as well. */
-static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count)
+static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count, const uint64_t *guesses)
 {
     struct table_held held = {.count = 0};
     for (uint32_t i = 0; i < count; i++) {
         table_lock_next(node->table, ids[i], &held);
-        const struct entry *entry = table_find(node->table, ids[i]);
+        const struct entry *entry = table_find_at(node->table, guesses[i], ids[i]);
         if (entry)
             untold_prefetch(node, entry);
     }
@@ -128,7 +102,7 @@ void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t co
         guesses[i] =
             i > 0 && key_id_equal(ids[i], ids[i - 1]) ? guesses[i - 1] : table_prefetch(node->table, ids[i]);
     if (count > 1 && untold_is_far(node))
-        prefetch_untold(node, ids, count);
+        prefetch_untold(node, ids, count, guesses);
 }
 
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
@@ -138,25 +112,27 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
     node_prefetch_each(node, ids, count, guesses);
     if (is_plain(node, like)) {
-        struct alike alike = alike_of(node, like, now_ns);
+        const struct alike alike = alike_of(node, like, now_ns);
         struct table_held held = {.count = 0};
         for (uint32_t i = 0; i < count; i++) {
             table_lock_next(node->table, ids[i], &held);
-            struct entry *entry = may_insert(node, &alike) ? table_obtain_at(node->table, guesses[i], ids[i],
-                                                                             like->limit, 0, alike.at_ns)
-                                                           : table_find(node->table, ids[i]);
-            allowed |= (uint64_t)take_found(node, &alike, ids[i], entry) << i;
+            allowed |= (uint64_t)take_held(node, &alike, ids[i], guesses[i]) << i;
         }
         table_unlock(node->table, &held);
-        note_taken(&alike);
         return allowed;
     }
     struct charge one = *like;
+    struct verdict verdict;
     for (uint32_t i = 0; i < count; i++) {
         one.id = ids[i];
-        allowed |= (uint64_t)node_takes(node, &one, now_ns) << i;
+        allowed |= (uint64_t)node_check(node, &one, 1, true, now_ns, &verdict) << i;
     }
     return allowed;
+}
+
+bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
+{
+    return node_takes_each(node, charge, &charge->id, 1, now_ns) != 0;
 }
 
 void node_prefetch_tags(const struct node *node, struct key_id id)

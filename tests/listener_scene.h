@@ -37,8 +37,8 @@ static struct listener listener;
 static struct {
     uint32_t opened, closed, served, answered;
     uint64_t order[LISTENER_LATE_MAX]; /* ids of those that were answered late */
-    bool known;        /* what some wait for, */
-    uint64_t unknown;  /* but for whoever has this id */
+    bool known;                        /* what some wait for, */
+    uint64_t unknown;                  /* but for whoever has this id */
     bool session_was_zero;
     uint64_t writes; /* that there had been when a line was served last */
     char address[LISTENER_ADDRESS_BYTES];

@@ -82,9 +82,10 @@ bool node_check(struct node *node, const struct charge *charges, size_t count, b
     return verdicts[0].allowed;
 }
 
-bool node_check_near(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                     struct verdict *verdicts)
+bool node_check_near(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
+                     bool take, uint64_t now_ns, struct verdict *verdicts)
 {
+    assert(guesses);
     return node_check(node, charges, count, take, now_ns, verdicts);
 }
 

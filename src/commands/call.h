@@ -99,9 +99,12 @@ struct decision {
     struct verdict verdict[CHARGES_MAX];
 };
 
-/* Decides what a request matched, and counts it if it takes tokens; `near`: see node_check_near. */
-void call_decide(struct commands *commands, const struct match *match, bool take, bool near, uint64_t now_ns,
-                 struct decision *decision);
+/*
+ * Decides what a request matched, and counts it if it takes tokens. `guesses` of its keys: see node_check_near; NULL:
+ * there are none.
+ */
+void call_decide(struct commands *commands, const struct match *match, const uint64_t *guesses, bool take,
+                 uint64_t now_ns, struct decision *decision);
 /* The allowed of all, and the figures of the rule that decided: six fields, of an array with
  * so many `more`. */
 enum { VERDICT_FIELDS = 6 };
@@ -133,8 +136,8 @@ void throttle_init(struct commands *commands);
 /* Fills `throttle`; false: that is an error, something is given back, or the limit is not in use yet. */
 bool throttle_prepare(const struct commands *commands, enum throttle_door door, const struct resp_command *words,
                       struct throttle *throttle);
-/* Decides and answers; `near`: see node_check_near. */
-void throttle_answer(struct node *node, struct throttle *throttle, bool near, struct answer *answer,
+/* Decides and answers; `guesses`: see call_decide. */
+void throttle_answer(struct node *node, struct throttle *throttle, const uint64_t *guesses, struct answer *answer,
                      uint64_t now_ns);
 void call_cl_throttle(struct call *call);
 void call_throttle(struct call *call);

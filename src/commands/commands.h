@@ -167,7 +167,6 @@ struct commands {
     union grouped_alone group_alone[COMMANDS_GROUP_MAX];
     struct key_id throttle_salt[THROTTLE_DOORS];
     struct key_id group_id[COMMANDS_GROUP_MAX * CHARGES_MAX]; /* of all charges of the group */
-    uint64_t group_guess[COMMANDS_GROUP_MAX * CHARGES_MAX];   /* the same */
     struct usual usual;
     struct alike_kinds kinds;
 };

@@ -107,11 +107,12 @@ size_t group_join_alike(struct group *group, struct commands *commands, const st
     return size;
 }
 
-static bool decide_access(struct commands *commands, const struct match *match, bool near, uint64_t now_ns)
+static bool decide_access(struct commands *commands, const struct match *match, const uint64_t *guesses,
+                          uint64_t now_ns)
 {
     struct decision decision;
     if (match->count != 1 || match->charge[0].shadow) {
-        call_decide(commands, match, true, near, now_ns, &decision);
+        call_decide(commands, match, guesses, true, now_ns, &decision);
         return decision.allowed;
     }
     decision.verdict[0].allowed = node_takes(commands->node, &match->charge[0], now_ns);
@@ -119,37 +120,34 @@ static bool decide_access(struct commands *commands, const struct match *match, 
     return decision.verdict[0].allowed;
 }
 
-/* What the kind comes to, with the ids of the group from number `key` on. */
-static inline const struct match *match_of(const struct commands *commands, struct alike_kind *kind, uint32_t key,
-                                           bool near)
+/* What the kind comes to, with these ids. */
+static inline const struct match *match_of(struct alike_kind *kind, const struct key_id *ids)
 {
     struct match *match = &kind->alike.match;
-    for (uint32_t i = 0; i < match->count; i++) {
-        match->charge[i].id = commands->group_id[key + i];
-        match->charge[i].guess = near ? commands->group_guess[key + i] : 0;
-    }
+    for (uint32_t i = 0; i < match->count; i++)
+        match->charge[i].id = ids[i];
     return match;
 }
 
-/* Number `index` of the group, whose keys begin with number `key`. Returns how many they are. */
-static uint32_t decide(struct commands *commands, uint32_t index, uint32_t key, bool near, struct answer *answer,
-                       uint64_t now_ns)
+/* Number `index` of the group, whose keys have these ids. Returns how many that are. `guesses`: see call_decide. */
+static uint32_t decide(struct commands *commands, uint32_t index, const struct key_id *ids, const uint64_t *guesses,
+                       struct answer *answer, uint64_t now_ns)
 {
     const struct grouped grouped = commands->group[index];
     union grouped_alone *alone = &commands->group_alone[index];
     const struct match *match = &alone->match;
     struct decision decision;
     if (grouped.command == COMMAND_CL_THROTTLE || grouped.command == COMMAND_THROTTLE) {
-        throttle_answer(commands->node, &alone->throttle, near, answer, now_ns);
+        throttle_answer(commands->node, &alone->throttle, guesses, answer, now_ns);
         return 1;
     }
     if (grouped.command == COMMAND_CAN_ACCESS) {
-        answer_decisions(answer->output, decide_access(commands, match, near, now_ns), 1);
+        answer_decisions(answer->output, decide_access(commands, match, guesses, now_ns), 1);
         return match->count;
     }
     if (grouped.kind != ALIKE_KINDS_MAX)
-        match = match_of(commands, &commands->kinds.kind[grouped.kind], key, near);
-    call_decide(commands, match, grouped.command == COMMAND_CHECK, near, now_ns, &decision);
+        match = match_of(&commands->kinds.kind[grouped.kind], ids);
+    call_decide(commands, match, guesses, grouped.command == COMMAND_CHECK, now_ns, &decision);
     call_answer_verdict(answer, 0, match, &decision);
     return match->count;
 }
@@ -159,10 +157,11 @@ void group_decide(struct group *group, struct commands *commands, const struct s
 {
     struct answer answer = {.output = output, .protocol = session->protocol};
     bool near = group->count > 1; /* one alone is asked of memory when it is decided */
+    uint64_t guesses[COMMANDS_GROUP_MAX * CHARGES_MAX];
     if (near)
-        node_prefetch_each(commands->node, commands->group_id, group->key_count, commands->group_guess);
+        node_prefetch_each(commands->node, commands->group_id, group->key_count, guesses);
     for (uint32_t i = 0, key = 0; i < group->count; i++)
-        key += decide(commands, i, key, near, &answer, turn.now_ns);
+        key += decide(commands, i, commands->group_id + key, near ? guesses + key : NULL, &answer, turn.now_ns);
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
     *group = (struct group){0};

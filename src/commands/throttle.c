@@ -117,8 +117,7 @@ static uint64_t retry_of(const struct throttle *throttle, const struct verdict *
     return settles ? missing_ns : verdict->retry_after_ns;
 }
 
-/* `near`: see node_check_near. */
-static void decide(struct node *node, struct throttle *throttle, bool near, uint64_t now_ns,
+static void decide(struct node *node, struct throttle *throttle, const uint64_t *guesses, uint64_t now_ns,
                    struct throttled *result)
 {
     struct verdict verdict;
@@ -130,8 +129,9 @@ static void decide(struct node *node, struct throttle *throttle, bool near, uint
         (void)node_return(node, &throttle->charge, 1, throttle->charge.cost, now_ns);
     }
     throttle->charge.cost = possible && quantity > 0 ? (uint64_t)quantity : 0;
-    bool allowed = (near ? node_check_near : node_check)(node, &throttle->charge, 1, possible && quantity > 0,
-                                                         now_ns, &verdict);
+    bool take = possible && quantity > 0;
+    bool allowed = guesses ? node_check_near(node, &throttle->charge, guesses, 1, take, now_ns, &verdict)
+                           : node_check(node, &throttle->charge, 1, take, now_ns, &verdict);
     *result = (struct throttled){
         .allowed = possible && (allowed || quantity < 0),
         .never = !possible,
@@ -271,11 +271,11 @@ static enum sense understand(const struct resp_command *words, struct command_th
                                            : understand_crab(words, asked, throttle, error);
 }
 
-void throttle_answer(struct node *node, struct throttle *throttle, bool near, struct answer *answer,
+void throttle_answer(struct node *node, struct throttle *throttle, const uint64_t *guesses, struct answer *answer,
                      uint64_t now_ns)
 {
     struct throttled result;
-    decide(node, throttle, near, now_ns, &result);
+    decide(node, throttle, guesses, now_ns, &result);
     if (throttle->door == THROTTLE_CELL)
         answer_cell(answer, throttle, &result);
     else
@@ -311,7 +311,7 @@ static void call_either(struct call *call, enum throttle_door door)
     if (sense != SENSE_MADE)
         return;
     if (prepare(call, &asked, &throttle))
-        throttle_answer(call->commands->node, &throttle, false, &call->answer, call->now_ns);
+        throttle_answer(call->commands->node, &throttle, NULL, &call->answer, call->now_ns);
 }
 
 void call_cl_throttle(struct call *call)

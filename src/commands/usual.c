@@ -16,6 +16,7 @@
 enum { PUT_OFF_MAX = 4 }; /* of one client: more have each other to wait with */
 
 _Static_assert(PUT_OFF_MAX *DECISION_BYTES <= LISTENER_LATE_BYTES, "what is put off has room to be answered");
+_Static_assert((int)PUT_OFF_MAX *(int)LISTENER_LATE_MAX <= (int)COMMANDS_USUAL_MAX, "all that may wait have room");
 _Static_assert((int)COMMANDS_USUAL_MAX <= (int)NODE_EACH_MAX, "they are decided in one go");
 
 void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)

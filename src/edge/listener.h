@@ -26,7 +26,7 @@ enum {
     LISTENER_SOCKETS_MAX = 8,
     LISTENER_ADDRESS_BYTES = 64, /* "[ip]:port" of a client, with the terminator */
     LISTENER_LATE_BYTES = 64,    /* answers of one connection that may be put off */
-    LISTENER_LATE_MAX = 16,      /* connections whose answers are: more would leave them idle for too long */
+    LISTENER_LATE_MAX = 16,      /* connections whose answers are: more clients would be idle for too long */
     LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: a millisecond's work */
 };
 

@@ -2,22 +2,22 @@
  * bucket_inline: what a decision does to a bucket, in line, for those who decide so often that calls would show.
  *
  * The one idea: functions of bucket.h whose names end in `_here` are those without it, bit for bit; bucket.c is made of
- * them. What only windows and logs need is called. Who is not on the path of every request uses bucket.h. What decides
- * over a whole run of requests is always in line: then what those have in common stays in registers.
+ * them. What only windows and logs need is called. Who is not on the path of every request uses bucket.h.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_INLINE_H
 #define HEADGATE_LIMIT_BUCKET_INLINE_H
 
 #include "limit/bucket_units.h"
 
-#include <assert.h>
-
 /* Of what is no BUCKET: bucket_refill, and bucket_reset_after_ns. */
 void bucket_refill_window(struct bucket *bucket, const struct limit *limit, uint64_t now_ns);
 uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
                                 uint64_t window_end_ns);
 
-/* Of the upper half of `units` the product is whole; what of the lower half is not, is cut off. */
+/*
+ * fraction <= SHARE_ONE: see budget_init. The upper half times the fraction leaves no remainder, that of the lower half
+ * is cut off: so it rounds towards minus infinity, as >> of what is below zero does with the compilers that we use.
+ */
 static inline int64_t units_times_here(int64_t units, uint64_t fraction)
 {
     return (units >> 32) * (int64_t)fraction + (int64_t)(((uint64_t)units & UINT32_MAX) * fraction >> 32);
@@ -92,7 +92,10 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
     return true;
 }
 
-/* `allowance`: what it was when that was decided, of all that is settled. */
+/*
+ * `allowance`: what it was when that was decided, of all that is settled. Always in line: who decides over many in a row
+ * keeps what they have in common in registers.
+ */
 __attribute__((always_inline)) static inline bool bucket_take_here(struct bucket *bucket, const struct limit *limit,
                                                                    const struct budget *budget, uint64_t cost,
                                                                    uint64_t floor_tokens, uint64_t now_ns,

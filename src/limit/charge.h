@@ -27,7 +27,6 @@ enum isolation {
 struct charge {
     struct key_id id;       /* of the key; of cells: of the key in this window */
     struct key_id previous; /* sliding windows: of the key in the window before; else 0 */
-    uint64_t guess;         /* of where the key stands in the table: see table_prefetch; 0: there is none */
     uint64_t cost;
     uint64_t floor_tokens;  /* left to requests of higher priority: denied where taking would go below */
     uint64_t expires_ns;    /* cells: forgotten then; of a sliding window: the end of the next window; else 0 */

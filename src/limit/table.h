@@ -114,7 +114,7 @@ void table_lock_next(struct table *table, struct key_id id, struct table_held *h
 void table_prefetch_tags(const struct table *table, struct key_id id);
 /*
  * Asks the processor to fetch the slots of `id`: worth it when several lookups follow. Returns a guess of where the key
- * stands, never 0: for this id the two below find it there without a search, if it is there.
+ * stands, never 0: see table_find_at.
  */
 uint64_t table_prefetch(const struct table *table, struct key_id id);
 
@@ -125,13 +125,10 @@ uint64_t table_prefetch(const struct table *table, struct key_id id);
 void table_touch_likely(const struct table *table, struct key_id id);
 void table_touch(const struct table *table, struct key_id id);
 
-/* table_find and table_obtain for whoever has a guess, as old as it may be; 0: nobody has made one. */
-struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id);
-struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id id, uint16_t limit,
-                              uint64_t expires_ns, uint64_t now_ns);
-
 /* The entry of `id`, or NULL: then the key is as table_start says. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
+/* The same for who has a guess, as old as it may be: if it is right, there is no search. 0: there is none. */
+struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id);
 
 /*
  * Grows with every key that is inserted, moved or forgotten near `id`: as long as it stays, so does a pointer to the
@@ -151,7 +148,10 @@ bool table_absent_start_full(const struct table *table);
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
-/* The same for who has just not found it, and has obtained or inserted no other key of that id since. */
+/* The same for who has such a guess. */
+struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id id, uint16_t limit,
+                              uint64_t expires_ns, uint64_t now_ns);
+/* table_obtain for who has just not found it, and has obtained or inserted no other key of that id since. */
 struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
 /* What table_obtain does besides, for entries that table_find found: now and then a neighbour that is full goes. */
@@ -181,13 +181,14 @@ void table_set_share_min(struct table *table, uint64_t share);
 /* ---- entries that wait: found among many that do not ---- */
 
 /*
- * The entry is marked, or anew: it is found as below, wherever it moves. Whoever has the key's lock may mark, unmark
- * and ask. Only an entry of a table that table_create made can be marked; it is not when it is forgotten: see
- * table_owner.
+ * Where the mark of an entry is. It is set, or anew, and the entry is found as below, wherever it moves. Whoever has the
+ * key's lock may set, unset and ask. Only an entry of a table that table_create made can be marked; it is not when it
+ * is forgotten: see table_owner. Valid as long as a pointer to the entry.
  */
 struct table_mark {
-    uint64_t *marks; /* young ones, and old */
-    uint64_t bit;    /* in either */
+    uint64_t
+        *marks; /* a word of those that are younger than what table_age_marks has seen, and one of the others */
+    uint64_t bit;
 };
 struct table_mark table_mark_of(const struct table *table, const struct entry *entry);
 static inline bool table_mark_is_set(struct table_mark mark)
@@ -196,10 +197,11 @@ static inline bool table_mark_is_set(struct table_mark mark)
 }
 static inline void table_mark_set(struct table_mark mark)
 {
-    *mark.marks |= mark.bit;
+    uint64_t *young = &mark.marks[0];
+    *young |= mark.bit;
 }
 void table_unmark(struct table *table, const struct entry *entry);
-/* The same as to ask its mark, of any table. */
+/* False in a table that table_init made. */
 bool table_is_marked(const struct table *table, const struct entry *entry);
 /* ... and was so when table_age_marks last came by; or it has moved since, so that this may come by again. */
 bool table_is_marked_long(const struct table *table, const struct entry *entry);

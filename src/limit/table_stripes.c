@@ -137,7 +137,7 @@ void table_lock(struct table *table, const struct key_id *ids, uint32_t count, s
         lock_several(table, ids, count, held);
 }
 
-/* Kept apart, so that a table that is not shared costs its users no call. */
+/* Kept apart: what it needs of registers and stack, who has a table alone should not pay for. */
 __attribute__((noinline)) static void lock_next(struct table *table, struct key_id id, struct table_held *held)
 {
     struct reach reach = reach_of(table, home_of(table, id));

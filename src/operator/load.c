@@ -29,8 +29,8 @@
     X(POISSON, "poisson", NULL, "with --rate: at random moments instead of even ones")                             \
     X(MAX, "max", NULL, "as many as possible: every connection keeps its pipeline full (default)")                 \
     X(BUSY, "busy", NULL,                                                                                          \
-      "never sleep while replies are waited for: takes a whole processor, and\n"                                   \
-      "servers on the same machine need not wake it up")                                                           \
+      "never sleep: takes a whole processor, but no server on the same machine\n"                                  \
+      "needs to wake it up")                                                                                       \
     X(BURST, "burst", "n", "send n requests to each target as fast as possible, once, and stop")                   \
     X(CONNECTIONS, "connections", "n", "per target; default: 4")                                                   \
     X(PIPELINE, "pipeline", "n",                                                                                   \

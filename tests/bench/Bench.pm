@@ -159,7 +159,8 @@ our @load_class;
 
 sub can_go_first { return !system('chrt -f 1 true 2>/dev/null') }
 
-# What `headgate load` reports of one run; `words` to one port. Anything but an answer to each request is fatal.
+# What `headgate load` reports of one run; `words` to one port. Anything but an answer to each request is fatal. With
+# --busy it leaves peers on its core their part of it only while no class of its own goes before them.
 sub load_at {
     my ($port, $words, @options) = @_;
     my @load = (@load_class, Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words, @options,

@@ -197,11 +197,11 @@ cmp_ok($admitted, '<=', $one_bucket + $off, 'but no more');
         my (undef, undef, @before) = times;
         ($status, $report) = load('--rate', '10', '--seconds', '1.5', @_);
         my (undef, undef, @after) = times;
-        is(total($report, 'answered'), 15, "all are answered (@_)");
+        is("$status " . total($report, 'answered'), '0 15', "all are answered (@_)");
         return $after[0] + $after[1] - $before[0] - $before[1];
     };
     my ($sleeping, $busy) = ($used->(), $used->('--busy'));
-    cmp_ok($busy, '>', $sleeping + 0.25, '--busy takes the processor');
+    cmp_ok($busy, '>', 4 * $sleeping + 0.1, '--busy takes the processor');
 }
 
 # ---- each {key} of the words, and keys in order; a lone daemon says exactly what is left ----

@@ -333,6 +333,26 @@ static void shares_never_exceed_the_whole(void)
     OK_U64(wrong, 0, "shares of anything never add up to more than the whole");
 }
 
+/* By the definition, in 128 bits. */
+static int64_t rounded_down(int64_t units, uint64_t fraction)
+{
+    __extension__ typedef __int128 wide;
+    wide product = (wide)units * (wide)fraction, one = (wide)SHARE_ONE;
+    return (int64_t)(product / one - (product % one < 0));
+}
+
+static void shares_are_rounded_down(void)
+{
+    static const int64_t units[] = {INT64_MIN,  -((int64_t)1 << 32) - 1, -((int64_t)1 << 32),        -1,       0, 1,
+                                    UINT32_MAX, (int64_t)1 << 32,        ((int64_t)1 << 60) + 12345, INT64_MAX};
+    static const uint64_t fractions[] = {0, 1, SHARE_ONE / 4 * 3, SHARE_ONE / 3, SHARE_ONE - 1, SHARE_ONE};
+    unsigned wrong = 0;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        for (size_t k = 0; k < sizeof fractions / sizeof fractions[0]; k++)
+            wrong += units_times(units[i], fractions[k]) != rounded_down(units[i], fractions[k]);
+    OK_U64(wrong, 0, "a part of any number is rounded down, also below zero");
+}
+
 int main(void)
 {
     make_limits();
@@ -347,5 +367,6 @@ int main(void)
     retry_after_settling();
     budgets_alone_hold();
     shares_never_exceed_the_whole();
+    shares_are_rounded_down();
     return tap_done();
 }

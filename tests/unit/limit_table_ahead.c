@@ -44,14 +44,15 @@ static bool alike(const struct table *a, const struct table *b)
 }
 
 /* Keys are full again soon, and many are forgotten in passing, between the guess and the request as well. */
-static void guessed(uint64_t table_keys, const char *what)
+static void guessed(uint64_t table_keys, unsigned least_right, const char *what)
 {
     struct table *one = table_create(table_keys, 1, &limits, &budget);
     struct table *other = table_create(table_keys, 1, &limits, &budget);
     struct key_id ids[KEYS];
     struct random random;
     struct turn turn = {0}, next;
-    uint64_t now_ns = 1, wrong = 0;
+    uint64_t now_ns = 1, wrong = 0, pairs = 0, right = 0, before_guess = 0;
+    const struct entry *before = NULL;
     bool all_alike = true;
     assert(one && other);
     random_seed(&random, table_keys);
@@ -66,8 +67,15 @@ static void guessed(uint64_t table_keys, const char *what)
         make_guesses(one, &next);
         for (int i = 0; i < TOGETHER; i++) {
             now_ns += random_below(&random, 2 * FULL_AGAIN_NS / KEYS);
-            wrong += table_find_at(one, turn.guess[i], turn.id[i]) != table_find(one, turn.id[i]);
-            wrong += table_find_at(one, 0, turn.id[i]) != table_find(one, turn.id[i]);
+            struct entry *found = table_find(one, turn.id[i]);
+            wrong += table_find_at(one, turn.guess[i], turn.id[i]) != found;
+            if (found && before) { /* entries are as far from each other as their guesses, if both are right */
+                pairs++;
+                right += found - before == (int64_t)(turn.guess[i] - before_guess);
+            }
+            before = found;
+            before_guess = turn.guess[i];
+            wrong += table_find_at(one, 0, turn.id[i]) != found;
             const struct bucket here = take(table_obtain_at(one, turn.guess[i], turn.id[i], 0, 0, now_ns), now_ns);
             const struct bucket there = take(table_obtain(other, turn.id[i], 0, 0, now_ns), now_ns);
             wrong += here.settled != there.settled || here.last_refill_ns != there.last_refill_ns;
@@ -80,6 +88,8 @@ static void guessed(uint64_t table_keys, const char *what)
     OK_U64(wrong, 0, "%s: every key has what it would have", what);
     OK(all_alike && stats.expired_keys > TURNS / 5, "%s: the same keys are forgotten, %llu times", what,
        (unsigned long long)stats.expired_keys);
+    OK(right >= pairs * least_right / 100, "%s: %llu of %llu guesses are right, twice in a row", what,
+       (unsigned long long)right, (unsigned long long)pairs);
     table_destroy(&one);
     table_destroy(&other);
 }
@@ -91,9 +101,9 @@ int main(void)
     bool made = limit_set_init(&limits, 1, NULL) && limit_set_intern(&limits, &terms, &error) == 0;
     assert(made);
     budget_init(&budget, &limits.limit[0], SHARE_ONE, true);
-    guessed(4 * KEYS, "a table with room");
-    guessed(KEYS, "a table that is nearly full");
-    guessed(KEYS / 2, "a table that is too small");
+    guessed(4 * KEYS, 95, "a table with room");
+    guessed(KEYS, 75, "a table that is nearly full");
+    guessed(KEYS / 2, 5, "a table that is too small");
     limit_set_close(&limits);
     return tap_done();
 }

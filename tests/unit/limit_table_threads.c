@@ -72,12 +72,13 @@ static uint16_t limit_of(uint64_t key)
     return key < HOT ? BUCKET_HELD : (uint16_t)(key % BUCKET_HELD);
 }
 
-static void spend(struct worker *worker, uint64_t key)
+/* `guess`: where it stood before it was locked, or 0. */
+static void spend(struct worker *worker, uint64_t key, uint64_t guess)
 {
     struct table *table = worker->trial->table;
     uint16_t limit = limit_of(key);
     uint64_t now_ns = worker->now_ns, expires_ns = limit == CELL ? now_ns / SECOND_NS * SECOND_NS + SECOND_NS : 0;
-    struct entry *entry = table_obtain(table, worker->trial->ids[key], limit, expires_ns, now_ns);
+    struct entry *entry = table_obtain_at(table, guess, worker->trial->ids[key], limit, expires_ns, now_ns);
     if (entry->tenant != key % TENANTS)
         table_claim(table, entry, (uint16_t)(key % TENANTS));
     bool taken = bucket_take(&entry->bucket, &limits.limit[limit], &budgets[limit], 1, 0, now_ns);
@@ -105,7 +106,7 @@ static void look(const struct worker *worker, uint64_t key)
 static void step(struct worker *worker)
 {
     const struct trial *trial = worker->trial;
-    uint64_t keys[TOGETHER_MAX];
+    uint64_t keys[TOGETHER_MAX], guesses[TOGETHER_MAX];
     struct key_id ids[TOGETHER_MAX];
     struct table_held held;
     uint32_t count = 1 + (uint32_t)random_below(&worker->random, TOGETHER_MAX);
@@ -114,14 +115,14 @@ static void step(struct worker *worker)
         keys[i] = random_below(&worker->random, hot ? HOT : trial->id_count);
         ids[i] = trial->ids[keys[i]];
         table_prefetch_tags(trial->table, ids[i]);
-        table_prefetch(trial->table, ids[i]);
+        guesses[i] = table_prefetch(trial->table, ids[i]);
     }
     worker->now_ns += random_below(&worker->random, 20000);
     table_lock(trial->table, ids, count, &held);
     const struct entry *first = table_find(trial->table, ids[0]);
     uint64_t changes = table_changes(trial->table, ids[0]);
     for (uint32_t i = 0; i < count; i++)
-        random_below(&worker->random, 4) == 0 ? look(worker, keys[i]) : spend(worker, keys[i]);
+        random_below(&worker->random, 4) == 0 ? look(worker, keys[i]) : spend(worker, keys[i], guesses[i]);
     if (changes == table_changes(trial->table, ids[0]) && first != table_find(trial->table, ids[0]))
         worker->moved++;
     table_unlock(trial->table, &held);
