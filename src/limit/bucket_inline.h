@@ -93,7 +93,7 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
 }
 
 /*
- * `allowance`: what it was when that was decided, of all that is settled. Always in line: who decides over many in a row
+ * `allowance`: what it was when that was decided, of all that is settled. Always in line: whoever decides over many
  * keeps what they have in common in registers.
  */
 __attribute__((always_inline)) static inline bool bucket_take_here(struct bucket *bucket, const struct limit *limit,

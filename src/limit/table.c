@@ -325,27 +325,17 @@ void table_pass_by(struct table *table, struct entry *const *entries, size_t cou
         count_hit(table, stripe_of_key(table, entries[i]->id), entries[i], now_ns);
 }
 
-/* The key's entry, if that is where it stands; else NULL. Other groups are not looked at: they may be others'. */
-static inline struct entry *guessed(const struct table *table, uint64_t guess, struct key_id id)
-{
-    const uint64_t slot = guess - 1; /* of none: in no group */
-    if (slot / GROUP != home_of(table, id))
-        return NULL;
-    struct entry *entry = &table->entries[slot];
-    return key_id_equal(entry->id, id) && table->tags[slot] != 0 ? entry : NULL;
-}
-
 /* These two are small, so that they are in line where they are used: what else there is to do is left to others. */
 struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id)
 {
-    struct entry *entry = guessed(table, guess, id);
+    struct entry *entry = lookup_guessed(table, guess, id);
     return entry ? entry : table_find(table, id);
 }
 
 struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id id, uint16_t limit,
                               uint64_t expires_ns, uint64_t now_ns)
 {
-    struct entry *entry = guessed(table, guess, id);
+    struct entry *entry = lookup_guessed(table, guess, id);
     if (!entry)
         return table_obtain(table, id, limit, expires_ns, now_ns);
     count_hit(table, stripe_of_key(table, id), entry, now_ns);

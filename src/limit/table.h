@@ -181,9 +181,9 @@ void table_set_share_min(struct table *table, uint64_t share);
 /* ---- entries that wait: found among many that do not ---- */
 
 /*
- * Where the mark of an entry is. It is set, or anew, and the entry is found as below, wherever it moves. Whoever has the
- * key's lock may set, unset and ask. Only an entry of a table that table_create made can be marked; it is not when it
- * is forgotten: see table_owner. Valid as long as a pointer to the entry.
+ * Where the mark of an entry is. It is set, or anew, and the entry is found as below, wherever it moves. Whoever has
+ * the key's lock may set, unset and ask. Only an entry of a table that table_create made can be marked; it is not when
+ * it is forgotten: see table_owner. Valid as long as a pointer to the entry.
  */
 struct table_mark {
     uint64_t

@@ -47,6 +47,16 @@ static inline struct entry *lookup(const struct table *table, struct key_id id)
     return NULL;
 }
 
+/* The key's entry, if that is where it stands; else NULL. Other groups are not looked at: they may be others'. */
+static inline struct entry *lookup_guessed(const struct table *table, uint64_t guess, struct key_id id)
+{
+    const uint64_t slot = guess - 1; /* of none: in no group */
+    if (slot / GROUP != home_of(table, id))
+        return NULL;
+    struct entry *entry = &table->entries[slot];
+    return key_id_equal(entry->id, id) && table->tags[slot] != 0 ? entry : NULL;
+}
+
 /* Where a key likes best to be in a group. */
 static inline unsigned preferred_slot(struct key_id id)
 {
