@@ -116,7 +116,8 @@ sub start_echo {
     return start_pinned('echo', $port, "$Headgate::build/tests/bench/echo", $port);
 }
 
-# Daemons of one thread each that have met, the first on core 0, the others on core 1. Options as Headgate::cluster's.
+# Daemons of one thread each that have met, the first on core 0, the others on core 1, where they go before nobody and
+# after nobody who measures: a load generator that never sleeps leaves them their part. Options as Headgate::cluster's.
 sub start_cluster {
     my (%options) = @_;
     my $cluster = Headgate::cluster(state_dir => 'none', debug => 'false', threads => 1, %options);
@@ -124,7 +125,7 @@ sub start_cluster {
     $cluster->start(30)->wait_met($patience) or die "the cluster does not come together\n";
     my ($first, @others) = $cluster->daemons;
     put_first(0, $first->{pid});
-    pin(1, $_->{pid}) for @others;
+    put_first(1, $_->{pid}) for @others;
     return $cluster;
 }
 
@@ -160,7 +161,7 @@ our @load_class;
 sub can_go_first { return !system('chrt -f 1 true 2>/dev/null') }
 
 # What `headgate load` reports of one run; `words` to one port. Anything but an answer to each request is fatal. With
-# --busy it leaves peers on its core their part of it only while no class of its own goes before them.
+# --busy peers on its core get their part of it only where it is not of a class that goes before theirs.
 sub load_at {
     my ($port, $words, @options) = @_;
     my @load = (@load_class, Headgate::headgate(), 'load', '--at', "127.0.0.1:$port", '--send', $words, @options,
