@@ -14,8 +14,7 @@ enum {
     FAREWELL_WAKE_NS = 20000000,
     DEMAND_SMOOTHING = 8,
     MERGE_PART = 4,
-    LOOKUP_PART =
-        16, /* of a step's keys may be settled in it, and as many applied: each takes longer than others */
+    LOOKUP_PART = 16,        /* of a step's keys may be settled in it, and as many applied: these take longer */
     RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
     RESERVATIONS_MAX = 1 << 24,
 };

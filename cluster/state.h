@@ -68,8 +68,7 @@ struct member {
     uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
     uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
     uint64_t made_ns;                       /* its newest message was made then or later, on our clock */
-    uint64_t
-        answers_ns; /* the same, if the message before that was heard as well: it does not repeat itself; or 0 */
+    uint64_t answers_ns; /* the same, if the message before that was heard as well: it repeats nothing; or 0 */
     uint64_t covered_ns; /* what it had charged its keys with until then is charged here: see pay.c */
     uint64_t round_trip_ns, round_trip_spread_ns;
     uint64_t demand_tokens;      /* spent there since the demand was last averaged */

@@ -125,7 +125,7 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     struct verdict verdict;
     for (uint32_t i = 0; i < count; i++) {
         one.id = ids[i];
-        allowed |= (uint64_t)node_check(node, &one, 1, true, now_ns, &verdict) << i;
+        allowed |= (uint64_t)node_check_near(node, &one, &guesses[i], 1, true, now_ns, &verdict) << i;
     }
     return allowed;
 }

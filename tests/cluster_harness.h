@@ -180,6 +180,13 @@ __attribute__((unused)) static unsigned world_count_left(unsigned host, const ch
     return equal;
 }
 
+/* Whether a step is wanted. */
+__attribute__((unused)) static void world_show_wish(unsigned host)
+{
+    tell("%s %s", host_names[host],
+         node_wants_step(world.host[host].node) ? "wants to speak" : "waits for its next batch");
+}
+
 /* That node's view of a slow key: settled - unsettled tokens, what it may take, and batches in its log. */
 __attribute__((unused)) static void world_show_one(unsigned i, const char *key)
 {

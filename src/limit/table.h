@@ -186,8 +186,7 @@ void table_set_share_min(struct table *table, uint64_t share);
  * it is forgotten: see table_owner. Valid as long as a pointer to the entry.
  */
 struct table_mark {
-    uint64_t
-        *marks; /* a word of those that are younger than what table_age_marks has seen, and one of the others */
+    uint64_t *marks; /* a word of young ones, which table_age_marks has not come by, and one of the others */
     uint64_t bit;
 };
 struct table_mark table_mark_of(const struct table *table, const struct entry *entry);

@@ -228,9 +228,9 @@ static void early_push(void)
     world_run(5);
     tell("ann has just said what there was:");
     world_spend(ANN, "alice", 13);
-    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    world_show_wish(ANN);
     world_spend(ANN, "alice", 1);
-    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    world_show_wish(ANN);
     world_push(ANN);
     world_run(10);
     tell("10 ms later:");
@@ -267,7 +267,7 @@ static void overload(void)
     world_spend(ANN, "alice", 1);
     tell("retry after %" PRIu64 " ms", world_ask(ANN, "alice", 0, 1).retry_after_ns / MS);
     world_spend(ANN, "key 0", 1);
-    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    world_show_wish(ANN);
     world_push(ANN);
     world_spend(ANN, "alice", 1);
     world_run(500);

@@ -85,9 +85,9 @@ static void paid_off_is_no_hurry(void)
         world_run(100);
     }
     take(ANN, "alice", 9);
-    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    world_show_wish(ANN);
     take(ANN, "alice", 12);
-    tell("ann %s", node_wants_step(world.host[ANN].node) ? "wants to speak" : "waits for its next batch");
+    world_show_wish(ANN);
     world_push(ANN);
     world_run(10);
     show("all is told");
