@@ -276,7 +276,8 @@ void transport_publish(struct transport *transport, struct bytes bytes)
     if (!message)
         return;
     transport->to_publish[transport->to_publish_count++] = message;
-    if (bytes.size <= TRANSPORT_SMALL_BYTES || transport->to_publish_count == TRANSPORT_LATER_MAX)
+    bool first = transport->to_publish_count == 1;
+    if ((first && bytes.size <= TRANSPORT_SMALL_BYTES) || transport->to_publish_count == TRANSPORT_LATER_MAX)
         publish_all(transport);
     else
         (void)uv_idle_start(&transport->later, on_later);

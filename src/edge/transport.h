@@ -24,7 +24,7 @@ enum {
     TRANSPORT_REQUESTS_EACH = 8,    /* and of them to one address, so that a dead one does not take them all */
     TRANSPORT_MESSAGES_A_TURN = 64, /* handled of one socket before the loop looks after others, */
     TRANSPORT_TURN_NS = 300000,     /* and no more of them once this time is over */
-    TRANSPORT_SMALL_BYTES = 2048,   /* larger ones are published later, */
+    TRANSPORT_SMALL_BYTES = 2048,   /* larger ones are published later, what comes after one behind it, */
     TRANSPORT_LATER_MAX = 8,        /* and so many of them at most */
 };
 
