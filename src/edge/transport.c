@@ -243,6 +243,7 @@ static void publish_oldest(struct transport *transport)
 {
     nng_msg *oldest = transport->to_publish[0];
     transport->to_publish_count--;
+    transport->polled_count -= transport->polled_count > 0;
     for (uint32_t i = 0; i < transport->to_publish_count; i++)
         transport->to_publish[i] = transport->to_publish[i + 1];
     if (send_now(transport, transport->publisher, oldest))
@@ -253,7 +254,6 @@ static void publish_all(struct transport *transport)
 {
     while (transport->to_publish_count > 0)
         publish_oldest(transport);
-    transport->polled_count = 0;
 }
 
 static void on_later(uv_idle_t *idle)
@@ -278,8 +278,8 @@ void transport_publish(struct transport *transport, struct bytes bytes)
     transport->to_publish[transport->to_publish_count++] = message;
     bool first = transport->to_publish_count == 1;
     if ((first && bytes.size <= TRANSPORT_SMALL_BYTES) || transport->to_publish_count == TRANSPORT_LATER_MAX)
-        publish_all(transport);
-    else
+        publish_oldest(transport);
+    if (transport->to_publish_count > 0)
         (void)uv_idle_start(&transport->later, on_later);
 }
 

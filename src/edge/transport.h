@@ -24,8 +24,8 @@ enum {
     TRANSPORT_REQUESTS_EACH = 8,    /* and of them to one address, so that a dead one does not take them all */
     TRANSPORT_MESSAGES_A_TURN = 64, /* handled of one socket before the loop looks after others, */
     TRANSPORT_TURN_NS = 300000,     /* and no more of them once this time is over */
-    TRANSPORT_SMALL_BYTES = 2048,   /* larger ones are published later, what comes after one behind it, */
-    TRANSPORT_LATER_MAX = 8,        /* and so many of them at most */
+    TRANSPORT_SMALL_BYTES = 2048,   /* larger ones, and what comes behind them, are published later, one a turn, */
+    TRANSPORT_LATER_MAX = 8,        /* and fewer than so many wait */
 };
 
 /* All calls come from the loop's thread; `bytes` is valid during the call. */
@@ -80,8 +80,8 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
 
 /*
  * Sends `bytes` to whoever is connected, in order. Never blocks. That takes a system call for each of them, and where
- * they are on this machine the kernel does their part in it: what is large leaves in a later turn of the loop, so that
- * whatever came while it was made is served first.
+ * they are on this machine the kernel does their part in it: what is large leaves in a later turn of the loop, and
+ * what comes behind it after that, one in each, so that whatever came meanwhile is served first.
  */
 void transport_publish(struct transport *transport, struct bytes bytes);
 

@@ -411,11 +411,11 @@ static void publishing_later(void)
     }
     for (int i = 0; i < TRANSPORT_LATER_MAX; i++)
         a_counts_on(sizeof numbered);
-    OK_U64(a_published(), before + 4 + TRANSPORT_LATER_MAX, "and no more than %d are put off", TRANSPORT_LATER_MAX);
+    OK_U64(a_published(), before + 4 + 1, "and fewer than %d are put off", TRANSPORT_LATER_MAX);
     for (int i = 0; i < 3; i++)
         a_counts_on(sizeof numbered);
     OK(run_until(b_heard_sent, NULL) && b.misordered == 0, "all arrive, in order");
-    OK_U64(a.later - later, 4 + 3, "what did not wait for the loop is not told");
+    OK_U64(a.later - later, 4 + TRANSPORT_LATER_MAX - 1, "what did not wait for the loop is not told");
     OK(idle_ms() != 0, "and then nothing turns the loop");
     before = a_published();
     for (unsigned turn = 0; turn < TRANSPORT_LATER_MAX; turn++) {
@@ -426,7 +426,6 @@ static void publishing_later(void)
     for (int i = 1; i < TRANSPORT_LATER_MAX; i++)
         a_counts_on(sizeof numbered);
     before = a_published();
-    a_counts_on(sizeof numbered);
     (void)uv_run(&loop, UV_RUN_NOWAIT);
     OK_U64(a_published(), before, "not before the loop has polled, whatever it had polled for has left");
     OK(run_until(b_heard_sent, NULL) && b.misordered == 0, "and the last one does as well");
