@@ -12,7 +12,7 @@
 
 enum {
     PACE_REST = 3,               /* for each nanosecond of work */
-    PACE_OWED_FREE_NS = 1500000, /* half a millisecond's work */
+    PACE_OWED_FREE_NS = 600000,  /* a fifth of a millisecond's work */
     PACE_OWED_MAX_NS = 20000000, /* nobody rests for longer: what took that long was not only work */
 };
 

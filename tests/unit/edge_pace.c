@@ -51,10 +51,10 @@ static void small_pieces(void)
     }
     OK(!waits, "a fifth of a millisecond, each millisecond, never waits");
     now_ns += 100 * MS;
-    pace_worked(&pace, now_ns, now_ns + 400 * US);
-    OK(pace_next_ns(&pace) <= now_ns + 400 * US, "nor does what follows less than half of one");
-    pace_worked(&pace, now_ns + 400 * US, now_ns + 800 * US);
-    OK_U64(pace_next_ns(&pace) - (now_ns + 800 * US), 2400 * US - PACE_OWED_FREE_NS, "but what follows more");
+    pace_worked(&pace, now_ns, now_ns + 200 * US);
+    OK(pace_next_ns(&pace) <= now_ns + 200 * US, "nor does what follows one at once");
+    pace_worked(&pace, now_ns + 200 * US, now_ns + 400 * US);
+    OK_U64(pace_next_ns(&pace) - (now_ns + 400 * US), 1200 * US - PACE_OWED_FREE_NS, "but what follows two");
 }
 
 static void long_pieces(void)
