@@ -13,13 +13,30 @@ enum { TRANSIT_INTERVALS = 16 }; /* parts that were said to somebody so lately a
 
 /* ---- making one of many ---- */
 
+enum { ORDER_ID_BITS = 48 };
+
+/* The spend behind is asked for while the other sources have their turn. */
+static void stand_at(struct merge_source *source, const struct spend *at)
+{
+    source->at = at;
+    source->order = (uint64_t)at->limit << ORDER_ID_BITS | at->id.high >> (64 - ORDER_ID_BITS);
+    __builtin_prefetch(at + 1);
+}
+
+static bool is_before(const struct merge_source *source, const struct merge_source *other)
+{
+    if (source->order != other->order)
+        return source->order < other->order;
+    return spend_compare(source->at, other->at) < 0;
+}
+
 static void sift_down(struct merge_source *source, uint32_t count, uint32_t index)
 {
     struct merge_source moved = source[index];
     for (uint32_t child; (child = 2 * index + 1) < count; index = child) {
-        if (child + 1 < count && spend_compare(source[child + 1].at, source[child].at) < 0)
+        if (child + 1 < count && is_before(&source[child + 1], &source[child]))
             child++;
-        if (spend_compare(moved.at, source[child].at) <= 0)
+        if (!is_before(&source[child], &moved))
             break;
         source[index] = source[child];
     }
@@ -28,7 +45,9 @@ static void sift_down(struct merge_source *source, uint32_t count, uint32_t inde
 
 static void take_least(struct merger *merger)
 {
-    if (++merger->source[0].at == merger->source[0].end)
+    if (merger->source[0].at + 1 < merger->source[0].end)
+        stand_at(&merger->source[0], merger->source[0].at + 1);
+    else
         merger->source[0] = merger->source[--merger->source_count];
     if (merger->source_count > 0)
         sift_down(merger->source, merger->source_count, 0);
@@ -163,10 +182,14 @@ static bool open_sources(struct merger *merger, struct list *first, const struct
     merger->source = calloc(merger->batch_count, sizeof *merger->source);
     if (!merger->source)
         return false;
-    for (struct list *at = first; at != end; at = at->next)
-        if (batch_at(at)->spend_count > 0)
-            merger->source[merger->source_count++] =
-                (struct merge_source){batch_at(at)->spend, batch_at(at)->spend + batch_at(at)->spend_count};
+    for (struct list *at = first; at != end; at = at->next) {
+        struct merge_source *source = &merger->source[merger->source_count];
+        if (batch_at(at)->spend_count == 0)
+            continue;
+        source->end = batch_at(at)->spend + batch_at(at)->spend_count;
+        stand_at(source, batch_at(at)->spend);
+        merger->source_count++;
+    }
     for (uint32_t i = merger->source_count / 2; i-- > 0;)
         sift_down(merger->source, merger->source_count, i);
     return true;

@@ -318,11 +318,15 @@ static uint64_t next_wake_ns(const struct node *node)
     return wake_ns > node->now_ns ? wake_ns : node->now_ns + 1;
 }
 
-/* Merging gets a part of every step, whatever else there is to do. */
+/*
+ * Merging gets a part of every step, whatever else there is to do. It gets no more, since a spend takes several times
+ * as long there, unless the log has outgrown its room.
+ */
 static void compact(struct node *node)
 {
-    uint32_t least = node->step_keys / MERGE_PART + 1;
-    node->step_left = node->step_left < least ? least : node->step_left;
+    uint32_t part = node->step_keys / MERGE_PART + 1;
+    if (node->step_left < part || !compact_comes_first(node))
+        node->step_left = part;
     origins_compact(node);
     node->step_again |= node->merger.sweeping || (node->apply_waits && !compact_comes_first(node));
 }

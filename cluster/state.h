@@ -106,6 +106,7 @@ struct tally {
 /* What is left of a sorted batch. */
 struct merge_source {
     const struct spend *at, *end;
+    uint64_t order; /* the limit and the first bits of the id at `at`: few comparisons need a look at the batch */
 };
 
 /* Whether what was sent may be merged with what was not. */
