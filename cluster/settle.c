@@ -27,6 +27,13 @@ static bool has_the_last(const struct node *node, const struct origin *mine, con
     return batch->complete && known && behind < BATCH_TRACES && recorded >= behind;
 }
 
+/* Batches of this incarnation alone have traces. */
+static bool nothing_is_untold(const struct node *node, const struct origin *own, const struct batch *batch,
+                              const struct entry *entry)
+{
+    return own == &node->origin[node->my_slot] && has_the_last(node, own, batch, entry);
+}
+
 /* Those that wait for refill to pay them off are told after all: that takes longer now that the bucket is charged. */
 static uint64_t untold_tokens(struct node *node, struct entry *entry)
 {
@@ -63,9 +70,8 @@ static uint64_t tokens_behind(const struct batch *batch, const struct spend *spe
 static uint64_t later_tokens(struct node *node, const struct origin *origin, const struct batch *batch,
                              const struct spend *of, struct entry *entry, bool any_limit)
 {
-    const struct origin *mine = &node->origin[node->my_slot];
     uint64_t tokens = any_limit ? tokens_behind(batch, of) : 0;
-    if (origin == mine && has_the_last(node, mine, batch, entry))
+    if (nothing_is_untold(node, origin, batch, entry)) /* nor told later */
         return tokens;
     tokens += untold_tokens(node, entry);
     for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? node->origin_end : 1); i++) {
@@ -119,7 +125,7 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
         if (!entry)
             continue;
         if (tallied)
-            later += untold_tokens(node, entry);
+            later += nothing_is_untold(node, origin, batch, entry) ? 0 : untold_tokens(node, entry);
         else
             later = later_tokens(node, origin, batch, spend, entry, converted);
         settle_spend(node, entry, batch, spend, later);

@@ -99,6 +99,7 @@ struct origin {
 struct tally {
     struct tally_slot *slot; /* mask + 1; NULL until it is needed */
     uint64_t mask, epoch, used;
+    uint64_t backed;  /* slots whose memory the system has given */
     uint32_t batches; /* that it is of */
     bool failed;      /* there was no memory */
 };

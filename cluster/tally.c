@@ -11,7 +11,10 @@
 enum {
     TALLY_BATCHES = 64, /* fewer are searched */
     TALLY_KEYS_MAX = 1 << 23,
-    TALLY_AHEAD = 12, /* slots are asked of memory before they are needed */
+    TALLY_AHEAD = 12,              /* slots are asked of memory before they are needed */
+    SLOTS_MIN = 8 * OPEN_KEYS_MAX, /* so that a quarter has room for a batch, and for what a step adds */
+    PAGE_SLOTS = 128,              /* in 4 KiB */
+    PAGES_A_STEP = 64,             /* which takes as long as a step */
 };
 
 struct tally_slot {
@@ -19,6 +22,7 @@ struct tally_slot {
     uint64_t tokens;
     uint64_t epoch; /* 0: never used */
 };
+_Static_assert(sizeof(struct tally_slot) * PAGE_SLOTS == 4096, "a page of memory");
 
 static struct tally_slot *slot_of(const struct tally *tally, struct key_id id)
 {
@@ -90,26 +94,58 @@ static void add_missing(struct node *node, struct origin *own, uint32_t whole)
     }
 }
 
-/* Twice as many as keys may be in the log: what is untold when it is full is told all the same. */
+/* At most: twice as many as keys may be in the log; what is untold when it is full is told all the same. */
 static uint64_t slot_count(const struct node *node)
 {
     uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
-    uint64_t slots = 8 * OPEN_KEYS_MAX;
+    uint64_t slots = SLOTS_MIN;
     most += (uint64_t)node->open_room * node->lane_count;
     while (slots < 2 * most)
         slots *= 2;
     return slots;
 }
 
-static bool create(struct node *node)
+/* For what the own logs hold now, with so much room that it seldom has to become larger. */
+static uint64_t slots_wanted(const struct node *node)
+{
+    uint64_t keys = 0, slots = SLOTS_MIN, most = slot_count(node);
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
+        keys += is_own(&node->origin[slot]) ? node->origin[slot].log_keys : 0;
+    while (slots < most && slots < 4 * keys)
+        slots *= 2;
+    return slots;
+}
+
+/* An empty tally that is large enough; false: there is no memory. */
+static bool begin_anew(struct node *node)
 {
     struct tally *tally = &node->tally;
-    uint64_t slots = slot_count(node);
-    if (!tally->slot)
-        tally->slot = calloc(slots, sizeof *tally->slot);
+    uint64_t slots = slots_wanted(node);
+    tally_reset(node);
+    if (tally->slot && tally->mask + 1 >= slots)
+        return true;
+    free(tally->slot);
+    tally->slot = calloc(slots, sizeof *tally->slot);
     tally->mask = slots - 1;
+    tally->backed = 0;
     tally->failed = tally->slot == NULL;
     return !tally->failed;
+}
+
+/*
+ * Has the system give its memory page by page, by writing to it; true: it has. Else each key that comes first would
+ * wait for a page. That is all that a step does besides what came.
+ */
+static bool is_backed(struct node *node)
+{
+    struct tally *tally = &node->tally;
+    for (uint32_t page = 0; page < PAGES_A_STEP && tally->backed <= tally->mask; page++) {
+        ((volatile struct tally_slot *)tally->slot)[tally->backed].epoch = 0;
+        tally->backed += PAGE_SLOTS;
+        step_works(node, node->step_left);
+    }
+    node->step_again |= tally->backed <= tally->mask;
+    return tally->backed > tally->mask;
 }
 
 bool tally_is_wanted(const struct node *node)
@@ -131,11 +167,13 @@ void tally_step(struct node *node)
             tally_reset(node);
         return;
     }
-    if (tally_is_whole(node) || !create(node))
+    if (tally_is_whole(node))
         return;
     /* Keys that are settled keep their slots until then; those of the whole log fill no more than half. */
-    if (tally->epoch == 0 || tally->used > tally->mask / 4 * 3)
-        tally_reset(node);
+    if ((!tally->slot || tally->used > tally->mask / 4 * 3) && !begin_anew(node))
+        return;
+    if (!is_backed(node))
+        return;
     uint32_t whole = own_batches(node);
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (is_own(&node->origin[slot]))
