@@ -87,20 +87,31 @@ struct sorting {
     uint32_t *end;                /* by part; at first, how many spends there are in it */
     size_t count;
     unsigned part_bits;
+    unsigned equal_bits;    /* first bits that all ids share */
     unsigned limits_differ; /* the bits in which they do */
 };
 
 enum { PART_KEYS = 2, PART_BITS_MAX = 20, PART_INSERTS_MAX = 64, BYTE_VALUES = 256 };
 
-/* The first bits of an id say where about it belongs among all. */
+/* The first bits in which ids differ say where about one belongs among all. */
 static size_t part_of(const struct sorting *sorting, struct key_id id)
 {
-    return id.high >> (64 - sorting->part_bits);
+    return id.high << sorting->equal_bits >> (64 - sorting->part_bits);
 }
 
-static bool sorting_init(struct sorting *sorting, const struct spend *from, size_t count)
+static unsigned equal_bits(const struct spend *spends, size_t count)
+{
+    uint64_t differ = 1;
+    for (size_t i = 1; i < count; i++)
+        differ |= spends[i].id.high ^ spends[0].id.high;
+    return (unsigned)__builtin_clzll(differ);
+}
+
+static bool sorting_init(struct sorting *sorting, const struct spend *from, size_t count, enum spend_order order)
 {
     *sorting = (struct sorting){.from = from, .count = count, .part_bits = 1};
+    if (order == SPENDS_BY_ID) /* others are batches, whose ids begin with anything */
+        sorting->equal_bits = equal_bits(from, count);
     while (sorting->part_bits < PART_BITS_MAX && count >> sorting->part_bits > PART_KEYS)
         sorting->part_bits++;
     sorting->sorted = calloc(count + 1, sizeof *sorting->sorted);
@@ -111,8 +122,10 @@ static bool sorting_init(struct sorting *sorting, const struct spend *from, size
         sorting->end[part_of(sorting, from[i].id)]++;
         sorting->limits_differ |= (unsigned)(from[i].limit ^ from[0].limit);
     }
-    sorting->spare = sorting->limits_differ != 0 ? calloc(count, sizeof *sorting->spare) : NULL;
-    return sorting->limits_differ == 0 || sorting->spare;
+    if (order == SPENDS_BY_ID || sorting->limits_differ == 0)
+        return true;
+    sorting->spare = calloc(count, sizeof *sorting->spare);
+    return sorting->spare != NULL;
 }
 
 static void sorting_close(struct sorting *sorting)
@@ -188,7 +201,7 @@ void spends_sort(struct spend *to, const struct spend *from, size_t count, enum 
 {
     struct sorting sorting;
     assert(count <= UINT32_MAX);
-    if (!sorting_init(&sorting, from, count)) {
+    if (!sorting_init(&sorting, from, count, order)) {
         memcpy(to, from, count * sizeof *to);
         qsort(to, count, sizeof *to, order == SPENDS_BY_LIMIT ? spend_compare : spend_compare_ids);
     } else {
@@ -248,14 +261,54 @@ uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
     return low;
 }
 
-uint32_t batch_first_from(const struct batch *batch, uint64_t high, uint32_t from, uint32_t end)
+/* Where the first spend that begins with `high` or more may be, by ever larger steps from *low, or from *end. */
+static void narrow_behind(const struct spend *spend, uint64_t high, uint32_t *low, uint32_t *end)
 {
-    while (from < end) {
-        uint32_t middle = from + (end - from) / 2;
-        if (batch->spend[middle].id.high < high)
-            from = middle + 1;
+    for (uint32_t step = 1; step < *end - *low; step *= 2) {
+        if (spend[*low + step].id.high >= high) {
+            *end = *low + step;
+            return;
+        }
+        *low += step + 1;
+    }
+}
+
+static void narrow_before(const struct spend *spend, uint64_t high, uint32_t *low, uint32_t *end)
+{
+    for (uint32_t step = 1; step < *end - *low; step *= 2) {
+        if (spend[*end - step].id.high < high) {
+            *low = *end - step + 1;
+            return;
+        }
+        *end -= step;
+    }
+}
+
+uint32_t batch_first_from(struct batch *batch, uint64_t high, uint32_t from, uint32_t end)
+{
+    const struct spend *spend = batch->spend;
+    uint32_t low = from, near = batch->found;
+    if (near >= from && near < end) {
+        bool is_behind = spend[near].id.high < high;
+        low = is_behind ? near + 1 : from;
+        end = is_behind ? end : near;
+        (is_behind ? narrow_behind : narrow_before)(spend, high, &low, &end);
+    }
+    while (low < end) {
+        uint32_t middle = low + (end - low) / 2;
+        if (spend[middle].id.high < high)
+            low = middle + 1;
         else
             end = middle;
     }
-    return from;
+    batch->found = low;
+    return low;
+}
+
+enum { FOUND_AHEAD = 4 };
+
+void batch_prefetch_found(const struct batch *batch)
+{
+    for (uint32_t i = batch->found; i < batch->found + FOUND_AHEAD && i < batch->spend_count; i++)
+        __builtin_prefetch(&batch->spend[i]);
 }

@@ -3,7 +3,7 @@
  *
  * The one idea: a batch covers the sequence numbers first..last of one origin, usually one number; merging
  * neighbours gives a batch, or parts of one, that stands for all of them. Once made, others' do not change; of own
- * ones, what is settled leaves them. Knows no network and no encoding.
+ * ones, what is settled leaves them. (`found` is a hint.) Knows no network and no encoding.
  */
 #ifndef HEADGATE_CLUSTER_BATCH_H
 #define HEADGATE_CLUSTER_BATCH_H
@@ -57,6 +57,7 @@ struct batch {
     uint64_t merge;
     uint32_t part, parts; /* the `part`th of so many, from 0; 0: whole */
     uint32_t depend_count, spend_count;
+    uint32_t found;        /* where batch_first_from was last, or near there */
     struct depend *depend; /* inside the same allocation */
     struct spend *spend;   /* inside the same allocation; spends of one limit stand together */
 };
@@ -87,8 +88,13 @@ void batch_sort(struct batch *batch);
 const struct spend *batch_find(const struct batch *batch, uint16_t limit, struct key_id id);
 /* The first spend under another limit after number `index` of a sorted batch. */
 uint32_t batch_next_limit(const struct batch *batch, uint32_t index);
-/* The first of the spends number from..end - 1, of one limit, whose id begins with `high` or more. */
-uint32_t batch_first_from(const struct batch *batch, uint64_t high, uint32_t from, uint32_t end);
+/*
+ * The first of the spends number from..end - 1, of one limit, whose id begins with `high` or more. That is fast near
+ * the last one that was found, in a batch of one limit: who goes through many, part by part, has none in a cache.
+ */
+uint32_t batch_first_from(struct batch *batch, uint64_t high, uint32_t from, uint32_t end);
+/* Asks memory for the next few spends from there on. */
+void batch_prefetch_found(const struct batch *batch);
 /* By limit, then by id. */
 int spend_compare(const void *a, const void *b);
 /* By id alone. */

@@ -97,6 +97,7 @@ void origin_log_shorten(struct node *node, struct origin *origin, struct batch *
     compact_forget(node, origin, batch);
     batch->spend += count;
     batch->spend_count -= count;
+    batch->found -= count < batch->found ? count : batch->found;
     origin->log_keys -= count;
     node->log_keys -= count;
 }

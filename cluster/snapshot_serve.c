@@ -35,13 +35,14 @@ static void add_own(struct collection *collection, const struct spend *spend)
  * What refill has paid off of them is charged when they settle: elsewhere, it has refilled what others spent meanwhile.
  * So they count in full, as they do in batches.
  */
-static void gather_batch(struct collection *collection, const struct batch *batch, uint64_t first, uint64_t last)
+static void gather_batch(struct collection *collection, struct batch *batch, uint64_t first, uint64_t last)
 {
     for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
         end = batch_next_limit(batch, i);
         bool is_bucket = collection->node->limits.limit[batch->spend[i].limit].kind == LIMIT_BUCKET;
-        i = batch_first_from(batch, first, i, end);
-        for (; is_bucket && i < end && batch->spend[i].id.high <= last; i++)
+        if (!is_bucket)
+            continue;
+        for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++)
             add_own(collection, &batch->spend[i]);
     }
 }
@@ -49,15 +50,20 @@ static void gather_batch(struct collection *collection, const struct batch *batc
 /* One for each key, by id. */
 static void add_up(struct collection *collection)
 {
-    uint32_t count = 0;
-    qsort(collection->own, collection->own_count, sizeof *collection->own, spend_compare_ids);
-    for (uint32_t i = 0; i < collection->own_count; i++) {
-        if (count > 0 && key_id_equal(collection->own[count - 1].id, collection->own[i].id))
-            spend_add(&collection->own[count - 1], &collection->own[i], false);
+    uint32_t count = 0, all = collection->own_count;
+    struct spend *sorted = malloc(all * sizeof *sorted);
+    assert(sorted && "out of memory");
+    spends_sort(sorted, collection->own, all, SPENDS_BY_ID);
+    for (uint32_t i = 0; i < all; i++) {
+        if (count > 0 && key_id_equal(sorted[count - 1].id, sorted[i].id))
+            spend_add(&sorted[count - 1], &sorted[i], false);
         else
-            collection->own[count++] = collection->own[i];
+            sorted[count++] = sorted[i];
     }
+    free(collection->own);
+    collection->own = sorted;
     collection->own_count = count;
+    collection->own_room = all;
 }
 
 static void gather_own(struct collection *collection, uint64_t prefix, uint32_t bits)
@@ -66,8 +72,11 @@ static void gather_own(struct collection *collection, uint64_t prefix, uint32_t 
     uint64_t last = bits == 0 ? UINT64_MAX : first | UINT64_MAX >> bits;
     for (uint32_t slot = 0; slot < collection->node->origin_end; slot++) {
         const struct origin *own = &collection->node->origin[slot];
-        for (struct list *at = own->log.next; own->uid && own->mine && at != &own->log; at = at->next)
-            gather_batch(collection, LIST_OWNER(at, const struct batch, link), first, last);
+        const bool counts = own->uid && own->mine;
+        for (struct list *at = own->log.next; counts && at != &own->log; at = at->next)
+            batch_prefetch_found(LIST_OWNER(at, const struct batch, link));
+        for (struct list *at = own->log.next; counts && at != &own->log; at = at->next)
+            gather_batch(collection, LIST_OWNER(at, struct batch, link), first, last);
     }
     if (collection->own_count > 0)
         add_up(collection);

@@ -58,6 +58,8 @@ void untold_visit(const struct node *node, void (*visit)(void *context, const st
 /* How many there are, waiting and gathered ones included, and how many of these are in the rings. Alone. */
 uint32_t untold_count(const struct node *node);
 uint32_t untold_listed(const struct node *node);
+/* How many places of the rings these take, with the gaps between them. Alone. */
+uint64_t untold_span(const struct node *node);
 /* It is a gap from now on. Alone, as the next. */
 void untold_drop(struct node *node, struct spend *spend);
 /* Afterwards the oldest untold spend stands at the lane's front, if there is any. */
@@ -73,6 +75,8 @@ struct spend *open_spend(struct node *node, struct entry *entry);
 bool untold_wants_push(const struct node *node);
 /* If the key has untold spends, they are told with the next batch; there is room for one. */
 void untold_urge(struct node *node, struct entry *entry);
+/* All in the rings of keys that begin with the prefix (see table_visit) are told with the next batch. Alone. */
+void untold_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits);
 /* A ring that spans more is nearly full: some requests' keys fit beyond. */
 uint32_t untold_nearly_full(const struct node *node);
 /* What the spend's `since` says: at most a millisecond too early, and no later than now. */

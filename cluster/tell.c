@@ -9,7 +9,8 @@
  */
 enum {
     CREDIT_INTERVALS = 2,
-    TELL_PART = 4, /* of a step's keys are gathered at once where there are as many: see tell_ahead */
+    URGE_STEPS = 16, /* of places in rings are gone through sooner than a part of the table: see urge_part */
+    TELL_PART = 4,   /* of a step's keys are gathered at once where there are as many: see tell_ahead */
 };
 
 #define KEY_CREDIT UINT64_C(1000000000) /* what telling one key costs: the pace earns so much in its time */
@@ -147,17 +148,29 @@ void tell_for_room(struct node *node)
     flush(node);
 }
 
-static void urge(void *context, const struct entry *entry)
+static void urge_key(void *context, struct entry *entry)
 {
     struct node *node = context;
     tell_for_room(node);
-    untold_urge(node, table_find(node->table, entry->id));
+    untold_urge(node, entry);
 }
 
+static void urge(void *context, const struct entry *entry)
+{
+    struct node *node = context;
+    urge_key(node, table_find(node->table, entry->id)); /* which may be written to */
+}
+
+/* Whether a key is in a ring, its entry does not say without a look there, which no cache has. */
 void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
 {
-    if (untold_count(node) > 0)
+    if (untold_span(node) > (uint64_t)URGE_STEPS * node->step_keys) {
         table_visit(node->table, prefix, prefix_bits, urge, node);
+        return;
+    }
+    untold_urge_listed(node, prefix, prefix_bits);
+    if (wait_count(node) > 0)
+        table_visit_marked(node->table, prefix, prefix_bits, urge_key, node);
 }
 
 void tell_all(struct node *node)

@@ -145,6 +145,14 @@ uint32_t untold_listed(const struct node *node)
     return count;
 }
 
+uint64_t untold_span(const struct node *node)
+{
+    uint64_t span = 0;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        span += node->lane[i].open_span;
+    return span;
+}
+
 uint32_t untold_count(const struct node *node)
 {
     return untold_listed(node) + wait_count(node) + node->telling_count;
@@ -194,16 +202,30 @@ bool is_untold(const struct node *node, const struct entry *entry)
     return wait_has(node, entry) || is_in_open(node, entry);
 }
 
-void untold_urge(struct node *node, struct entry *entry)
+static void make_urgent(struct node *node, struct spend *spend)
 {
     struct lane *lane = own_lane(node);
-    if (!is_untold(node, entry))
-        return;
-    struct spend *spend = open_spend(node, entry);
     if (spend->urgent)
         return;
     spend->urgent = true;
-    lane->urgent[lane->urgent_count++] = entry->open_index;
+    lane->urgent[lane->urgent_count++] = (uint32_t)(spend - node->open);
+}
+
+void untold_urge(struct node *node, struct entry *entry)
+{
+    if (is_untold(node, entry))
+        make_urgent(node, open_spend(node, entry));
+}
+
+void untold_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits)
+{
+    const unsigned rest = 64 - prefix_bits;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        for (uint32_t k = 0; k < node->lane[i].open_span; k++) {
+            struct spend *spend = spend_at(node, &node->lane[i], k);
+            if (spend->untold && (prefix_bits == 0 || spend->id.high >> rest == prefix))
+                make_urgent(node, spend);
+        }
 }
 
 uint64_t untold_time_ns(const struct node *node, uint32_t then)

@@ -213,6 +213,10 @@ uint64_t table_places(const struct table *table);
 size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end, struct entry **entries,
                          size_t most);
 
+/* Visits every marked entry whose id begins with the prefix, as table_visit does; it may unmark that. Alone. */
+void table_visit_marked(const struct table *table, uint64_t prefix, unsigned prefix_bits,
+                        void (*visit)(void *context, struct entry *entry), void *context);
+
 /* Marks grow old together: `from` and `end` of what follows are multiples of so many places, or the end of them all. */
 enum { TABLE_MARKS = 64 };
 struct table_aged {

@@ -61,6 +61,19 @@ size_t table_find_marked(const struct table *table, uint64_t *from, uint64_t end
     return count;
 }
 
+void table_visit_marked(const struct table *table, uint64_t prefix, unsigned prefix_bits,
+                        void (*visit)(void *context, struct entry *entry), void *context)
+{
+    struct key_id first, last;
+    struct entry *entry;
+    assert(table->marks);
+    prefix_range(prefix, prefix_bits, &first, &last);
+    uint64_t place = home_of(table, first) * GROUP, end = (home_of(table, last) + WINDOW) * GROUP;
+    while (table_find_marked(table, &place, end, &entry, 1) > 0)
+        if (entry->id.high >= first.high && entry->id.high <= last.high)
+            visit(context, entry);
+}
+
 /* Of what stands there, `word` is found. */
 static void find(const struct table *table, uint64_t slot, uint64_t word, struct table_aged *aged)
 {

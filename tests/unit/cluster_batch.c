@@ -107,6 +107,42 @@ static void check_sorts(void)
     }
 }
 
+enum { GROUPS = 3, GROUP_SPENDS = 300 };
+
+static uint32_t first_from(const struct batch *batch, uint64_t high, uint32_t from, uint32_t end)
+{
+    while (from < end && batch->spend[from].id.high < high)
+        from++;
+    return from;
+}
+
+/* Part by part, as pages are asked for, and anywhere; and where the hint is of a batch that was longer. */
+static void check_first_from(void)
+{
+    struct batch *batch = batch_create(0, GROUPS * GROUP_SPENDS);
+    struct random random;
+    uint32_t wrong = 0;
+    random_seed(&random, 1);
+    for (uint32_t i = 0; i < GROUPS * GROUP_SPENDS; i++)
+        batch->spend[i] = (struct spend){.id = {random_below(&random, 1000), i}, .limit = (uint16_t)(i % GROUPS)};
+    batch_sort(batch);
+    for (unsigned turn = 0; turn < 20000; turn++) {
+        bool by_part = turn < 1002;
+        uint32_t from = by_part ? 0 : (uint32_t)random_below(&random, GROUPS) * GROUP_SPENDS,
+                 end = from + GROUP_SPENDS;
+        uint64_t high = by_part ? turn : random_below(&random, 1002);
+        if (!by_part && turn % 3 == 0)
+            end -= (uint32_t)random_below(&random, GROUP_SPENDS + 1);
+        if (turn % 7 == 0)
+            batch->found = (uint32_t)random_below(&random, 2 * GROUPS * GROUP_SPENDS);
+        batch_prefetch_found(batch);
+        uint32_t found = batch_first_from(batch, high, from, end);
+        wrong += found != first_from(batch, high, from, end) || batch->found != found;
+    }
+    OK_U64(wrong, 0, "the first spend from an id on is found, wherever the last one was");
+    batch_destroy(&batch);
+}
+
 static void check_order(void)
 {
     static const struct spend spends[] = {
@@ -158,6 +194,7 @@ int main(void)
     check_lists();
     check_sorting();
     check_sorts();
+    check_first_from();
     check_order();
     check_adding();
     return tap_done();

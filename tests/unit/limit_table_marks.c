@@ -91,6 +91,46 @@ static void few(void)
     table_destroy(&table);
 }
 
+/* How many of them the visitor should have met, and has. */
+struct visit {
+    struct table *table;
+    uint64_t prefix, unmarked, strange;
+};
+
+static void unmark(void *context, struct entry *entry)
+{
+    struct visit *visit = context;
+    visit->strange += !table_is_marked(visit->table, entry) || entry->id.high >> 60 != visit->prefix;
+    table_unmark(visit->table, entry);
+    visit->unmarked++;
+}
+
+static void by_prefix(void)
+{
+    struct random random;
+    struct table *table = table_of(KEYS);
+    uint64_t of_prefix[16] = {0}, wrong = 0;
+    bool ascending = true;
+    random_seed(&random, 2);
+    for (unsigned i = 0; i < KEYS / 2; i++) {
+        struct entry *entry = spend(table, &random);
+        of_prefix[entry->id.high >> 60] += i % 3 == 0 && !table_is_marked(table, entry);
+        if (i % 3 == 0)
+            table_mark_set(table_mark_of(table, entry));
+    }
+    struct visit visit = {.table = table, .prefix = 1};
+    for (; visit.prefix < 16; visit.prefix++, visit.unmarked = 0) {
+        table_visit_marked(table, visit.prefix, 4, unmark, &visit);
+        wrong += visit.unmarked != of_prefix[visit.prefix] || visit.unmarked == 0;
+    }
+    OK(wrong == 0 && visit.strange == 0, "of a prefix those are visited that are marked, also by who unmarks them");
+    OK_U64(find(table, 0, table_places(table), &ascending), of_prefix[0], "the others stay");
+    visit.prefix = 0;
+    table_visit_marked(table, 0, 0, unmark, &visit);
+    OK(visit.unmarked == of_prefix[0] && visit.strange == 0, "no prefix is that of all");
+    table_destroy(&table);
+}
+
 enum { SOME = 200 };
 
 static uint64_t times_marked(struct table *table, struct entry *const *entries, bool longer)
@@ -202,6 +242,7 @@ int main(void)
     assert(has_room && limit_set_intern(&limits, &terms, &error) == 0);
     budget_init(&shared[0], &limits.limit[0], SHARE_ONE / 3, false);
     few();
+    by_prefix();
     aged(AGING_OLD);
     aged(AGING_FORGET);
     all();
