@@ -336,6 +336,32 @@ static void others_events(void)
     world_close();
 }
 
+/* Traces of batches are of what she tells now, not of what is left of what she was. */
+static void tallied_with_what_she_was(void)
+{
+    uint64_t most = 0;
+    unsigned from = 0;
+    bool right = true;
+    begin_settling();
+    impostor_begin(MESSAGE_GOSSIP, 0, 1);
+    impostor.members[1].state = PEER_LEFT;
+    impostor_say(NULL);
+    acknowledge(1);
+    settle_by_steps(2 * KEYS, &most, &right);
+    (void)tell_batches(MANY_BATCHES + 20, 5, &from); /* some while she joins again, and is refused */
+    (void)spend_range("key", 0, 20);
+    uint64_t used = sums_of("key", KEYS).used, kept = world_stats(ANN).log_keys;
+    settle_by_steps(used, &most, &right);
+    OK(right && world_stats(ANN).log_batches > MANY_BATCHES && world_stats(ANN).log_keys == kept,
+       "who was declared gone adds up what she was has left, and what she tells now");
+    impostor_begin(MESSAGE_REPLY, 0, 2);
+    impostor_reply(0, 0, false, NULL, 0);
+    settle_by_steps(used, &most, &right);
+    OK(right && world_stats(ANN).log_keys < kept - KEYS,
+       "and what is untold stays unsettled when the former settles");
+    world_close();
+}
+
 int main(void)
 {
     parts();
@@ -348,5 +374,6 @@ int main(void)
     not_merged();
     joins_just_then();
     others_events();
+    tallied_with_what_she_was();
     return tap_done();
 }
