@@ -94,8 +94,8 @@ static void add_missing(struct node *node, struct origin *own, uint32_t whole)
     }
 }
 
-/* At most: twice as many as keys may be in the log; what is untold when it is full is told all the same. */
-static uint64_t slot_count(const struct node *node)
+/* Twice as many as keys may be in the log; what is untold when it is full is told all the same. */
+static uint64_t slots_max(const struct node *node)
 {
     uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
     uint64_t slots = SLOTS_MIN;
@@ -108,7 +108,7 @@ static uint64_t slot_count(const struct node *node)
 /* For what the own logs hold now, with so much room that it seldom has to become larger. */
 static uint64_t slots_wanted(const struct node *node)
 {
-    uint64_t keys = 0, slots = SLOTS_MIN, most = slot_count(node);
+    uint64_t keys = 0, slots = SLOTS_MIN, most = slots_max(node);
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         keys += is_own(&node->origin[slot]) ? node->origin[slot].log_keys : 0;
     while (slots < most && slots < 4 * keys)
@@ -139,11 +139,13 @@ static bool begin_anew(struct node *node)
 static bool is_backed(struct node *node)
 {
     struct tally *tally = &node->tally;
+    if (tally->backed > tally->mask)
+        return true;
     for (uint32_t page = 0; page < PAGES_A_STEP && tally->backed <= tally->mask; page++) {
         ((volatile struct tally_slot *)tally->slot)[tally->backed].epoch = 0;
         tally->backed += PAGE_SLOTS;
-        step_works(node, node->step_left);
     }
+    step_works(node, node->step_left);
     node->step_again |= tally->backed <= tally->mask;
     return tally->backed > tally->mask;
 }
@@ -151,7 +153,7 @@ static bool is_backed(struct node *node)
 bool tally_is_wanted(const struct node *node)
 {
     const struct origin *mine = &node->origin[node->my_slot];
-    return mine->log_count > TALLY_BATCHES && mine->log_keys <= slot_count(node) / 2 && !node->tally.failed;
+    return mine->log_count > TALLY_BATCHES && mine->log_keys <= slots_max(node) / 2 && !node->tally.failed;
 }
 
 bool tally_is_whole(struct node *node)
