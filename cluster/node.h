@@ -253,6 +253,13 @@ void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t co
 /* node_check for keys that were among them, with their guesses. */
 bool node_check_near(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
                      bool take, uint64_t now_ns, struct verdict *verdicts);
+/*
+ * The same, which takes, for up to NODE_EACH_MAX requests that are alike: each has the charges of `like`, none of a
+ * sliding window, but for their ids. ids, guesses and verdicts are charge_count of the first request, then those of the
+ * second, and so on. Bit i of what it returns: request i was allowed.
+ */
+uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count, const struct key_id *ids,
+                         const uint64_t *guesses, uint32_t count, uint64_t now_ns, struct verdict *verdicts);
 
 /* ---- threads ---- */
 

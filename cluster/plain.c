@@ -1,34 +1,44 @@
-#include "cluster/record.h"
+#include "cluster/plain.h"
 #include "limit/bucket_inline.h"
 
 #include <assert.h>
 
 /*
- * Most requests concern keys that are in the table, under the limits that their rules have now, or new ones that start
- * full, and all rules allow them. These are decided in one pass and charged in another. Whatever is otherwise is left
- * to check.c, as it was. What both do comes to the same, down to which neighbours are looked at.
+ * All keys are decided over in one pass, and charged in another. What comes of it is what check.c would come to, down to
+ * which neighbours are looked at.
  */
 
-/* A key of the request, and what it is counted by. */
-struct key {
-    struct entry *entry; /* NULL: it is not in the table */
-    const struct limit *limit;
-    const struct budget *budget;
-    int64_t allowance; /* after its refill; where others share the limit, spends leave it as it is */
-    uint64_t changes;  /* of the table, when the entry was obtained */
+/* The keys of one request. */
+struct keys {
+    struct entry *entry[CHARGES_MAX]; /* NULL: it is not in the table */
+    int64_t allowance[CHARGES_MAX];   /* after its refill; where others share the limit, spends leave it as it is */
+    uint64_t changes[CHARGES_MAX];    /* of the table, when the entry was obtained, if some are new */
 };
 
-/* Nothing but tokens has to be seen to. */
-static inline bool is_plain(const struct node *node, const struct charge *charge, const struct limit *limit)
+bool plain_of(const struct node *node, const struct charge *charges, size_t count, struct plain *plain)
 {
-    return limit->kind != LIMIT_LOG && !charge->sliding &&
-           !(charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent);
+    assert(count <= CHARGES_MAX);
+    if (!may_decide(node))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct charge *charge = &charges[i];
+        assert(limit_set_has(&node->limits, charge->limit));
+        plain[i] = (struct plain){.charge = charge,
+                                  .limit = &node->limits.limit[charge->limit],
+                                  .budget = &node->budget[charge->limit],
+                                  .recording = recording_under(node, charge->limit)};
+        if (plain[i].limit->kind == LIMIT_LOG || charge->sliding ||
+            (charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent))
+            return false;
+    }
+    return true;
 }
 
-static inline bool is_plain_entry(const struct charge *charge, const struct limit *limit, const struct entry *entry)
+static inline bool is_plain_entry(const struct plain *plain, const struct entry *entry)
 {
+    const struct charge *charge = plain->charge;
     return entry->limit == charge->limit && entry->tenant == charge->tenant &&
-           (limit->kind == LIMIT_BUCKET || entry->bucket.expires_ns >= charge->expires_ns);
+           (plain->limit->kind == LIMIT_BUCKET || entry->bucket.expires_ns >= charge->expires_ns);
 }
 
 /* So many keys more may be in the table, all in the name of that tenant. */
@@ -39,73 +49,71 @@ static inline bool admits_keys(const struct node *node, uint16_t tenant, size_t 
 }
 
 /* It may start, full, and is allowed then. `count`: of keys that the request may add. */
-static bool allows_new(const struct node *node, const struct charge *charge, const struct key *key, size_t count)
+static bool allows_new(const struct node *node, const struct plain *plain, size_t count)
 {
-    const struct bucket full = {.settled = key->limit->capacity_units};
+    const struct charge *charge = plain->charge;
+    const struct bucket full = {.settled = plain->limit->capacity_units};
     return table_absent_start_full(node->table) && admits_keys(node, charge->tenant, count) &&
-           bucket_allows_here(&full, key->limit, key->budget, charge->cost, charge->floor_tokens);
+           bucket_allows_here(&full, plain->limit, plain->budget, charge->cost, charge->floor_tokens);
 }
 
 /* Spends what is allowed, and tells if it is to be told: there is room. Returns the allowance afterwards. */
-static inline int64_t spend(struct node *node, const struct charge *charge, const struct key *key, uint64_t now_ns)
+static inline int64_t spend(struct node *node, const struct plain *plain, struct entry *entry, int64_t allowance,
+                            uint64_t now_ns)
 {
-    struct entry *entry = key->entry;
-    (void)bucket_spend_here(&entry->bucket, key->limit, key->budget, charge->cost, now_ns);
-    const struct recording recording = recording_under(node, charge->limit);
-    record_here(node, &recording, entry, charge->cost);
-    if (key->budget->alone)
+    const uint64_t cost = plain->charge->cost;
+    (void)bucket_spend_here(&entry->bucket, plain->limit, plain->budget, cost, now_ns);
+    record_here(node, &plain->recording, entry, cost);
+    if (plain->budget->alone)
         return entry->bucket.settled;
-    if (charge->cost > 0)
-        hurry_if_low(node, entry, key->allowance);
-    return key->allowance;
+    if (cost > 0)
+        hurry_if_low(node, entry, allowance);
+    return allowance;
 }
 
-static inline void describe(const struct charge *charge, const struct key *key, int64_t allowance, uint64_t now_ns,
-                            struct verdict *verdict)
+static inline void describe(const struct plain *plain, const struct bucket *bucket, int64_t allowance,
+                            uint64_t now_ns, struct verdict *verdict)
 {
-    const struct bucket *bucket = &key->entry->bucket;
+    const struct charge *charge = plain->charge;
     verdict->allowed = true;
     verdict->reason = VERDICT_ALLOWED;
-    verdict->limit_tokens = key->limit->capacity;
-    verdict->remaining_tokens = __builtin_expect(charge->floor_tokens > 0, 0)
-                                    ? bucket_remaining_here(bucket, key->limit, key->budget, charge->floor_tokens)
-                                    : bucket_remaining_of(bucket, key->limit, allowance);
+    verdict->limit_tokens = plain->limit->capacity;
+    verdict->remaining_tokens =
+        __builtin_expect(charge->floor_tokens > 0, 0)
+            ? bucket_remaining_here(bucket, plain->limit, plain->budget, charge->floor_tokens)
+            : bucket_remaining_of(bucket, plain->limit, allowance);
     verdict->retry_after_ns = 0;
-    verdict->reset_after_ns = bucket_reset_after_ns_here(bucket, key->limit, now_ns, charge->window_end_ns);
+    verdict->reset_after_ns = bucket_reset_after_ns_here(bucket, plain->limit, now_ns, charge->window_end_ns);
 }
 
 /* A key that an earlier charge of the request is of as well. */
-static bool is_repeated(const struct charge *charges, size_t index)
+static bool is_repeated(const struct key_id *ids, size_t index)
 {
     for (size_t i = 0; i < index; i++)
-        if (key_id_equal(charges[i].id, charges[index].id))
+        if (key_id_equal(ids[i], ids[index]))
             return true;
     return false;
 }
 
-static inline void refill(struct key *key, uint64_t now_ns)
+/* Returns the allowance that is left then. */
+static inline int64_t refill(const struct plain *plain, struct entry *entry, uint64_t now_ns)
 {
-    bucket_refill_here(&key->entry->bucket, key->limit, key->budget, now_ns);
-    key->allowance = budget_allowance_here(key->budget, key->entry->bucket.settled);
+    bucket_refill_here(&entry->bucket, plain->limit, plain->budget, now_ns);
+    return budget_allowance_here(plain->budget, entry->bucket.settled);
 }
 
-/* After its refill. */
-static inline bool allows(const struct charge *charge, const struct key *key)
+/* Key number `i` gets an entry, or keeps the one it has, wherever that is by now. */
+static void obtain(struct node *node, const struct plain *plain, struct key_id id, bool absent, uint64_t now_ns,
+                   struct keys *keys, size_t i)
 {
-    return bucket_allows_knowing(&key->entry->bucket, key->limit, key->budget, charge->cost, charge->floor_tokens,
-                                 key->allowance);
-}
-
-/* The key gets an entry, or keeps the one it has, wherever that is by now. */
-static inline void obtain(struct node *node, const struct charge *charge, bool absent, uint64_t now_ns,
-                          struct key *key)
-{
-    key->entry =
-        (absent ? table_insert : table_obtain)(node->table, charge->id, charge->limit, charge->expires_ns, now_ns);
-    if (key->entry->tenant != charge->tenant)
-        table_claim(node->table, key->entry, charge->tenant);
-    refill(key, now_ns);
-    key->changes = table_changes(node->table, charge->id);
+    const struct charge *charge = plain->charge;
+    struct entry *entry =
+        (absent ? table_insert : table_obtain)(node->table, id, charge->limit, charge->expires_ns, now_ns);
+    if (entry->tenant != charge->tenant)
+        table_claim(node->table, entry, charge->tenant);
+    keys->entry[i] = entry;
+    keys->allowance[i] = refill(plain, entry, now_ns);
+    keys->changes[i] = table_changes(node->table, id);
 }
 
 /*
@@ -113,67 +121,60 @@ static inline void obtain(struct node *node, const struct charge *charge, bool a
  * then begin anew. Only if somebody is evicted at his own expense, some key may have less than it had: then false, with
  * nothing charged.
  */
-static bool obtain_all(struct node *node, const struct charge *charges, size_t count, struct key *keys,
-                       uint64_t now_ns)
+static bool obtain_all(struct node *node, const struct plain *plain, const struct key_id *ids, size_t count,
+                       uint64_t now_ns, struct keys *keys)
 {
     for (size_t i = 0; i < count; i++)
-        obtain(node, &charges[i], !keys[i].entry && !is_repeated(charges, i), now_ns, &keys[i]);
+        obtain(node, &plain[i], ids[i], !keys->entry[i] && !is_repeated(ids, i), now_ns, keys, i);
     return table_absent_start_full(node->table);
 }
 
-static void spend_all(struct node *node, const struct charge *charges, size_t count, struct key *keys,
-                      bool some_new, uint64_t now_ns, struct verdict *verdicts)
+static inline void spend_all(struct node *node, const struct plain *plain, const struct key_id *ids, size_t count,
+                             bool some_new, uint64_t now_ns, struct keys *keys, struct verdict *verdicts)
 {
-    uint64_t tokens = 0;
-    if (count > 0)
-        note_open(own_lane(node), now_ns);
-    for (size_t i = 0; i < count; i++) {
-        if (some_new && keys[i].changes != table_changes(node->table, charges[i].id))
-            obtain(node, &charges[i], false, now_ns, &keys[i]);
-        int64_t allowance = spend(node, &charges[i], &keys[i], now_ns);
-        describe(&charges[i], &keys[i], allowance, now_ns, &verdicts[i]);
-        tokens += charges[i].cost;
-    }
     struct lane *lane = own_lane(node);
-    lane->admitted_tokens += tokens;
+    if (count > 0)
+        note_open(lane, now_ns);
+    for (size_t i = 0; i < count; i++) {
+        if (some_new && keys->changes[i] != table_changes(node->table, ids[i]))
+            obtain(node, &plain[i], ids[i], false, now_ns, keys, i);
+        struct entry *entry = keys->entry[i];
+        int64_t allowance = spend(node, &plain[i], entry, keys->allowance[i], now_ns);
+        describe(&plain[i], &entry->bucket, allowance, now_ns, &verdicts[i]);
+        lane->admitted_tokens += plain[i].charge->cost;
+    }
     lane->admitted_requests++;
 }
 
-bool take_all_plain(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
-                    uint64_t now_ns, struct verdict *verdicts)
+bool take_plain(struct node *node, const struct plain *plain, const struct key_id *ids, const uint64_t *guesses,
+                size_t count, uint64_t now_ns, struct verdict *verdicts)
 {
-    struct key keys[CHARGES_MAX];
-    struct entry *entries[CHARGES_MAX];
+    struct keys keys;
     bool some_new = false;
     assert(count <= CHARGES_MAX);
-    if (!may_decide(node) || !can_record_any(node, (uint32_t)count))
+    if (!can_record_any(node, (uint32_t)count))
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct charge *charge = &charges[i];
-        struct key *key = &keys[i];
-        struct entry *entry = table_find_at(node->table, guesses ? guesses[i] : 0, charge->id);
-        assert(limit_set_has(&node->limits, charge->limit));
-        key->entry = entries[i] = entry;
-        key->limit = &node->limits.limit[charge->limit];
-        key->budget = &node->budget[charge->limit];
-        if (!is_plain(node, charge, key->limit))
-            return false;
+        const struct charge *charge = plain[i].charge;
+        struct entry *entry = table_find_at(node->table, guesses[i], ids[i]);
+        keys.entry[i] = entry;
         if (!entry) {
-            if (!allows_new(node, charge, key, count))
+            if (!allows_new(node, &plain[i], count))
                 return false;
             some_new = true;
             continue;
         }
-        if (!is_plain_entry(charge, key->limit, entry))
+        if (!is_plain_entry(&plain[i], entry))
             return false;
-        refill(key, now_ns);
-        if (!allows(charge, key))
+        keys.allowance[i] = refill(&plain[i], entry, now_ns);
+        if (!bucket_allows_knowing(&entry->bucket, plain[i].limit, plain[i].budget, charge->cost,
+                                   charge->floor_tokens, keys.allowance[i]))
             return false;
     }
-    if (some_new && !obtain_all(node, charges, count, keys, now_ns))
+    if (some_new && !obtain_all(node, plain, ids, count, now_ns, &keys))
         return false;
-    spend_all(node, charges, count, keys, some_new, now_ns, verdicts);
+    spend_all(node, plain, ids, count, some_new, now_ns, &keys, verdicts);
     if (!some_new)
-        table_pass_by(node->table, entries, count, now_ns);
+        table_pass_by(node->table, keys.entry, count, now_ns);
     return true;
 }

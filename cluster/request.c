@@ -1,4 +1,4 @@
-#include "cluster/parts.h"
+#include "cluster/plain.h"
 
 #include <assert.h>
 
@@ -15,6 +15,20 @@ void touch_charges(const struct node *node, const struct charge *charges, size_t
         table_touch_likely(node->table, charges[i].id);
     for (size_t i = 0; i < count; i++)
         table_touch(node->table, charges[i].id);
+}
+
+/* All of them, if they are as most are. */
+static bool take_all_plain(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
+                           uint64_t now_ns, struct verdict *verdicts)
+{
+    static const uint64_t no_guesses[CHARGES_MAX];
+    struct plain plain[CHARGES_MAX];
+    struct key_id ids[CHARGES_MAX];
+    if (!plain_of(node, charges, count, plain))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = charges[i].id;
+    return take_plain(node, plain, ids, guesses ? guesses : no_guesses, count, now_ns, verdicts);
 }
 
 bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
@@ -73,5 +87,43 @@ bool node_check_near(struct node *node, const struct charge *charges, const uint
     hold_keys(node, charges, count, &held);
     bool allowed = check_held(node, charges, guesses, count, take, now_ns, verdicts);
     table_unlock(node->table, &held);
+    return allowed;
+}
+
+/* Apart, as what this needs of the stack, requests that are plain should not pay for. */
+__attribute__((noinline)) static bool check_alike(struct node *node, const struct charge *like,
+                                                  const struct key_id *ids, size_t count, uint64_t now_ns,
+                                                  struct verdict *verdicts)
+{
+    struct charge charges[CHARGES_MAX];
+    assert(count <= CHARGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        assert(!like[i].sliding);
+        charges[i] = like[i];
+        charges[i].id = ids[i];
+    }
+    return check_and_charge(node, charges, count, now_ns, verdicts, NULL);
+}
+
+uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count,
+                         const struct key_id *ids, const uint64_t *guesses, uint32_t count, uint64_t now_ns,
+                         struct verdict *verdicts)
+{
+    uint64_t allowed = 0;
+    struct plain plain[CHARGES_MAX];
+    const bool is_plain = plain_of(node, like, charge_count, plain);
+    assert(count <= NODE_EACH_MAX);
+    now_ns = request_time(node, now_ns);
+    for (uint32_t i = 0; i < count; i++) {
+        struct table_held held;
+        table_lock(node->table, ids, (uint32_t)charge_count, &held);
+        bool taken = (is_plain && take_plain(node, plain, ids, guesses, charge_count, now_ns, verdicts)) ||
+                     check_alike(node, like, ids, charge_count, now_ns, verdicts);
+        table_unlock(node->table, &held);
+        allowed |= (uint64_t)taken << i;
+        ids += charge_count;
+        guesses += charge_count;
+        verdicts += charge_count;
+    }
     return allowed;
 }

@@ -83,14 +83,6 @@ uint32_t untold_nearly_full(const struct node *node);
 uint64_t untold_time_ns(const struct node *node, uint32_t then);
 void untold_check(const struct node *node);
 
-/* ---- plain.c: several keys at once, of which nothing but tokens has to be seen to ---- */
-/*
- * Charges all of a request that is as most are; false, with nothing changed: it is not, or is not allowed. `guesses` as
- * node_prefetch_each has made them; NULL: it has not.
- */
-bool take_all_plain(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
-                    uint64_t now_ns, struct verdict *verdicts);
-
 /* ---- pay.c: what need not be told ---- */
 /* What that share of the refill pays off within an interval: so much waits instead of being told; -1: nothing does. */
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share);
@@ -136,7 +128,10 @@ bool check_only(struct node *node, const struct charge *charges, size_t count, u
 void touch_charges(const struct node *node, const struct charge *charges, size_t count);
 /* The stripes of all keys of all charges, until table_unlock: what was decided still holds when it is charged. */
 void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held);
-/* node_check by whoever holds the keys; the time is that of request_time. `guesses`: see take_all_plain. */
+/*
+ * node_check by whoever holds the keys; the time is that of request_time. `guesses` as node_prefetch_each has
+ * made them; NULL: it has not.
+ */
 bool check_held(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count, bool take,
                 uint64_t now_ns, struct verdict *verdicts);
 /* The same, which takes and says of each whether it was charged. */

@@ -89,6 +89,19 @@ bool node_check_near(struct node *node, const struct charge *charges, const uint
     return node_check(node, charges, count, take, now_ns, verdicts);
 }
 
+uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count, const struct key_id *ids,
+                         const uint64_t *guesses, uint32_t count, uint64_t now_ns, struct verdict *verdicts)
+{
+    uint64_t allowed = 0;
+    assert(charge_count == 1);
+    for (uint32_t i = 0; i < count; i++) {
+        struct charge charge = like[0];
+        charge.id = ids[i];
+        allowed |= (uint64_t)node_check_near(node, &charge, guesses + i, 1, true, now_ns, verdicts + i) << i;
+    }
+    return allowed;
+}
+
 bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
     return node_can_access(node, charge->id, charge->limit, charge->cost, now_ns);

@@ -108,12 +108,12 @@ void call_decide(struct commands *commands, const struct match *match, const uin
 /* The allowed of all, and the figures of the rule that decided: six fields, of an array with
  * so many `more`. */
 enum { VERDICT_FIELDS = 6 };
-void call_answer_verdict(struct answer *answer, size_t more, const struct match *match,
-                         const struct decision *decision);
+void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
+                         const struct verdict *verdicts);
 /* An array of maps, one for each rule. */
 void call_answer_rules(struct answer *answer, const struct match *match, const struct decision *decision);
 /* The index of the charge that decided, or -1 if none did. */
-int decision_of(const struct match *match, const struct decision *decision);
+int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 
 /* commands_limit.c */
 void call_can_access(struct call *call);

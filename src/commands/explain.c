@@ -117,7 +117,7 @@ static void print_explanation(struct call *call, const struct question *question
     if (decision.allowed && match->count > 0)
         decision.allowed =
             node_check(call->commands->node, match->charge, match->count, false, call->now_ns, decision.verdict);
-    int decider = decision_of(match, &decision);
+    int decider = decision_of(match, decision.allowed, decision.verdict);
     if (match->count + match->passed_count != 1) {
         print_ids(output, &question->query);
         if (decider >= 0)

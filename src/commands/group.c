@@ -148,8 +148,48 @@ static uint32_t decide(struct commands *commands, uint32_t index, const struct k
     if (grouped.kind != ALIKE_KINDS_MAX)
         match = match_of(&commands->kinds.kind[grouped.kind], ids);
     call_decide(commands, match, guesses, grouped.command == COMMAND_CHECK, now_ns, &decision);
-    call_answer_verdict(answer, 0, match, &decision);
+    call_answer_verdict(answer, 0, match, decision.allowed, decision.verdict);
     return match->count;
+}
+
+/* How many of the group are CHECKs of one kind, from number `index` on. */
+static uint32_t alike_from(const struct commands *commands, uint32_t index, uint32_t end)
+{
+    const struct grouped first = commands->group[index];
+    uint32_t count = 0;
+    if (first.command != COMMAND_CHECK || first.kind == ALIKE_KINDS_MAX)
+        return 0;
+    while (index + count < end && commands->group[index + count].kind == first.kind)
+        count++;
+    return count;
+}
+
+static bool has_shadow(const struct match *match)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < match->count; i++)
+        has |= match->charge[i].shadow;
+    return has;
+}
+
+/* So many CHECKs of that kind, whose keys have these ids, one after the other. */
+static void decide_alike(struct commands *commands, const struct alike_kind *kind, uint32_t count,
+                         const struct key_id *ids, const uint64_t *guesses, struct answer *answer, uint64_t now_ns)
+{
+    const struct match *match = &kind->alike.match;
+    struct verdict verdicts[COMMANDS_GROUP_MAX * CHARGES_MAX];
+    const uint64_t allowed =
+        node_check_each(commands->node, match->charge, match->count, ids, guesses, count, now_ns, verdicts);
+    /* Every charge of each was: a shadow denies none. */
+    const bool all = allowed == UINT64_MAX >> (64 - count) && !has_shadow(match);
+    if (all)
+        ruleset_note_allowed(node_rules(commands->node), match, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct verdict *own = verdicts + (size_t)i * match->count;
+        if (!all)
+            ruleset_note(node_rules(commands->node), match, own);
+        call_answer_verdict(answer, 0, match, allowed >> i & 1, own);
+    }
 }
 
 void group_decide(struct group *group, struct commands *commands, const struct session *session,
@@ -160,8 +200,18 @@ void group_decide(struct group *group, struct commands *commands, const struct s
     uint64_t guesses[COMMANDS_GROUP_MAX * CHARGES_MAX];
     if (near)
         node_prefetch_each(commands->node, commands->group_id, group->key_count, guesses);
-    for (uint32_t i = 0, key = 0; i < group->count; i++)
-        key += decide(commands, i, commands->group_id + key, near ? guesses + key : NULL, &answer, turn.now_ns);
+    for (uint32_t i = 0, key = 0; i < group->count;) {
+        const struct key_id *ids = commands->group_id + key;
+        const uint32_t alike = near ? alike_from(commands, i, group->count) : 0;
+        if (alike > 0) {
+            const struct alike_kind *kind = &commands->kinds.kind[commands->group[i].kind];
+            decide_alike(commands, kind, alike, ids, guesses + key, &answer, turn.now_ns);
+            key += alike * kind->alike.match.count;
+            i += alike;
+        } else {
+            key += decide(commands, i++, ids, near ? guesses + key : NULL, &answer, turn.now_ns);
+        }
+    }
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
     *group = (struct group){0};

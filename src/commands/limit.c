@@ -61,7 +61,8 @@ static void check(struct call *call, bool take)
         return;
     call_decide(call->commands, &question.match, NULL, take, call->now_ns, &decision);
     const struct command_query *query = &question.query;
-    call_answer_verdict(&call->answer, (size_t)query->wait + (size_t)query->verbose, &question.match, &decision);
+    call_answer_verdict(&call->answer, (size_t)query->wait + (size_t)query->verbose, &question.match,
+                        decision.allowed, decision.verdict);
     if (query->wait)
         answer_integer(&call->answer, hold_ms(call, &question, &decision));
     if (query->verbose)

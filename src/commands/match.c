@@ -66,34 +66,34 @@ static bool decides_before(const struct verdict *a, const struct verdict *b, boo
     return a->limit_tokens < b->limit_tokens;
 }
 
-int decision_of(const struct match *match, const struct decision *decision)
+int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts)
 {
-    const struct verdict *best = NULL, *verdict = decision->verdict;
+    const struct verdict *best = NULL, *verdict = verdicts;
     for (const struct charge *charge = match->charge, *end = charge + match->count; charge < end;
          charge++, verdict++) {
-        if (charge->shadow || (!decision->allowed && verdict->allowed))
+        if (charge->shadow || (!allowed && verdict->allowed))
             continue;
-        if (!best || decides_before(verdict, best, decision->allowed))
+        if (!best || decides_before(verdict, best, allowed))
             best = verdict;
     }
-    return best ? (int)(best - decision->verdict) : -1;
+    return best ? (int)(best - verdicts) : -1;
 }
 
 _Static_assert(VERDICT_FIELDS == 6, "answer_allowed answers as many");
 
-void call_answer_verdict(struct answer *answer, size_t more, const struct match *match,
-                         const struct decision *decision)
+void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
+                         const struct verdict *verdicts)
 {
-    int decider = decision_of(match, decision);
+    int decider = decision_of(match, allowed, verdicts);
     if (decider >= 0) {
-        const struct verdict *verdict = &decision->verdict[decider];
+        const struct verdict *verdict = &verdicts[decider];
         const struct bytes rule = match->rule[decider].rule->id;
-        if (decision->allowed && verdict->allowed && more == 0) {
+        if (allowed && verdict->allowed && more == 0) {
             answer_allowed(answer, (int64_t)verdict->limit_tokens, (int64_t)verdict->remaining_tokens,
                            call_ms(verdict->reset_after_ns), rule);
             return;
         }
-        const int64_t figures[] = {decision->allowed, (int64_t)verdict->limit_tokens,
+        const int64_t figures[] = {allowed, (int64_t)verdict->limit_tokens,
                                    (int64_t)verdict->remaining_tokens,
                                    verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
                                    call_ms(verdict->reset_after_ns)};
@@ -102,8 +102,8 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
         return;
     }
     /* Nothing is counted: no limit, or denied for good. */
-    const int64_t none = decision->allowed ? -1 : 0, never = decision->allowed ? 0 : -1;
-    const int64_t uncounted[] = {decision->allowed, none, none, never, 0};
+    const int64_t none = allowed ? -1 : 0, never = allowed ? 0 : -1;
+    const int64_t uncounted[] = {allowed, none, none, never, 0};
     answer_array_of(answer, VERDICT_FIELDS + more, uncounted, sizeof uncounted / sizeof uncounted[0]);
     if (match->status == MATCH_DENIED)
         answer_bulk(answer, match->passed[match->denied_by].rule->id);

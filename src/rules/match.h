@@ -111,5 +111,7 @@ bool ruleset_direct(const struct ruleset *ruleset, uint8_t lane, struct direct *
 
 /* Counts what was decided: verdicts[match->count], which may be NULL if the count is 0. */
 void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts);
+/* The same of so many requests that came to it, of which every charge was allowed. */
+void ruleset_note_allowed(struct ruleset *ruleset, const struct match *match, uint64_t requests);
 
 #endif

@@ -2,34 +2,47 @@
 
 /* ---- counting ---- */
 
-static inline void note(const struct matched *matched, bool allowed)
+static inline void note(const struct matched *matched, bool allowed, uint64_t requests)
 {
     struct rule_tally *tally = matched->tally;
     struct rule_counts *counts = &tally->counts;
     if (allowed || matched->shadow)
-        counts->allowed++;
+        counts->allowed += requests;
     else
-        counts->denied++;
+        counts->denied += requests;
     if (!allowed && matched->shadow)
-        counts->shadow_denied++;
+        counts->shadow_denied += requests;
     if (__builtin_expect(!tally->has_canary, 1))
         return;
     if (matched->candidate) {
-        counts->canary_allowed += allowed;
-        counts->canary_denied += !allowed;
+        counts->canary_allowed += allowed ? requests : 0;
+        counts->canary_denied += allowed ? 0 : requests;
     } else {
-        counts->stable_allowed += allowed;
-        counts->stable_denied += !allowed;
+        counts->stable_allowed += allowed ? requests : 0;
+        counts->stable_denied += allowed ? 0 : requests;
     }
+}
+
+static inline void note_passed(const struct match *match, uint64_t requests)
+{
+    for (uint32_t i = 0; i < match->passed_count; i++)
+        note(&match->passed[i], match->passed[i].why != WHY_DENY_LIST, requests);
 }
 
 void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts)
 {
     (void)ruleset;
     for (uint32_t i = 0; i < match->count; i++)
-        note(&match->rule[i], verdicts[i].allowed);
-    for (uint32_t i = 0; i < match->passed_count; i++)
-        note(&match->passed[i], match->passed[i].why != WHY_DENY_LIST);
+        note(&match->rule[i], verdicts[i].allowed, 1);
+    note_passed(match, 1);
+}
+
+void ruleset_note_allowed(struct ruleset *ruleset, const struct match *match, uint64_t requests)
+{
+    (void)ruleset;
+    for (uint32_t i = 0; i < match->count; i++)
+        note(&match->rule[i], true, requests);
+    note_passed(match, requests);
 }
 
 const char *match_why_name(enum match_why why)
