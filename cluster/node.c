@@ -76,7 +76,11 @@ static bool allocate(struct node *node)
     bool has_peaks = peaks_init(&node->peaks, options->table_keys), has_counters = counters_create(node);
     bool has_untold = untold_create(node);
     if (node->table)
-        table_set_owner(node->table, &(struct table_owner){keeps_untold, urges_evicted, moves_waiting, node});
+        table_set_owner(node->table, &(struct table_owner){.keeps = keeps_untold,
+                                                           .evicts = urges_evicted,
+                                                           .moves = moves_waiting,
+                                                           .context = node,
+                                                           .forgets = true});
     return has_untold && node->table && (options->reservations_max == 0 || node->reservations) && has_peaks &&
            has_counters;
 }
@@ -387,6 +391,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     if (node->stopping)
         leave_step(node, effects);
     compact(node);
+    forget_step(node);
     if (node->step_worked > node->stats.step_keys_max)
         node->stats.step_keys_max = node->step_worked;
     effects->next_wake_ns = next_wake_ns(node);

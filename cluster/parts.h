@@ -167,6 +167,10 @@ void limits_destroy(struct node *node);
 /* Frees those that nobody uses any more, when few are left. */
 void limits_sweep(struct node *node);
 
+/* ---- forget.c ---- */
+/* Forgets some keys that are full again. */
+void forget_step(struct node *node);
+
 /* ---- receive.c: from messages to the inbox ---- */
 /* Takes the message's batches in, which was made at `made_ns` or later; true if anything was applied. */
 bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns);

@@ -4,8 +4,7 @@
 #include <assert.h>
 
 /*
- * All keys are decided over in one pass, and charged in another. What comes of it is what check.c would come to, down to
- * which neighbours are looked at.
+ * All keys are decided over in one pass, and charged in another. What comes of it is what check.c would come to.
  */
 
 /* The keys of one request. */
@@ -174,7 +173,5 @@ bool take_plain(struct node *node, const struct plain *plain, const struct key_i
     if (some_new && !obtain_all(node, plain, ids, count, now_ns, &keys))
         return false;
     spend_all(node, plain, ids, count, some_new, now_ns, &keys, verdicts);
-    if (!some_new)
-        table_pass_by(node->table, keys.entry, count, now_ns);
     return true;
 }

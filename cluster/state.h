@@ -205,6 +205,14 @@ struct waits {
     struct wait_part part[WAIT_PARTS];
 };
 
+/* Keys that are full again are forgotten in rounds through the table: see forget.c. */
+struct forgetting {
+    uint64_t place;              /* in the table, up to which this round has come */
+    uint64_t work, requests;     /* for which no place was looked at yet; counted so far */
+    uint64_t hurry_places;       /* which are looked at as fast as can be */
+    uint64_t began_ns, again_ns; /* such a round; when it is looked whether there has to be one */
+};
+
 /*
  * What the requests of one thread write of the node besides the table; steps gather it from all lanes. A ring's spends
  * belong to their keys: whoever holds a key's stripe of the table may change its spend in any ring. Where a ring begins
@@ -284,6 +292,7 @@ struct node {
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */
     uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */
     struct waits waits;
+    struct forgetting forgetting;
     uint64_t tell_ns;  /* when more may be told; UINT64_MAX: nothing waits for the pace */
     bool push_wanted;  /* spends since the last step call for an early push */
     bool push_waits;   /* the last step saw it, but it was too early */

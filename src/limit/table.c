@@ -307,22 +307,19 @@ struct entry *table_find(struct table *table, struct key_id id)
     return lookup(table, id);
 }
 
-static inline void count_hit(struct table *table, struct stripe *stripe, const struct entry *entry, uint64_t now_ns)
-{
-    uint64_t scattered = ++stripe->hits * 0x9e3779b97f4a7c15u; /* no pattern of requests escapes it */
-    if (scattered >> (64 - EXPIRE_BITS) == 0)
-        pass_by(table, entry, scattered, now_ns);
-}
-
 static inline struct stripe *stripe_of_key(struct table *table, struct key_id id)
 {
     return __builtin_expect(table->shared, 0) ? stripe_of(table, home_of(table, id)) : table->stripes;
 }
 
-void table_pass_by(struct table *table, struct entry *const *entries, size_t count, uint64_t now_ns)
+static inline void count_hit(struct table *table, struct key_id id, const struct entry *entry, uint64_t now_ns)
 {
-    for (size_t i = 0; i < count; i++)
-        count_hit(table, stripe_of_key(table, entries[i]->id), entries[i], now_ns);
+    if (table->owner.forgets)
+        return;
+    struct stripe *stripe = stripe_of_key(table, id);
+    uint64_t scattered = ++stripe->hits * 0x9e3779b97f4a7c15u; /* no pattern of requests escapes it */
+    if (scattered >> (64 - EXPIRE_BITS) == 0)
+        pass_by(table, entry, scattered, now_ns);
 }
 
 /* These two are small, so that they are in line where they are used: what else there is to do is left to others. */
@@ -338,7 +335,7 @@ struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id
     struct entry *entry = lookup_guessed(table, guess, id);
     if (!entry)
         return table_obtain(table, id, limit, expires_ns, now_ns);
-    count_hit(table, stripe_of_key(table, id), entry, now_ns);
+    count_hit(table, id, entry, now_ns);
     return entry;
 }
 
@@ -349,8 +346,15 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     struct entry *entry = lookup(table, id);
     if (!entry)
         return table_insert(table, id, limit, expires_ns, now_ns);
-    count_hit(table, stripe_of_key(table, id), entry, now_ns);
+    count_hit(table, id, entry, now_ns);
     return entry;
+}
+
+void table_forget_full(struct table *table, uint64_t from, uint64_t count, uint64_t now_ns)
+{
+    assert(from + count <= table_places(table));
+    for (uint64_t slot = from; slot < from + count; slot++)
+        expire(table, slot, now_ns);
 }
 
 void table_claim(struct table *table, struct entry *entry, uint16_t tenant)

@@ -42,7 +42,7 @@ struct table_stats {
     uint64_t capacity_keys; /* slots; the working load is 0.8 of them */
     uint64_t used_keys;
     uint64_t bytes;        /* all memory of the table */
-    uint64_t expired_keys; /* full buckets forgotten by lookups that passed by */
+    uint64_t expired_keys; /* full buckets forgotten, by lookups that passed by or by table_forget_full */
     uint64_t evicted_harmless_keys;
     uint64_t evicted_harmful_keys;
     uint64_t lock_waits; /* locks of stripes that another thread held: modulo 2^32 for each stripe */
@@ -64,6 +64,7 @@ struct table_owner {
                    struct entry *entry); /* it goes at the expense of its key, and is not marked any more then */
     void (*moves)(void *context, struct entry *entry); /* it is marked, and was put elsewhere */
     void *context;
+    bool forgets; /* the owner goes through the table by table_forget_full: hits need not look at neighbours */
 };
 void table_set_owner(struct table *table, const struct table_owner *owner);
 
@@ -142,9 +143,9 @@ bool table_absent_start_full(const struct table *table);
 /*
  * The entry of `id`, inserted as table_start says if it was absent. Never NULL. It is not refilled. Valid until
  * the next table_obtain. An insertion where few slots are empty looks at a few neighbours and forgets those that are
- * full, one hit in some at one: so full keys may take up three quarters of the table, but keep nobody out. now_ns may
- * lie in the past, where a spend is to be charged. `expires_ns`: of a new CELL. An entry that is found may have
- * another limit.
+ * full, one hit in some at one (unless the owner forgets): so full keys may take up three quarters of the table, but
+ * keep nobody out. now_ns may lie in the past, where a spend is to be charged. `expires_ns`: of a new CELL. An entry
+ * that is found may have another limit.
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
@@ -154,8 +155,11 @@ struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id
 /* table_obtain for who has just not found it, and has obtained or inserted no other key of that id since. */
 struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
-/* What table_obtain does besides, for entries that table_find found: now and then a neighbour that is full goes. */
-void table_pass_by(struct table *table, struct entry *const *entries, size_t count, uint64_t now_ns);
+/*
+ * Forgets those of `count` places, from that one on, whose keys are full. Up to table_places. Cheap: memory is read in
+ * order, where a lookup's neighbours would have to be waited for. Alone.
+ */
+void table_forget_full(struct table *table, uint64_t from, uint64_t count, uint64_t now_ns);
 
 /*
  * Keys per tenant. A new entry belongs to tenant 0, which is counted as well; table_claim gives it to another. Both
@@ -163,6 +167,8 @@ void table_pass_by(struct table *table, struct entry *const *entries, size_t cou
  */
 void table_claim(struct table *table, struct entry *entry, uint16_t tenant);
 uint64_t table_tenant_keys(const struct table *table, uint16_t tenant);
+/* How many the one has that has most, tenant 0 left aside. */
+uint64_t table_most_tenant_keys(const struct table *table);
 
 /*
  * What table_obtain would start an absent key from: full, but not before the moment when the last full key of

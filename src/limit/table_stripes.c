@@ -183,6 +183,16 @@ uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
     return keys;
 }
 
+uint64_t table_most_tenant_keys(const struct table *table)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 1; i < table->tenants; i++) {
+        uint64_t keys = table_tenant_keys(table, (uint16_t)i);
+        most = keys > most ? keys : most;
+    }
+    return most;
+}
+
 void table_stats(const struct table *table, struct table_stats *stats)
 {
     *stats = (struct table_stats){.capacity_keys = table->groups * GROUP, .bytes = table->bytes};

@@ -32,7 +32,8 @@ static struct table *table_of(uint64_t keys)
 {
     struct table *table = table_create(keys, 1, &limits, shared);
     assert(table);
-    table_set_owner(table, &(struct table_owner){keeps, evicts, moves, table});
+    table_set_owner(table,
+                    &(struct table_owner){.keeps = keeps, .evicts = evicts, .moves = moves, .context = table});
     evicted = 0;
     return table;
 }

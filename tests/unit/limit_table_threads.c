@@ -95,10 +95,7 @@ static void look(const struct worker *worker, uint64_t key)
     struct bucket bucket;
     table_touch_likely(table, id);
     table_touch(table, id);
-    struct entry *entry = table_find(table, id);
-    if (entry)
-        table_pass_by(table, &entry, 1, worker->now_ns);
-    else
+    if (!table_find(table, id))
         table_start(table, id, limit_of(key), worker->now_ns, worker->now_ns, &bucket);
     assert(table_tenant_keys(table, 1) < (uint64_t)1 << 40);
 }
