@@ -145,6 +145,7 @@ static void kinds_in_use(void)
 struct told {
     struct served_answers answers;
     uint64_t commands, recognised;
+    struct rule_counts counts; /* of all rules, after each pipeline */
 };
 static struct told knowing, forgetful;
 
@@ -164,7 +165,8 @@ static void draw_change(struct random *random, char *line)
                        ANY(random, "rate:~9/s,burst:~5", "rate:~9/s,burst:~7", "rate:~9/m,burst:~40",
                            "algorithm:~fixed_window,limit:~9,window:~1s",
                            "algorithm:~leaky_bucket,rate:~9/s,burst:~4"),
-                       ANY(random, "", "", "", ",deny:~[user=user1]", ",tiers:~{pro:~20/s}"),
+                       ANY(random, "", "", ",tiers:~{pro:~unlimited}", ",deny:~[user=user1]",
+                           ",tiers:~{pro:~20/s}"),
                        ANY(random, "", "", "", ",mode:~shadow", ",mode:~off", ",priority_floor:~{low:~50%}"));
 }
 
@@ -181,8 +183,23 @@ static size_t draw_command(struct random *random, char *out)
                        ANY(random, "CHECK", "CHECK", "CHECK", "PEEK"), ANY(random, "user", "user", "tenant"),
                        below(random, 6), ANY(random, "ip", "ip", "zone"), below(random, 1000),
                        ANY(random, " SERVICE shop", " SERVICE shop", ""),
-                       ANY(random, "", "", "", " TIER pro", " PRIORITY low", " COST 2", " VERBOSE"));
+                       ANY(random, "", "", " TIER pro", " TIER pro", " PRIORITY low", " COST 2", " VERBOSE"));
     return served_words(out, COMMAND_BYTES, line);
+}
+
+static void note_counts(struct told *told)
+{
+    static const char *const services[] = {"shop", "default"}, *const ids[] = {"a", "b", "c"};
+    for (int i = 0; i < 6; i++) {
+        const struct ruled *rule =
+            ruleset_find(node_rules(served.node), bytes_of(services[i / 3]), bytes_of(ids[i % 3]));
+        if (!rule)
+            continue;
+        const struct rule_counts counts = ruled_counts(rule);
+        told->counts.allowed += counts.allowed;
+        told->counts.denied += counts.denied;
+        told->counts.shadow_denied += counts.shadow_denied;
+    }
 }
 
 static void live(uint64_t seed, bool forgets, struct told *told)
@@ -192,6 +209,7 @@ static void live(uint64_t seed, bool forgets, struct told *told)
     random_seed(&random, seed);
     served_open_with(TABLE_KEYS, seed % 2 ? 2 : 0);
     told->answers.size = 0;
+    told->counts = (struct rule_counts){0};
     for (int i = 0; i < PIPELINES; i++) {
         size_t size = 0, one;
         for (unsigned left = 1 + below(&random, COMMANDS_MAX); left > 0; left--, size += one) {
@@ -203,6 +221,7 @@ static void live(uint64_t seed, bool forgets, struct told *told)
         }
         if (!forgets)
             served_serve((struct bytes){text, size}, &told->answers);
+        note_counts(told);
         served_wait_ms(below(&random, 200));
     }
     told->commands = served.commands.stats.total_commands_processed;
@@ -212,16 +231,20 @@ static void live(uint64_t seed, bool forgets, struct told *told)
 
 static void mixtures(void)
 {
-    uint64_t same = 0, commands = 0, known = 0;
+    uint64_t same = 0, commands = 0, known = 0, counted = 0, shadows = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         live(seed, false, &knowing);
         live(seed, true, &forgetful);
         same += served_equal(&knowing.answers, "knowing", &forgetful.answers, "forgetful", seed) &&
                 knowing.commands == forgetful.commands;
+        counted += memcmp(&knowing.counts, &forgetful.counts, sizeof knowing.counts) == 0;
+        shadows += knowing.counts.shadow_denied;
         commands += knowing.commands;
         known += knowing.recognised;
     }
     OK_U64(same, SEEDS, "%u commands: the same answers where nothing is remembered", (unsigned)commands);
+    OK(counted == SEEDS && shadows > 1000, "and rules count the same, %u that a shadow would have denied included",
+       (unsigned)shadows);
     OK(known > commands / 5, "%u of them were recognised", (unsigned)known);
 }
 
