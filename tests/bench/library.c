@@ -34,7 +34,7 @@ enum {
     BATCH = 16,
     PARTS = 32, /* a part takes less time than a processor is lent for */
     ROUNDS = 8,
-    QUICK_ROUNDS = 5,
+    QUICK_ROUNDS = 4,
     THREADS = 2,
 };
 #define CAPACITY 1000000u

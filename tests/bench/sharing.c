@@ -37,7 +37,7 @@ enum {
     LOG_KEYS = 1 << 20,
     PACE = 1000, /* nobody acknowledges: what is told would fill the log */
     ROUNDS = 40,
-    QUICK_ROUNDS = 7,
+    QUICK_ROUNDS = 5,
     WARM_TURNS = 20,
     PAGE_BYTES = 4096,
     ROUNDS_MAX = 1000,
