@@ -27,7 +27,7 @@ static uint64_t requests(const struct node *node)
 static bool is_crowded(const struct node *node)
 {
     uint64_t most = node->tenant_keys_max;
-    return most > 0 && table_most_tenant_keys(node->table) > most - most / CROWDED_PART;
+    return most > 0 && table_most_tenant_keys(node->table) >= most - most / CROWDED_PART;
 }
 
 static void note_work(struct node *node, struct forgetting *forgetting)

@@ -75,6 +75,16 @@ static void a_tenant_with_all_that_it_may_have(void)
     world_close();
 }
 
+static void a_tenant_with_a_single_key(void)
+{
+    begin();
+    node_set_tenant_keys_max(world.host[ANN].node, 1);
+    OK(take("one", 0, &soon, 40, TENANT) && !take("two", 0, &soon, 40, TENANT), "a tenant may have one key");
+    world_run(5000);
+    OK(take("two", 0, &soon, 40, TENANT), "another one, when the first is full again");
+    world_close();
+}
+
 /* Of so many that come, some hundred owe something at any time. */
 static void a_tenant_whose_keys_come_and_go(uint64_t most)
 {
@@ -95,6 +105,7 @@ int main(void)
 {
     as_requests_come();
     a_tenant_with_all_that_it_may_have();
+    a_tenant_with_a_single_key();
     a_tenant_whose_keys_come_and_go(2 * OWING);
     return tap_done();
 }
