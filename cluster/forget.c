@@ -7,13 +7,17 @@
  * nothing.
  *
  * Where a tenant has nearly as many keys as it may, and further ones would soon be refused, a round goes on as fast as
- * steps may. If nearly all of them owe something, the next one can wait.
+ * steps may, and another one follows. If it freed few, since nearly all keys owe something, that can wait; longer where
+ * nobody has asked for anything meanwhile.
  */
 enum {
     WORK_PER_PLACE = 32, /* requests, and keys of steps */
+    BUSY_PART = 8,       /* of a step's places, where it has worked on keys enough */
     CROWDED_PART = 8,    /* of what a tenant may have, the last */
+    FEW_PART = 16,       /* of that as well: if a fast round frees fewer, it was of no use */
     LOOKS_PER_INTERVAL = 16,
-    ROUND_PAUSE_PART = 16, /* after a fast round of no use: so many times as long as it took */
+    ROUND_PAUSE_PART = 16, /* after a fast round of no use: so many times as long as it took, */
+    REST_PAUSE_PART = 256, /* and if no request came meanwhile */
 };
 
 static uint64_t requests(const struct node *node)
@@ -43,24 +47,26 @@ static void note_work(struct node *node, struct forgetting *forgetting)
 static void begin_round(struct node *node, struct forgetting *forgetting)
 {
     forgetting->hurry_places = is_crowded(node) ? table_places(node->table) : 0;
+    forgetting->freed_keys = 0;
     forgetting->began_ns = node->now_ns;
+    forgetting->began_requests = forgetting->requests;
     forgetting->again_ns = node->now_ns + node->options.interval_ns / LOOKS_PER_INTERVAL;
 }
 
-/* If that was of no use, since nearly all keys owe something, the next one can wait. */
 static void end_round(const struct node *node, struct forgetting *forgetting)
 {
-    uint64_t pause_ns = ROUND_PAUSE_PART * (node->now_ns - forgetting->began_ns);
-    if (is_crowded(node))
-        forgetting->again_ns =
-            node->now_ns + (pause_ns > node->options.interval_ns ? pause_ns : node->options.interval_ns);
+    if (forgetting->freed_keys > node->tenant_keys_max / FEW_PART)
+        return;
+    uint64_t part = forgetting->requests > forgetting->began_requests ? ROUND_PAUSE_PART : REST_PAUSE_PART;
+    uint64_t pause_ns = part * (node->now_ns - forgetting->began_ns), least_ns = node->options.interval_ns;
+    forgetting->again_ns = node->now_ns + (pause_ns > least_ns ? pause_ns : least_ns);
 }
 
 static void look_at(struct node *node, struct forgetting *forgetting, uint64_t count)
 {
     uint64_t left = table_places(node->table) - forgetting->place;
     count = count < left ? count : left;
-    table_forget_full(node->table, forgetting->place, count, node->now_ns);
+    forgetting->freed_keys += table_forget_full(node->table, forgetting->place, count, node->now_ns);
     forgetting->place = count < left ? forgetting->place + count : 0;
     if (forgetting->hurry_places == 0)
         return;
@@ -69,16 +75,24 @@ static void look_at(struct node *node, struct forgetting *forgetting, uint64_t c
         end_round(node, forgetting);
 }
 
+/* Places that this step may look at besides what it has worked on. */
+static uint64_t places_left(const struct node *node)
+{
+    uint64_t least = node->step_keys / BUSY_PART + 1;
+    return node->step_worked + least < node->step_keys ? node->step_keys - node->step_worked : least;
+}
+
 void forget_step(struct node *node)
 {
     struct forgetting *forgetting = &node->forgetting;
     note_work(node, forgetting);
     if (forgetting->hurry_places == 0 && node->now_ns >= forgetting->again_ns)
         begin_round(node, forgetting);
-    uint64_t due = forgetting->work / WORK_PER_PLACE;
-    if (due > node->step_keys || forgetting->hurry_places > 0)
-        due = node->step_keys;
+    uint64_t most = places_left(node), due = forgetting->work / WORK_PER_PLACE;
+    bool again = due > most;
+    if (again || forgetting->hurry_places > 0)
+        due = most;
     forgetting->work -= due * WORK_PER_PLACE < forgetting->work ? due * WORK_PER_PLACE : forgetting->work;
     look_at(node, forgetting, due);
-    node->step_again |= forgetting->hurry_places > 0;
+    node->step_again |= again || forgetting->hurry_places > 0;
 }

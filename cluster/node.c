@@ -41,10 +41,10 @@ static bool options_are_valid(const struct node_options *options, struct error *
     return true;
 }
 
-/* The table does not forget a key whose spends nobody was told of. */
+/* The table does not forget a key whose spends nobody was told of, nor one of which the store has other figures. */
 static bool keeps_untold(void *node, const struct entry *entry)
 {
-    return is_untold(node, entry);
+    return entry->dirty || is_untold(node, entry);
 }
 
 /* Batches of others can no longer tell that the key is among those that they concern. */

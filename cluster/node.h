@@ -256,7 +256,7 @@ bool node_check_near(struct node *node, const struct charge *charges, const uint
 /*
  * The same, which takes, for up to NODE_EACH_MAX requests that are alike: each has the charges of `like`, none of a
  * sliding window, but for their ids. ids, guesses and verdicts are charge_count of the first request, then those of the
- * second, and so on. Bit i of what it returns: request i was allowed.
+ * second, and so on; keys are locked for one request at a time. Bit i of what it returns: request i was allowed.
  */
 uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count, const struct key_id *ids,
                          const uint64_t *guesses, uint32_t count, uint64_t now_ns, struct verdict *verdicts);

@@ -168,7 +168,7 @@ void limits_destroy(struct node *node);
 void limits_sweep(struct node *node);
 
 /* ---- forget.c ---- */
-/* Forgets some keys that are full again. */
+/* Forgets some keys that are full again. Last of all in a step: no entry outlives it. */
 void forget_step(struct node *node);
 
 /* ---- receive.c: from messages to the inbox ---- */

@@ -98,7 +98,6 @@ __attribute__((noinline)) static bool check_alike(struct node *node, const struc
     struct charge charges[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
     for (size_t i = 0; i < count; i++) {
-        assert(!like[i].sliding);
         charges[i] = like[i];
         charges[i].id = ids[i];
     }
@@ -113,6 +112,8 @@ uint64_t node_check_each(struct node *node, const struct charge *like, size_t ch
     struct plain plain[CHARGES_MAX];
     const bool is_plain = plain_of(node, like, charge_count, plain);
     assert(count <= NODE_EACH_MAX);
+    for (size_t i = 0; i < charge_count; i++)
+        assert(!like[i].sliding); /* whose second key would not be locked */
     now_ns = request_time(node, now_ns);
     for (uint32_t i = 0; i < count; i++) {
         struct table_held held;

@@ -207,10 +207,11 @@ struct waits {
 
 /* Keys that are full again are forgotten in rounds through the table: see forget.c. */
 struct forgetting {
-    uint64_t place;              /* in the table, up to which this round has come */
-    uint64_t work, requests;     /* for which no place was looked at yet; counted so far */
-    uint64_t hurry_places;       /* which are looked at as fast as can be */
-    uint64_t began_ns, again_ns; /* such a round; when it is looked whether there has to be one */
+    uint64_t place;                    /* in the table, up to which rounds have come */
+    uint64_t work, requests;           /* for which no place was looked at yet; requests that were counted */
+    uint64_t hurry_places, freed_keys; /* left of a fast round, 0: there is none; what it has forgotten */
+    uint64_t began_ns, began_requests; /* when the last one began; `requests` then */
+    uint64_t again_ns;                 /* when it is looked whether there has to be one */
 };
 
 /*

@@ -10,6 +10,7 @@ _Static_assert((int)COMMAND_ID_COUNT <= UINT8_MAX, "a grouped command says which
 _Static_assert(4 + (VERDICT_FIELDS - 1) * 23 + 5 + RULE_NAME_MAX_BYTES + 2 <= GROUPED_ANSWER_BYTES &&
                    (int)LIMIT_NAME_BYTES - 1 <= (int)RULE_NAME_MAX_BYTES,
                "numbers of 64 bits and the name of a rule or a limit");
+_Static_assert((int)COMMANDS_GROUP_MAX <= (int)NODE_EACH_MAX, "they are decided in one go");
 
 static bool match_access(struct commands *commands, const struct resp_command *words, struct turn turn,
                          struct match *match)
@@ -177,10 +178,10 @@ static void decide_alike(struct commands *commands, const struct alike_kind *kin
                          const struct key_id *ids, const uint64_t *guesses, struct answer *answer, uint64_t now_ns)
 {
     const struct match *match = &kind->alike.match;
-    struct verdict verdicts[COMMANDS_GROUP_MAX * CHARGES_MAX];
+    struct verdict verdicts[COMMANDS_GROUP_MAX * ALIKE_CHARGES_MAX];
     const uint64_t allowed =
         node_check_each(commands->node, match->charge, match->count, ids, guesses, count, now_ns, verdicts);
-    /* Every charge of each was: a shadow denies none. */
+    /* Every charge was: only one of a shadow may not be where the request is allowed. */
     const bool all = allowed == UINT64_MAX >> (64 - count) && !has_shadow(match);
     if (all)
         ruleset_note_allowed(node_rules(commands->node), match, count);

@@ -54,11 +54,12 @@ static bool forget_if_full(struct table *table, uint64_t slot, uint64_t now_ns, 
     return true;
 }
 
-static void expire(struct table *table, uint64_t slot, uint64_t now_ns)
+static bool expire(struct table *table, uint64_t slot, uint64_t now_ns)
 {
     struct bucket bucket;
-    if (table->tags[slot] != 0 && forget_if_full(table, slot, now_ns, &bucket))
-        stripe_of(table, slot / GROUP)->expired_keys++;
+    bool forgotten = table->tags[slot] != 0 && forget_if_full(table, slot, now_ns, &bucket);
+    stripe_of(table, slot / GROUP)->expired_keys += forgotten;
+    return forgotten;
 }
 
 /* ---- making room ---- */
@@ -194,7 +195,7 @@ static void forget_neighbours(struct table *table, struct key_id id, uint64_t no
     if (bits_count(group_match(table->tags + home, 0)) >= ROOMY)
         return;
     for (uint64_t neighbour = near; neighbour < near + QUAD; neighbour++)
-        expire(table, neighbour, now_ns);
+        (void)expire(table, neighbour, now_ns);
 }
 
 /* Kept apart, as pass_by is: what they need of registers and stack, a hit should not pay for. */
@@ -219,7 +220,7 @@ __attribute__((noinline)) struct entry *table_insert(struct table *table, struct
 __attribute__((noinline)) static void pass_by(struct table *table, const struct entry *entry, uint64_t drawn,
                                               uint64_t now_ns)
 {
-    expire(table, (uint64_t)(entry - table->entries) ^ (1 + (drawn >> 32) % (QUAD - 1)), now_ns);
+    (void)expire(table, (uint64_t)(entry - table->entries) ^ (1 + (drawn >> 32) % (QUAD - 1)), now_ns);
 }
 
 /* ---- the contract ---- */
@@ -350,11 +351,13 @@ struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit
     return entry;
 }
 
-void table_forget_full(struct table *table, uint64_t from, uint64_t count, uint64_t now_ns)
+uint64_t table_forget_full(struct table *table, uint64_t from, uint64_t count, uint64_t now_ns)
 {
+    uint64_t forgotten = 0;
     assert(from + count <= table_places(table));
     for (uint64_t slot = from; slot < from + count; slot++)
-        expire(table, slot, now_ns);
+        forgotten += expire(table, slot, now_ns);
+    return forgotten;
 }
 
 void table_claim(struct table *table, struct entry *entry, uint16_t tenant)

@@ -156,10 +156,10 @@ struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id
 struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
 /*
- * Forgets those of `count` places, from that one on, whose keys are full. Up to table_places. Cheap: memory is read in
- * order, where a lookup's neighbours would have to be waited for. Alone.
+ * Forgets the keys of `count` places, from that one on, that are full and not kept; up to table_places. Returns how
+ * many. Cheap: memory is read in order, where a lookup's neighbours would have to be waited for. Alone.
  */
-void table_forget_full(struct table *table, uint64_t from, uint64_t count, uint64_t now_ns);
+uint64_t table_forget_full(struct table *table, uint64_t from, uint64_t count, uint64_t now_ns);
 
 /*
  * Keys per tenant. A new entry belongs to tenant 0, which is counted as well; table_claim gives it to another. Both

@@ -28,7 +28,7 @@ enum {
     REACH = 32,      /* how many groups behind a full window are searched for an empty slot */
     QUAD = 4,        /* entries in three cache lines: an insertion looks at those where it would like to be */
     ROOMY = 4,       /* unless so many slots of the group are empty */
-    EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour */
+    EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour, unless the owner forgets */
     LINE_BYTES = 64,
     LINES_BYTES = 128,  /* processors fetch two together: threads take none from each other that is so far off */
     TENANTS_MAX = 4096, /* entry.tenant has 12 bits */

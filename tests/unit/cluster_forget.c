@@ -75,6 +75,25 @@ static void a_tenant_with_all_that_it_may_have(void)
     world_close();
 }
 
+/* One tenant's keys all owe something, and rounds free none of them: another one's go as soon as ever. */
+static void two_tenants(void)
+{
+    unsigned stubborn = 0, allowed = 0;
+    begin();
+    node_set_tenant_keys_max(world.host[ANN].node, OWING);
+    for (unsigned i = 0; i < OWING; i++)
+        stubborn += take("owes", i, &slow, 40, TENANT);
+    world_run(5000);
+    for (unsigned i = 0; i < MANY; i++) {
+        allowed += take("passes by", i, &soon, 40, TENANT + 1);
+        if (i % 5 == 0)
+            world_run(10);
+    }
+    OK(stubborn == OWING && allowed == MANY, "%u of %u keys of another tenant, beside one whose keys stay", allowed,
+       (unsigned)MANY);
+    world_close();
+}
+
 static void a_tenant_with_a_single_key(void)
 {
     begin();
@@ -106,6 +125,7 @@ int main(void)
     as_requests_come();
     a_tenant_with_all_that_it_may_have();
     a_tenant_with_a_single_key();
+    two_tenants();
     a_tenant_whose_keys_come_and_go(2 * OWING);
     return tap_done();
 }

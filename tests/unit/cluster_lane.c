@@ -73,6 +73,30 @@ static void ask_for_many(struct worker *worker, struct node *node)
     worker->allowed += (uint64_t)__builtin_popcountll(allowed);
 }
 
+/* Requests that are alike, one after the other, each with a key of two kinds. */
+static void ask_alike(struct worker *worker, struct node *node)
+{
+    struct charge like[2];
+    struct key_id together[2 * TOGETHER];
+    struct verdict verdicts[2 * TOGETHER];
+    uint64_t guesses[2 * TOGETHER];
+    unsigned key[2 * TOGETHER];
+    like[0] = charge_of(BUCKET, 0);
+    like[1] = charge_of(CELL, 0);
+    like[0].cost = like[1].cost = 1;
+    for (unsigned i = 0; i < 2 * TOGETHER; i++) {
+        key[i] = draw_key(&worker->random);
+        together[i] = ids[i % 2 ? CELL : BUCKET][key[i]];
+        node_prefetch_tags(node, together[i]);
+    }
+    node_prefetch_each(node, together, 2 * TOGETHER, guesses);
+    uint64_t allowed = node_check_each(node, like, 2, together, guesses, TOGETHER, world.now_ns, verdicts);
+    for (unsigned i = 0; i < 2 * TOGETHER; i++)
+        worker->tokens[i % 2 ? CELL : BUCKET][key[i]] += allowed >> i / 2 & 1;
+    worker->requests += TOGETHER;
+    worker->allowed += (uint64_t)__builtin_popcountll(allowed);
+}
+
 static void ask_of_all_kinds(struct worker *worker, struct node *node, bool take)
 {
     struct charge charges[KINDS];
@@ -154,6 +178,7 @@ static void *work(void *context)
         gate_enter(&gate, worker->lane);
         struct node *node = world.host[ANN].node;
         ask_for_many(worker, node);
+        ask_alike(worker, node);
         ask_of_all_kinds(worker, node, round % 4 != 0);
         ask_for_strangers(worker, node);
         reserve_some(worker, node);

@@ -418,6 +418,41 @@ static void visits(void)
     table_destroy(&table);
 }
 
+static bool keeps_tenant(void *context, const struct entry *entry)
+{
+    (void)context;
+    return entry->tenant == 2;
+}
+
+/* An owner goes through the table himself: hits forget nobody, and he only those who are full and not kept. */
+static void forgetting(void)
+{
+    struct table *table = table_create(1000, 4, &limits, alone);
+    struct random random;
+    struct key_id hot;
+    uint64_t now_ns = SECOND_NS, forgotten = 0, places = table_places(table), owe = 0;
+    random_seed(&random, 5);
+    table_set_owner(table, &(struct table_owner){.keeps = keeps_tenant, .forgets = true});
+    for (uint16_t i = 0; i < 600; i++) {
+        hot = draw_id(&random);
+        owe += i % 3 == 0;
+        (void)take(table, hot, 0, alone, i % 3 == 0 ? 10 : 0, now_ns);
+        table_claim(table, table_find(table, hot), i % 3);
+    }
+    OK_U64(table_most_tenant_keys(table), 200, "two tenants have 200 keys each, and nobody has 200");
+    for (int i = 0; i < 10000; i++)
+        (void)take(table, hot, 0, alone, 0, now_ns);
+    OK_U64(stats_of(table).used_keys, 600, "10,000 hits forget none of them");
+    for (uint64_t from = 0; from < places; from += 7)
+        forgotten += table_forget_full(table, from, places - from < 7 ? places - from : 7, now_ns);
+    struct table_stats stats = stats_of(table);
+    OK(forgotten == 200 && stats.used_keys == 400 && stats.expired_keys == 200 && owe == 200,
+       "those that are full go, but for what is kept, and what owes something: %" PRIu64, stats.used_keys);
+    OK(table_tenant_keys(table, 1) == 0 && table_tenant_keys(table, 2) == 200, "they are nobody's any more");
+    table_check(table);
+    table_destroy(&table);
+}
+
 int main(void)
 {
     bool made = limit_set_init(&limits, LIMITS, NULL);
@@ -435,5 +470,6 @@ int main(void)
     forgotten_keys_and_late_spends();
     properties();
     visits();
+    forgetting();
     return tap_done();
 }
