@@ -15,6 +15,7 @@ enum {
     BUSY_PART = 8,       /* of a step's places, where it has worked on keys enough */
     CROWDED_PART = 8,    /* of what a tenant may have, the last */
     FEW_PART = 16,       /* of that as well: if a fast round frees fewer, it was of no use */
+    WATCH_PART = 2,      /* of that as well: from there on it is looked often */
     LOOKS_PER_INTERVAL = 16,
     ROUND_PAUSE_PART = 16, /* after a fast round of no use: so many times as long as it took, */
     REST_PAUSE_PART = 256, /* and if no request came meanwhile */
@@ -28,12 +29,6 @@ static uint64_t requests(const struct node *node)
     return sum;
 }
 
-static bool is_crowded(const struct node *node)
-{
-    uint64_t most = node->tenant_keys_max;
-    return most > 0 && table_most_tenant_keys(node->table) >= most - most / CROWDED_PART;
-}
-
 static void note_work(struct node *node, struct forgetting *forgetting)
 {
     uint64_t requests_count = requests(node);
@@ -43,10 +38,13 @@ static void note_work(struct node *node, struct forgetting *forgetting)
     forgetting->requests = requests_count;
 }
 
-/* A round of all places begins, if there has to be one. */
+/* A round of all places begins, if there has to be one. If there may have to be one soon, it is looked again soon. */
 static void begin_round(struct node *node, struct forgetting *forgetting)
 {
-    forgetting->hurry_places = is_crowded(node) ? table_places(node->table) : 0;
+    const uint64_t most = node->tenant_keys_max, keys = most > 0 ? table_most_tenant_keys(node->table) : 0;
+    const bool crowded = most > 0 && keys >= most - most / CROWDED_PART;
+    forgetting->hurry_places = crowded ? table_places(node->table) : 0;
+    forgetting->watches = keys > most / WATCH_PART && forgetting->requests > forgetting->began_requests;
     forgetting->freed_keys = 0;
     forgetting->began_ns = node->now_ns;
     forgetting->began_requests = forgetting->requests;

@@ -312,6 +312,8 @@ static uint64_t next_wake_ns(const struct node *node)
         set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
     set_if_earlier(&wake_ns, node->tell_ns);
     set_if_earlier(&wake_ns, node->waits.look_ns);
+    if (node->forgetting.watches)
+        set_if_earlier(&wake_ns, node->forgetting.again_ns);
     if (node->state == PEER_JOINING && !node->stopping)
         set_if_earlier(&wake_ns, node->hello_ns);
     set_if_earlier(&wake_ns, reserve_next_ns(node));

@@ -211,7 +211,8 @@ struct forgetting {
     uint64_t work, requests;           /* for which no place was looked at yet; requests that were counted */
     uint64_t hurry_places, freed_keys; /* left of a fast round, 0: there is none; what it has forgotten */
     uint64_t began_ns, began_requests; /* when the last one began; `requests` then */
-    uint64_t again_ns;                 /* when it is looked whether there has to be one */
+    uint64_t again_ns;                 /* when it is looked whether there has to be one, */
+    bool watches;                      /* in a step that is made for that, if need be */
 };
 
 /*

@@ -75,7 +75,7 @@ static void a_tenant_with_all_that_it_may_have(void)
     world_close();
 }
 
-/* One tenant's keys all owe something, and rounds free none of them: another one's go as soon as ever. */
+/* One tenant's keys all owe something, and rounds free none of them: another one's go all the same. */
 static void two_tenants(void)
 {
     unsigned stubborn = 0, allowed = 0;
