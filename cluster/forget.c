@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "cluster/parts.h"
 
 /*
@@ -33,8 +34,8 @@ static void note_work(struct node *node, struct forgetting *forgetting)
 {
     uint64_t requests_count = requests(node);
     uint64_t most = table_places(node->table) * WORK_PER_PLACE; /* more than a round need not be made up for */
-    forgetting->work += requests_count - forgetting->requests + node->step_worked;
-    forgetting->work = forgetting->work < most ? forgetting->work : most;
+    uint64_t work = forgetting->work + requests_count - forgetting->requests + node->step_worked;
+    forgetting->work = number_least(work, most);
     forgetting->requests = requests_count;
 }
 
@@ -63,12 +64,12 @@ static void end_round(const struct node *node, struct forgetting *forgetting)
 static void look_at(struct node *node, struct forgetting *forgetting, uint64_t count)
 {
     uint64_t left = table_places(node->table) - forgetting->place;
-    count = count < left ? count : left;
+    count = number_least(count, left);
     forgetting->freed_keys += table_forget_full(node->table, forgetting->place, count, node->now_ns);
     forgetting->place = count < left ? forgetting->place + count : 0;
     if (forgetting->hurry_places == 0)
         return;
-    forgetting->hurry_places -= count < forgetting->hurry_places ? count : forgetting->hurry_places;
+    forgetting->hurry_places -= number_least(count, forgetting->hurry_places);
     if (forgetting->hurry_places == 0)
         end_round(node, forgetting);
 }
@@ -90,7 +91,7 @@ void forget_step(struct node *node)
     bool again = due > most;
     if (again || forgetting->hurry_places > 0)
         due = most;
-    forgetting->work -= due * WORK_PER_PLACE < forgetting->work ? due * WORK_PER_PLACE : forgetting->work;
+    forgetting->work -= number_least(due * WORK_PER_PLACE, forgetting->work);
     look_at(node, forgetting, due);
     node->step_again |= again || forgetting->hurry_places > 0;
 }
