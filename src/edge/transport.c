@@ -1,5 +1,6 @@
 #include "edge/transport.h"
 
+#include "edge/background.h"
 #include "edge/clock.h"
 #include "edge/transport_state.h"
 
@@ -294,7 +295,10 @@ void transport_reply(struct transport *transport, struct bytes bytes)
 
 static bool start(struct transport *transport, const struct transport_options *options, struct error *error)
 {
-    int status = nng_aio_alloc(&transport->at_once, NULL, NULL);
+    bool background = background_begin();
+    int status = nng_aio_alloc(&transport->at_once, NULL, NULL); /* the first call starts all of nng's threads */
+    if (background)
+        background_end();
     if (status == 0) {
         nng_aio_set_timeout(transport->at_once, NNG_DURATION_ZERO);
         status = open_sockets(transport);

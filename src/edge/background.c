@@ -1,0 +1,19 @@
+#include "edge/background.h"
+
+#include <sched.h>
+
+/* 0 is the thread that calls. */
+static bool set_class(int class)
+{
+    return sched_setscheduler(0, class, &(struct sched_param){0}) == 0;
+}
+
+bool background_begin(void)
+{
+    return sched_getscheduler(0) == SCHED_OTHER && set_class(SCHED_BATCH);
+}
+
+void background_end(void)
+{
+    (void)set_class(SCHED_OTHER);
+}
