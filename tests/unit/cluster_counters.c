@@ -162,11 +162,51 @@ static void told_again(void)
     world_close();
 }
 
+/*
+ * What is full again is forgotten, and soon where a tenant has all the keys that it may: but first the store hears of it,
+ * at whatever time between two tellings it was given back, and at a peer, so that nothing else keeps it.
+ */
+static void given_back(void)
+{
+    enum { TENANT = 7, TENANT_KEYS = 8, TIMES = 50, SPENT = 50 };
+    char key[16];
+    begin(2);
+    struct node *node = world.host[ANN].node;
+    node_set_tenant_keys_max(node, TENANT_KEYS);
+    unsigned taken = 0, told_of_both = 0, forgotten = 0;
+    for (unsigned i = 0; i < TENANT_KEYS - 1 + TIMES; i++) {
+        struct verdict verdict;
+        (void)snprintf(key, sizeof key, "key %u", i);
+        struct charge charge = charge_at(ANN, key, &quota, SPENT);
+        charge.tenant = TENANT;
+        taken += node_check(node, &charge, 1, true, world.now_ns, &verdict);
+        world_run(300 + i);
+        if (i < TENANT_KEYS - 1)
+            continue;
+        uint64_t before = store[ANN][i].number;
+        charge.limit = charge_at(BOB, key, &quota, SPENT).limit;
+        (void)node_return(world.host[BOB].node, &charge, 1, SPENT, world.now_ns);
+        for (unsigned ms = 0; ms < 1000; ms++) { /* rounds are rare while nobody asks for anything */
+            (void)spend(ANN, "key 0", &quota, 0);
+            world_run(1);
+        }
+        struct table_stats table;
+        node_table_stats(node, &table);
+        forgotten += table.used_keys == TENANT_KEYS - 1;
+        told_of_both += before == SPENT && store[ANN][i].number == 0;
+    }
+    OK_U64(taken, TENANT_KEYS - 1 + TIMES, "a tenant has all the keys that it may, again and again,");
+    OK_U64(forgotten, TIMES, "as the last one is given back each time, and forgotten:");
+    OK_U64(told_of_both, TIMES, "the store is told of what was taken, and of what was given back");
+    world_close();
+}
+
 int main(void)
 {
     one_node();
     whole_cluster();
     expired_ones();
     told_again();
+    given_back();
     return tap_done();
 }
