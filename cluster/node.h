@@ -246,7 +246,7 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
 /*
  * Memory is asked for what decisions over several keys will need: of each key the tags, as soon as it is known; then,
  * of all together, what the tags lead to, and what that leads to. guesses[i] becomes one of where the key of ids[i]
- * stands.
+ * stands. Locks of keys are taken for that: the caller has none.
  */
 void node_prefetch_tags(const struct node *node, struct key_id id);
 void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses);
@@ -255,11 +255,12 @@ bool node_check_near(struct node *node, const struct charge *charges, const uint
                      bool take, uint64_t now_ns, struct verdict *verdicts);
 /*
  * The same, which takes, for up to NODE_EACH_MAX requests that are alike: each has the charges of `like`, none of a
- * sliding window, but for their ids. ids, guesses and verdicts are charge_count of the first request, then those of the
- * second, and so on; keys are locked for one request at a time. Bit i of what it returns: request i was allowed.
+ * sliding window, but for their ids. ids and verdicts are charge_count of the first request, then those of the second,
+ * and so on; keys are locked for one request at a time. Bit i of what it returns: request i was allowed. It asks
+ * memory itself for what tags lead to.
  */
-uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count, const struct key_id *ids,
-                         const uint64_t *guesses, uint32_t count, uint64_t now_ns, struct verdict *verdicts);
+uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count,
+                         const struct key_id *ids, uint32_t count, uint64_t now_ns, struct verdict *verdicts);
 
 /* ---- threads ---- */
 

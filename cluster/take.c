@@ -1,3 +1,4 @@
+#include "cluster/ahead.h"
 #include "cluster/record.h"
 #include "limit/bucket_inline.h"
 
@@ -110,11 +111,16 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
 {
     uint64_t allowed = 0, guesses[NODE_EACH_MAX];
     assert(count <= NODE_EACH_MAX && limit_set_has(&node->limits, like->limit));
-    node_prefetch_each(node, ids, count, guesses);
+    struct ahead ahead = {.ids = ids, .guesses = guesses, .count = count};
     if (is_plain(node, like)) {
         const struct alike alike = alike_of(node, like, now_ns);
         struct table_held held = {.count = 0};
         for (uint32_t i = 0; i < count; i++) {
+            if (ahead_is_due(&ahead, i + 1)) {
+                table_unlock(node->table, &held);
+                held.count = 0;
+                ahead_reach(node, &ahead, i + 1);
+            }
             table_lock_next(node->table, ids[i], &held);
             allowed |= (uint64_t)take_held(node, &alike, ids[i], guesses[i]) << i;
         }
@@ -124,6 +130,7 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     struct charge one = *like;
     struct verdict verdict;
     for (uint32_t i = 0; i < count; i++) {
+        ahead_reach(node, &ahead, i + 1);
         one.id = ids[i];
         allowed |= (uint64_t)node_check_near(node, &one, &guesses[i], 1, true, now_ns, &verdict) << i;
     }

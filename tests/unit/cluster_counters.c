@@ -163,8 +163,8 @@ static void told_again(void)
 }
 
 /*
- * What is full again is forgotten, and soon where a tenant has all the keys that it may: but first the store hears of it,
- * at whatever time between two tellings it was given back, and at a peer, so that nothing else keeps it.
+ * What is full again is forgotten, and soon where a tenant has all the keys that it may: but first the store hears of
+ * it, at whatever time between two tellings it was given back, and at a peer, so that nothing else keeps it.
  */
 static void given_back(void)
 {

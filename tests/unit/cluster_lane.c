@@ -4,6 +4,7 @@
 #include "tests/cluster_harness.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 enum { ROUNDS = TAP_SANITIZED ? 1500 : 20000 };
 enum {
@@ -79,7 +80,6 @@ static void ask_alike(struct worker *worker, struct node *node)
     struct charge like[2];
     struct key_id together[2 * TOGETHER];
     struct verdict verdicts[2 * TOGETHER];
-    uint64_t guesses[2 * TOGETHER];
     unsigned key[2 * TOGETHER];
     like[0] = charge_of(BUCKET, 0);
     like[1] = charge_of(CELL, 0);
@@ -89,8 +89,7 @@ static void ask_alike(struct worker *worker, struct node *node)
         together[i] = ids[i % 2 ? CELL : BUCKET][key[i]];
         node_prefetch_tags(node, together[i]);
     }
-    node_prefetch_each(node, together, 2 * TOGETHER, guesses);
-    uint64_t allowed = node_check_each(node, like, 2, together, guesses, TOGETHER, world.now_ns, verdicts);
+    uint64_t allowed = node_check_each(node, like, 2, together, TOGETHER, world.now_ns, verdicts);
     for (unsigned i = 0; i < 2 * TOGETHER; i++)
         worker->tokens[i % 2 ? CELL : BUCKET][key[i]] += allowed >> i / 2 & 1;
     worker->requests += TOGETHER;
@@ -197,7 +196,7 @@ static void hear_counters(unsigned host, const struct effects *effects)
                 told_to_store[key] = effects->counter[i].number;
 }
 
-static void begin(void)
+static void begin(uint32_t untold_max)
 {
     struct error error;
     bool opened = gate_init(&gate, LANES);
@@ -207,6 +206,7 @@ static void begin(void)
     world.host[ANN].options.lanes = LANES;
     world.host[ANN].options.reservations_max = 64;
     world.host[ANN].options.table_keys = TABLE_KEYS;
+    world.host[ANN].options.untold_max = untold_max;
     world.watch = hear_counters;
     world_start_all();
     world_run(1000);
@@ -283,9 +283,38 @@ static void compare(unsigned kind, const char *name)
     OK_U64(unstored, 0, "%s: and what the store was told", name);
 }
 
+/*
+ * So much of a lane is untold that it is far from the caches, and memory is asked for it as well: whoever looks at an
+ * entry for that takes its lock, and would wait for ever if he had it.
+ */
+static void many_at_once(void)
+{
+    enum { UNTOLD = 6000 };
+    begin(8 * UNTOLD);
+    unsigned allowed = 0;
+    struct charge charge = charge_of(BUCKET, 0);
+    struct key_id together[NODE_EACH_MAX];
+    node_use_lane(1);
+    for (unsigned i = 0; i < UNTOLD; i++) {
+        charge.id = strangers[i];
+        allowed += node_takes(world.host[ANN].node, &charge, world.now_ns);
+    }
+    for (unsigned i = 0; i < NODE_EACH_MAX; i++)
+        together[i] = ids[BUCKET][i % KEYS];
+    (void)alarm(60);
+    uint64_t verdicts = node_takes_each(world.host[ANN].node, &charge, together, NODE_EACH_MAX, world.now_ns);
+    (void)alarm(0);
+    OK(allowed == UNTOLD && verdicts == UINT64_MAX, "%u keys at once, while thousands are untold",
+       (unsigned)NODE_EACH_MAX);
+    node_use_lane(0);
+    world_close();
+    gate_destroy(&gate);
+}
+
 int main(void)
 {
-    begin();
+    many_at_once();
+    begin(0);
     run_all();
     world_run(20000);
     uint64_t requests = 0, allowed = 0, nonsense = 0;
