@@ -255,12 +255,14 @@ bool node_check_near(struct node *node, const struct charge *charges, const uint
                      bool take, uint64_t now_ns, struct verdict *verdicts);
 /*
  * The same, which takes, for up to NODE_EACH_MAX requests that are alike: each has the charges of `like`, none of a
- * sliding window, but for their ids. ids and verdicts are charge_count of the first request, then those of the second,
- * and so on; keys are locked for one request at a time. Bit i of what it returns: request i was allowed. It asks
- * memory itself for what tags lead to.
+ * sliding window, but for their ids. ids, guesses and verdicts are charge_count of the first request, then those of the
+ * second, and so on; keys are locked for one request at a time. Bit i of what it returns: request i was allowed.
+ * guesses: NULL where memory was asked for no more than tags. Then it sees to the rest, of a few keys at a time, while
+ * those before them are decided.
  */
 uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count,
-                         const struct key_id *ids, uint32_t count, uint64_t now_ns, struct verdict *verdicts);
+                         const struct key_id *ids, const uint64_t *guesses, uint32_t count, uint64_t now_ns,
+                         struct verdict *verdicts);
 
 /* ---- threads ---- */
 

@@ -106,20 +106,23 @@ __attribute__((noinline)) static bool check_alike(struct node *node, const struc
 }
 
 uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count,
-                         const struct key_id *ids, uint32_t count, uint64_t now_ns, struct verdict *verdicts)
+                         const struct key_id *ids, const uint64_t *guesses, uint32_t count, uint64_t now_ns,
+                         struct verdict *verdicts)
 {
-    uint64_t allowed = 0, guess[NODE_EACH_MAX * CHARGES_MAX];
-    const uint64_t *guesses = guess;
+    uint64_t allowed = 0, own_guesses[NODE_EACH_MAX * CHARGES_MAX];
     struct plain plain[CHARGES_MAX];
     const bool is_plain = plain_of(node, like, charge_count, plain);
     assert(count <= NODE_EACH_MAX);
     for (size_t i = 0; i < charge_count; i++)
         assert(!like[i].sliding); /* whose second key would not be locked */
     now_ns = request_time(node, now_ns);
-    struct ahead ahead = {.ids = ids, .guesses = guess, .count = count * (uint32_t)charge_count};
+    struct ahead ahead = {.ids = ids, .guesses = own_guesses, .count = count * (uint32_t)charge_count};
+    uint32_t end = guesses ? UINT32_MAX : 0;
+    guesses = guesses ? guesses : own_guesses;
     for (uint32_t i = 0; i < count; i++) {
         struct table_held held;
-        ahead_reach(node, &ahead, (i + 1) * (uint32_t)charge_count);
+        if ((i + 1) * charge_count > end)
+            end = ahead_reach(node, &ahead, i * (uint32_t)charge_count);
         table_lock(node->table, ids, (uint32_t)charge_count, &held);
         bool taken = (is_plain && take_plain(node, plain, ids, guesses, charge_count, now_ns, verdicts)) ||
                      check_alike(node, like, ids, charge_count, now_ns, verdicts);

@@ -114,23 +114,22 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
     struct ahead ahead = {.ids = ids, .guesses = guesses, .count = count};
     if (is_plain(node, like)) {
         const struct alike alike = alike_of(node, like, now_ns);
-        struct table_held held = {.count = 0};
-        for (uint32_t i = 0; i < count; i++) {
-            if (ahead_is_due(&ahead, i + 1)) {
-                table_unlock(node->table, &held);
-                held.count = 0;
-                ahead_reach(node, &ahead, i + 1);
+        for (uint32_t i = 0; i < count;) {
+            const uint32_t end = ahead_reach(node, &ahead, i);
+            struct table_held held = {.count = 0};
+            for (; i < end; i++) {
+                table_lock_next(node->table, ids[i], &held);
+                allowed |= (uint64_t)take_held(node, &alike, ids[i], guesses[i]) << i;
             }
-            table_lock_next(node->table, ids[i], &held);
-            allowed |= (uint64_t)take_held(node, &alike, ids[i], guesses[i]) << i;
+            table_unlock(node->table, &held);
         }
-        table_unlock(node->table, &held);
         return allowed;
     }
     struct charge one = *like;
     struct verdict verdict;
-    for (uint32_t i = 0; i < count; i++) {
-        ahead_reach(node, &ahead, i + 1);
+    for (uint32_t i = 0, end = 0; i < count; i++) {
+        if (i == end)
+            end = ahead_reach(node, &ahead, i);
         one.id = ids[i];
         allowed |= (uint64_t)node_check_near(node, &one, &guesses[i], 1, true, now_ns, &verdict) << i;
     }

@@ -27,7 +27,7 @@
 
 enum {
     SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
-    COMMANDS_GROUP_MAX = 16, /* decisions whose keys are fetched together */
+    COMMANDS_GROUP_MAX = 16, /* decisions whose tags are fetched together */
     COMMANDS_USUAL_MAX = 64, /* the same of usual ones; also, what may be put off */
 };
 

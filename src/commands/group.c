@@ -1,6 +1,6 @@
 /*
- * Runs of CAN_ACCESS, CHECK, PEEK and the two THROTTLEs in any mixture: the rules of each are found and their keys
- * asked of memory first, then all are decided.
+ * Runs of CAN_ACCESS, CHECK, PEEK and the two THROTTLEs in any mixture: the rules of each are found and the tags of
+ * their keys asked of memory first, then all are decided.
  */
 #include "commands/call.h"
 
@@ -173,14 +173,14 @@ static bool has_shadow(const struct match *match)
     return has;
 }
 
-/* So many CHECKs of that kind, whose keys have these ids, one after the other. */
+/* So many CHECKs of that kind, whose keys have these ids, one after the other. `guesses`: see node_check_each. */
 static void decide_alike(struct commands *commands, const struct alike_kind *kind, uint32_t count,
-                         const struct key_id *ids, struct answer *answer, uint64_t now_ns)
+                         const struct key_id *ids, const uint64_t *guesses, struct answer *answer, uint64_t now_ns)
 {
     const struct match *match = &kind->alike.match;
     struct verdict verdicts[COMMANDS_GROUP_MAX * ALIKE_CHARGES_MAX];
     const uint64_t allowed =
-        node_check_each(commands->node, match->charge, match->count, ids, count, now_ns, verdicts);
+        node_check_each(commands->node, match->charge, match->count, ids, guesses, count, now_ns, verdicts);
     /* Every charge was: only one of a shadow may not be where the request is allowed. */
     const bool all = allowed == UINT64_MAX >> (64 - count) && !has_shadow(match);
     if (all)
@@ -199,19 +199,18 @@ void group_decide(struct group *group, struct commands *commands, const struct s
     struct answer answer = {.output = output, .protocol = session->protocol};
     bool near = group->count > 1; /* one alone is asked of memory when it is decided */
     uint64_t guesses[COMMANDS_GROUP_MAX * CHARGES_MAX];
-    bool asked = !near;
+    bool alike_all = near && alike_from(commands, 0, group->count) == group->count; /* they see to it themselves */
+    if (near && !alike_all)
+        node_prefetch_each(commands->node, commands->group_id, group->key_count, guesses);
     for (uint32_t i = 0, key = 0; i < group->count;) {
         const struct key_id *ids = commands->group_id + key;
         const uint32_t alike = near ? alike_from(commands, i, group->count) : 0;
         if (alike > 0) {
             const struct alike_kind *kind = &commands->kinds.kind[commands->group[i].kind];
-            decide_alike(commands, kind, alike, ids, &answer, turn.now_ns);
+            decide_alike(commands, kind, alike, ids, alike_all ? NULL : guesses + key, &answer, turn.now_ns);
             key += alike * kind->alike.match.count;
             i += alike;
         } else {
-            if (!asked) /* those that are alike see to it themselves */
-                node_prefetch_each(commands->node, ids, group->key_count - key, guesses + key);
-            asked = true;
             key += decide(commands, i++, ids, near ? guesses + key : NULL, &answer, turn.now_ns);
         }
     }

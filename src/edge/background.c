@@ -1,5 +1,6 @@
 #include "edge/background.h"
 
+#include <assert.h>
 #include <sched.h>
 
 /* 0 is the thread that calls. */
@@ -15,5 +16,6 @@ bool background_begin(void)
 
 void background_end(void)
 {
-    (void)set_class(SCHED_OTHER);
+    bool usual = set_class(SCHED_OTHER);
+    assert(usual); /* it was that before */
 }

@@ -13,7 +13,8 @@
 
 /*
  * Threads that the calling one starts from now on are of that kind, until background_end. False: they are not, since
- * this thread has a class other than the usual one, which its operator gave it and which they shall have, too.
+ * this thread has a class other than the usual one, which its operator gave it and which they shall have, too, or the
+ * system does not allow it.
  */
 bool background_begin(void);
 

@@ -187,7 +187,9 @@ static void given_back(void)
         charge.limit = charge_at(BOB, key, &quota, SPENT).limit;
         (void)node_return(world.host[BOB].node, &charge, 1, SPENT, world.now_ns);
         for (unsigned ms = 0; ms < 1000; ms++) { /* rounds are rare while nobody asks for anything */
-            (void)spend(ANN, "key 0", &quota, 0);
+            struct charge tick = charge_at(ANN, "key 0", &quota, 0);
+            tick.tenant = TENANT;
+            (void)node_check(node, &tick, 1, true, world.now_ns, &verdict);
             world_run(1);
         }
         struct table_stats table;

@@ -112,8 +112,8 @@ static void of_nng(void)
 
 int main(void)
 {
+    of_nng(); /* first: threads that have ended may be seen for a moment */
     inherited();
     given_by_the_operator();
-    of_nng();
     return tap_done();
 }
