@@ -8,6 +8,7 @@
 #ifndef HEADGATE_CLUSTER_AHEAD_H
 #define HEADGATE_CLUSTER_AHEAD_H
 
+#include "base/number.h"
 #include "cluster/spending.h"
 
 enum { AHEAD_KEYS = 8 }; /* at a time: each takes two or three lines */
@@ -35,8 +36,8 @@ static inline void ahead_repeat(struct ahead *ahead)
 static inline uint32_t ahead_reach(struct node *node, struct ahead *ahead, uint32_t keys)
 {
     while (ahead->asked < ahead->count && ahead->asked < keys + 2 * AHEAD_KEYS) {
-        const uint32_t left = ahead->count - ahead->asked, most = ahead->asked == 0 ? 2 * AHEAD_KEYS : AHEAD_KEYS;
-        const uint32_t part = left < most ? left : most;
+        const uint32_t most = ahead->asked == 0 ? 2 * AHEAD_KEYS : AHEAD_KEYS;
+        const uint32_t part = (uint32_t)number_least(ahead->count - ahead->asked, most);
         node_prefetch_each(node, ahead->ids + ahead->asked, part, ahead->guesses + ahead->asked);
         ahead->asked += part;
         ahead_repeat(ahead);

@@ -193,27 +193,37 @@ static void decide_alike(struct commands *commands, const struct alike_kind *kin
     }
 }
 
-void group_decide(struct group *group, struct commands *commands, const struct session *session,
-                  struct output *output, struct turn turn)
+/* Some are not like others: memory is asked for the keys of all before any is decided. */
+static void decide_mixed(const struct group *group, struct commands *commands, struct answer *answer,
+                         uint64_t now_ns)
 {
-    struct answer answer = {.output = output, .protocol = session->protocol};
     bool near = group->count > 1; /* one alone is asked of memory when it is decided */
     uint64_t guesses[COMMANDS_GROUP_MAX * CHARGES_MAX];
-    bool alike_all = near && alike_from(commands, 0, group->count) == group->count; /* they see to it themselves */
-    if (near && !alike_all)
+    if (near)
         node_prefetch_each(commands->node, commands->group_id, group->key_count, guesses);
     for (uint32_t i = 0, key = 0; i < group->count;) {
         const struct key_id *ids = commands->group_id + key;
         const uint32_t alike = near ? alike_from(commands, i, group->count) : 0;
         if (alike > 0) {
             const struct alike_kind *kind = &commands->kinds.kind[commands->group[i].kind];
-            decide_alike(commands, kind, alike, ids, alike_all ? NULL : guesses + key, &answer, turn.now_ns);
+            decide_alike(commands, kind, alike, ids, guesses + key, answer, now_ns);
             key += alike * kind->alike.match.count;
             i += alike;
         } else {
-            key += decide(commands, i++, ids, near ? guesses + key : NULL, &answer, turn.now_ns);
+            key += decide(commands, i++, ids, near ? guesses + key : NULL, answer, now_ns);
         }
     }
+}
+
+void group_decide(struct group *group, struct commands *commands, const struct session *session,
+                  struct output *output, struct turn turn)
+{
+    struct answer answer = {.output = output, .protocol = session->protocol};
+    if (group->count > 1 && alike_from(commands, 0, group->count) == group->count)
+        decide_alike(commands, &commands->kinds.kind[commands->group[0].kind], group->count, commands->group_id,
+                     NULL, &answer, turn.now_ns);
+    else
+        decide_mixed(group, commands, &answer, turn.now_ns);
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
     *group = (struct group){0};

@@ -58,7 +58,8 @@ static bool expire(struct table *table, uint64_t slot, uint64_t now_ns)
 {
     struct bucket bucket;
     bool forgotten = table->tags[slot] != 0 && forget_if_full(table, slot, now_ns, &bucket);
-    stripe_of(table, slot / GROUP)->expired_keys += forgotten;
+    if (forgotten)
+        stripe_of(table, slot / GROUP)->expired_keys++;
     return forgotten;
 }
 
