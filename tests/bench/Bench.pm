@@ -185,8 +185,16 @@ sub warm_up {
 sub warm_daemon {
     my ($port) = @_;
     fill($port, 'CAN_ACCESS {key} 20', 1 << 18, '--prefix', 'key:');
+    wait_told($port);
+    return;
+}
+
+# Until peers have heard of all that was spent.
+sub wait_told {
+    my ($port) = @_;
     my $client = Headgate::Client::connect("127.0.0.1:$port");
-    Headgate::wait_until(60, sub { !$client->fields('INFO', 'stats')->{log_keys} }) or die "peers hear nothing\n";
+    my $told = sub { my $stats = $client->fields('INFO', 'stats'); return !$stats->{open_keys} && !$stats->{log_keys} };
+    Headgate::wait_until(60, $told) or die "peers hear nothing\n";
     return;
 }
 

@@ -37,8 +37,8 @@ enum {
     LOG_KEYS = 1 << 20,
     PACE = 1000, /* nobody acknowledges: what is told would fill the log */
     ROUNDS = 40,
-    QUICK_ROUNDS = 5,
-    WARM_TURNS = 20,
+    QUICK_ROUNDS = 9,
+    WARM_TURNS = 10,
     PAGE_BYTES = 4096,
     ROUNDS_MAX = 1000,
 };
