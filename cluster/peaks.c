@@ -30,6 +30,12 @@ void peaks_close(struct peaks *peaks)
     peaks->slot = NULL;
 }
 
+void *peaks_memory(const struct peaks *peaks, size_t *bytes)
+{
+    *bytes = sizeof *peaks->slot << (64 - peaks->shift);
+    return peaks->slot;
+}
+
 /* In the order of ids: whoever notes many keys in that order goes through memory from its start to its end. */
 static struct peak *slot_of(const struct peaks *peaks, struct key_id id)
 {

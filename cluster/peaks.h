@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "limit/bucket.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* What is younger than this is remembered. */
@@ -28,6 +29,8 @@ struct peaks {
 /* About one slot for four keys. False without memory. */
 bool peaks_init(struct peaks *peaks, uint64_t keys);
 void peaks_close(struct peaks *peaks);
+/* All of its memory, as table_memory. */
+void *peaks_memory(const struct peaks *peaks, size_t *bytes);
 
 /* peaks_note will follow for that key. */
 void peaks_prefetch(const struct peaks *peaks, struct key_id id);

@@ -100,6 +100,8 @@ void node_visit_memory(struct node *node, void (*visit)(void *context, void *mem
     void *memory = table_memory(node->table, &bytes);
     visit(context, memory, bytes);
     visit(context, node->open, (size_t)node->open_room * node->lane_count * sizeof *node->open);
+    memory = peaks_memory(&node->peaks, &bytes);
+    visit(context, memory, bytes);
 }
 
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit)
