@@ -1,5 +1,7 @@
 #include "cluster/batch.h"
 
+#include "base/touch.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -310,5 +312,5 @@ enum { FOUND_AHEAD = 4 };
 void batch_prefetch_found(const struct batch *batch)
 {
     for (uint32_t i = batch->found; i < batch->found + FOUND_AHEAD && i < batch->spend_count; i++)
-        __builtin_prefetch(&batch->spend[i]);
+        ask_to_read(&batch->spend[i]);
 }

@@ -1,3 +1,4 @@
+#include "base/touch.h"
 #include "cluster/parts.h"
 
 #include <assert.h>
@@ -20,7 +21,7 @@ static void stand_at(struct merge_source *source, const struct spend *at)
 {
     source->at = at;
     source->order = (uint64_t)at->limit << ORDER_ID_BITS | at->id.high >> (64 - ORDER_ID_BITS);
-    __builtin_prefetch(at + 1);
+    ask_to_read(at + 1);
 }
 
 static bool is_before(const struct merge_source *source, const struct merge_source *other)

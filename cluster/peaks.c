@@ -1,5 +1,7 @@
 #include "cluster/peaks.h"
 
+#include "base/touch.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -69,7 +71,7 @@ static uint16_t level_of(const struct bucket *bucket, const struct limit *limit)
 
 void peaks_prefetch(const struct peaks *peaks, struct key_id id)
 {
-    __builtin_prefetch(slot_of(peaks, id), 1);
+    ask_to_write(slot_of(peaks, id));
 }
 
 void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,

@@ -1,3 +1,4 @@
+#include "base/touch.h"
 #include "cluster/parts.h"
 
 #include <assert.h>
@@ -35,7 +36,7 @@ static struct tally_slot *slot_of(const struct tally *tally, struct key_id id)
 static void prefetch_slot(const struct tally *tally, const struct batch *batch, uint32_t index)
 {
     if (index + TALLY_AHEAD < batch->spend_count)
-        __builtin_prefetch(&tally->slot[batch->spend[index + TALLY_AHEAD].id.low & tally->mask], 1);
+        ask_to_write(&tally->slot[batch->spend[index + TALLY_AHEAD].id.low & tally->mask]);
 }
 
 static void add(struct node *node, struct batch *batch)

@@ -1,9 +1,11 @@
 /*
- * touch: asks for memory that is needed in a moment, several places side by side.
+ * touch: asks for memory before it is needed, several places side by side.
  *
- * The one idea: it loads, and nobody waits for what it loaded. A prefetch of a page whose address the processor has
- * yet to look up is begun only when all before it is done, so that several come one after the other; loads look
- * up several pages at once. Not for places that are needed much later: what follows waits behind a load.
+ * The one idea: nobody waits for what was asked for. `touch` loads, for what is needed in a moment: a prefetch of a
+ * page whose address the processor has yet to look up is begun only when all before it is done, so that several come
+ * one after the other; loads look up several pages at once. The others are prefetches, for what is needed later: what
+ * follows would wait behind a load. The compiler's own are used nowhere else: gcc leaves out calls of functions that
+ * do nothing but prefetch, as it takes them for functions without effect.
  */
 #ifndef HEADGATE_BASE_TOUCH_H
 #define HEADGATE_BASE_TOUCH_H
@@ -13,7 +15,13 @@ static inline void touch(const void *place)
     (void)*(const volatile char *)place;
 }
 
-/* A prefetch of what another processor may have written last: it is taken from there now, not when it is written. */
+static inline void ask_to_read(const void *place)
+{
+    __builtin_prefetch(place);
+    __asm__ volatile("" : : "r"(place)); /* an effect */
+}
+
+/* Of what another processor may have written last: it is taken from there now, not when it is written. */
 static inline void ask_to_write(const void *place)
 {
 #if defined(__x86_64__)
@@ -22,6 +30,7 @@ static inline void ask_to_write(const void *place)
                      : "m"(*(const char *)place)); /* compilers emit it for newer processors only */
 #else
     __builtin_prefetch(place, 1);
+    __asm__ volatile("" : : "r"(place));
 #endif
 }
 

@@ -31,7 +31,7 @@ static inline void ask_for_mark(const struct table *table, uint64_t slot)
 void table_prefetch_tags(const struct table *table, struct key_id id)
 {
     uint64_t home = home_of(table, id);
-    __builtin_prefetch(table->tags + home * GROUP);
+    ask_to_read(table->tags + home * GROUP);
     if (table->shared) { /* another thread may have had its lock last */
         ask_to_write(stripe_of(table, home));
         ask_to_write(stripe_of(table, home + WINDOW + REACH - 1));
@@ -47,7 +47,7 @@ uint64_t table_prefetch(const struct table *table, struct key_id id)
     uint64_t slot = home_of(table, id) * GROUP;
     uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
     if (mask == 0) { /* whether it is absent the whole window says, which may end in the next line */
-        __builtin_prefetch(table->tags + slot + WINDOW * GROUP - 1);
+        ask_to_read(table->tags + slot + WINDOW * GROUP - 1);
         mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
     }
     slot += nearest_of(mask, preferred_slot(id));

@@ -1,6 +1,7 @@
 #include "rules/match.h"
 
 #include "base/bits.h"
+#include "base/touch.h"
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
 
@@ -170,7 +171,7 @@ static inline void fill_matched(const struct variant *variant, struct rule_tally
 static inline struct rule_tally *tally_of(const struct matcher *matcher, const struct variant *variant)
 {
     struct rule_tally *tally = variant->tally + matcher->tally_offset;
-    __builtin_prefetch(tally, 1);
+    ask_to_write(tally);
     return tally;
 }
 
@@ -274,8 +275,8 @@ static inline bool follow(struct matcher *matcher, const struct plan *plan)
     bool enforced = false;
     const struct step *end = plan->step + plan->count;
     for (const struct step *step = plan->step; step < end; step++) {
-        __builtin_prefetch(step->variant);
-        __builtin_prefetch((const char *)step->variant + 64);
+        ask_to_read(step->variant);
+        ask_to_read((const char *)step->variant + 64);
     }
     if (plan->canaries)
         return follow_canaries(matcher, plan);

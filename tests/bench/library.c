@@ -384,6 +384,37 @@ static double per_line(const uint64_t *part_ns)
     return (double)sum_ns / PARTS / LINES;
 }
 
+/* ---- what is printed ---- */
+
+/* Of the first `kinds` of all; ns: of each. */
+static void show(struct side *const *sides, const struct cost *cost, int kinds, double *ns)
+{
+    printf("ns a decision, keys of %d bytes hashed\n", KEY_BYTES);
+    for (int kind = 0; kind < kinds; kind++) {
+        ns[kind] = per_decision(&cost[kind], sides[kind]);
+        printf("  %-38s %8.1f\n", kind_names[kind], ns[kind]);
+    }
+    printf("  a mutex and a map take %.2f times as long with 1,000 keys", ns[WARM_MAP] / ns[WARM_ONE]);
+    if (kinds > BIG_MAP)
+        printf("; with 10 M %.2f times, %.2f next to batches", ns[BIG_MAP] / ns[BIG_ONE],
+               ns[BIG_MAP] / ns[BIG_MANY]);
+    printf("\n");
+}
+
+/* [true]: with the map. */
+static void show_threads(const double *ns)
+{
+    printf("  %d threads, 1,000 keys, all their decisions: %.1f ns each, with a mutex and a map %.1f ns: %.2f "
+           "times as long\n",
+           THREADS, ns[false], ns[true], ns[true] / ns[false]);
+}
+
+static void show_memory(const struct memory *memory)
+{
+    printf("  a cache line from memory: %.1f ns, many at once %.1f ns each; a decision among 10 M keys needs 2.5\n",
+           per_line(memory->one_ns), per_line(memory->many_ns));
+}
+
 /* ---- goals ---- */
 
 static bool goal(const char *what, double is, double most, const char *unit)
@@ -452,21 +483,9 @@ int main(int argc, char **argv)
     headgate_limiter_stats(big.limiter, &stats);
 
     double ns[KINDS];
-    printf("ns a decision, keys of %d bytes hashed\n", KEY_BYTES);
-    for (int kind = 0; kind < kinds; kind++) {
-        ns[kind] = per_decision(&cost[kind], sides[kind]);
-        printf("  %-38s %8.1f\n", kind_names[kind], ns[kind]);
-    }
-    printf("  a mutex and a map take %.2f times as long with 1,000 keys", ns[WARM_MAP] / ns[WARM_ONE]);
-    if (!quick)
-        printf("; with 10 M %.2f times, %.2f next to batches", ns[BIG_MAP] / ns[BIG_ONE],
-               ns[BIG_MAP] / ns[BIG_MANY]);
-    printf("\n");
-    printf("  %d threads, 1,000 keys, all their decisions: %.1f ns each, with a mutex and a map %.1f ns: %.2f "
-           "times as long\n",
-           THREADS, threads_ns[false], threads_ns[true], threads_ns[true] / threads_ns[false]);
-    printf("  a cache line from memory: %.1f ns, many at once %.1f ns each; a decision among 10 M keys needs 2.5\n",
-           per_line(memory.one_ns), per_line(memory.many_ns));
+    show(sides, cost, kinds, ns);
+    show_threads(threads_ns);
+    show_memory(&memory);
     printf("%d keys: %.1f MB resident; %d more: %+.1f MB, %llu of them at the expense of others\n", KEYS,
            (double)filled / 1e6, MORE_KEYS, (double)(after - before) / 1e6,
            (unsigned long long)stats.evicted_harmful_keys);

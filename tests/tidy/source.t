@@ -281,6 +281,8 @@ my @rules = (
         'src/edge/x.c', "#include <msgpack.h>\n"],
     ['a source includes its own header first', $ours, \&own_header_first,
         'src/base/hash.c', qq{#include <stdio.h>\n#include "base/hash.h"\n}],
+    ['only base/touch.h prefetches', $ours, calls(qr/__builtin_prefetch/, qr{^src/base/touch\.h$}),
+        'cluster/x.c', "__builtin_prefetch(a);\n"],
     ['only edge/clock.c reads a clock', $ours, calls($clock, qr{^src/edge/clock\.c$}),
         'src/edge/x.c', "a = time(NULL);\n"],
     ['only base/random.c draws', $ours, calls($chance, qr{^src/base/random\.c$}),
