@@ -193,7 +193,7 @@ static void decide_alike(struct commands *commands, const struct alike_kind *kin
     }
 }
 
-/* Some are not like others: memory is asked for the keys of all before any is decided. */
+/* One alone; or some that are not all alike: memory is asked for the keys of all before any is decided. */
 static void decide_mixed(const struct group *group, struct commands *commands, struct answer *answer,
                          uint64_t now_ns)
 {

@@ -75,10 +75,11 @@ static void on_written(uv_write_t *request, int status)
  * How much the kernel takes at once; less than 0: the connection is broken. As uv_try_write, but by a call that is for
  * sockets only, which is a fiftieth less work: one answer at a time, nearly all of a daemon's time passes in it.
  */
-static ssize_t send_at_once(const struct connection *connection, const struct output *output)
+static ssize_t send_at_once(struct connection *connection, const struct output *output)
 {
     int fd;
     ssize_t sent;
+    assert(uv_stream_get_write_queue_size(connection_stream(connection)) == 0); /* it would be overtaken */
     if (uv_fileno((const uv_handle_t *)&connection->tcp, &fd) != 0)
         return -1;
     do

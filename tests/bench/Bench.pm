@@ -121,8 +121,7 @@ sub start_echo {
 sub start_cluster {
     my (%options) = @_;
     my $cluster = Headgate::cluster(state_dir => 'none', debug => 'false', threads => 1, %options);
-    my $patience = 30 + 10 * (($options{interval} // '') =~ /^(\d+)ms$/ ? $1 / 1000 : 0);
-    $cluster->start(30)->wait_met($patience) or die "the cluster does not come together\n";
+    $cluster->start(30)->wait_met(30) or die "the cluster does not come together\n";
     my ($first, @others) = $cluster->daemons;
     put_first(0, $first->{pid});
     put_first(1, $_->{pid}) for @others;

@@ -18,6 +18,7 @@ use strict;
 use warnings;
 use Bench;
 use List::Util qw(max min shuffle sum);
+use POSIX ();
 
 our @percentiles = ('p50', 'p99', 'p99.9', 'max');
 my $quiet_part = 1 / 3;
@@ -28,21 +29,24 @@ my $tries_most = 3;
 
 # The load generator goes before whoever else wants its core, where that is allowed. Peers stand for other machines,
 # and those that run only when nobody else wants to (SCHED_IDLE) get 0.7 ms at a time all the same: who has run a moment
-# before waits for who has not (Linux 6.18). Not for slices of a second and more, in which it was then held up for 15 ms
-# and more at a time, nor while a peer has to join, which may starve.
+# before waits for who has not (Linux 6.18). Not while a peer has to join, or to hear of a tick: it may starve.
 our $goes_first = 0;
 
-# Asks the server for so long on a schedule. What came in time says nothing where the schedule was not kept, and nothing
-# comes at all where the machine stood still for so long: then once more.
+# How often a server, or the machine, stood still for a whole slice: then it is asked once more.
+our $silent_count = 0;
+
+# Asks the server for so long on a schedule. What came in time says nothing where the schedule was not kept.
 sub take {
     my ($port, $rate, $seconds, @options) = @_;
     local @Bench::load_class = $goes_first ? ('chrt', '-f', 1) : ();
     my ($report, $tries);
-    do {
-        die "nothing is answered in time\n" if $tries++ == $tries_most;
+    while (1) {
         $report = Bench::load_at($port, 'CAN_ACCESS {key}', '--prefix', 'key:', '--pipeline', 1, '--histogram',
                                  '--rate', sprintf('%.0f', $rate), '--seconds', $seconds, '--warmup', 0.05, @options);
-    } until @{$report->{latency_histogram}};
+        last if @{$report->{latency_histogram}};
+        $silent_count++;
+        die "nothing is answered in time\n" if ++$tries == $tries_most;
+    }
     return {%{$report->{latency_ns}}, late => $report->{late_ns}{'p99.9'}, histogram => $report->{latency_histogram}};
 }
 
@@ -73,13 +77,17 @@ sub on_time {
     return @slices[0 .. $count - 1];
 }
 
-sub lowest { my $count = max(1, int($quiet_part * @_)); return sum(@_[0 .. $count - 1]) / $count }
+# At least two, if there are: one alone may be lucky.
+sub lowest {
+    my $count = min(scalar @_, max(2, POSIX::ceil($quiet_part * @_))) or die "there are no slices\n";
+    return sum(@_[0 .. $count - 1]) / $count;
+}
 sub median { return at_part(0.5, @_) }
 
-# One figure of the slices, of the worst phase; `mean` is lowest or median.
+# One figure of the slices, of the worst phase; `part` is lowest or median.
 sub figure {
-    my ($of, $mean, $phases) = @_;
-    return max(map { $mean->(sort { $a <=> $b } map { $_->{$of} } on_time(@$_)) } @$phases);
+    my ($of, $part, $phases) = @_;
+    return max(map { $part->(sort { $a <=> $b } map { $_->{$of} } on_time(@$_)) } @$phases);
 }
 
 # Sorts the slices of something that begins and ends into so many phases.

@@ -313,6 +313,7 @@ static void draw_requests(struct side *side, int count, uint64_t keys)
         write_key(&side->requests[i], random_below(&random, keys));
 }
 
+/* Large enough from the start: to grow takes longer than all that is measured. */
 static void fill_map(struct map *map, uint64_t keys)
 {
     struct key key;
