@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMOOTHING = 8, PARTS_BEHIND_MAX = 7 };
+enum {
+    SMOOTHING = 8,
+    BEHIND_USUAL = 12, /* batches: peers acknowledge several at once */
+    PARTS_BEHIND_MAX = 7,
+};
 
 static uint64_t smooth(uint64_t average, uint64_t sample)
 {
@@ -137,13 +141,13 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
 
 /*
  * How many of its spends this step may settle: looking each up takes long, so that it is a part of a step's keys. More
- * where others wait behind it: they come faster than small parts are settled.
+ * where more wait behind it than usual: they come faster than small parts are settled.
  */
 static uint32_t part_to_settle(struct node *node, const struct origin *mine, const struct batch *batch,
                                uint64_t everywhere)
 {
     uint64_t newest = everywhere < mine->applied ? everywhere : mine->applied;
-    uint64_t behind = newest > batch->last ? newest - batch->last : 0;
+    uint64_t usual = batch->last + BEHIND_USUAL, behind = newest > usual ? newest - usual : 0;
     uint64_t most = node->settle_part * (1 + (behind < PARTS_BEHIND_MAX ? behind : PARTS_BEHIND_MAX));
     uint64_t room = most > node->settled_keys ? most - node->settled_keys : 0;
     uint32_t part = batch->spend_count < room ? batch->spend_count : (uint32_t)room;

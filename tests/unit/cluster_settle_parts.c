@@ -5,6 +5,7 @@ enum {
     STEP_KEYS = 256,
     PART = STEP_KEYS / 16 + 1, /* of its keys a step settles */
     KEYS = 200,
+    USUAL = 12,        /* batches wait behind one that is settled */
     MANY_BATCHES = 72, /* more than are searched for what else was spent of a key */
 };
 
@@ -54,20 +55,29 @@ static void parts(void)
     world_close();
 }
 
+/* So many batches are acknowledged at once; how much of them is settled then. */
+static uint64_t settled_at_once(unsigned waiting, uint64_t *used)
+{
+    *used = 0;
+    steps_init(STEP_KEYS);
+    steps_begin();
+    for (unsigned i = 0; i < waiting; i++) {
+        *used += spend_range("key", 0, KEYS);
+        tell_now();
+    }
+    acknowledge(waiting);
+    return world_stats(ANN).settled_tokens;
+}
+
 /* They come faster than small parts are settled: so larger ones are, up to what a step works on. */
 static void many_wait(void)
 {
-    enum { WAITING = 6 };
-    uint64_t most = 0, used = 0;
+    enum { LARGER = 5, WAITING = 1 + USUAL + LARGER };
+    uint64_t most = 0, used;
     bool right = true;
-    steps_init(STEP_KEYS);
-    steps_begin();
-    for (unsigned i = 0; i < WAITING; i++) {
-        used += spend_range("key", 0, KEYS);
-        tell_now();
-    }
-    acknowledge(WAITING);
-    OK_U64(world_stats(ANN).settled_tokens, WAITING * PART,
+    OK_U64(settled_at_once(1 + USUAL, &used), PART, "as many batches as usual wait for small parts");
+    world_close();
+    OK_U64(settled_at_once(WAITING, &used), (1 + LARGER) * PART,
            "a part is the larger the more batches wait to be settled");
     unsigned steps = settle_by_steps(used, &most, &right);
     OK(right && most <= STEP_KEYS + WAITING, "and no larger than a step's work");
