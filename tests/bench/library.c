@@ -101,13 +101,12 @@ static struct slot *slot_of(const struct map *map, const char *key)
     return &map->slot[at];
 }
 
-/* A power of two. */
-static void map_resize(struct map *map, uint64_t slots)
+static void map_grow(struct map *map)
 {
     struct slot *old = map->slot;
     uint64_t old_slots = map->slot ? map->mask + 1 : 0;
-    map->mask = slots - 1;
-    map->slot = room_for(slots, sizeof *map->slot);
+    map->mask = map->slot ? 2 * map->mask + 1 : 1023;
+    map->slot = room_for(map->mask + 1, sizeof *map->slot);
     for (uint64_t i = 0; i < old_slots; i++)
         if (old[i].key.text[0] != 0)
             *slot_of(map, old[i].key.text) = old[i];
@@ -117,11 +116,11 @@ static void map_resize(struct map *map, uint64_t slots)
 static bool map_can_access(struct map *map, const char *key, uint64_t now_ns)
 {
     (void)pthread_mutex_lock(&map->lock);
-    if (4 * (map->count + 1) > 3 * (map->mask + 1))
-        map_resize(map, 2 * (map->mask + 1));
+    if (4 * (map->count + 1) > 3 * (map->mask + 1) || !map->slot)
+        map_grow(map);
     struct slot *slot = slot_of(map, key);
     if (slot->key.text[0] == 0) {
-        memcpy(slot->key.text, key, strlen(key) + 1);
+        (void)snprintf(slot->key.text, sizeof slot->key.text, "%s", key);
         slot->tokens = CAPACITY;
         slot->last_ns = now_ns;
         map->count++;
@@ -165,20 +164,26 @@ static int ask_limiter(const struct side *side, int first, int count, uint64_t *
     return allowed;
 }
 
+/* At most BATCH keys; `batch` is all zeros, or what it was the last time. Returns how many were allowed. */
+static inline size_t ask_batch(struct headgate_limiter *limiter, struct headgate_request *batch,
+                               const struct key *keys, size_t count, uint64_t now_ns)
+{
+    bool verdicts[BATCH];
+    for (size_t k = 0; k < count; k++) {
+        batch[k].value = keys[k].text;
+        batch[k].value_size = KEY_BYTES;
+    }
+    return headgate_check_many(limiter, batch, count, now_ns, verdicts);
+}
+
 /* In batches, all of one at the same time. */
 static int ask_limiter_many(const struct side *side, int first, int count, uint64_t *now_ns)
 {
     struct headgate_request batch[BATCH];
-    bool verdicts[BATCH];
     size_t allowed = 0;
     memset(batch, 0, sizeof batch);
-    for (int i = first; i < first + count; i += BATCH) {
-        for (int k = 0; k < BATCH; k++) {
-            batch[k].value = side->requests[i + k].text;
-            batch[k].value_size = KEY_BYTES;
-        }
-        allowed += headgate_check_many(side->limiter, batch, BATCH, *now_ns += BATCH * STEP_NS, verdicts);
-    }
+    for (int i = first; i < first + count; i += BATCH)
+        allowed += ask_batch(side->limiter, batch, side->requests + i, BATCH, *now_ns += BATCH * STEP_NS);
     return (int)allowed;
 }
 
@@ -289,16 +294,12 @@ static void fill_limiter(struct headgate_limiter *limiter, uint64_t first, uint6
 {
     struct headgate_request batch[BATCH];
     struct key keys[BATCH];
-    bool verdicts[BATCH];
     memset(batch, 0, sizeof batch);
     for (uint64_t i = first; i < first + count; i += BATCH) {
         const size_t some = first + count - i < BATCH ? first + count - i : BATCH;
-        for (size_t k = 0; k < some; k++) {
+        for (size_t k = 0; k < some; k++)
             write_key(&keys[k], i + k);
-            batch[k].value = keys[k].text;
-            batch[k].value_size = KEY_BYTES;
-        }
-        if (headgate_check_many(limiter, batch, some, START_NS, verdicts) != some && first == 0)
+        if (ask_batch(limiter, batch, keys, some, START_NS) != some && first == 0)
             give_up("something was refused");
     }
 }
@@ -313,15 +314,10 @@ static void draw_requests(struct side *side, int count, uint64_t keys)
         write_key(&side->requests[i], random_below(&random, keys));
 }
 
-/* Large enough from the start: to grow takes longer than all that is measured. */
 static void fill_map(struct map *map, uint64_t keys)
 {
     struct key key;
-    uint64_t slots = 1;
-    while (4 * keys > 3 * slots)
-        slots *= 2;
     (void)pthread_mutex_init(&map->lock, NULL);
-    map_resize(map, slots);
     for (uint64_t i = 0; i < keys; i++) {
         write_key(&key, i);
         (void)map_can_access(map, key.text, START_NS);
