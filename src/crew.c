@@ -111,7 +111,7 @@ bool crew_init(struct crew *crew, uint32_t count, uv_loop_t *loop, struct gate *
     crew->mate = calloc(count, sizeof *crew->mate);
     for (uint32_t i = 0; crew->mate && i < count; i++) {
         struct mate *mate = &crew->mate[i];
-        struct worker_owner worker_owner = {mate, on_decided, on_submit};
+        struct worker_owner worker_owner = {mate, on_decided, NULL, on_submit};
         mate->crew = crew;
         if (!worker_init(&mate->worker, &worker_owner, gate, i + 1))
             break;

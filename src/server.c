@@ -10,15 +10,22 @@ enum {
 
 /* ---- the node: events in, effects out ---- */
 
-/* What is due by the time of a step follows in the next turn of the loop, after clients; but the rest comes first. */
+/* See server_on_polled, for which the loop stays awake. */
+static void set_due(struct server *server, bool due)
+{
+    server->step_due = due;
+    if (due)
+        (void)uv_idle_start(&server->awake, server_on_awake);
+    else
+        (void)uv_idle_stop(&server->awake);
+}
+
+/* What is due by the time of a step follows as soon as clients leave time for it; but the rest comes first. */
 static void set_timer(struct server *server, uint64_t at_ns)
 {
     bool again = at_ns <= server->last_step_ns && !server->resting;
     at_ns = server->resting ? pace_next_ns(&server->pace) : at_ns;
-    if (again)
-        (void)uv_idle_start(&server->again, server_on_again);
-    else
-        (void)uv_idle_stop(&server->again);
+    set_due(server, again);
     if (again || at_ns == UINT64_MAX)
         (void)uv_timer_stop(&server->wake);
     else if (at_ns != server->wake_ns || !uv_is_active((uv_handle_t *)&server->wake))
@@ -115,19 +122,16 @@ void server_on_wake(uv_timer_t *timer)
 {
     struct server *server = timer->data;
     uint64_t now_ns = worker_turn(&server->worker).now_ns;
-    bool rested =
-        server->resting; /* then peers come first: what they ask for takes a step, which does what is due */
-    rest(server, rested && now_ns < pace_next_ns(&server->pace));
-    if (!rested && (now_ns >= server->next_wake_ns || wants_step(server)))
-        server_step(server, &(struct event){.kind = EVENT_WAKE});
+    rest(server, server->resting && now_ns < pace_next_ns(&server->pace));
+    if (!server->resting && (now_ns >= server->next_wake_ns || wants_step(server)))
+        set_due(server, true);
     else
         set_timer(server, server->next_wake_ns);
 }
 
-void server_on_again(uv_idle_t *handle)
+void server_on_awake(uv_idle_t *handle)
 {
-    struct server *server = handle->data;
-    server_step(server, &(struct event){.kind = EVENT_WAKE});
+    (void)handle; /* while it runs the loop does not sleep */
 }
 
 /* ---- the store ---- */
@@ -189,12 +193,45 @@ void server_on_published(void *context, uint64_t from_ns, uint64_t to_ns)
 static void step_if_wanted(struct server *server, uint64_t now_ns)
 {
     uint64_t due_ns = server->last_step_ns + PUSH_GAP_NS;
-    if (server->resting || !wants_step(server))
+    if (server->resting || server->step_due || server->ending || !wants_step(server))
         return; /* the rest ends by itself */
     if (now_ns >= due_ns)
-        server_step(server, &(struct event){.kind = EVENT_WAKE});
+        set_due(server, true);
     else if (due_ns < server->next_wake_ns)
         set_timer(server, due_ns);
+}
+
+static bool work_waits(const struct server *server)
+{
+    return server->step_due || (server->transport && transport_waits(server->transport));
+}
+
+/* What a peer says takes a step, which does what else is due. */
+static bool do_piece(struct server *server)
+{
+    bool worked = server->transport && transport_work(server->transport);
+    if (worked || !server->step_due)
+        return worked;
+    server_step(server, &(struct event){.kind = EVENT_WAKE});
+    return true;
+}
+
+/*
+ * A step takes as long as some requests do, and whoever waits already would wait for it as well: so what is done for
+ * peers waits for a lull, each piece of it for one of its own; where there are none, it gets its part of the time. With
+ * several threads it is the first one's clients that count.
+ */
+void server_on_polled(void *context, bool served)
+{
+    struct server *server = context;
+    if (!work_waits(server)) {
+        pace_has_none(&server->pace);
+        return;
+    }
+    uint64_t until_ns = pace_begin(&server->pace, clock_monotonic_ns(), served);
+    bool worked = until_ns > 0;
+    while (worked)
+        worked = do_piece(server) && work_waits(server) && clock_monotonic_ns() < until_ns;
 }
 
 void server_on_decided(void *context, uint64_t now_ns)
@@ -247,7 +284,7 @@ static void on_lingered(uv_timer_t *timer)
         transport_destroy(&server->transport, nothing, NULL);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
     crew_leave(&server->crew);
-    uv_close((uv_handle_t *)&server->again, NULL);
+    uv_close((uv_handle_t *)&server->awake, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
     for (size_t i = 0; i < 2; i++)
         uv_close((uv_handle_t *)&server->signals[i], NULL);
@@ -257,10 +294,12 @@ static void on_lingered(uv_timer_t *timer)
 void server_end(struct server *server)
 {
     server->ending = true;
-    (void)uv_idle_stop(&server->again);
+    set_due(server, false);
     populate_stop(&server->populate);
     worker_close_listener(&server->worker);
     crew_stop(&server->crew);
+    if (server->transport)
+        transport_flush(server->transport);
     bool talks = server->transport && transport_stats(server->transport)->published_messages > 0;
     (void)uv_timer_start(&server->wake, on_lingered, talks ? LINGER_MS : 0, 0);
 }

@@ -162,8 +162,8 @@ static bool prepare(struct server *server, struct error *error)
     struct gate *gate = threads > 1 ? &server->gate : NULL;
     (void)uv_timer_init(loop, &server->wake);
     server->wake.data = server;
-    (void)uv_idle_init(loop, &server->again);
-    server->again.data = server;
+    (void)uv_idle_init(loop, &server->awake);
+    server->awake.data = server;
     (void)uv_async_init(loop, &server->store_wakes, server_on_store_wakes);
     server->store_wakes.data = server;
     for (size_t i = 0; i < 2; i++) {
@@ -179,7 +179,7 @@ static struct server *create(const struct settings *settings)
     struct server *server = calloc(1, sizeof *server);
     if (!server)
         return NULL;
-    struct worker_owner owner = {server, server_on_decided, server_on_submit};
+    struct worker_owner owner = {server, server_on_decided, server_on_polled, server_on_submit};
     struct gate *gate = settings->threads > 1 ? &server->gate : NULL;
     server->settings = settings;
     if (gate_init(&server->gate, settings->threads) && worker_init(&server->worker, &owner, gate, 0))

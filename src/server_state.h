@@ -32,10 +32,11 @@ struct server {
     struct populate populate;
     uv_async_t store_wakes;
     uv_timer_t wake;
-    uv_idle_t again; /* the node has more to do at once */
+    uv_idle_t awake; /* while a step is due */
     uv_signal_t signals[2];
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* what the timer is set to */
+    bool step_due;    /* as soon as clients leave time for it */
     struct pace pace; /* of steps: requests wait meanwhile */
     bool resting;     /* no step yet, unless a client or the store needs one */
     bool stepping;    /* effects are being carried out */
@@ -63,12 +64,13 @@ void server_on_response(void *context, struct bytes bytes);
 void server_on_published(void *context, uint64_t from_ns, uint64_t to_ns);
 /* of the workers, */
 void server_on_decided(void *context, uint64_t now_ns);
+void server_on_polled(void *context, bool served);
 void server_on_submit(void *context, const struct event *event, struct rules_result *result);
 void server_on_wanted(void *context);
 void server_on_ended(void *context);
 /* and of the loop. */
 void server_on_wake(uv_timer_t *timer);
-void server_on_again(uv_idle_t *handle);
+void server_on_awake(uv_idle_t *handle);
 void server_on_signal(uv_signal_t *handle, int signal_number);
 
 #endif

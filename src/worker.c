@@ -104,7 +104,7 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
     if (!atomic_load_explicit(&worker->asked, memory_order_relaxed))
         atomic_store_explicit(&worker->asked, true, memory_order_relaxed);
     enter(worker);
-    worker->serving = true;
+    worker->serving = worker->has_served = true;
     enum serve_status status = commands_serve(&worker->commands, session, input, output, turn, consumed);
     if (status != SERVE_LATER) {
         worker->has_decided = false;
@@ -125,10 +125,9 @@ static void on_answer(void *context, void *session, struct output *output)
     leave(worker);
 }
 
-/* The loop has polled, and whoever sent something was heard. */
-static void on_polled(uv_check_t *handle)
+/* What was put off. */
+static void answer_all(struct worker *worker)
 {
-    struct worker *worker = handle->data;
     if (!worker->has_listener || (list_empty(&worker->listener.late) && !worker->has_decided))
         return;
     enter(worker);
@@ -138,6 +137,18 @@ static void on_polled(uv_check_t *handle)
     worker->owner.decided(worker->owner.context, loop_clock_now(&worker->clock));
     worker->serving = false;
     leave(worker);
+}
+
+/* The loop has polled, and whoever sent something was heard. */
+static void on_polled(uv_check_t *handle)
+{
+    struct worker *worker = handle->data;
+    bool served = worker->has_served;
+    answer_all(worker);
+    worker->has_served = false;
+    loop_clock_forget(&worker->clock); /* that took its time */
+    if (worker->owner.polled)
+        worker->owner.polled(worker->owner.context, served);
 }
 
 /* Nobody waits for one that sleeps. */

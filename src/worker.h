@@ -20,6 +20,8 @@ struct worker_owner {
     void *context;
     /* Requests were decided: look whether the node wants a step. Inside the gate. */
     void (*decided)(void *context, uint64_t now_ns);
+    /* The loop has polled, and has answered whom it heard, if it `served` anybody. Outside the gate. May be NULL. */
+    void (*polled)(void *context, bool served);
     /* As the hook of the commands. The worker is alone. */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
 };
@@ -33,6 +35,7 @@ struct worker {
     bool inside_after; /* it was inside before */
     bool serving;      /* stays inside until that is over */
     bool has_decided;  /* since the owner was told */
+    bool has_served;   /* since the loop polled */
     bool has_listener; /* it was initialised and does not close yet */
     atomic_bool asked; /* see worker_was_asked */
     uv_loop_t loop;

@@ -33,6 +33,8 @@ struct loop_clock {
 /* `clock` lives until loop_clock_close and a further run of the loop. It does not keep the loop alive. */
 void loop_clock_init(struct loop_clock *clock, uv_loop_t *loop);
 void loop_clock_close(struct loop_clock *clock);
+/* The next use reads it again. */
+void loop_clock_forget(struct loop_clock *clock);
 /* Monotonic now, as of this turn of the loop. */
 uint64_t loop_clock_now(struct loop_clock *clock);
 /* The wall clock, read at the same moment. */

@@ -5,14 +5,19 @@ enum { USES_PER_READING = 64 };
 #define MILLISECOND_NS ((uint64_t)1000000)
 #define SOON_NS (10 * MILLISECOND_NS)
 
+void loop_clock_forget(struct loop_clock *clock)
+{
+    clock->uses_left = 0;
+}
+
 static void forget_before_poll(uv_prepare_t *handle)
 {
-    ((struct loop_clock *)handle->data)->uses_left = 0;
+    loop_clock_forget(handle->data);
 }
 
 static void forget_after_poll(uv_check_t *handle)
 {
-    ((struct loop_clock *)handle->data)->uses_left = 0;
+    loop_clock_forget(handle->data);
 }
 
 void loop_clock_init(struct loop_clock *clock, uv_loop_t *loop)

@@ -15,3 +15,19 @@ uint64_t pace_next_ns(const struct pace *pace)
 {
     return pace->at_ns + (pace->owed_ns > PACE_OWED_FREE_NS ? pace->owed_ns - PACE_OWED_FREE_NS : 0);
 }
+
+uint64_t pace_begin(struct pace *pace, uint64_t now_ns, bool served)
+{
+    if (pace->waits_from_ns == 0)
+        pace->waits_from_ns = now_ns;
+    uint64_t from_ns = pace->waits_from_ns > pace->at_ns ? pace->waits_from_ns : pace->at_ns;
+    if (!served)
+        return now_ns;
+    uint64_t waited_ns = now_ns > from_ns ? now_ns - from_ns : 0;
+    return waited_ns >= PACE_LULL_NS ? now_ns + waited_ns / PACE_REST : 0;
+}
+
+void pace_has_none(struct pace *pace)
+{
+    pace->waits_from_ns = 0;
+}

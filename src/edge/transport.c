@@ -137,82 +137,6 @@ void transport_wake_by(struct transport *transport, uint64_t at_ns)
     (void)uv_timer_start(&transport->timer, on_due, clock_timeout_ms(transport->loop, at_ns), 0);
 }
 
-/* ---- receiving ---- */
-
-void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message)
-{
-    struct bytes bytes = {nng_msg_body(message), nng_msg_len(message)};
-    transport->in_call = true;
-    function(transport->receiver.context, bytes);
-    transport->in_call = false;
-}
-
-/* As nng_recvmsg and nng_sendmsg do it without waiting, which need a new aio each time. */
-static nng_msg *receive_now(struct transport *transport, nng_socket socket)
-{
-    nng_recv_aio(socket, transport->at_once);
-    nng_aio_wait(transport->at_once);
-    return nng_aio_result(transport->at_once) == 0 ? nng_aio_get_msg(transport->at_once) : NULL;
-}
-
-static void subscriber_ready(uv_poll_t *poll, int status, int events)
-{
-    (void)status, (void)events;
-    struct transport *transport = poll->data;
-    uint64_t now_ns = clock_monotonic_ns();
-    /* The descriptor stays readable while messages are left, so the loop comes back for the rest. */
-    for (int i = 0; i < TRANSPORT_MESSAGES_A_TURN; i++) {
-        nng_msg *message = receive_now(transport, transport->subscriber);
-        if (!message)
-            return;
-        links_hear(transport, nng_pipe_dialer(nng_msg_get_pipe(message)), now_ns);
-        transport->stats.received_messages++;
-        transport_deliver(transport, transport->receiver.message, message);
-        nng_msg_free(message);
-        if (transport->held || clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
-            return;
-    }
-}
-
-static void replier_ready(uv_poll_t *poll, int status, int events)
-{
-    (void)status, (void)events;
-    struct transport *transport = poll->data;
-    uint64_t now_ns = clock_monotonic_ns();
-    for (int i = 0; i < TRANSPORT_MESSAGES_A_TURN; i++) {
-        nng_msg *message = receive_now(transport, transport->replier);
-        if (!message)
-            return;
-        transport->stats.requests_received++;
-        transport_deliver(transport, transport->receiver.request, message);
-        nng_msg_free(message);
-        if (transport->held || clock_monotonic_ns() - now_ns > TRANSPORT_TURN_NS)
-            return;
-    }
-}
-
-static void hold_poll(uv_poll_t *poll, uv_poll_cb ready, bool held)
-{
-    if (uv_is_closing((uv_handle_t *)poll))
-        return;
-    if (held)
-        (void)uv_poll_stop(poll);
-    else
-        (void)uv_poll_start(poll, UV_READABLE, ready);
-}
-
-void transport_hold(struct transport *transport, bool held)
-{
-    transport->held = held;
-    transport->replier_first = held ? transport->replier_first : !transport->replier_first;
-    if (transport->replier_first)
-        hold_poll(&transport->replier_poll, replier_ready, held);
-    hold_poll(&transport->subscriber_poll, subscriber_ready, held);
-    if (!transport->replier_first)
-        hold_poll(&transport->replier_poll, replier_ready, held);
-    lanes_hold(transport, held);
-}
-
 /* ---- sending ---- */
 
 nng_msg *transport_message(struct transport *transport, struct bytes bytes)
@@ -244,31 +168,32 @@ static void publish_oldest(struct transport *transport)
 {
     nng_msg *oldest = transport->to_publish[0];
     transport->to_publish_count--;
-    transport->polled_count -= transport->polled_count > 0;
     for (uint32_t i = 0; i < transport->to_publish_count; i++)
         transport->to_publish[i] = transport->to_publish[i + 1];
     if (send_now(transport, transport->publisher, oldest))
         transport->stats.published_messages++;
+    if (transport->to_publish_count == 0)
+        (void)uv_idle_stop(&transport->later);
 }
 
-static void publish_all(struct transport *transport)
+void transport_flush(struct transport *transport)
 {
     while (transport->to_publish_count > 0)
         publish_oldest(transport);
 }
 
+/* While it runs the loop does not sleep. */
 static void on_later(uv_idle_t *idle)
 {
-    struct transport *transport = idle->data;
-    if (transport->polled_count > 0) {
-        uint64_t from_ns = clock_monotonic_ns();
-        publish_oldest(transport);
-        if (transport->receiver.published)
-            transport->receiver.published(transport->receiver.context, from_ns, clock_monotonic_ns());
-    }
-    transport->polled_count = transport->to_publish_count;
-    if (transport->to_publish_count == 0)
-        (void)uv_idle_stop(idle);
+    (void)idle;
+}
+
+static void publish_later(struct transport *transport)
+{
+    uint64_t from_ns = clock_monotonic_ns();
+    publish_oldest(transport);
+    if (transport->receiver.published)
+        transport->receiver.published(transport->receiver.context, from_ns, clock_monotonic_ns());
 }
 
 void transport_publish(struct transport *transport, struct bytes bytes)
@@ -277,11 +202,9 @@ void transport_publish(struct transport *transport, struct bytes bytes)
     if (!message)
         return;
     transport->to_publish[transport->to_publish_count++] = message;
-    bool first = transport->to_publish_count == 1;
-    if ((first && bytes.size <= TRANSPORT_SMALL_BYTES) || transport->to_publish_count == TRANSPORT_LATER_MAX)
+    if (transport->to_publish_count == TRANSPORT_LATER_MAX)
         publish_oldest(transport);
-    if (transport->to_publish_count > 0)
-        (void)uv_idle_start(&transport->later, on_later);
+    (void)uv_idle_start(&transport->later, on_later);
 }
 
 void transport_reply(struct transport *transport, struct bytes bytes)
@@ -289,6 +212,21 @@ void transport_reply(struct transport *transport, struct bytes bytes)
     nng_msg *message = transport_message(transport, bytes);
     if (message)
         (void)send_now(transport, transport->replier, message);
+}
+
+/* ---- what waits ---- */
+
+bool transport_waits(const struct transport *transport)
+{
+    return transport->to_publish_count > 0 || inlets_wait(transport);
+}
+
+bool transport_work(struct transport *transport)
+{
+    if (transport->to_publish_count == 0)
+        return inlets_hear(transport);
+    publish_later(transport);
+    return true;
 }
 
 /* ---- life ---- */
@@ -308,10 +246,7 @@ static bool start(struct transport *transport, const struct transport_options *o
     if (!listen_on(transport->publisher, "peers (gossip)", options->gossip_address, error) ||
         !listen_on(transport->replier, "peers (snapshots)", options->snapshot_address, error))
         return false;
-    status =
-        transport_poll(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
-    if (status == 0)
-        status = transport_poll(transport, &transport->replier_poll, transport, transport->replier, replier_ready);
+    status = inlets_open(transport);
     if (status != 0)
         return error_set(error, EX_OSERR, "cannot watch the sockets of peers: %s", nng_strerror(status));
     return true;
@@ -372,7 +307,7 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     assert(!t->in_call && !t->closed);
     t->closed = closed;
     t->closed_context = context;
-    publish_all(t);
+    transport_flush(t);
     uv_close((uv_handle_t *)&t->later, handle_closed);
     t->closing = closing_create();
     lanes_close(t, t->closing);

@@ -19,22 +19,19 @@
 #include <uv.h>
 
 enum {
-    TRANSPORT_LINKS_MAX = 64,       /* addresses listened to */
-    TRANSPORT_REQUESTS_MAX = 64,    /* requests that wait for their answers at the same time, */
-    TRANSPORT_REQUESTS_EACH = 8,    /* and of them to one address, so that a dead one does not take them all */
-    TRANSPORT_MESSAGES_A_TURN = 64, /* handled of one socket before the loop looks after others, */
-    TRANSPORT_TURN_NS = 300000,     /* and no more of them once this time is over */
-    TRANSPORT_SMALL_BYTES = 2048,   /* larger ones, and what comes behind them, are published later, one a turn, */
-    TRANSPORT_LATER_MAX = 8,        /* and fewer than so many wait */
+    TRANSPORT_LINKS_MAX = 64,    /* addresses listened to */
+    TRANSPORT_REQUESTS_MAX = 64, /* requests that wait for their answers at the same time, */
+    TRANSPORT_REQUESTS_EACH = 8, /* and of them to one address, so that a dead one does not take them all */
+    TRANSPORT_LATER_MAX = 8,     /* fewer than so many wait to be published */
 };
 
-/* All calls come from the loop's thread; `bytes` is valid during the call. */
+/* Calls come from transport_work; `bytes` is valid during the call. */
 struct transport_receiver {
     void *context;
     void (*message)(void *context, struct bytes bytes);  /* a peer published */
     void (*request)(void *context, struct bytes bytes);  /* a peer asks: call transport_reply before returning */
     void (*response)(void *context, struct bytes bytes); /* the answer to a transport_request */
-    /* A message that was put off has been published in this time, on the monotonic clock. NULL: nobody minds. */
+    /* A message has been published in this time, on the monotonic clock. NULL: nobody minds. */
     void (*published)(void *context, uint64_t from_ns, uint64_t to_ns);
 };
 
@@ -80,10 +77,24 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
 
 /*
  * Sends `bytes` to whoever is connected, in order. Never blocks. That takes a system call for each of them, and where
- * they are on this machine the kernel does their part in it: what is large leaves in a later turn of the loop, and
- * what comes behind it after that, one in each, so that whatever came meanwhile is served first.
+ * they are on this machine the kernel does their part in it: so it is transport_work that does it, but where too many
+ * wait already: then the oldest leaves now.
  */
 void transport_publish(struct transport *transport, struct bytes bytes);
+
+/*
+ * Something has come, as far as the loop knew when it polled, or is to be published: transport_work is wanted. While
+ * that is so the loop does not sleep.
+ */
+bool transport_waits(const struct transport *transport);
+/*
+ * A piece of what waits: publishes one message, or else hears one thing; what was published, requests and answers in
+ * turns. False: there was nothing.
+ */
+bool transport_work(struct transport *transport);
+
+/* Publishes all that waits for that. */
+void transport_flush(struct transport *transport);
 
 /* Listens to what is published at `address`; again: nothing changes. False when the address or the room is short. */
 bool transport_connect(struct transport *transport, const char *address);
@@ -93,8 +104,8 @@ void transport_disconnect(struct transport *transport, const char *address);
 void transport_request(struct transport *transport, const char *address, struct bytes bytes);
 
 /*
- * Held: none of the receiver's functions is called, but for answers to requests that are made meanwhile; what comes
- * waits. Not at the beginning.
+ * Held: nothing is heard, but for answers to requests that are made meanwhile; what comes waits, and does not count as
+ * waiting for transport_work. Not at the beginning.
  */
 void transport_hold(struct transport *transport, bool held);
 

@@ -25,7 +25,7 @@ static void close_lane(struct lane *lane, struct closing *closing)
     }
     closing_add(closing, lane->socket, lane->sending);
     lane->address[0] = '\0';
-    lane->waiting = false;
+    lane->waiting = lane->readable = false;
 }
 
 static void close_alone(struct lane *lane)
@@ -40,14 +40,24 @@ static void lane_ready(uv_poll_t *poll, int status, int events)
 {
     (void)status, (void)events;
     struct lane *lane = poll->data;
-    struct transport *transport = lane->transport;
-    nng_msg *message;
-    if (nng_recvmsg(lane->socket, &message, NNG_FLAG_NONBLOCK) != 0)
-        return;
-    /* Free before the call, which may ask the next question. */
-    lane->waiting = false;
-    transport_deliver(transport, transport->receiver.response, message);
-    nng_msg_free(message);
+    lane->readable = lane->transport->waits[INLET_ANSWERS] = true;
+}
+
+bool lanes_hear(struct transport *transport)
+{
+    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
+        struct lane *lane = &transport->lanes[i];
+        nng_msg *message;
+        if (!lane->readable)
+            continue;
+        lane->readable = false;
+        if (nng_recvmsg(lane->socket, &message, NNG_FLAG_NONBLOCK) != 0)
+            continue;
+        lane->waiting = false; /* before the call, which may ask the next question */
+        transport_deliver(transport, transport->receiver.response, message);
+        return true;
+    }
+    return false;
 }
 
 static int open_lane(struct lane *lane, const char *address)
@@ -150,6 +160,7 @@ void lanes_hold(struct transport *transport, bool held)
 {
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
         struct lane *lane = &transport->lanes[i];
+        lane->readable = false;
         if (!lane->poll)
             continue;
         if (held)

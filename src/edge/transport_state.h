@@ -13,6 +13,14 @@ enum {
     URL_BYTES = ADDRESS_BYTES + 8,
 };
 
+/* What is heard. */
+enum inlet {
+    INLET_PUBLISHED,
+    INLET_REQUESTS,
+    INLET_ANSWERS,
+    INLETS,
+};
+
 /* An address that is listened to. */
 struct link {
     char address[ADDRESS_BYTES]; /* "": free */
@@ -29,6 +37,7 @@ struct lane {
     nng_aio *sending;
     uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the lane is closed */
     bool waiting;    /* for an answer */
+    bool readable;
     uint64_t deadline_ns;
     uint64_t used_ns;
 };
@@ -44,7 +53,7 @@ struct transport {
     nng_aio *at_once; /* for what does not wait; unused between calls */
     uv_idle_t later;  /* runs while some are to be published: */
     nng_msg *to_publish[TRANSPORT_LATER_MAX];
-    uint32_t to_publish_count, polled_count; /* these; and those of them that came before the loop last polled */
+    uint32_t to_publish_count;
     uv_timer_t timer;
     uint64_t wake_ns; /* when the timer is due; UINT64_MAX: never */
     struct link links[TRANSPORT_LINKS_MAX];
@@ -52,9 +61,9 @@ struct transport {
     unsigned handles_open;
     struct closing *closing; /* at the end */
     unsigned closing_ticks;
-    bool in_call;       /* one of the receiver's functions runs */
-    bool held;          /* see transport_hold */
-    bool replier_first; /* of what is heard once it is not */
+    bool in_call;          /* one of the receiver's functions runs */
+    bool waits[INLETS];    /* there is something to hear, */
+    enum inlet next_inlet; /* here first */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -67,8 +76,18 @@ int transport_set_limits(nng_socket socket, size_t message_max_bytes);
 int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready);
 /* One of the handles that the loop knew is closed. */
 void transport_count_closed(struct transport *transport);
-/* Hands `message` to one of the receiver's functions; it stays the caller's. */
+
+/* ---- transport_hear.c: of each kind one is heard at a time, in turns ---- */
+
+/* Watches for what is published, and for requests. */
+int inlets_open(struct transport *transport);
+/* As far as the loop knew when it polled last. */
+bool inlets_wait(const struct transport *transport);
+/* Hears one thing, of each kind in turns; false: there was none. */
+bool inlets_hear(struct transport *transport);
+/* Hands `message` to one of the receiver's functions, and frees it. */
 void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message);
+
 /* A message of nng's with a copy of `bytes`, or NULL, counted. */
 nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 
@@ -80,6 +99,8 @@ void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
 void links_redial(struct transport *transport, uint64_t now_ns);
 /* Gives up the requests whose time is over. */
 void lanes_expire(struct transport *transport, uint64_t now_ns);
+/* Takes one answer, from a lane that is readable; false: from none. */
+bool lanes_hear(struct transport *transport);
 /* Answers are not taken, or are again. */
 void lanes_hold(struct transport *transport, bool held);
 /* Closes all with others; the loop lets go of them later. */

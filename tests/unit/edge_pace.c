@@ -69,8 +69,29 @@ static void long_pieces(void)
     OK_U64(pace_next_ns(&pace), 200000 * MS, "what was owed is forgotten in time");
 }
 
+static void lulls(void)
+{
+    struct pace pace = {0};
+    uint64_t now_ns = 1000 * MS;
+    OK_U64(pace_begin(&pace, now_ns, false), now_ns, "where nobody was served, a piece of work begins");
+    pace_worked(&pace, now_ns, now_ns + 50 * US);
+    now_ns += 50 * US;
+    OK_U64(pace_begin(&pace, now_ns, true), 0, "where somebody was, it waits");
+    OK_U64(pace_begin(&pace, now_ns, false), now_ns, "for a lull");
+    OK_U64(pace_begin(&pace, now_ns + PACE_LULL_NS - 1, true), 0, "but not for ever");
+    OK_U64(pace_begin(&pace, now_ns + PACE_LULL_NS, true), now_ns + PACE_LULL_NS * 4 / 3,
+           "since what was done last");
+    OK_U64(pace_begin(&pace, now_ns + 9 * MS, true), now_ns + 12 * MS, "who waited for longer may take longer");
+    pace_has_none(&pace);
+    now_ns += 10 * MS;
+    OK_U64(pace_begin(&pace, now_ns, true), 0, "what comes later waits since it came");
+    OK_U64(pace_begin(&pace, now_ns + PACE_LULL_NS - 1, true), 0, "as long");
+    OK(pace_begin(&pace, now_ns + PACE_LULL_NS, true) > 0, "and no longer");
+}
+
 int main(void)
 {
+    lulls();
     shares();
     small_pieces();
     long_pieces();

@@ -1,49 +1,9 @@
 /* Transports that speak to each other over real sockets on 127.0.0.1, on one loop. */
-#include "edge/transport.h"
+#include "tests/transport_peers.h"
 
-#include "edge/clock.h"
-#include "tests/tap.h"
-
-#include <assert.h>
 #include <dlfcn.h>
-#include <netinet/in.h>
 #include <nng/nng.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sysexits.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { MESSAGE_MAX = 100000, DEADLINE_S = 10 };
-enum { HASTY_MS = 300, PATIENT_MS = DEADLINE_S * 1000 };
-
-struct peer {
-    struct transport *transport;
-    char gossip[64], snapshots[64];
-    uint64_t messages, requests, responses, bytes, next, misordered;
-    uint64_t later, later_ns; /* messages that were put off, and how long it took to publish them */
-    size_t last_size;
-    char last[64];
-    bool hasty;  /* gives up soon; others wait for as long as the test waits for them */
-    bool silent; /* does not answer requests */
-    bool closed;
-};
-
-static uv_loop_t loop;
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/lsan_interface.h>
-
-/*
- * nng 1.5.2 forgets memory of its own: of a connection that is just being made when its dialer is closed, and its copy
- * of a message that it is just sending when the connection ends.
- */
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:nng_dial\nleak:send_now\n";
-}
-#endif
 
 /* ---- nng_close, as it is or as it may be: it does not return ---- */
 
@@ -86,130 +46,6 @@ static bool none_closes(void)
     return none;
 }
 
-/* ---- peers ---- */
-
-/* Below the ephemeral range: dialling a closed port there may connect to itself. */
-static void free_address(char address[64])
-{
-    for (;;) {
-        uint16_t port = (uint16_t)(10000 + rand() % 22000);
-        struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
-        in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        int fd = socket(AF_INET, SOCK_STREAM, 0);
-        bool taken = bind(fd, (struct sockaddr *)&in, sizeof in) != 0;
-        (void)close(fd);
-        if (!taken) {
-            (void)snprintf(address, 64, "127.0.0.1:%u", port);
-            return;
-        }
-    }
-}
-
-static void on_message(void *context, struct bytes bytes)
-{
-    struct peer *peer = context;
-    peer->messages++;
-    peer->bytes += bytes.size;
-    peer->last_size = bytes.size;
-    uint64_t number;
-    if (bytes.size >= sizeof number) {
-        memcpy(&number, bytes.data, sizeof number);
-        peer->misordered += number != peer->next;
-        peer->next = number + 1;
-    }
-}
-
-static void on_request(void *context, struct bytes bytes)
-{
-    struct peer *peer = context;
-    char answer[64];
-    peer->requests++;
-    if (peer->silent)
-        return;
-    int length = snprintf(answer, sizeof answer, "you said %.*s", (int)bytes.size, bytes.data);
-    transport_reply(peer->transport, (struct bytes){answer, (size_t)length});
-}
-
-static void on_response(void *context, struct bytes bytes)
-{
-    struct peer *peer = context;
-    peer->responses++;
-    (void)snprintf(peer->last, sizeof peer->last, "%.*s", (int)bytes.size, bytes.data);
-}
-
-static void on_published(void *context, uint64_t from_ns, uint64_t to_ns)
-{
-    struct peer *peer = context;
-    peer->later++;
-    peer->later_ns += to_ns - from_ns;
-}
-
-static bool peer_start(struct peer *peer, struct error *error)
-{
-    struct transport_options options = {
-        .loop = &loop,
-        .gossip_address = peer->gossip,
-        .snapshot_address = peer->snapshots,
-        .message_max_bytes = MESSAGE_MAX,
-        .request_timeout_ms = peer->hasty ? HASTY_MS : PATIENT_MS,
-        .redial_after_ms = peer->hasty ? HASTY_MS : PATIENT_MS,
-        .receiver = {.context = peer,
-                     .message = on_message,
-                     .request = on_request,
-                     .response = on_response,
-                     .published = on_published},
-    };
-    peer->transport = transport_create(&options, error);
-    return peer->transport != NULL;
-}
-
-static bool was_refused; /* by who took a port meanwhile: then the loop has to forget that first */
-
-static void peer_open(struct peer *peer)
-{
-    struct error error;
-    for (bool started = false; !started; was_refused |= !started) {
-        free_address(peer->gossip);
-        do
-            free_address(peer->snapshots);
-        while (strcmp(peer->gossip, peer->snapshots) == 0);
-        started = peer_start(peer, &error);
-    }
-}
-
-static void on_closed(void *context)
-{
-    bool *closed = context;
-    *closed = true;
-}
-
-typedef bool condition_function(void);
-
-static void wake(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-/* Runs the loop until the condition or the deadline; calls `each` once a turn. */
-static bool run_until(condition_function *condition, void (*each)(void))
-{
-    uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_S * 1000000000ull;
-    uv_timer_t timer;
-    bool held;
-    (void)uv_timer_init(&loop, &timer);
-    (void)uv_timer_start(&timer, wake, 1, 5);
-    while (!(held = condition()) && clock_monotonic_ns() < deadline_ns) {
-        if (each)
-            each();
-        (void)uv_run(&loop, UV_RUN_ONCE);
-    }
-    uv_close((uv_handle_t *)&timer, NULL);
-    (void)uv_run(&loop, UV_RUN_NOWAIT);
-    return held;
-}
-
-static struct peer a, b, c, listening, hasty = {.hasty = true};
-
 static bool a_closed(void)
 {
     return a.closed;
@@ -237,10 +73,6 @@ static bool a_heard_both(void)
 static bool b_heard_all(void)
 {
     return b.next == 20000;
-}
-static bool b_heard_again(void)
-{
-    return b.messages > 0;
 }
 static bool listening_heard(void)
 {
@@ -290,13 +122,8 @@ static void shut(struct peer *peer, condition_function *done)
 
 static void say_hello(void)
 {
-    transport_publish(b.transport, bytes_of("from b"));
-    transport_publish(c.transport, bytes_of("from c"));
-}
-
-static void a_says_something(void)
-{
-    transport_publish(a.transport, bytes_of("a"));
+    say(&b, "from b");
+    say(&c, "from c");
 }
 
 static void hasty_asks_b(void)
@@ -319,19 +146,11 @@ static void a_counts(void)
         transport_publish(a.transport, (struct bytes){(const char *)&sent, sizeof sent});
 }
 
-/* Nothing in the loop is due before that; -1: nothing ever is. */
-static int idle_ms(void)
-{
-    (void)uv_run(&loop, UV_RUN_NOWAIT);
-    uv_update_time(&loop);
-    return uv_backend_timeout(&loop);
-}
-
 static void idling(void)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_S * 1000000000ull;
     while (was_refused && idle_ms() >= 0 && clock_monotonic_ns() < deadline_ns)
-        (void)uv_run(&loop, UV_RUN_ONCE);
+        turn(UV_RUN_ONCE);
     OK_I64(idle_ms(), -1, "who listens to nobody and asks nobody does not wake up");
     peer_open(&listening);
     OK(transport_connect(listening.transport, a.gossip), "who listens");
@@ -340,7 +159,7 @@ static void idling(void)
     OK(run_until(listening_heard, a_says_something), "it is connected");
     transport_destroy(&listening.transport, on_closed, &listening.closed);
     while (!listening.closed)
-        (void)uv_run(&loop, UV_RUN_ONCE);
+        turn(UV_RUN_ONCE);
 }
 
 static void publishing(void)
@@ -364,71 +183,6 @@ static void publishing(void)
     OK_U64(transport_stats(a.transport)->send_failures, failures + 1, "a message over the limit is not sent");
     transport_publish(a.transport, (struct bytes){large, MESSAGE_MAX});
     OK(run_until(b_got_largest, NULL), "one of exactly the limit arrives");
-}
-
-static char numbered[TRANSPORT_SMALL_BYTES + 1];
-
-static uint64_t a_published(void)
-{
-    return transport_stats(a.transport)->published_messages;
-}
-
-/* The next number, at the front of so many bytes. */
-static void a_counts_on(size_t size)
-{
-    memcpy(numbered, &sent, sizeof sent);
-    transport_publish(a.transport, (struct bytes){numbered, size});
-    sent++;
-}
-
-static bool b_heard_sent(void)
-{
-    return b.next == sent;
-}
-
-static void publishing_later(void)
-{
-    OK(run_until(b_heard_again, a_says_something), "b is connected");
-    b.next = sent;
-    b.misordered = 0;
-    uint64_t before = a_published(), later = a.later;
-    a_counts_on(sizeof numbered);
-    OK_U64(a_published(), before, "a large message is not published at once");
-    (void)uv_run(&loop, UV_RUN_NOWAIT);
-    OK_U64(a_published(), before, "nor before the loop has polled");
-    (void)uv_run(&loop, UV_RUN_NOWAIT);
-    OK_U64(a_published(), before + 1, "but then");
-    OK(a.later == later + 1 && a.later_ns > 0 && a.later_ns < DEADLINE_S * UINT64_C(1000000000),
-       "and how long that took is told");
-    a_counts_on(sizeof numbered);
-    a_counts_on(sizeof numbered);
-    a_counts_on(TRANSPORT_SMALL_BYTES);
-    OK_U64(a_published(), before + 1, "a small one does not overtake others, nor hurry them");
-    (void)uv_run(&loop, UV_RUN_NOWAIT);
-    for (uint64_t turn = 1; turn <= 3; turn++) {
-        (void)uv_run(&loop, UV_RUN_NOWAIT);
-        OK_U64(a_published(), before + 1 + turn, "one leaves in a turn");
-    }
-    for (int i = 0; i < TRANSPORT_LATER_MAX; i++)
-        a_counts_on(sizeof numbered);
-    OK_U64(a_published(), before + 4 + 1, "and fewer than %d are put off", TRANSPORT_LATER_MAX);
-    for (int i = 0; i < 3; i++)
-        a_counts_on(sizeof numbered);
-    OK(run_until(b_heard_sent, NULL) && b.misordered == 0, "all arrive, in order");
-    OK_U64(a.later - later, 4 + TRANSPORT_LATER_MAX - 1, "what did not wait for the loop is not told");
-    OK(idle_ms() != 0, "and then nothing turns the loop");
-    before = a_published();
-    for (unsigned turn = 0; turn < TRANSPORT_LATER_MAX; turn++) {
-        a_counts_on(sizeof numbered);
-        (void)uv_run(&loop, UV_RUN_NOWAIT);
-    }
-    OK_U64(a_published(), before + TRANSPORT_LATER_MAX - 1, "where each turn brings another, each lets one leave");
-    for (int i = 1; i < TRANSPORT_LATER_MAX; i++)
-        a_counts_on(sizeof numbered);
-    before = a_published();
-    (void)uv_run(&loop, UV_RUN_NOWAIT);
-    OK_U64(a_published(), before, "not before the loop has polled, whatever it had polled for has left");
-    OK(run_until(b_heard_sent, NULL) && b.misordered == 0, "and the last one does as well");
 }
 
 static void requests(void)
@@ -567,7 +321,6 @@ int main(void)
     peer_open(&hasty);
     idling();
     publishing();
-    publishing_later();
     requests();
     holding();
     addresses_in_use();
@@ -577,7 +330,7 @@ int main(void)
 
     uint64_t before_ns = clock_monotonic_ns();
     transport_request(a.transport, "192.0.2.1:9", bytes_of("nobody answers there"));
-    a_counts_on(sizeof numbered);
+    transport_publish(a.transport, bytes_of("what he said last"));
     transport_destroy(&a.transport, on_closed, &a.closed);
     shut(&b, b_closed);
     shut(&c, c_closed);
