@@ -27,6 +27,7 @@ struct peer {
     uint64_t messages, requests, responses, bytes, next, misordered;
     uint64_t later, later_ns; /* messages that were put off, and how long it took to publish them */
     bool lazy;                /* nothing of it is done in a turn of the loop */
+    bool rests;               /* is held by each message */
     size_t last_size;
     char last[64];
     bool hasty;  /* gives up soon; others wait for as long as the test waits for them */
@@ -78,6 +79,8 @@ static void on_message(void *context, struct bytes bytes)
         peer->misordered += number != peer->next;
         peer->next = number + 1;
     }
+    if (peer->rests)
+        transport_hold(peer->transport, true);
 }
 
 static void on_request(void *context, struct bytes bytes)

@@ -46,9 +46,12 @@ static bool hear(struct transport *transport, enum inlet inlet)
 {
     static bool (*const hear_one[INLETS])(struct transport *) =
         {[INLET_PUBLISHED] = hear_published, [INLET_REQUESTS] = hear_request, [INLET_ANSWERS] = lanes_hear};
-    if (transport->waits[inlet])
-        transport->waits[inlet] = hear_one[inlet](transport);
-    return transport->waits[inlet];
+    if (!transport->waits[inlet])
+        return false;
+    bool heard = hear_one[inlet](transport);
+    if (!heard)
+        transport->waits[inlet] = false; /* only then: who heard may be held now */
+    return heard;
 }
 
 bool inlets_hear(struct transport *transport)

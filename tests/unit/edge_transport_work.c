@@ -83,6 +83,34 @@ static void piece_by_piece(void)
     OK(run_until(a_has_four, NULL), "and answered");
 }
 
+static bool b_waits(void)
+{
+    return transport_waits(b.transport);
+}
+
+static bool b_heard_twenty(void)
+{
+    return b.messages >= 20;
+}
+
+static void held_by_what_is_heard(void)
+{
+    b.messages = 0;
+    b.rests = b.lazy = true;
+    OK(run_until(b_waits, a_says_something), "a message waits");
+    OK(transport_work(b.transport) && b.messages == 1, "and is heard, which holds who hears it");
+    OK(!transport_waits(b.transport), "then nothing waits for him");
+    b.lazy = false;
+    for (int i = 0; i < 20; i++) {
+        a_says_something();
+        turn(UV_RUN_NOWAIT);
+    }
+    OK_U64(b.messages, 1, "nor does he hear more");
+    b.rests = false;
+    transport_hold(b.transport, false);
+    OK(run_until(b_heard_twenty, NULL), "until he is not held any more");
+}
+
 static bool both_closed(void)
 {
     return a.closed && b.closed;
@@ -97,6 +125,7 @@ int main(void)
     OK(transport_connect(b.transport, a.gossip), "b listens to a");
     publishing_later();
     piece_by_piece();
+    held_by_what_is_heard();
     transport_destroy(&a.transport, on_closed, &a.closed);
     transport_destroy(&b.transport, on_closed, &b.closed);
     OK(run_until(both_closed, NULL), "both close");
