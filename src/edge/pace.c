@@ -18,13 +18,17 @@ uint64_t pace_next_ns(const struct pace *pace)
 
 uint64_t pace_begin(struct pace *pace, uint64_t now_ns, bool served)
 {
+    if (!served) {
+        pace->waits_from_ns = 0;
+        return now_ns;
+    }
     if (pace->waits_from_ns == 0)
         pace->waits_from_ns = now_ns;
-    uint64_t from_ns = pace->waits_from_ns > pace->at_ns ? pace->waits_from_ns : pace->at_ns;
-    if (!served)
-        return now_ns;
-    uint64_t waited_ns = now_ns > from_ns ? now_ns - from_ns : 0;
-    return waited_ns >= PACE_LULL_NS ? now_ns + waited_ns / PACE_REST : 0;
+    uint64_t waited_ns = now_ns > pace->waits_from_ns ? now_ns - pace->waits_from_ns : 0;
+    if (waited_ns < PACE_LULL_NS)
+        return 0;
+    pace->waits_from_ns = now_ns + number_least(waited_ns / PACE_REST, PACE_GO_NS);
+    return pace->waits_from_ns;
 }
 
 void pace_has_none(struct pace *pace)

@@ -16,14 +16,15 @@ enum {
     PACE_REST = 3,               /* for each nanosecond of work */
     PACE_OWED_FREE_NS = 600000,  /* a fifth of a millisecond's work */
     PACE_OWED_MAX_NS = 20000000, /* nobody rests for longer: what took that long was not only work */
-    PACE_LULL_NS = 100000,       /* no piece waits longer for a lull: fifteen requests, one at a time */
+    PACE_LULL_NS = 100000,       /* work waits no longer for a lull: fifteen requests, one at a time */
+    PACE_GO_NS = 1000000,        /* then its pieces follow each other for no longer */
 };
 
 /* Zero: nothing is owed. */
 struct pace {
     uint64_t at_ns;         /* the end of the last piece, */
     uint64_t owed_ns;       /* and what was owed then */
-    uint64_t waits_from_ns; /* work does; 0: none */
+    uint64_t waits_from_ns; /* work does, for a lull; 0: none */
 };
 
 /* A piece of work took from `from_ns` to `to_ns`. */
@@ -33,9 +34,9 @@ void pace_worked(struct pace *pace, uint64_t from_ns, uint64_t to_ns);
 uint64_t pace_next_ns(const struct pace *pace);
 
 /*
- * The loop has polled and there is work to do. If nobody was `served`, a piece of it begins now. Otherwise it waits for
- * PACE_LULL_NS since this was asked first, or since the last piece; then pieces may begin until they have taken a
- * PACE_REST-th of the time that they waited, and one in any case. When the last of them may begin; 0: none.
+ * The loop has polled and there is work to do. If nobody was `served`, one piece of it begins now. Otherwise work waits
+ * for PACE_LULL_NS, since this was asked first or since pieces followed each other; then they do so for a PACE_REST-th
+ * of the time that they waited, and PACE_GO_NS at most. When the last piece may begin; 0: none.
  */
 uint64_t pace_begin(struct pace *pace, uint64_t now_ns, bool served);
 /* There is no work. */

@@ -277,7 +277,9 @@ struct transport *transport_create(const struct transport_options *options, stru
     transport->wake_ns = UINT64_MAX;
     (void)uv_idle_init(transport->loop, &transport->later);
     transport->later.data = transport;
-    transport->handles_open = 2;
+    (void)uv_prepare_init(transport->loop, &transport->polls);
+    transport->polls.data = transport;
+    transport->handles_open = 3;
     if (!start(transport, options, error)) {
         transport_destroy(&transport, nothing, NULL);
         return NULL;
@@ -309,6 +311,7 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     t->closed_context = context;
     transport_flush(t);
     uv_close((uv_handle_t *)&t->later, handle_closed);
+    uv_close((uv_handle_t *)&t->polls, handle_closed);
     t->closing = closing_create();
     lanes_close(t, t->closing);
     /* uv must forget a descriptor before nng closes it. */

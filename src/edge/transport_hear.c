@@ -46,9 +46,7 @@ static bool hear(struct transport *transport, enum inlet inlet)
 {
     static bool (*const hear_one[INLETS])(struct transport *) =
         {[INLET_PUBLISHED] = hear_published, [INLET_REQUESTS] = hear_request, [INLET_ANSWERS] = lanes_hear};
-    if (!transport->waits[inlet])
-        return false;
-    bool heard = hear_one[inlet](transport);
+    bool heard = transport->waits[inlet] && hear_one[inlet](transport);
     if (!heard)
         transport->waits[inlet] = false; /* only then: who heard may be held now */
     return heard;
@@ -74,6 +72,13 @@ bool inlets_wait(const struct transport *transport)
 
 /* ---- polling ---- */
 
+/* What still has something to be heard is readable again. */
+static void before_poll(uv_prepare_t *prepare)
+{
+    struct transport *transport = prepare->data;
+    memset(transport->waits, 0, sizeof transport->waits);
+}
+
 static void subscriber_ready(uv_poll_t *poll, int status, int events)
 {
     (void)status, (void)events;
@@ -88,6 +93,8 @@ static void replier_ready(uv_poll_t *poll, int status, int events)
 
 int inlets_open(struct transport *transport)
 {
+    (void)uv_prepare_start(&transport->polls, before_poll);
+    uv_unref((uv_handle_t *)&transport->polls);
     int status =
         transport_poll(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
     return status != 0

@@ -45,9 +45,10 @@ static void lane_ready(uv_poll_t *poll, int status, int events)
 
 bool lanes_hear(struct transport *transport)
 {
-    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
-        struct lane *lane = &transport->lanes[i];
+    for (uint32_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
+        struct lane *lane = &transport->lanes[transport->next_lane];
         nng_msg *message;
+        transport->next_lane = (transport->next_lane + 1) % TRANSPORT_REQUESTS_MAX;
         if (!lane->readable)
             continue;
         lane->readable = false;

@@ -61,9 +61,11 @@ struct transport {
     unsigned handles_open;
     struct closing *closing; /* at the end */
     unsigned closing_ticks;
-    bool in_call;          /* one of the receiver's functions runs */
-    bool waits[INLETS];    /* there is something to hear, */
-    enum inlet next_inlet; /* here first */
+    bool in_call; /* one of the receiver's functions runs */
+    uv_prepare_t polls;
+    bool waits[INLETS];    /* there was something to hear when the loop polled, and may be still; */
+    enum inlet next_inlet; /* here first, */
+    uint32_t next_lane;    /* and of answers here */
     void (*closed)(void *context);
     void *closed_context;
 };

@@ -74,19 +74,22 @@ static void lulls(void)
     struct pace pace = {0};
     uint64_t now_ns = 1000 * MS;
     OK_U64(pace_begin(&pace, now_ns, false), now_ns, "where nobody was served, a piece of work begins");
-    pace_worked(&pace, now_ns, now_ns + 50 * US);
-    now_ns += 50 * US;
-    OK_U64(pace_begin(&pace, now_ns, true), 0, "where somebody was, it waits");
+    OK_U64(pace_begin(&pace, now_ns += 50 * US, true), 0, "where somebody was, it waits");
     OK_U64(pace_begin(&pace, now_ns, false), now_ns, "for a lull");
+    OK_U64(pace_begin(&pace, now_ns += MS, true), 0, "what is left waits anew");
     OK_U64(pace_begin(&pace, now_ns + PACE_LULL_NS - 1, true), 0, "but not for ever");
-    OK_U64(pace_begin(&pace, now_ns + PACE_LULL_NS, true), now_ns + PACE_LULL_NS * 4 / 3,
-           "since what was done last");
-    OK_U64(pace_begin(&pace, now_ns + 9 * MS, true), now_ns + 12 * MS, "who waited for longer may take longer");
-    pace_has_none(&pace);
-    now_ns += 10 * MS;
-    OK_U64(pace_begin(&pace, now_ns, true), 0, "what comes later waits since it came");
-    OK_U64(pace_begin(&pace, now_ns + PACE_LULL_NS - 1, true), 0, "as long");
+    now_ns += PACE_LULL_NS;
+    OK_U64(pace_begin(&pace, now_ns, true), now_ns + PACE_LULL_NS / 3, "then it gets a quarter of the time");
+    now_ns += PACE_LULL_NS / 3;
+    OK_U64(pace_begin(&pace, now_ns + PACE_LULL_NS - 1, true), 0, "after which it waits as long again");
     OK(pace_begin(&pace, now_ns + PACE_LULL_NS, true) > 0, "and no longer");
+    pace_has_none(&pace);
+    OK_U64(pace_begin(&pace, now_ns += 10 * MS, true), 0, "what comes later waits since it came");
+    now_ns += 2 * MS;
+    OK_U64(pace_begin(&pace, now_ns, true), now_ns + 2 * MS / 3,
+           "where a turn takes long, it gets as much of that");
+    now_ns += 30 * MS;
+    OK_U64(pace_begin(&pace, now_ns, true), now_ns + PACE_GO_NS, "but no more than a millisecond");
 }
 
 int main(void)
