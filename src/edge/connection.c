@@ -76,7 +76,7 @@ static void serve(struct connection *connection, size_t size)
         assert(offset == size && connection->state == CONNECTION_OPEN);
         list_insert_before(&listener->late, &connection->late);
         (void)connection_hold(connection, NULL, 0);
-        if (++listener->late_count == LISTENER_LATE_MAX)
+        if (++listener->late_count == LISTENER_LATE_MAX || !listener->crowded)
             listener_answer(listener);
         return;
     }
@@ -128,6 +128,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         connection_close(connection);
         return;
     }
+    listener->heard_count++;
     tally_add(&listener->stats.total_reads, 1);
     tally_add(&listener->stats.total_net_input_bytes, (uint64_t)size);
     if (!list_empty(&connection->late)) /* what it puts off it asks for once a turn */

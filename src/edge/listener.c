@@ -169,7 +169,10 @@ void listener_write(struct listener *listener)
 
 static void on_polled(uv_check_t *handle)
 {
-    listener_write(handle->data);
+    struct listener *listener = handle->data;
+    listener_write(listener);
+    listener->crowded = listener->heard_count >= listener->options.crowd_count;
+    listener->heard_count = 0;
 }
 
 void listener_answer(struct listener *listener)

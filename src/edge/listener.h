@@ -34,7 +34,7 @@ enum serve_status {
     SERVE_MORE,  /* every complete command was served */
     SERVE_AGAIN, /* the output has no room for another reply: write it, then call again */
     SERVE_CLOSE, /* write the output, then close */
-    SERVE_LATER, /* all of the input was taken, and nothing answered yet: `answer` will be asked */
+    SERVE_LATER, /* all of the input was taken, and nothing answered yet: `answer` will be asked, or is at once */
     SERVE_WAIT,  /* the last command that was taken is not answered yet: `resume` will be asked, before all else */
 };
 
@@ -69,6 +69,12 @@ struct service {
 struct listener_options {
     uint32_t connections_max;  /* beyond: an error, and closed */
     size_t buffers_max_bytes;  /* of all buffers that connections hold; who needs more is closed */
+    /*
+     * Answers wait with SERVE_LATER only where the loop has heard so many reads in its turn before: decided and written
+     * one after the other, each takes a tenth less work. Where there are fewer, that would serve nobody, and who came
+     * first would wait for who came last.
+     */
+    uint32_t crowd_count;
     uint64_t stall_timeout_ms; /* a reader that takes nothing of its replies for this long is closed */
     uint64_t close_timeout_ms; /* how long a closing connection may take to read its last reply */
     /* Several listeners, each on a loop and in a thread of its own: */
@@ -81,6 +87,7 @@ struct listener_options {
 #define LISTENER_OPTIONS_DEFAULT                                                                                   \
     ((struct listener_options){.connections_max = 10000,                                                           \
                                .buffers_max_bytes = (size_t)256 << 20,                                             \
+                               .crowd_count = 6,                                                                   \
                                .stall_timeout_ms = 30000,                                                          \
                                .close_timeout_ms = 1000,                                                           \
                                .id_first = 1,                                                                      \
@@ -122,6 +129,8 @@ struct listener {
     struct list timed; /* connections with a deadline */
     struct list late;  /* connections whose answers are put off, the first one first */
     uint32_t late_count;
+    uint32_t heard_count;           /* reads since the loop has polled, */
+    bool crowded;                   /* and whether there were crowd_count before that */
     struct list waiters;            /* connections that wait with SERVE_WAIT */
     struct list unwritten;          /* connections whose answers wait to be written, */
     struct output unwritten_output; /* in here */

@@ -1,5 +1,5 @@
 /*
- * Connections whose answers come later: written with others', put off, or waited for.
+ * Connections whose answers come later: written with others', put off (where clients crowd), or waited for.
  */
 #include "tests/listener_scene.h"
 
@@ -8,6 +8,7 @@
 static void test_late(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.crowd_count = 0;
     open_listener(&options);
     int first = dial(), second = dial(), third = dial();
     TURN_UNTIL(listener.stats.connected_clients == 3);
@@ -163,6 +164,7 @@ static void test_written_together(void)
 {
     enum { MANY = 5 };
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.crowd_count = 0;
     open_listener(&options);
     int fd[MANY];
     for (size_t i = 0; i < MANY; i++)
@@ -207,6 +209,49 @@ static void test_written_together(void)
     TURN_UNTIL(listener.stats.connected_clients == MANY - 1);
     for (size_t i = 1; i < MANY; i++)
         (void)close(fd[i]);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    close_listener();
+}
+
+/* Has the loop hear so many, who ask for what is put off, in one turn. */
+static void ask_late(const int *fd, uint32_t count)
+{
+    const uint32_t before = seen.served;
+    for (uint32_t i = 0; i < count; i++)
+        send_all(fd[i], "late\n", 5);
+    await_input(count, 5);
+    (void)uv_run(&loop, UV_RUN_NOWAIT);
+    OK_U64(seen.served, before + count, "a turn serves %u", count);
+}
+
+static void test_crowd(void)
+{
+    enum { MANY = 6 };
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.crowd_count = MANY;
+    open_listener(&options);
+    int fd[MANY];
+    for (size_t i = 0; i < MANY; i++)
+        fd[i] = dial();
+    TURN_UNTIL(listener.stats.connected_clients == MANY);
+
+    ask_late(fd, MANY);
+    OK(seen.answered == MANY && seen.writes == MANY - 1, "after a quiet turn each is answered before the next one");
+    ask_late(fd, 2);
+    OK(seen.answered == MANY && listener.stats.total_writes == MANY, "after a crowd, answers wait");
+    listener_answer(&listener);
+    OK_U64(listener.stats.total_writes, MANY + 2, "until they are asked for");
+    ask_late(fd, MANY - 1);
+    OK_U64(listener.stats.total_writes, 2 * MANY + 1, "after two, they do not");
+    ask_late(fd, 1);
+    OK_U64(listener.stats.total_writes, 2 * MANY + 2, "nor where one too few was heard");
+
+    bool heard = true;
+    for (size_t i = 0; i < MANY; i++) {
+        heard &= hears(fd[i], i == 0 ? "at last\nat last\nat last\nat last\n" : "at last\n");
+        (void)close(fd[i]);
+    }
+    OK(heard, "and all hear what they asked for");
     TURN_UNTIL(listener.stats.connected_clients == 0);
     close_listener();
 }
@@ -264,6 +309,7 @@ int main(void)
     test_written_together();
     test_read_twice();
     test_late();
+    test_crowd();
     test_waiting();
     free(received);
     return tap_done();
