@@ -29,12 +29,12 @@ sub options {
     go_first() if $option{nice};
     my $mode = $option{quick} ? 'quick mode' : 'full mode';
     $mode .= ", $option{seconds} s at a time" if defined $option{seconds};
-    %result = (machine => machine(), commit => commit(), rounds => $option{rounds}, mode => $mode, network => $network);
+    %result = (machine => machine(), commit => commit(), network => $network, rounds => $option{rounds}, mode => $mode);
     return;
 }
 
-# Begins again in a network namespace, where that is allowed: what a firewall of the machine does with each packet is not
-# measured. Says in which network that is.
+# Begins again in a network namespace, where that is allowed: what a firewall of the machine does with each packet is
+# not measured. Says in which network that is.
 sub own_network {
     return $ENV{HEADGATE_BENCH_NETWORK} if $ENV{HEADGATE_BENCH_NETWORK};
     my @in_own = ('unshare', '--net', $> ? '--map-root-user' : (), 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh');
