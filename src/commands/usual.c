@@ -3,8 +3,8 @@
  * of the config alone counts. By far the most may be such. It is recognised as a whole, becomes a key id, and then
  * all that came together are decided together, so that memory is waited for once and not for each.
  *
- * Clients that send one at a time bring no such runs: what several of them sent at about the same time is put off,
- * and decided together when the loop has heard them all.
+ * Clients that send one at a time bring no such runs: what several of them sent at about the same time is put off, and
+ * decided together when the listener asks for it: at once where there are few, else when the loop has heard them all.
  */
 #include "base/bits.h"
 #include "commands/call.h"

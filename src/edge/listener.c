@@ -207,6 +207,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     list_init(&listener->late);
     list_init(&listener->waiters);
     list_init(&listener->unwritten);
+    listener->crowded = options->crowd_count == 0;
     pool_init(&listener->pool, options->buffers_max_bytes);
     assert(options->connections_max > 0 && options->id_first > 0 && options->id_step > 0);
     want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);

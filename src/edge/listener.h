@@ -5,7 +5,7 @@
  * at a time; a connection holds a buffer of its own (from a bounded pool) only while it owes bytes: half a
  * frame received, or a reply that its reader does not take. It knows no protocol: a struct service parses
  * and answers everything that arrived in one read, and the replies leave in one write, once all connections that the
- * loop has heard of in a turn are served.
+ * loop has heard of in a turn are served. What a service puts off waits for others' only where clients crowd.
  */
 #ifndef HEADGATE_EDGE_LISTENER_H
 #define HEADGATE_EDGE_LISTENER_H
@@ -70,9 +70,9 @@ struct listener_options {
     uint32_t connections_max;  /* beyond: an error, and closed */
     size_t buffers_max_bytes;  /* of all buffers that connections hold; who needs more is closed */
     /*
-     * Answers wait with SERVE_LATER only where the loop has heard so many reads in its turn before: decided and written
-     * one after the other, each takes a tenth less work. Where there are fewer, that would serve nobody, and who came
-     * first would wait for who came last.
+     * Answers wait with SERVE_LATER only where the loop's turn before had so many reads (0: in any case). Decided and
+     * written one after the other, each takes a tenth less work; but who came first waits for who came last, and where
+     * there are few, the loop has time.
      */
     uint32_t crowd_count;
     uint64_t stall_timeout_ms; /* a reader that takes nothing of its replies for this long is closed */
@@ -129,8 +129,8 @@ struct listener {
     struct list timed; /* connections with a deadline */
     struct list late;  /* connections whose answers are put off, the first one first */
     uint32_t late_count;
-    uint32_t heard_count;           /* reads since the loop has polled, */
-    bool crowded;                   /* and whether there were crowd_count before that */
+    uint32_t heard_count;           /* reads in this turn of the loop, */
+    bool crowded;                   /* and whether the one before had crowd_count */
     struct list waiters;            /* connections that wait with SERVE_WAIT */
     struct list unwritten;          /* connections whose answers wait to be written, */
     struct output unwritten_output; /* in here */

@@ -29,7 +29,8 @@ sub options {
     go_first() if $option{nice};
     my $mode = $option{quick} ? 'quick mode' : 'full mode';
     $mode .= ", $option{seconds} s at a time" if defined $option{seconds};
-    %result = (machine => machine(), commit => commit(), network => $network, rounds => $option{rounds}, mode => $mode);
+    $mode .= ", in $network";
+    %result = (machine => machine(), commit => commit(), rounds => $option{rounds}, mode => $mode);
     return;
 }
 
@@ -37,10 +38,11 @@ sub options {
 # not measured. Says in which network that is.
 sub own_network {
     return $ENV{HEADGATE_BENCH_NETWORK} if $ENV{HEADGATE_BENCH_NETWORK};
-    my @in_own = ('unshare', '--net', $> ? '--map-root-user' : (), 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh');
-    my $can = !system(@in_own, 'sh', '-c', 'exit');
+    my @as_user = $> ? ('--map-current-user', '--keep-caps') : ();
+    my @in_own = ('unshare', '--net', @as_user, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh');
+    my $can = !system('sh', '-c', 'exec "$@" 2>/dev/null', 'sh', @in_own, 'true');
     $ENV{HEADGATE_BENCH_NETWORK} = $can ? 'a network of its own' : "the machine's network";
-    exec @in_own, $^X, $0, @ARGV if $can;
+    if ($can) { exec(@in_own, $^X, $0, @ARGV) or die "cannot run unshare: $!\n" }
     return $ENV{HEADGATE_BENCH_NETWORK};
 }
 

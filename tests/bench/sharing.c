@@ -88,7 +88,7 @@ struct turn_report {
     double per_second;
     double alone_share; /* of the time, in steps */
     uint64_t commands_count;
-    uint64_t lock_waits; /* for the table's locks, since the process began */
+    uint64_t lock_waits; /* for the table's locks */
 };
 
 static struct server *servers;
@@ -214,14 +214,21 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* What is due since the turn before is done first, and how long threads take to come and go does not count. */
+static uint64_t table_waits(void)
+{
+    struct table_stats table;
+    node_table_stats(served.node, &table);
+    return table.lock_waits;
+}
+
+/* The step that is due since the turn before comes first, and how long threads take to come and go does not count. */
 static struct turn_report take_turn(struct turn_wish wish)
 {
     struct turn_report report = {0};
     struct timespec turn = {.tv_nsec = TURN_NS};
-    struct table_stats table;
     atomic_store(&over, false);
     step(began_ns + clock_ns());
+    report.lock_waits = table_waits();
     const uint64_t since_ns = clock_ns(), alone_before_ns = alone_ns;
     for (uint32_t i = 0; i < threads; i++) {
         servers[i].kind = wish.kind;
@@ -236,9 +243,8 @@ static struct turn_report take_turn(struct turn_wish wish)
         report.commands_count += servers[i].commands_count;
         report.per_second += (double)servers[i].commands_count * 1e9 / (double)servers[i].serving_ns;
     }
-    node_table_stats(served.node, &table);
     report.alone_share = (double)(alone_ns - alone_before_ns) / (double)(clock_ns() - since_ns);
-    report.lock_waits = table.lock_waits;
+    report.lock_waits = table_waits() - report.lock_waits;
     return report;
 }
 
@@ -325,7 +331,6 @@ struct round {
 
 static struct round measure(enum kind kind, uint32_t core)
 {
-    static struct turn_report last[2];
     const bool told = kinds[kind].peers > 0;
     struct round round = {0};
     begin_turn(&apart[told][0], kind, core); /* each core in turns: they may differ */
@@ -335,11 +340,10 @@ static struct round measure(enum kind kind, uint32_t core)
     for (uint32_t i = 0; i < THREADS; i++)
         round.apart += end_turn(&apart[told][i]).per_second;
     begin_turn(&together[told], kind, 0);
-    struct turn_report now = end_turn(&together[told]);
+    const struct turn_report now = end_turn(&together[told]);
     round.together = now.per_second;
-    round.waits = (double)(now.lock_waits - last[told].lock_waits) / (double)now.commands_count;
+    round.waits = (double)now.lock_waits / (double)now.commands_count;
     round.alone_share = now.alone_share;
-    last[told] = now;
     return round;
 }
 
