@@ -67,8 +67,8 @@ struct service {
 };
 
 struct listener_options {
-    uint32_t connections_max;  /* beyond: an error, and closed */
-    size_t buffers_max_bytes;  /* of all buffers that connections hold; who needs more is closed */
+    uint32_t connections_max; /* beyond: an error, and closed */
+    size_t buffers_max_bytes; /* of all buffers that connections hold; who needs more is closed */
     /*
      * Answers wait with SERVE_LATER only where the loop's turn before had so many reads (0: in any case). Decided and
      * written one after the other, each takes a tenth less work; but who came first waits for who came last, and where

@@ -37,8 +37,8 @@ enum {
     LOG_KEYS = 1 << 20,
     PACE = 1000, /* nobody acknowledges: what is told would fill the log */
     ROUNDS = 80,
-    QUICK_ROUNDS = 22,
-    WARM_TURNS = 20,
+    QUICK_ROUNDS = 18,
+    WARM_TURNS = 16,
     PAGE_BYTES = 4096,
     ROUNDS_MAX = 1000,
 };
