@@ -31,9 +31,9 @@ static inline void ahead_repeat(struct ahead *ahead)
 
 /*
  * `keys` are decided. Of the next 2 * AHEAD_KEYS at least there are guesses then. Returns how many keys should be
- * decided, in all, before it is called again. The caller holds none: see node_prefetch_each.
+ * decided, in all, before it is called again.
  */
-static inline uint32_t ahead_reach(struct node *node, struct ahead *ahead, uint32_t keys)
+static inline uint32_t ahead_reach(const struct node *node, struct ahead *ahead, uint32_t keys)
 {
     while (ahead->asked < ahead->count && ahead->asked < keys + 2 * AHEAD_KEYS) {
         const uint32_t most = ahead->asked == 0 ? 2 * AHEAD_KEYS : AHEAD_KEYS;

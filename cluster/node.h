@@ -246,10 +246,10 @@ uint64_t node_takes_each(struct node *node, const struct charge *like, const str
 /*
  * Memory is asked for what decisions over several keys will need: of each key the tags, as soon as it is known; then,
  * of all together, what the tags lead to, and what that leads to. guesses[i] becomes one of where the key of ids[i]
- * stands. Locks of keys are taken for that: the caller has none.
+ * stands.
  */
 void node_prefetch_tags(const struct node *node, struct key_id id);
-void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses);
+void node_prefetch_each(const struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses);
 /* node_check for keys that were among them, with their guesses. */
 bool node_check_near(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
                      bool take, uint64_t now_ns, struct verdict *verdicts);

@@ -85,25 +85,19 @@ __attribute__((always_inline)) static inline bool take_held(struct node *node, c
 }
 
 /* Entries tell where their untold spends are: these are asked for side by side as well. */
-static void prefetch_untold(struct node *node, const struct key_id *ids, uint32_t count, const uint64_t *guesses)
+static void prefetch_untold(const struct node *node, const uint64_t *guesses, uint32_t count)
 {
-    struct table_held held = {.count = 0};
-    for (uint32_t i = 0; i < count; i++) {
-        table_lock_next(node->table, ids[i], &held);
-        const struct entry *entry = table_find_at(node->table, guesses[i], ids[i]);
-        if (entry)
-            untold_prefetch(node, entry);
-    }
-    table_unlock(node->table, &held);
+    for (uint32_t i = 0; i < count; i++)
+        untold_prefetch(node, guesses[i]);
 }
 
-void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses)
+void node_prefetch_each(const struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses)
 {
     for (uint32_t i = 0; i < count; i++)
         guesses[i] =
             i > 0 && key_id_equal(ids[i], ids[i - 1]) ? guesses[i - 1] : table_prefetch(node->table, ids[i]);
     if (count > 1 && untold_is_far(node))
-        prefetch_untold(node, ids, count, guesses);
+        prefetch_untold(node, guesses, count);
 }
 
 uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,

@@ -96,10 +96,11 @@ bool untold_is_far(const struct node *node)
     return own_lane(node)->open_span > NEAR_KEYS;
 }
 
-void untold_prefetch(const struct node *node, const struct entry *entry)
+void untold_prefetch(const struct node *node, uint64_t guess)
 {
-    if (!wait_has(node, entry))
-        ask_to_write(&node->open[entry->open_index]);
+    uint32_t open_index;
+    if (table_glance_open(node->table, guess, &open_index))
+        ask_to_write(&node->open[open_index]);
 }
 
 bool untold_has_room(const struct node *node, uint32_t keys)

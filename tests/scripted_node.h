@@ -46,12 +46,12 @@ void node_prefetch_tags(const struct node *node, struct key_id id)
     ((struct node *)(uintptr_t)node)->tags_prefetched++;
 }
 
-void node_prefetch_each(struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses)
+void node_prefetch_each(const struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses)
 {
     (void)ids;
     for (uint32_t i = 0; i < count; i++)
         guesses[i] = 0;
-    node->prefetched += count;
+    ((struct node *)(uintptr_t)node)->prefetched += count;
 }
 
 bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)

@@ -10,6 +10,8 @@
 #ifndef HEADGATE_BASE_TOUCH_H
 #define HEADGATE_BASE_TOUCH_H
 
+#include <stdint.h>
+
 static inline void touch(const void *place)
 {
     (void)*(const volatile char *)place;
@@ -32,6 +34,22 @@ static inline void ask_to_write(const void *place)
     __builtin_prefetch(place, 1);
     __asm__ volatile("" : : "r"(place));
 #endif
+}
+
+/*
+ * Eight aligned bytes as they are, or were a moment ago: a hint, for who does not hold the lock under which others
+ * write them. It may only decide what memory is asked for.
+ */
+static inline uint64_t glance(const void *place)
+{
+    uint64_t bytes;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %1, %0" : "=r"(bytes) : "m"(*(const uint64_t *)place));
+#else
+    typedef uint64_t __attribute__((may_alias)) any;
+    bytes = __atomic_load_n((const any *)place, __ATOMIC_RELAXED);
+#endif
+    return bytes;
 }
 
 #endif

@@ -118,6 +118,11 @@ void table_prefetch_tags(const struct table *table, struct key_id id);
  * stands, never 0: see table_find_at.
  */
 uint64_t table_prefetch(const struct table *table, struct key_id id);
+/*
+ * What stands as open_index in the entry of such a guess; false: it is marked. A hint as well: the guess may be wrong,
+ * and without any lock it is what was there a moment ago.
+ */
+bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open_index);
 
 /*
  * The same for the few keys of one request, which are looked up at once: loads (see touch.h) are faster then, where a

@@ -58,6 +58,22 @@ uint64_t table_prefetch(const struct table *table, struct key_id id)
     return slot + 1;
 }
 
+enum { TAIL_AT = sizeof(struct entry) - sizeof(uint64_t) }; /* in an entry: where bits begin */
+_Static_assert(TAIL_AT == offsetof(struct entry, bucket) + sizeof(struct bucket), "open_index is in the tail");
+
+bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open_index)
+{
+    const uint64_t slot = guess - 1;
+    const uint64_t *marks = marks_of(table, slot);
+    if (((glance(&marks[0]) | glance(&marks[1])) & mark_of(slot)) != 0)
+        return false;
+    const uint64_t tail = glance((const char *)&table->entries[slot] + TAIL_AT);
+    struct entry seen = {0};
+    memcpy((char *)&seen + TAIL_AT, &tail, sizeof tail);
+    *open_index = seen.open_index;
+    return true;
+}
+
 /* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */
 void table_touch_likely(const struct table *table, struct key_id id)
 {

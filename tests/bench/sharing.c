@@ -36,13 +36,13 @@ enum {
     TABLE_KEYS = 2000000,
     LOG_KEYS = 1 << 20,
     PACE = 1000, /* nobody acknowledges: what is told would fill the log */
-    ROUNDS = 80,
-    QUICK_ROUNDS = 18,
-    WARM_TURNS = 16,
+    ROUNDS = 200,
+    QUICK_ROUNDS = 45,
+    WARM_TURNS = 40,
     PAGE_BYTES = 4096,
     ROUNDS_MAX = 1000,
 };
-#define TURN_NS UINT64_C(25000000) /* shorter than what else a machine does mostly lasts */
+#define TURN_NS UINT64_C(10000000) /* shorter than what else a machine does mostly lasts */
 #define STEP_NS UINT64_C(1000000)
 
 enum kind { RANDOM_KEYS, ONE_KEY, THREE_RULES, TOLD_KEYS, KINDS };

@@ -1,4 +1,4 @@
-/* A key that is found or obtained where it was guessed to stand is what it would be if it were searched for. */
+/* A key found or obtained where it was guessed to stand is what it would be if it were searched for; and glances. */
 #include "base/random.h"
 #include "limit/table.h"
 #include "tests/tap.h"
@@ -94,6 +94,40 @@ static void guessed(uint64_t table_keys, unsigned least_right, const char *what)
     table_destroy(&other);
 }
 
+/* Every third key is marked; whatever else stands next to open_index is full of ones. */
+static void glanced(void)
+{
+    enum { EVERY = 3, FIRST = (1 << 20) - KEYS };
+    struct table *table = table_create(4 * KEYS, 1, &limits, &budget);
+    struct key_id ids[KEYS];
+    struct random random;
+    uint64_t own = 0, marked = 0, of_marked = 0;
+    assert(table);
+    random_seed(&random, KEYS);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        ids[i] = (struct key_id){random_u64(&random), random_u64(&random)};
+        struct entry *entry = table_obtain(table, ids[i], 0, 0, 1);
+        entry->open_index = (FIRST + i) & 0xfffffu;
+        entry->tenant = 0xfff;
+        entry->last_spender = 0x7f;
+        entry->dirty = 1;
+        entry->own_batch = 0xff;
+    }
+    for (uint32_t i = 0; i < KEYS; i += EVERY) /* when nothing moves any more */
+        table_mark_set(table_mark_of(table, table_find(table, ids[i])));
+    for (uint32_t i = 0; i < KEYS; i++) {
+        uint32_t index;
+        bool says = table_glance_open(table, table_prefetch(table, ids[i]), &index);
+        own += says && index == FIRST + i;
+        marked += !says;
+        of_marked += says && i % EVERY == 0 && index == FIRST + i;
+    }
+    OK(own >= (KEYS - KEYS / EVERY) * 95 / 100, "%llu of %d keys that are not marked say where their spends stand",
+       (unsigned long long)own, KEYS - KEYS / EVERY);
+    OK(marked >= KEYS / EVERY * 95 / 100 && of_marked == 0, "none of %d that are marked does", KEYS / EVERY);
+    table_destroy(&table);
+}
+
 int main(void)
 {
     struct error error;
@@ -104,6 +138,7 @@ int main(void)
     guessed(4 * KEYS, 95, "a table with room");
     guessed(KEYS, 75, "a table that is nearly full");
     guessed(KEYS / 2, 5, "a table that is too small");
+    glanced();
     limit_set_close(&limits);
     return tap_done();
 }

@@ -113,6 +113,8 @@ static void step(struct worker *worker)
         ids[i] = trial->ids[keys[i]];
         table_prefetch_tags(trial->table, ids[i]);
         guesses[i] = table_prefetch(trial->table, ids[i]);
+        uint32_t open_index;
+        (void)table_glance_open(trial->table, guesses[i], &open_index);
     }
     worker->now_ns += random_below(&worker->random, 20000);
     table_lock(trial->table, ids, count, &held);
