@@ -64,7 +64,7 @@ uint64_t untold_span(const struct node *node);
 void untold_drop(struct node *node, struct spend *spend);
 /* Afterwards the oldest untold spend stands at the lane's front, if there is any. */
 void untold_skip_gaps(const struct node *node, struct lane *lane);
-/* So many are in the rings that it is worth while to ask memory for them; does so for the key of such a guess. */
+/* So many are in the rings that it is worth while to ask memory for them; does so, by table_prefetch's guess. */
 bool untold_is_far(const struct node *node);
 void untold_prefetch(const struct node *node, uint64_t guess);
 /* So many more keys can be recorded by this thread; 0: and it may evict others, which are told then. */

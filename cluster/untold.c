@@ -99,7 +99,7 @@ bool untold_is_far(const struct node *node)
 void untold_prefetch(const struct node *node, uint64_t guess)
 {
     uint32_t open_index;
-    if (table_glance_open(node->table, guess, &open_index))
+    if (table_glance_open(node->table, guess, &open_index) && open_index < node->open_places * node->lane_count)
         ask_to_write(&node->open[open_index]);
 }
 

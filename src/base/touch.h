@@ -3,9 +3,10 @@
  *
  * The one idea: nobody waits for what was asked for. `touch` loads, for what is needed in a moment: a prefetch of a
  * page whose address the processor has yet to look up is begun only when all before it is done, so that several come
- * one after the other; loads look up several pages at once. The others are prefetches, for what is needed later: what
- * follows would wait behind a load. The compiler's own are used nowhere else: gcc leaves out calls of functions that
- * do nothing but prefetch, as it takes them for functions without effect.
+ * one after the other; loads look up several pages at once. `ask_to_` are prefetches, for what is needed later: what
+ * follows would wait behind a load. `glance` reads what was asked for, to ask for what that leads to. The compiler's
+ * own are used nowhere else: gcc leaves out calls of functions that do nothing but prefetch, as it takes them for
+ * functions without effect.
  */
 #ifndef HEADGATE_BASE_TOUCH_H
 #define HEADGATE_BASE_TOUCH_H
@@ -38,15 +39,16 @@ static inline void ask_to_write(const void *place)
 
 /*
  * Eight aligned bytes as they are, or were a moment ago: a hint, for who does not hold the lock under which others
- * write them. It may only decide what memory is asked for.
+ * write them. It may only decide what memory is asked for. What others write are no atomics, so that to the compiler
+ * there is nothing here that could race with them.
  */
 static inline uint64_t glance(const void *place)
 {
+    typedef uint64_t __attribute__((may_alias)) any;
     uint64_t bytes;
 #if defined(__x86_64__)
-    __asm__ volatile("movq %1, %0" : "=r"(bytes) : "m"(*(const uint64_t *)place));
+    __asm__ volatile("movq %1, %0" : "=r"(bytes) : "m"(*(const any *)place));
 #else
-    typedef uint64_t __attribute__((may_alias)) any;
     bytes = __atomic_load_n((const any *)place, __ATOMIC_RELAXED);
 #endif
     return bytes;

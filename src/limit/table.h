@@ -119,8 +119,8 @@ void table_prefetch_tags(const struct table *table, struct key_id id);
  */
 uint64_t table_prefetch(const struct table *table, struct key_id id);
 /*
- * What stands as open_index in the entry of such a guess; false: it is marked. A hint as well: the guess may be wrong,
- * and without any lock it is what was there a moment ago.
+ * What stands as open_index in the entry of such a guess, never 0, in a table that table_create made; false: it is
+ * marked. A hint as well: any number, as the guess may be wrong, and what was there a moment ago, as no lock is needed.
  */
 bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open_index);
 

@@ -64,6 +64,7 @@ _Static_assert(TAIL_AT == offsetof(struct entry, bucket) + sizeof(struct bucket)
 bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open_index)
 {
     const uint64_t slot = guess - 1;
+    assert(guess != 0 && table->marks);
     const uint64_t *marks = marks_of(table, slot);
     if (((glance(&marks[0]) | glance(&marks[1])) & mark_of(slot)) != 0)
         return false;

@@ -115,6 +115,10 @@ static void glanced(void)
     }
     for (uint32_t i = 0; i < KEYS; i += EVERY) /* when nothing moves any more */
         table_mark_set(table_mark_of(table, table_find(table, ids[i])));
+    struct table_aged aged;
+    for (uint64_t place = 0;
+         place < table_places(table) / 2 / TABLE_MARKS * TABLE_MARKS;) /* half of them are old */
+        table_age_marks(table, &place, table_places(table) / 2 / TABLE_MARKS * TABLE_MARKS, AGING_ALL, &aged);
     for (uint32_t i = 0; i < KEYS; i++) {
         uint32_t index;
         bool says = table_glance_open(table, table_prefetch(table, ids[i]), &index);
