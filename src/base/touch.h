@@ -39,8 +39,8 @@ static inline void ask_to_write(const void *place)
 
 /*
  * Eight aligned bytes as they are, or were a moment ago: a hint, for who does not hold the lock under which others
- * write them. It may only decide what memory is asked for. What others write are no atomics, so that to the compiler
- * there is nothing here that could race with them.
+ * write them. It may only decide what memory is asked for. Assembly, since others write with plain stores: to compilers
+ * and to ThreadSanitizer, whatever C could read them with is a race.
  */
 static inline uint64_t glance(const void *place)
 {
