@@ -9,12 +9,12 @@ use Test::More;
 
 chdir $Source::root or die;
 plan skip_all => 'there is no clang-format here' if system('command -v clang-format >/dev/null') != 0;
-my @away;
 my @sources = grep { m{\.[ch]$} } Source::paths();
-for my $path (@sources) {
-    my $lines = grep { /^</ } qx(clang-format '$path' | diff '$path' -);
-    push @away, "$path: $lines lines" if $lines;
-}
-note(join "\n", @away) if @away;
-pass(@sources - @away . ' of ' . @sources . ' files are laid out as .clang-format says');
+# One process for all of them: to start one takes longer than what it does for ten files.
+open my $pipe, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', 'clang-format', '--dry-run', @sources or die;
+my %places_of;
+while (<$pipe>) { $places_of{$1}++ if /^(.+?):\d+:\d+: warning: / }
+ok(close $pipe, 'clang-format reads them all');
+note(join "\n", map { "$_: $places_of{$_} places" } sort keys %places_of) if %places_of;
+pass(@sources - keys(%places_of) . ' of ' . @sources . ' files are laid out as .clang-format says');
 done_testing();
