@@ -16,11 +16,11 @@
 #include "headgate/limiter.h"
 
 #include "base/random.h"
+#include "tests/bench/far.h"
 #include "tests/bench/measure.h"
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum {
@@ -331,56 +331,6 @@ static void close_side(struct side *side)
     free(side->requests);
 }
 
-/* ---- what memory costs at that moment: random cache lines of as much memory, in huge pages ---- */
-
-enum { LINE_BYTES = 64, LINES = 1 << 13, HUGE_PAGE_BYTES = 2 << 20, HUGE_PAGES = 320 };
-
-struct memory {
-    char *line;
-    uint64_t many_ns[PARTS],
-        one_ns[PARTS]; /* for LINES of them, side by side and one after the other: the fastest */
-};
-
-static void open_memory(struct memory *memory)
-{
-    const size_t bytes = (size_t)HUGE_PAGES * HUGE_PAGE_BYTES;
-    memory->line = aligned_alloc(HUGE_PAGE_BYTES, bytes);
-    if (!memory->line)
-        give_up("not enough memory");
-    (void)madvise(memory->line, bytes, MADV_HUGEPAGE);
-    memset(memory->line, 0, bytes);
-}
-
-/* Zeros all of them; that `after` goes into the place makes it wait for what was read before. */
-static uint64_t read_line(const struct memory *memory, struct random *random, uint64_t after)
-{
-    const uint64_t lines = (uint64_t)HUGE_PAGES * HUGE_PAGE_BYTES / LINE_BYTES;
-    return (uint64_t) * (const volatile char *)(memory->line + (random_u64(random) + after) % lines * LINE_BYTES);
-}
-
-static void read_memory(struct memory *memory, struct random *random)
-{
-    for (int part = 0; part < PARTS; part++) {
-        uint64_t read = 0, began_ns = clock_ns();
-        for (int i = 0; i < LINES; i++)
-            (void)read_line(memory, random, 0);
-        uint64_t then_ns = clock_ns(), many_ns = then_ns - began_ns;
-        for (int i = 0; i < LINES; i++)
-            read = read_line(memory, random, read);
-        uint64_t one_ns = clock_ns() - then_ns;
-        keep_least(&memory->many_ns[part], many_ns);
-        keep_least(&memory->one_ns[part], one_ns);
-    }
-}
-
-static double per_line(const uint64_t *part_ns)
-{
-    uint64_t sum_ns = 0;
-    for (int i = 0; i < PARTS; i++)
-        sum_ns += part_ns[i];
-    return (double)sum_ns / PARTS / LINES;
-}
-
 /* ---- what is printed ---- */
 
 /* Of the first `kinds` of all; ns: of each. */
@@ -406,10 +356,10 @@ static void show_threads(const double *ns)
            THREADS, ns[false], ns[true], ns[true] / ns[false]);
 }
 
-static void show_memory(const struct memory *memory)
+static void show_far(const struct far *far)
 {
-    printf("  a cache line from memory: %.1f ns, many at once %.1f ns each; a decision among 10 M keys needs 2.5\n",
-           per_line(memory->one_ns), per_line(memory->many_ns));
+    far_print(far);
+    printf("; a decision among 10 M keys needs 2.5\n");
 }
 
 /* ---- goals ---- */
@@ -439,7 +389,7 @@ int main(int argc, char **argv)
     static struct side shared; /* by threads, in a table of the usual size */
     struct side *const sides[KINDS] = {&warm, &brief, &warm, &warm, &big, &big, &big};
     static struct cost cost[KINDS];
-    static struct memory memory;
+    static struct far far;
     struct random random;
     double threads_ns[2] = {0, 0};
     draw_requests(&warm, WARM_REQUESTS, WARM_KEYS);
@@ -462,12 +412,12 @@ int main(int argc, char **argv)
         fill_map(&big.map, KEYS);
 
     uint64_t now_ns = START_NS;
-    open_memory(&memory);
+    far_open(&far);
     random_seed(&random, 1);
     for (int round = 0; round < rounds; round++) {
         for (int kind = 0; kind < kinds; kind++)
             run(sides[kind], (enum kind)kind, &cost[kind], &now_ns);
-        read_memory(&memory, &random);
+        far_read(&far, &random);
         run_threads(&shared, false, now_ns, &threads_ns[false]);
         run_threads(&shared, true, now_ns, &threads_ns[true]);
         now_ns += (uint64_t)WARM_REQUESTS * STEP_NS;
@@ -482,12 +432,12 @@ int main(int argc, char **argv)
     double ns[KINDS];
     show(sides, cost, kinds, ns);
     show_threads(threads_ns);
-    show_memory(&memory);
+    show_far(&far);
     printf("%d keys: %.1f MB resident; %d more: %+.1f MB, %llu of them at the expense of others\n", KEYS,
            (double)filled / 1e6, MORE_KEYS, (double)(after - before) / 1e6,
            (unsigned long long)stats.evicted_harmful_keys);
     bool kept = judge(ns, start_s, filled, after - before, stats.bytes);
-    free(memory.line);
+    far_close(&far);
     close_side(&warm);
     close_side(&brief);
     close_side(&big);
