@@ -24,6 +24,16 @@ static inline void ask_to_read(const void *place)
     __asm__ volatile("" : : "r"(place)); /* an effect */
 }
 
+/*
+ * Of what is needed only when some more has been asked for: it comes as near as the second cache. The nearest one has few
+ * places for lines on their way, which are free again sooner then.
+ */
+static inline void ask_for_later(const void *place)
+{
+    __builtin_prefetch(place, 0, 2);
+    __asm__ volatile("" : : "r"(place));
+}
+
 /* Of what another processor may have written last: it is taken from there now, not when it is written. */
 static inline void ask_to_write(const void *place)
 {

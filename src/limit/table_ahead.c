@@ -53,8 +53,8 @@ uint64_t table_prefetch(const struct table *table, struct key_id id)
     slot += nearest_of(mask, preferred_slot(id));
     ask_for_mark(table, slot);
     const struct entry *entry = &table->entries[slot];
-    ask_to_write(entry);
-    ask_to_write((const char *)(entry + 1) - 1);
+    ask_for_later(entry);
+    ask_for_later((const char *)(entry + 1) - 1);
     return slot + 1;
 }
 
