@@ -193,12 +193,12 @@ sub warm_up {
                    $option{quick} ? 0.25 : 0.5);
 }
 
-# A daemon touches all huge pages of its table, which takes a while, and has told its peers of it: of a fifth of each
+# Daemons touch all huge pages of their tables, which takes a while, and have told their peers of it: of a fifth of each
 # key, which no refill pays off before it is told.
-sub warm_daemon {
-    my ($port) = @_;
-    fill($port, 'CAN_ACCESS {key} 20', 1 << 18, '--prefix', 'key:');
-    wait_told($port);
+sub warm_daemons {
+    my (@ports) = @_;
+    fill($_, 'CAN_ACCESS {key} 20', 1 << 18, '--prefix', 'key:') for @ports;
+    wait_told($_) for @ports;
     return;
 }
 
