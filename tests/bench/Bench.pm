@@ -197,7 +197,7 @@ sub warm_up {
 # key, which no refill pays off before it is told.
 sub warm_daemons {
     my (@ports) = @_;
-    fill($_, 'CAN_ACCESS {key} 20', 1 << 18, '--prefix', 'key:') for @ports;
+    fill($_, 'CAN_ACCESS {key} 20', 1 << 16, '--prefix', 'key:') for @ports;
     wait_told($_) for @ports;
     return;
 }
