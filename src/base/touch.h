@@ -25,8 +25,8 @@ static inline void ask_to_read(const void *place)
 }
 
 /*
- * Of what is needed only when some more has been asked for: it comes as near as the second cache. The nearest one has few
- * places for lines on their way, which are free again sooner then.
+ * Of what is needed only when some more has been asked for: it comes as near as the second cache. The nearest one has
+ * few places for lines on their way, which are free again sooner then.
  */
 static inline void ask_for_later(const void *place)
 {

@@ -6,9 +6,9 @@
  * Keys are drawn evenly: a thousand, which stay near, or a million, each of which memory has to be asked for. Time
  * passes as fast as a daemon's would under such load. The node is alone, or has peers: then all that is spent waits to
  * be told to them, of a million keys. All kinds alternate in rounds; the fastest round counts, since whatever else the
- * machine does slows it down, never speeds it up. With --kernel, the kernel sends and receives the bytes of each pipeline
- * and of its answers over loopback, from one of 50 sockets to another: that is not counted, but it drives out of the
- * caches what it does in a daemon.
+ * machine does slows it down, never speeds it up. With --kernel, the kernel sends and receives the bytes of each
+ * pipeline and of its answers over loopback, from one of 50 sockets to another: that is not counted, but it drives out
+ * of the caches what it does in a daemon.
  *
  *     serving [--quick] [--kernel] [--table KEYS] [--rounds N]
  */
