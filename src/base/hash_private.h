@@ -5,7 +5,7 @@
  * could work out the secret. Without seeing any, he cannot make up data that share an id or crowd together: each 16
  * bytes are multiplied by secret ones. That is so from 17 to 128 bytes only. Shorter data is padded to 32, so that it
  * meets secret factors as well (as it is, it would meet constants that everybody knows); longer data is left to SipHash
- * (the loop for long data multiplies halves of 32 bits). docs/performance.md argues it.
+ * (the loop for long data multiplies halves of 32 bits). docs/architecture.md argues it.
  */
 #ifndef HEADGATE_BASE_HASH_PRIVATE_H
 #define HEADGATE_BASE_HASH_PRIVATE_H
