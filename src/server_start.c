@@ -108,6 +108,10 @@ static void introduce(struct server *server)
               units_format_size_short(bytes, sizeof bytes, table.bytes));
     log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots",
               settings->clients_address, settings->gossip_address, settings->snapshot_address);
+    if (settings->secret_is_none)
+        log_write(
+            &server->log, LOG_LEVEL_WARNING,
+            "secret is none: whoever reaches the ports for peers can forge what they spend, and who they are");
     if (settings->debug)
         log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: any client may cut this node off (DEBUG DROP)");
 }

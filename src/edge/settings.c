@@ -260,13 +260,25 @@ static bool read_state(const struct settings_reader *reader, struct settings *se
     return true;
 }
 
+/* Without a secret whoever reaches the ports for peers is one: nobody gets that by leaving a line out. */
+static bool read_secret(const struct settings_reader *reader, struct settings *settings,
+                        const struct settings_text *text)
+{
+    settings->secret_is_none = text->secret && strcmp(text->secret, "none") == 0;
+    if (!text->secret && text->peer_count > 0)
+        return reader_fail(reader, "peers",
+                           "peers are named, but secret is missing: expected a long random text, the same at all "
+                           "peers, or none where no stranger can reach their ports");
+    return settings->secret_is_none || read_text(reader, "secret", text->secret, settings->secret);
+}
+
 static bool read_rest(const struct settings_reader *reader, struct settings *settings,
                       const struct settings_text *text)
 {
     if (!read_early_push(reader, text->early_push, &settings->node.early_push_share) ||
         !read_times(reader, &settings->node, text) || !read_sizes(reader, settings, text) ||
         !read_caps(reader, settings, text) || !read_state(reader, settings, text) ||
-        !read_text(reader, "secret", text->secret, settings->secret) ||
+        !read_secret(reader, settings, text) ||
         !read_text(reader, "password", text->password, settings->password) ||
         !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;

@@ -131,7 +131,7 @@ static void print_values(struct printer *printer)
     text->threads = number(printer, settings->threads);
     text->state_dir = settings->state_dir[0] ? settings->state_dir : NULL;
     text->state_sync = word(printer, settings->state_sync == STORE_SYNC_FULL ? "full" : "normal");
-    text->secret = settings->secret[0] ? settings->secret : NULL;
+    text->secret = settings->secret[0] ? settings->secret : settings->secret_is_none ? word(printer, "none") : NULL;
     text->password = settings->password[0] ? settings->password : NULL;
     text->log_level = word(printer, log_level_name(settings->log_level));
     text->debug = word(printer, settings->debug ? "true" : "false");

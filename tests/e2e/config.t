@@ -47,6 +47,15 @@ says(78, "$scratch/w.yaml:3: regions have weights that sum to 0.900000000: expec
      'weights that do not sum to 1', '--check-config', '-c',
      Headgate::write_file("$scratch/w.yaml", "node: a\nregion: x\nregions:\n- {name: x, weight: 0.9}\n"));
 
+my $peers = "node: a\nregion: x\nregions: [{name: x, weight: 1}]\n"
+    . "peers: [{node: b, region: x, gossip: '127.0.0.1:1'}]\nlimits: [{name: d, capacity: 1, rate: 1/s}]\n";
+says(78, "$scratch/s.yaml:4: peers are named, but secret is missing: expected a long random text, "
+         . 'the same at all peers, or none where no stranger can reach their ports', 'peers without a secret', '-c',
+     Headgate::write_file("$scratch/s.yaml", $peers));
+($status, $out, $err) = Headgate::run(10, $headgated, '--check-config', '-c',
+                                      Headgate::write_file("$scratch/s.yaml", "${peers}secret: none\n"));
+is("$status$err", '0', 'none is an answer as well');
+
 # ---- checking and printing ----
 
 my @configs = (glob("$Headgate::root/config/*.yaml"), glob("$Headgate::root/config/compose/*.yaml"));

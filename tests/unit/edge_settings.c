@@ -172,6 +172,11 @@ static const struct mistake mistakes[] = {
     {LEAST REGIONS "peers:\n- {node: b, region: y, gossip: h:65535}\n",
      "f:9: peers[0].gossip is 'h:65535': expected a port below 65535, as snapshots use the next one"},
 
+    {LEAST REGIONS PEER, "f:8: peers are named, but secret is missing: expected a long random text, the same at "
+                         "all peers, or none where "
+                         "no stranger can reach their ports"},
+    {LEAST REGIONS PEER "secret: ''\n", "f:10: secret is '': expected at least one character, or no such key"},
+
     {LEAST "listen: {clients: localhost}\n",
      "f:4: listen.clients is 'localhost': expected host:port with a port from 1 to 65535"},
     {LEAST "listen: {clients: 'localhost:0'}\n",
@@ -277,7 +282,8 @@ static const char full[] =
     "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0}\n"
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
     "interval: 50ms\nearly_push: 2.5%\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
-    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\nthreads: 3\n"
+    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\nthreads: "
+    "3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
     "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\n"
     "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";
@@ -298,7 +304,14 @@ static void accepts(void)
     OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0,
        "the only limit is the default");
 
+    OK(settings.secret[0] == '\0' && !settings.secret_is_none, "alone, it needs no secret");
+
+    OK(parse(&settings, LEAST REGIONS PEER "secret: none\n", &error) && settings.secret[0] == '\0' &&
+           settings.secret_is_none,
+       "peers without a secret, if the config says so: %s", error.text);
+
     OK(parse(&settings, full, &error), "everything: %s", error.text);
+    OK(!settings.secret_is_none, "a secret");
     OK_STRING(settings.clients_address, "*:7070", "clients");
     OK_STRING(settings.gossip_address, "0.0.0.0:7071", "gossip listens");
     OK_STRING(settings.node.gossip_address, "us.example.com:7071", "gossip is advertised");
@@ -421,6 +434,7 @@ int main(void)
     colliding_ids();
     accepts();
     prints(LEAST, "the least config");
+    prints(LEAST REGIONS PEER "secret: none\n", "no secret");
     prints(full, "everything");
     digests();
     files();
