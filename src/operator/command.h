@@ -13,7 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { COMMAND_WORDS_MAX = 16 };
+enum {
+    COMMAND_WORDS_MAX = 16,
+    COMMAND_TIMEOUT_MS = 2000, /* --timeout, unless it is given */
+};
 
 /* What was asked on the command line; the strings are argv's. */
 struct invocation {
@@ -39,7 +42,7 @@ int command_forget(const struct invocation *invocation);
 int command_load(int argc, char **argv, const char *at);
 
 /* `headgate rules`: likewise. See rules.h. */
-int command_rules(int argc, char **argv, const char *at, uint32_t timeout_ms);
+int command_rules(int argc, char **argv, const char *at);
 
 /* Connects, and gives the password of the environment (HEADGATE_PASSWORD) if there is one. NULL: told, see *status. */
 struct headgate_client *command_connect(const char *name, const char *at, uint32_t timeout_ms, int *status);

@@ -43,8 +43,8 @@ static const struct subcommand {
     {"explain", "id ...", "why it is allowed or refused at this daemon", 1, IDS_MAX, true, false, command_explain,
      ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
-    {"info", "[section ...]", "figures: server, clients, limits, table, cluster, stats", 0, COMMAND_WORDS_MAX - 1,
-     false, false, command_info, ""},
+    {"info", "[section ...]", "figures: server, clients, limits, rules, table, cluster, stats, store", 0,
+     COMMAND_WORDS_MAX - 1, false, false, command_info, ""},
     {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},
 };
@@ -99,7 +99,7 @@ static bool take_timeout(struct invocation *invocation, const char *value)
     return true;
 }
 
-/* Takes an option that every place accepts; false, told, when its value makes no sense. */
+/* False, told, when the subcommand has no such option, or its value makes no sense. */
 static bool take_option(struct invocation *invocation, const struct subcommand *subcommand, int option,
                         const char *value)
 {
@@ -119,8 +119,8 @@ static bool take_option(struct invocation *invocation, const struct subcommand *
         invocation->priority = value;
     if (option == TIMEOUT)
         return take_timeout(invocation, value);
-    if ((option == COST && subcommand && !subcommand->takes_cost) ||
-        (option >= SERVICE && subcommand && !subcommand->takes_rule)) {
+    if (option == VERSION || (option == COST && !subcommand->takes_cost) ||
+        (option >= SERVICE && !subcommand->takes_rule)) {
         fprintf(stderr, "headgate %s: --%s makes no sense here\n", subcommand->name, options[option].name);
         return false;
     }
@@ -131,14 +131,22 @@ static bool take_option(struct invocation *invocation, const struct subcommand *
     return true;
 }
 
-static int run_subcommand(const struct subcommand *subcommand, struct invocation *invocation,
-                          struct option_reader *reader)
+static int run_subcommand(const struct subcommand *subcommand, int argc, char **argv, const char *at)
 {
+    struct invocation invocation = {.name = subcommand->name,
+                                    .at = at,
+                                    .cost = 1,
+                                    .timeout_ms = COMMAND_TIMEOUT_MS};
+    char called[32];
+    (void)snprintf(called, sizeof called, "headgate %s", subcommand->name);
+    struct option_reader reader = {.command = called,
+                                   .specs = options,
+                                   .spec_count = OPTION_COUNT,
+                                   .argv = argv,
+                                   .argc = argc};
     const char *value;
     int option;
-    invocation->name = subcommand->name;
-    reader->command = subcommand->name;
-    while ((option = option_next(reader, &value)) != OPTION_END) {
+    while ((option = option_next(&reader, &value)) != OPTION_END) {
         if (option == OPTION_WRONG)
             return EX_USAGE;
         if (option == HELP) {
@@ -146,28 +154,29 @@ static int run_subcommand(const struct subcommand *subcommand, struct invocation
             return EX_OK;
         }
         if (option == OPTION_WORD) {
-            if (invocation->word_count == subcommand->words_max) {
+            if (invocation.word_count == subcommand->words_max) {
                 fprintf(stderr, "headgate %s: \"%s\" is one word too many: expected %s\n", subcommand->name, value,
                         subcommand->words_max ? subcommand->words : "none");
                 return EX_USAGE;
             }
-            invocation->word[invocation->word_count++] = value;
-        } else if (!take_option(invocation, subcommand, option, value)) {
+            invocation.word[invocation.word_count++] = value;
+        } else if (!take_option(&invocation, subcommand, option, value)) {
             return EX_USAGE;
         }
     }
-    if (invocation->word_count < subcommand->words_min) {
+    if (invocation.word_count < subcommand->words_min) {
         fprintf(stderr, "headgate %s: a word is missing: expected %s\n", subcommand->name, subcommand->words);
         return EX_USAGE;
     }
-    return subcommand->run(invocation);
+    return subcommand->run(&invocation);
 }
 
-/* Options that stand before the command, then the command. */
-static int run(int argc, char **argv)
+/*
+ * Finds the command and moves it before the options that precede it: the command reads all options itself, wherever
+ * they stand, and refuses those that it has not got. NULL: nothing is left to do but to end with *status.
+ */
+static const char *find_command(int argc, char **argv, int *status)
 {
-    const char *at = getenv("HEADGATE_AT");
-    struct invocation invocation = {.at = at && at[0] ? at : "127.0.0.1:7070", .cost = 1, .timeout_ms = 2000};
     struct option_reader reader = {.command = "headgate",
                                    .specs = options,
                                    .spec_count = OPTION_COUNT,
@@ -176,32 +185,48 @@ static int run(int argc, char **argv)
                                    .next = 1};
     const char *value;
     int option;
-    while ((option = option_next(&reader, &value)) != OPTION_END && option != OPTION_WORD) {
+    *status = EX_OK;
+    while ((option = option_next(&reader, &value)) >= 0) {
         if (option == HELP) {
             help(stdout);
-            return EX_OK;
+            return NULL;
         }
         if (option == VERSION) {
             puts("headgate " HEADGATE_VERSION);
-            return EX_OK;
+            return NULL;
         }
-        if (option == OPTION_WRONG || !take_option(&invocation, NULL, option, value))
-            return EX_USAGE;
     }
-    if (option == OPTION_END) {
+    if (option == OPTION_WORD) {
+        char *command = argv[reader.next - 1];
+        memmove(argv + 2, argv + 1, (size_t)(reader.next - 2) * sizeof argv[0]);
+        argv[1] = command;
+        return command;
+    }
+    if (option == OPTION_END)
         help(stderr);
-        return EX_USAGE;
-    }
-    if (strcmp(value, "load") == 0)
-        return command_load(argc - reader.next, argv + reader.next, invocation.at);
-    if (strcmp(value, "rules") == 0)
-        return command_rules(argc - reader.next, argv + reader.next, invocation.at, invocation.timeout_ms);
-    const struct subcommand *subcommand = find_subcommand(value);
+    *status = EX_USAGE;
+    return NULL;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *at = getenv("HEADGATE_AT");
+    if (!at || !at[0])
+        at = "127.0.0.1:7070";
+    int status;
+    const char *name = find_command(argc, argv, &status);
+    if (!name)
+        return status;
+    if (strcmp(name, "load") == 0)
+        return command_load(argc - 2, argv + 2, at);
+    if (strcmp(name, "rules") == 0)
+        return command_rules(argc - 2, argv + 2, at);
+    const struct subcommand *subcommand = find_subcommand(name);
     if (!subcommand) {
-        fprintf(stderr, "headgate: unknown command \"%s\": see headgate --help\n", value);
+        fprintf(stderr, "headgate: unknown command \"%s\": see headgate --help\n", name);
         return EX_USAGE;
     }
-    return run_subcommand(subcommand, &invocation, &reader);
+    return run_subcommand(subcommand, argc - 2, argv + 2, at);
 }
 
 int main(int argc, char **argv)

@@ -248,9 +248,9 @@ static int read_arguments(struct option_reader *reader, struct rules_invocation 
     return EX_USAGE;
 }
 
-int command_rules(int argc, char **argv, const char *at, uint32_t timeout_ms)
+int command_rules(int argc, char **argv, const char *at)
 {
-    struct rules_invocation invocation = {.at = at, .timeout_ms = timeout_ms};
+    struct rules_invocation invocation = {.at = at, .timeout_ms = COMMAND_TIMEOUT_MS};
     struct option_reader reader = {.command = "headgate rules",
                                    .specs = options,
                                    .spec_count = OPTION_COUNT,

@@ -88,7 +88,7 @@ enum {
     X(COMMAND, "command", -1, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                       \
       "All commands, for client libraries.")                                                                       \
     X(INFO, "info", -1, COMMAND_READ, "server", "[section ...]",                                                   \
-      "Figures: server, clients, limits, table, cluster, stats.")                                                  \
+      "Figures: server, clients, limits, rules, table, cluster, stats, store.")                                    \
     X(CONFIG, "config", -2, COMMAND_ADMIN | COMMAND_TOGETHER, "server", "subcommand ...",                          \
       "Only what client tools ask for.")                                                                           \
     X(NODES, "nodes", 1, COMMAND_READ, "cluster", "", "The peers of the cluster as maps.")                         \

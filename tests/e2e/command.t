@@ -119,6 +119,37 @@ for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes in
     ($status, $out, $err) = headgate(@$words);
     ok($status == 0 && $out =~ /^Usage: headgate .*Exit status/s && $err eq '', "headgate @$words");
 }
+
+# ---- options before the command: it reads them as if they stood behind it ----
+for my $words (['check', 'carol'], ['peek', 'carol'], ['explain', 'carol'], ['nodes'], ['info'], ['rules', 'list'],
+               ['load', '--seconds', '0.1', '--rate', '100']) {
+    for my $order (['--json', @$words], [@$words, '--json']) {
+        ($status, $out, $err) = headgate(@$order);
+        ok($status == 0 && eval { decode_json($out); 1 }, "headgate @$order: JSON") or diag($out, $err);
+    }
+}
+for my $case (
+    [['--cost', '2', 'nodes'], qr/^headgate nodes: --cost makes no sense here$/],
+    [['--rule', 'api', 'forget', 'x'], qr/^headgate forget: --rule makes no sense here$/],
+    [['--timeout', '1s', 'load'], qr/^headgate load: unknown option --timeout: see --help$/],
+    [['--cost', '2', 'rules', 'list'], qr/^headgate rules: unknown option --cost: see --help$/],
+    [['nodes', '--version'], qr/^headgate nodes: --version makes no sense here$/],
+) {
+    my ($words, $sentence) = @$case;
+    ($status, $out, $err) = headgate(@$words);
+    is($status, 64, "headgate @$words: 64, not ignored");
+    like($err, $sentence, 'with a sentence');
+}
+like((headgate('--cost', '1000', 'peek', 'carol'))[1], qr/never at this cost/, '--cost before the command counts');
+
+# ---- help names every section of INFO, and no other ----
+my $sections = join ', ', map { lc } (headgate('info'))[1] =~ /^# (\w+)$/mg;
+like((headgate('info', '--help'))[1], qr/: \Q$sections\E\.$/m, 'headgate info --help');
+like((headgate('--help'))[1], qr/: \Q$sections\E$/m, 'headgate --help');
+like($one->client->command('COMMAND', 'DOCS', 'info')->[1][1], qr/: \Q$sections\E\.$/, 'COMMAND DOCS info');
+like(Headgate::read_file("$Headgate::root/docs/protocol.md"), qr/`INFO \[section ...\]` \| `@{[$sections =~ s{,}{}gr]}`/,
+     'docs/protocol.md');
+
 like((headgate('--version'))[1], qr/^headgate \d+\.\d+\.\d+$/, 'version');
 
 my ($free) = Headgate::free_ports(1);
