@@ -147,8 +147,8 @@ my $sections = join ', ', map { lc } (headgate('info'))[1] =~ /^# (\w+)$/mg;
 like((headgate('info', '--help'))[1], qr/: \Q$sections\E\.$/m, 'headgate info --help');
 like((headgate('--help'))[1], qr/: \Q$sections\E$/m, 'headgate --help');
 like($one->client->command('COMMAND', 'DOCS', 'info')->[1][1], qr/: \Q$sections\E\.$/, 'COMMAND DOCS info');
-my $words = $sections =~ s/,//gr;
-like(Headgate::read_file("$Headgate::root/docs/protocol.md"), qr/`INFO \[section ...\]` \| `$words`/, 'docs/protocol.md');
+my ($words, $protocol) = ($sections =~ s/,//gr, Headgate::read_file("$Headgate::root/docs/protocol.md"));
+like($protocol, qr/`INFO \[section ...\]` \| `$words`/, 'docs/protocol.md');
 
 like((headgate('--version'))[1], qr/^headgate \d+\.\d+\.\d+$/, 'version');
 
