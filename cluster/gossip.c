@@ -85,12 +85,15 @@ static bool sender_waits(const struct message *message, uint32_t member, uint64_
     return false;
 }
 
-/* What the sender thinks of one origin that we still keep: over, or over and known to everybody. */
+/*
+ * What the sender thinks of one origin that we still keep: over, or over and known to everybody. Known to everybody but
+ * us, where it is ours: those who forgot us while we lived have the same of it, and take no more.
+ */
 static void take_ending(struct node *node, const struct message *message, uint32_t record_index, uint32_t slot,
                         struct member *sender)
 {
     const struct member_record *record = &message->members[record_index];
-    const struct origin *origin = &node->origin[slot];
+    struct origin *origin = &node->origin[slot];
     uint64_t bit = (uint64_t)1 << (slot % 64);
     bool over = record->incarnation > origin->incarnation ||
                 (record->incarnation == origin->incarnation && record->state == PEER_LEFT);
@@ -98,7 +101,11 @@ static void take_ending(struct node *node, const struct message *message, uint32
         sender->knows_ended[slot / 64] |= bit;
     else
         sender->knows_ended[slot / 64] &= ~bit;
-    if (record->retired_incarnation >= origin->incarnation && sender->known[slot] < origin->applied)
+    if (record->retired_incarnation < origin->incarnation || slot == node->my_slot)
+        return;
+    if (origin->mine && !list_empty(&origin->log))
+        origin_reclaim(node, slot);
+    if (sender->known[slot] < origin->applied)
         sender->known[slot] = origin->applied;
 }
 

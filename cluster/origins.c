@@ -221,6 +221,63 @@ static void retire(struct node *node, struct origin *origin)
     memset(origin, 0, sizeof *origin);
 }
 
+uint64_t origin_most_known(const struct node *node, uint32_t slot)
+{
+    uint64_t most = 0;
+    for (uint32_t m = 0; m < node->member_end; m++) {
+        const struct member *member = &node->member[m];
+        if (member->used && !member->self && member->known[slot] > most)
+            most = member->known[slot];
+    }
+    return most;
+}
+
+/*
+ * What it returned is not told again: others may have credited it. So may they have charged what it spent, if nobody
+ * told us that they had; to charge it twice is the safe side.
+ */
+static void tell_anew(struct node *node, struct origin *from, struct batch *batch)
+{
+    struct origin *mine = &node->origin[node->my_slot];
+    compact_forget(node, from, batch);
+    from->log_count--;
+    from->log_keys -= batch->spend_count;
+    node->log_keys -= batch->spend_count;
+    list_remove(&batch->link);
+    batch->origin_uid = mine->uid;
+    batch->first = batch->last = ++mine->applied;
+    batch->merge = 0;
+    batch->part = batch->parts = 0;
+    batch->sent_ns = 0;
+    batch->sends_count = 0;
+    batch->rode_along = batch->complete = false;
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
+        struct spend *spend = &batch->spend[i];
+        struct entry *entry = table_find(node->table, spend->id);
+        spend->returned = 0;
+        if (entry)
+            note_doubted(node, entry, spend->tokens);
+    }
+    node->stats.batches_closed++;
+    origin_log_append(node, mine, batch);
+}
+
+void origin_reclaim(struct node *node, uint32_t slot)
+{
+    struct origin *origin = &node->origin[slot], *mine = &node->origin[node->my_slot];
+    uint64_t known = origin_most_known(node, slot);
+    assert(origin->mine && slot != node->my_slot);
+    tell_gathered(node);
+    for (struct list *at = mine->log.next; at != &mine->log; at = at->next)
+        LIST_OWNER(at, struct batch, link)->complete = false; /* what is told anew comes behind them */
+    for (struct list *at = origin->log.next, *next; at != &origin->log; at = next) {
+        struct batch *batch = LIST_OWNER(at, struct batch, link);
+        next = at->next;
+        if (batch->last > known)
+            tell_anew(node, origin, batch);
+    }
+}
+
 /* A part of a snapshot that is on its way may be older than that, and is corrected by what is kept. */
 void origins_forget_stable(struct node *node)
 {

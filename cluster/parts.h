@@ -83,6 +83,13 @@ void origin_log_shorten(struct node *node, struct origin *origin, struct batch *
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch);
 /* The same where somebody may lack it: with all parts beside it, since the others would be of no use. */
 void origin_log_drop(struct node *node, struct origin *origin, struct batch *batch);
+/* Up to which of its batches the best informed of the others is known to have it. */
+uint64_t origin_most_known(const struct node *node, uint32_t slot);
+/*
+ * Others have retired an own incarnation that is over: nobody takes batches of it any more. Those that nobody is known
+ * to have become batches of the present incarnation, and are told by it.
+ */
+void origin_reclaim(struct node *node, uint32_t slot);
 /* Frees what everybody has, and retires ghosts. */
 void origins_forget_stable(struct node *node);
 /* All that this member's incarnations up to `incarnation` spent is contained in what we have. */

@@ -262,15 +262,22 @@ static void merge_stage(struct node *node, struct stage *stage)
     }
 }
 
-/* What has been retired there is not in the digest: everybody had the same of it, and the page has all of that. */
+/*
+ * What has been retired there is not in the digest: everybody had the same of it, and the page has all of that. If
+ * that is our present incarnation, they forgot us while we live: the page has what somebody is known to have of it, and
+ * perhaps more.
+ */
 static void add_retired(const struct node *node, const struct message *reply, const int *member_map,
                         struct page *page)
 {
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         for (uint32_t i = 0; i < reply->member_count && node->origin[slot].uid; i++)
             if (member_map[i] == (int)node->origin[slot].member &&
-                reply->members[i].retired_incarnation >= node->origin[slot].incarnation)
-                page->applied[slot] = UINT64_MAX;
+                reply->members[i].retired_incarnation >= node->origin[slot].incarnation) {
+                bool lives = slot == node->my_slot;
+                page->applied[slot] = lives ? origin_most_known(node, slot) : UINT64_MAX;
+                page->beyond[slot] = lives ? node->origin[slot].applied : UINT64_MAX;
+            }
 }
 
 static bool page_digest(const struct node *node, const struct message *reply, const int *member_map,
