@@ -61,8 +61,11 @@ static void carry_out(struct server *server, const struct effect *effect)
     case EFFECT_CONNECT:
         if (!transport_connect(server->transport, effect->address))
             log_write(&server->log, LOG_LEVEL_WARNING, "cannot listen to the peer at '%s'", effect->address);
+        else
+            log_write(&server->log, LOG_LEVEL_DEBUG, "listening to the peer at %s from now on", effect->address);
         break;
     case EFFECT_DISCONNECT:
+        log_write(&server->log, LOG_LEVEL_DEBUG, "no longer listening to the peer at %s", effect->address);
         transport_disconnect(server->transport, effect->address);
         break;
     }

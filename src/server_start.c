@@ -149,6 +149,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     introduce(server);
     if (!open_store(server, error))
         return false;
+    server_describe(server, config_path);
     set_commands(server, config_path);
     (void)uv_signal_start(&server->signals[0], server_on_signal, SIGTERM);
     (void)uv_signal_start(&server->signals[1], server_on_signal, SIGINT);

@@ -44,6 +44,11 @@ struct server {
     struct gate gate; /* if there are several workers */
 };
 
+/* ---- server_describe.c ---- */
+
+/* Nothing, unless the log's level is debug: the config with its defaults, the peers, where state is written. */
+void server_describe(struct server *server, const char *config_path);
+
 /* ---- server.c: while it runs ---- */
 
 /* Has the node handle the event, whose times are filled in, and carries out the effects. Nothing once it ends. */
