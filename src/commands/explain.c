@@ -140,6 +140,111 @@ static void print_explanation(struct call *call, const struct question *question
     }
 }
 
+/* ---- elsewhere: rules of other services, or for other endpoints, that count the same identifiers ---- */
+
+enum {
+    ELSEWHERE_RULES_MAX = 1000, /* that are looked at */
+    ELSEWHERE_LINES_MAX = 16,
+};
+
+struct elsewhere {
+    uint32_t concerned; /* rules that count these identifiers and are not in the explanation */
+    uint32_t lines;
+};
+
+static bool is_explained(const struct match *match, const struct ruled *rule)
+{
+    for (uint32_t i = 0; i < match->count; i++)
+        if (match->rule[i].rule == rule)
+            return true;
+    for (uint32_t i = 0; i < match->passed_count; i++)
+        if (match->passed[i].rule == rule)
+            return true;
+    return false;
+}
+
+/* The shortest endpoint that a pattern covers; none for "*". */
+static struct bytes covered(struct bytes pattern)
+{
+    bool is_prefix = pattern.size > 0 && pattern.data[pattern.size - 1] == '*';
+    return (struct bytes){pattern.data, pattern.size - is_prefix};
+}
+
+static void print_elsewhere(struct output *output, const struct ruled *rule, const struct ruled_version *version)
+{
+    output_print(output, "elsewhere         rule %.*s of %.*s, endpoint %.*s%s: ", (int)rule->id.size,
+                 rule->id.data, (int)rule->service.size, rule->service.data, (int)version->endpoint.size,
+                 version->endpoint.data, version->mode == RULE_SHADOW ? " (shadow)" : "");
+}
+
+/* What one rule says of the same identifiers: a line, if it refuses one more or if anything of its key is used. */
+static void look_at(struct call *call, const struct question *question, const struct ruled *rule,
+                    struct elsewhere *elsewhere)
+{
+    struct node *node = call->commands->node;
+    struct output *output = call->answer.output;
+    const struct ruled_version *version = rule->stable ? rule->stable : rule->candidate;
+    struct request request;
+    struct match match;
+    struct verdict verdict[CHARGES_MAX];
+    struct explanation seen;
+    call_fill_request(&request, &question->query, call->commands->lane);
+    request.service = rule->service;
+    request.endpoint = covered(version->endpoint);
+    request.only_rule = rule->id;
+    (void)ruleset_match(node_rules(node), &request, call->now_ns, call->wall_ns, &match);
+    if (match.status == MATCH_DENIED) {
+        elsewhere->concerned++;
+        if (elsewhere->lines++ < ELSEWHERE_LINES_MAX) {
+            print_elsewhere(output, rule, version);
+            output_print(output, "denied: deny list\n");
+        }
+    }
+    if (match.status != MATCH_CHARGES || match.count == 0)
+        return;
+    elsewhere->concerned++;
+    (void)node_check(node, match.charge, match.count, false, call->now_ns, verdict);
+    bool allowed = verdict[0].allowed; /* of a shadow rule: what it would have said */
+    node_explain(node, match.charge[0].id, match.charge[0].limit, call->now_ns, &seen);
+    if ((allowed && !seen.tracked) || elsewhere->lines++ >= ELSEWHERE_LINES_MAX)
+        return;
+    print_elsewhere(output, rule, version);
+    if (allowed)
+        output_print(output, "allowed, remaining here %llu tokens\n",
+                     (unsigned long long)verdict[0].remaining_tokens);
+    else if (verdict[0].retry_after_ns == UINT64_MAX)
+        output_print(output, "%s, at any time\n", reason_text(verdict[0].reason));
+    else
+        output_print(output, "%s, retry after %lld ms\n", reason_text(verdict[0].reason),
+                     (long long)call_ms(verdict[0].retry_after_ns));
+}
+
+/* All rules of the service that was named, or of all services if none was. */
+static void explain_elsewhere(struct call *call, const struct question *question)
+{
+    struct output *output = call->answer.output;
+    const struct rulebook *book = node_rulebook(call->commands->node);
+    const struct bytes service = question->query.service;
+    size_t from = 0, count = rulebook_rules(book);
+    struct elsewhere elsewhere = {0};
+    if (service.size > 0)
+        from = rulebook_service(book, service, &count);
+    size_t looked = count < ELSEWHERE_RULES_MAX ? count : ELSEWHERE_RULES_MAX;
+    output_print(output, "\n");
+    for (size_t i = 0; i < looked; i++) {
+        const struct rulebook_rule *row = rulebook_at(book, from + i);
+        const struct ruled *rule = ruleset_find(node_rules(call->commands->node), row->service, row->id);
+        if (rule && !is_explained(&question->match, rule))
+            look_at(call, question, rule, &elsewhere);
+    }
+    if (elsewhere.lines > ELSEWHERE_LINES_MAX)
+        output_print(output, "elsewhere         and %u rules more\n", elsewhere.lines - ELSEWHERE_LINES_MAX);
+    output_print(output,
+                 "looked at         %s%.*s: %zu of %zu rules; further ones that count this: %u, in use: %u\n",
+                 service.size > 0 ? "service " : "all services", (int)service.size, service.data, looked, count,
+                 elsewhere.concerned, elsewhere.lines);
+}
+
 void call_explain(struct call *call)
 {
     struct question question;
@@ -147,5 +252,7 @@ void call_explain(struct call *call)
         return;
     size_t begun = answer_bulk_begin(&call->answer);
     print_explanation(call, &question);
+    if (question.query.rule.size == 0)
+        explain_elsewhere(call, &question);
     answer_bulk_end(&call->answer, begun);
 }

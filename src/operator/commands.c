@@ -14,6 +14,7 @@
 enum {
     REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options */
     IDS_BYTES = 1024,
+    LABEL_BYTES = 64,
 };
 
 /* ---- check, peek ---- */
@@ -144,7 +145,54 @@ static bool next_line(const char **text, struct bytes *line)
     return true;
 }
 
-/* "label   value" lines, two spaces or more between them, after a first line that says what it is about. */
+/* Of a line "label   value", with two spaces or more between them; false: it is none. Blanks in labels become _. */
+static bool split_label(struct bytes line, char label[LABEL_BYTES], struct bytes *value)
+{
+    const char *gap = memmem(line.data, line.size, "  ", 2);
+    size_t size = gap ? (size_t)(gap - line.data) : 0;
+    if (size == 0 || size >= LABEL_BYTES)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        label[i] = line.data[i] == ' ' ? '_' : line.data[i];
+    label[size] = '\0';
+    size_t at = size;
+    while (at < line.size && line.data[at] == ' ')
+        at++;
+    *value = (struct bytes){line.data + at, line.size - at};
+    return true;
+}
+
+/* Paragraphs that begin with a sentence: an object each, "about" and what is labelled. */
+static void print_paragraphs(struct json *json, const char *text)
+{
+    char label[LABEL_BYTES];
+    struct bytes value;
+    bool open = false;
+    for (struct bytes line; next_line(&text, &line);) {
+        bool labelled = split_label(line, label, &value);
+        if (open && labelled)
+            json_text(json, label, value.data, value.size);
+        else if (open && line.size == 0)
+            json_close(json, '}');
+        else if (!open && line.size > 0 && !labelled) {
+            json_open(json, NULL, '{');
+            json_text(json, "about", line.data, line.size);
+        }
+        open = line.size > 0 && (open || !labelled);
+    }
+    if (open)
+        json_close(json, '}');
+}
+
+static void print_labelled(struct json *json, const char *name, const char *text, const char *wanted)
+{
+    char label[LABEL_BYTES];
+    struct bytes value;
+    for (struct bytes line; next_line(&text, &line);)
+        if (split_label(line, label, &value) && strcmp(label, wanted) == 0)
+            json_text(json, name, value.data, value.size);
+}
+
 static void print_explanation(const struct invocation *invocation, const struct headgate_reply *reply)
 {
     if (!invocation->json) {
@@ -152,26 +200,17 @@ static void print_explanation(const struct invocation *invocation, const struct 
         return;
     }
     struct json json;
+    char ids[IDS_BYTES];
     json_init(&json, stdout);
     json_open(&json, NULL, '{');
-    char ids[IDS_BYTES];
     json_string(&json, "id", ids_text(invocation, ids, sizeof ids));
-    const char *text = reply->text;
-    for (struct bytes line; next_line(&text, &line);) {
-        char label[64];
-        const char *gap = memmem(line.data, line.size, "  ", 2);
-        size_t label_size = gap ? (size_t)(gap - line.data) : 0;
-        if (label_size == 0 || label_size >= sizeof label) {
-            if (line.data == reply->text)
-                json_text(&json, "about", line.data, line.size);
-            continue;
-        }
-        for (size_t i = 0; i < label_size; i++)
-            label[i] = line.data[i] == ' ' ? '_' : line.data[i];
-        label[label_size] = '\0';
-        const char *value = gap + strspn(gap, " ");
-        json_text(&json, label, value, (size_t)(line.data + line.size - value));
-    }
+    json_open(&json, "rules", '[');
+    print_paragraphs(&json, reply->text);
+    json_close(&json, ']');
+    json_open(&json, "elsewhere", '[');
+    print_labelled(&json, NULL, reply->text, "elsewhere");
+    json_close(&json, ']');
+    print_labelled(&json, "looked_at", reply->text, "looked_at");
     json_close(&json, '}');
 }
 

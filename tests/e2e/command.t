@@ -61,7 +61,7 @@ like((headgate('check', '--', '--odd--'))[1], qr/^allowed  --odd--/, 'an id that
 # ---- explain, nodes, info, forget ----
 like((headgate('explain', 'alice'))[1],
      qr/^user=alice under limit default.*^settled .*^unsettled .*^allowance /ms, 'explain');
-like(json('explain', 'alice')->{settled}, qr/tokens/, 'explain for programs');
+like(json('explain', 'alice')->{rules}[0]{settled}, qr/tokens/, 'explain for programs');
 ($status, $out) = headgate('nodes');
 my @lines = split /\n/, $out;
 is(@lines, 4, 'nodes: a title and three rows');
