@@ -57,7 +57,12 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
     };
     *status = EX_OK;
     for (int option; (option = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
-        if (option == 'c') {
+        if (option == 'c' && request->config) {
+            (void)fprintf(stderr, "headgated: --config is given twice, %s and %s: expected one config\n",
+                          request->config, optarg);
+            *status = EX_USAGE;
+            return false;
+        } else if (option == 'c') {
             request->config = optarg;
         } else if (option == OPTION_CHECK) {
             request->action = ACTION_CHECK;

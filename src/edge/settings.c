@@ -74,14 +74,15 @@ static bool read_overshoot(const struct settings_reader *reader, const char *pat
     *overshoot = capacity;
     if (!text)
         return true;
-    if (units_parse_percent(bytes_of(text), &millionths) && millionths <= 1000000000) {
-        /* Capacities are below 2^40 and millionths below 2^30: 128 bits are more than enough. */
+    if (units_parse_percent(bytes_of(text), &millionths) && millionths <= RULE_OVERSHOOT_MAX) {
+        /* Capacities are below 2^40 and millionths below 2^24: 128 bits are more than enough. */
         *overshoot = (uint64_t)((__extension__(unsigned __int128) capacity) * millionths / 1000000);
         return true;
     }
     if (units_parse_count(bytes_of(text), overshoot) && *overshoot <= LIMIT_CAPACITY_MAX)
         return true;
-    return reader_wrong(reader, path, text, "a percentage of the capacity such as 20%%, or a number of tokens");
+    return reader_wrong(reader, path, text, "a part of the capacity from 0%% to 1000%%, or tokens from 0 to %llu",
+                        (unsigned long long)LIMIT_CAPACITY_MAX);
 }
 
 static bool read_limit(const struct settings_reader *reader, struct settings *settings,

@@ -32,6 +32,9 @@ says(64, "'x.yaml' is not an option: expected --config FILE", 'a word', 'x.yaml'
 is($status, 64, 'a misspelt option');
 like($err, qr/unrecognized option '--confg'/, 'is named');
 
+says(64, "--config is given twice, a.yaml and b.yaml: expected one config", 'two configs', '--config', 'a.yaml',
+     '--check-config', '-c', 'b.yaml');
+
 # ---- the file ----
 
 says(66, "$scratch/none.yaml cannot be read: No such file or directory", 'no file', '-c', "$scratch/none.yaml");

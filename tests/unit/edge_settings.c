@@ -113,8 +113,14 @@ static const struct mistake mistakes[] = {
     {"node: a\nlimits:\n- name: d\n  capacity: 5\n  rate: 0/s\n",
      "f:3: limits[0] 'd': rate is 0: expected 1 to 1000000000000 tokens per period"},
     {"node: a\nlimits:\n- name: d\n  capacity: 5\n  rate: 1/s\n  overshoot: lots\n",
-     "f:6: limits[0].overshoot is 'lots': expected a percentage of the capacity such as 20%, or a number of "
-     "tokens"},
+     "f:6: limits[0].overshoot is 'lots': expected a part of the capacity from 0% to 1000%, or tokens from 0 to "
+     "1000000000000"},
+    {"node: a\nlimits:\n- name: d\n  capacity: 5\n  rate: 1/s\n  overshoot: 100000%\n",
+     "f:6: limits[0].overshoot is '100000%': expected a part of the capacity from 0% to 1000%, or tokens from 0 to "
+     "1000000000000"},
+    {"node: a\nlimits:\n- name: d\n  capacity: 5\n  rate: 1/s\n  overshoot: 1000.1%\n",
+     "f:6: limits[0].overshoot is '1000.1%': expected a part of the capacity from 0% to 1000%, or tokens from 0 to "
+     "1000000000000"},
     {LEAST "- {name: d, capacity: 1, rate: 1/s}\n",
      "f:4: limits[1].name is 'd': expected a name that limits[0] does not have already"},
     {LEAST "- {name: e, capacity: 1, rate: 1/s}\n",
