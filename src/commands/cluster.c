@@ -5,9 +5,11 @@
 
 #include <assert.h>
 
+/* Weights have nine digits. A share is a little less, as it is cut to a binary fraction: rounding finds the weight. */
 static double share_of(const struct peer_report *peer)
 {
-    return (double)peer->share / (double)SHARE_ONE;
+    const uint64_t billionths = (peer->share * 1000000000u + SHARE_ONE / 2) / SHARE_ONE;
+    return (double)billionths / 1e9;
 }
 
 void call_nodes(struct call *call)

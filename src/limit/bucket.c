@@ -2,20 +2,38 @@
 
 #include <assert.h>
 
+enum { SPLIT_ROUNDING = 128 }; /* the part of a token that a peer's part of a static split may lack */
+
 int64_t units_times(int64_t units, uint64_t fraction)
 {
     assert(fraction <= SHARE_ONE);
     return units_times_here(units, fraction);
 }
 
+/*
+ * A share is a binary fraction that was rounded down, so that 0.33 of 300 is a little below 99. A part is rounded up if
+ * it lacks less than 1/128 of a token. At most 64 peers lift the sum by half a token then, and a sum of whole tokens that
+ * is less than the capacity and half a token is at most the capacity.
+ */
+static void split(struct budget *budget, const struct limit *limit, uint64_t share)
+{
+    __extension__ typedef unsigned __int128 wide;
+    const uint64_t capacity_units = (uint64_t)limit->capacity_units;
+    const uint64_t tokens = (uint64_t)(((wide)limit->capacity * share + SHARE_ONE / SPLIT_ROUNDING) >> 32);
+    const uint64_t units = tokens * (uint64_t)limit->units_per_token;
+    budget->spendable = (uint64_t)(((wide)units << 32) / capacity_units);
+    budget->slack_units = (int64_t)units - units_times(limit->capacity_units, budget->spendable);
+}
+
 void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone)
 {
     assert(share <= SHARE_ONE);
     budget->share = share;
-    bool split = limit->flags & LIMIT_SPLIT;
-    budget->spendable = split ? share : share - (share + 3) / 4;
-    budget->slack_units = split ? 0 : units_times(limit->overshoot_units, share);
+    budget->spendable = share - (share + 3) / 4;
+    budget->slack_units = units_times(limit->overshoot_units, share);
     budget->alone = alone;
+    if ((limit->flags & LIMIT_SPLIT) != 0)
+        split(budget, limit, share);
 }
 
 void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_ns, uint64_t expires_ns)

@@ -33,13 +33,18 @@ struct bucket {
 
 /* What one peer may use of one limit; derived from its share, the same for all keys of the limit. */
 struct budget {
-    uint64_t share;      /* w, in 1/SHARE_ONE */
-    uint64_t spendable;  /* (1 - k) * w with the reserve k = 1/4, in 1/SHARE_ONE; LIMIT_SPLIT: w */
-    int64_t slack_units; /* w * E; LIMIT_SPLIT: 0 */
-    bool alone;          /* no other peer exists: spends settle at once, nothing is held back */
+    uint64_t share;     /* w, in 1/SHARE_ONE */
+    uint64_t spendable; /* (1 - k) * w with the reserve k = 1/4, in 1/SHARE_ONE; LIMIT_SPLIT: about w */
+    int64_t
+        slack_units; /* w * E; LIMIT_SPLIT: what makes the part of a full key whole tokens, less than one token */
+    bool alone;      /* no other peer exists: spends settle at once, nothing is held back */
 };
 
-/* `share` <= SHARE_ONE. Products are rounded down, so that shares never add up to more than the whole. */
+/*
+ * `share` <= SHARE_ONE. Products are rounded down, so that shares never add up to more than the whole. LIMIT_SPLIT: the
+ * part of a full key is the whole tokens of w * C, and w with nine decimals that makes whole tokens of C gives them all
+ * (C up to 2^24; beyond, one token in 2^24 may be missing). The parts of 64 peers never add up to more than C.
+ */
 void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone);
 
 /* A key that nobody has spent from. `expires_ns`: CELL only. */

@@ -4,6 +4,7 @@
 #include "tests/tap.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 enum { SLOW = TAP_SANITIZED ? 20 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
@@ -333,6 +334,60 @@ static void shares_never_exceed_the_whole(void)
     OK_U64(wrong, 0, "shares of anything never add up to more than the whole");
 }
 
+/* Tokens that peers with these weights, in billionths, have of a limit that is split. */
+static uint64_t split_tokens(uint64_t capacity, uint64_t rate, uint64_t weight)
+{
+    const struct limit_terms terms = {.kind = rate > 0 ? LIMIT_BUCKET : LIMIT_CELL,
+                                      .flags = LIMIT_SPLIT,
+                                      .capacity = capacity,
+                                      .rate = rate,
+                                      .period_ns = rate > 0 ? 1000000000 : 0};
+    struct limit limit;
+    struct budget budget;
+    struct bucket bucket;
+    struct error error;
+    if (!limit_init(&limit, &terms, &error))
+        abort();
+    budget_init(&budget, &limit, (weight << 32) / 1000000000, false);
+    bucket_fill(&bucket, &limit, 0, UINT64_MAX);
+    return bucket_remaining(&bucket, &limit, &budget, 0);
+}
+
+static void a_split_gives_whole_tokens(void)
+{
+    static const uint64_t rates[] = {0, 7};
+    for (int i = 0; i < 2; i++) {
+        const char *kind = i == 0 ? "window" : "bucket";
+        OK_U64(split_tokens(300, rates[i], 340000000), 102, "a split %s: 0.34 of 300 is 102", kind);
+        OK_U64(split_tokens(300, rates[i], 330000000), 99, "... 0.33 is 99");
+        OK_U64(split_tokens(10000000, rates[i], 330000000), 3300000, "... of ten millions as well");
+        OK_U64(split_tokens(5, rates[i], 330000000), 1, "... of 5 one, since one and a half are no two");
+        OK_U64(split_tokens(2, rates[i], 330000000), 0, "... of 2 none");
+    }
+    OK(split_tokens(1000000000000, 0, 330000000) > 329999999000, "of very large ones nearly all");
+}
+
+/* Parts that are whole up to less than 1/64 of a token, below and above, are the worst that there may be. */
+static void parts_of_a_split_never_exceed_the_whole(void)
+{
+    struct random random;
+    random_seed(&random, 9);
+    uint64_t exceeded = 0, missing = 0, rounds = 20000 / SLOW;
+    for (uint64_t i = 0; i < rounds; i++) {
+        const uint64_t capacity = 1 + random_below(&random, i % 2 == 0 ? 100 : 1000000);
+        uint64_t peers = 1 + random_below(&random, 64), left = 1000000000, sum = 0;
+        for (uint64_t peer = 1; peer <= peers; peer++) {
+            const uint64_t weight = peer == peers ? left : random_below(&random, 2 * left / (peers - peer + 1));
+            left -= weight < left ? weight : left;
+            sum += split_tokens(capacity, i % 3 == 0 ? 0 : 1 + i % 1000, weight);
+        }
+        exceeded += sum > capacity;
+        missing += sum + peers <= capacity;
+    }
+    OK_U64(exceeded, 0, "parts of a split never add up to more than the whole");
+    OK_U64(missing, 0, "... and each lacks less than a token of its weight");
+}
+
 /* By the definition, in 128 bits. */
 static int64_t rounded_down(int64_t units, uint64_t fraction)
 {
@@ -367,6 +422,8 @@ int main(void)
     retry_after_settling();
     budgets_alone_hold();
     shares_never_exceed_the_whole();
+    a_split_gives_whole_tokens();
+    parts_of_a_split_never_exceed_the_whole();
     shares_are_rounded_down();
     return tap_done();
 }
