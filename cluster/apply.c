@@ -67,8 +67,8 @@ struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint6
     enum limit_kind kind = node->limits.limit[spend->limit].kind;
     if (kind == LIMIT_CELL && spend->expires_ns <= node->now_ns)
         return table_find(node->table, spend->id);
-    return table_obtain(node->table, spend->id, spend->limit, spend->expires_ns,
-                        kind == LIMIT_LOG ? node->now_ns : at_ns);
+    return table_obtain_nobodys(node->table, spend->id, spend->limit, spend->expires_ns,
+                                kind == LIMIT_LOG ? node->now_ns : at_ns);
 }
 
 int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)

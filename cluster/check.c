@@ -46,8 +46,7 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
 /* Whether the key may be in the table: false where its tenant has as many as it may. */
 static inline bool admits_key(struct node *node, const struct charge *charge)
 {
-    return charge->tenant == 0 || node->tenant_keys_max == 0 ||
-           table_tenant_keys(node->table, charge->tenant) < node->tenant_keys_max ||
+    return table_tenant_has_room(node->table, charge->id, charge->tenant, 1) ||
            table_find(node->table, charge->id) != NULL;
 }
 

@@ -134,7 +134,8 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
     }
     if (counter->number == 0 || (cell && counter->expires_ns <= now_ns))
         return;
-    struct entry *entry = table_obtain(node->table, counter->id, (uint16_t)limit, counter->expires_ns, now_ns);
+    struct entry *entry =
+        table_obtain_nobodys(node->table, counter->id, (uint16_t)limit, counter->expires_ns, now_ns);
     if (entry->limit != limit)
         return; /* told twice under different limits: the first one holds */
     const struct limit *of = &node->limits.limit[limit];

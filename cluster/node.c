@@ -65,7 +65,7 @@ static void moves_waiting(void *node, struct entry *entry)
 static bool allocate(struct node *node)
 {
     const struct node_options *options = &node->options;
-    node->table = table_create(options->table_keys, NODE_TENANTS_MAX, &node->limits, node->budget);
+    node->table = table_create(options->table_keys, NODE_SERVICES_MAX + 1, &node->limits, node->budget);
     if (options->reservations_max > 0)
         node->reservations =
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
@@ -147,6 +147,7 @@ void node_destroy(struct node **node)
 void node_set_tenant_keys_max(struct node *node, uint64_t keys)
 {
     node->tenant_keys_max = keys;
+    plane_bound_keys(node);
 }
 
 /* ---- the step ---- */

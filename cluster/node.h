@@ -175,7 +175,10 @@ int node_find_limit(const struct node *node, const struct limit_terms *terms);
 /* The limit of an index that was given; valid until the next node_step. */
 const struct limit *node_limit(const struct node *node, uint16_t index);
 
-/* A new key of a tenant that has so many is refused with VERDICT_OVERLOAD; tenant 0 has no limit. 0: nobody has. */
+/*
+ * A new key of a tenant that has so many is refused with VERDICT_OVERLOAD. Tenant 0, the config's limits and the doors
+ * of other servers, has this limit while some service has rules; alone it may fill the table. 0: nobody has a limit.
+ */
 void node_set_tenant_keys_max(struct node *node, uint64_t keys);
 
 /* ---- requests ---- */

@@ -21,7 +21,7 @@ enum {
     NODE_NOTICE_BYTES = 240,
     NODE_LIMITS_DEFAULT = 4096,
     NODE_EVENTS_DEFAULT = 1 << 20,
-    NODE_TENANTS_MAX = 4096,
+    NODE_SERVICES_MAX = 4094, /* tenant 0 is the config, the last one nobody: see table_claim */
     NODE_LANES_MAX = 64,
 };
 
@@ -40,7 +40,7 @@ struct node_peer_options {
 
 /* What one mistake may cost. 0: the default. */
 struct rule_caps {
-    uint32_t services_max;      /* 4,096 */
+    uint32_t services_max;      /* NODE_SERVICES_MAX, and at most that */
     uint32_t rules_max;         /* of all services: 50,000 */
     uint32_t service_rules_max; /* of one service: 1,000 */
 };

@@ -40,19 +40,12 @@ static inline bool is_plain_entry(const struct plain *plain, const struct entry 
            (plain->limit->kind == LIMIT_BUCKET || entry->bucket.expires_ns >= charge->expires_ns);
 }
 
-/* So many keys more may be in the table, all in the name of that tenant. */
-static inline bool admits_keys(const struct node *node, uint16_t tenant, size_t count)
-{
-    return tenant == 0 || node->tenant_keys_max == 0 ||
-           table_tenant_keys(node->table, tenant) + count <= node->tenant_keys_max;
-}
-
-/* It may start, full, and is allowed then. `count`: of keys that the request may add. */
-static bool allows_new(const struct node *node, const struct plain *plain, size_t count)
+/* It may start, full, and is allowed then. `count`: of keys that the request may add, all of one tenant at most. */
+static bool allows_new(const struct node *node, const struct plain *plain, struct key_id id, size_t count)
 {
     const struct charge *charge = plain->charge;
     const struct bucket full = {.settled = plain->limit->capacity_units};
-    return table_absent_start_full(node->table) && admits_keys(node, charge->tenant, count) &&
+    return table_absent_start_full(node->table) && table_tenant_has_room(node->table, id, charge->tenant, count) &&
            bucket_allows_here(&full, plain->limit, plain->budget, charge->cost, charge->floor_tokens);
 }
 
@@ -158,7 +151,7 @@ bool take_plain(struct node *node, const struct plain *plain, const struct key_i
         struct entry *entry = table_find_at(node->table, guesses[i], ids[i]);
         keys.entry[i] = entry;
         if (!entry) {
-            if (!allows_new(node, &plain[i], count))
+            if (!allows_new(node, &plain[i], ids[i], count))
                 return false;
             some_new = true;
             continue;

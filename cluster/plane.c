@@ -110,6 +110,14 @@ void plane_destroy(struct plane **plane)
     *plane = NULL;
 }
 
+void plane_bound_keys(struct node *node)
+{
+    struct ruleset_stats stats;
+    ruleset_stats(node->plane->rules, &stats);
+    const uint64_t most = node->tenant_keys_max;
+    table_set_tenant_keys_max(node->table, most, stats.services > 0 ? most : 0);
+}
+
 static void add_stored(struct node *node, struct rule_version *version)
 {
     struct plane *plane = node->plane;

@@ -36,6 +36,8 @@ bool plane_is_passed_on(const struct node *node);
 bool plane_knows_the_rules(const struct node *node);
 /* All peers are known to have the same rules, and no service's health is told. */
 bool plane_is_at_rest(const struct node *node);
+/* Keys of the config's limits have the bound of a service as long as some service has rules; alone, none. */
+void plane_bound_keys(struct node *node);
 void plane_check(const struct node *node);
 
 #endif

@@ -121,6 +121,7 @@ void plane_compile_all(struct node *node, struct effects *effects)
         (void)plane_stage(node, plane->book, service, false, &rules, &error, effects);
     }
     ruleset_commit(plane->rules);
+    plane_bound_keys(node);
     plane->restored = false;
     plane_health_apply(node);
 }

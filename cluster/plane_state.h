@@ -14,7 +14,7 @@
 #include "rules/ruleset.h"
 
 enum {
-    PLANE_SERVICES_DEFAULT = 4096,
+    PLANE_SERVICES_DEFAULT = NODE_SERVICES_MAX,
     PLANE_RULES_DEFAULT = 50000,
     PLANE_SERVICE_RULES_DEFAULT = 1000,
     PLANE_HISTORY = 4,       /* a book has room for so many times the rules that may live: deleted ones are kept */

@@ -197,6 +197,7 @@ static void take_place(struct node *node, struct plane_work *work, struct effect
     plane->book = work->book;
     work->book = before;
     ruleset_commit(plane->rules);
+    plane_bound_keys(node);
     for (size_t i = 0; i < work->added; i++) {
         struct rule_version *version = work->version[i];
         effects_add_version(effects, version);

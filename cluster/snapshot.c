@@ -244,7 +244,7 @@ static void merge_stage(struct node *node, struct stage *stage)
         struct staged *staged = &stage->staged[i];
         tell_for_room(node);
         struct entry *entry =
-            table_obtain(node->table, staged->id, staged->limit, staged->expires_ns, node->now_ns);
+            table_obtain_nobodys(node->table, staged->id, staged->limit, staged->expires_ns, node->now_ns);
         const struct limit *limit = &node->limits.limit[entry->limit];
         struct bucket *bucket = &entry->bucket;
         bucket_refill(bucket, limit, &node->budget[entry->limit], node->now_ns);

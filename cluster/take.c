@@ -74,10 +74,11 @@ __attribute__((always_inline)) static inline bool take_held(struct node *node, c
                                                             struct key_id id, uint64_t guess)
 {
     const struct charge *charge = alike->charge;
-    /* A tenant may have as many keys as it may: a new one of his is not for here. */
-    struct entry *entry = charge->tenant == 0 && lane_has_room(node, alike->lane, 0)
-                              ? table_obtain_at(node->table, guess, id, charge->limit, 0, alike->at_ns)
-                              : table_find_at(node->table, guess, id);
+    struct entry *entry = table_find_at(node->table, guess, id);
+    /* A new key of a service takes the slow path. */
+    if (!entry && charge->tenant == 0 && lane_has_room(node, alike->lane, 0) &&
+        table_tenant_has_room(node->table, id, 0, 1))
+        entry = table_insert(node->table, id, charge->limit, 0, alike->at_ns);
     if (entry && entry->limit == charge->limit && entry->tenant == charge->tenant &&
         can_record_here(node, alike->lane, &alike->recording, entry))
         return take(node, alike, entry);

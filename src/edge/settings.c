@@ -59,7 +59,7 @@ static void set_defaults(struct settings *settings)
     node->message_max_bytes = DEFAULT_MESSAGE_MAX_BYTES;
     node->reservations_max = DEFAULT_RESERVATIONS;
     node->events_max = NODE_EVENTS_DEFAULT;
-    node->rules = (struct rule_caps){NODE_TENANTS_MAX - 1, DEFAULT_RULES, DEFAULT_SERVICE_RULES};
+    node->rules = (struct rule_caps){NODE_SERVICES_MAX, DEFAULT_RULES, DEFAULT_SERVICE_RULES};
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
     settings->threads = threads_by_default();
     settings->log_level = LOG_LEVEL_INFO;
@@ -235,7 +235,7 @@ static bool read_caps(const struct settings_reader *reader, struct settings *set
     return read_small_count(reader, "table.listed_spends", text->table.listed_spends, 1, LISTED_SPENDS_MOST,
                             &node->events_max) &&
            read_bool(reader, "table.populate", text->table.populate, &settings->table_populate) &&
-           read_small_count(reader, "rules.services", rules->services, 1, NODE_TENANTS_MAX - 1,
+           read_small_count(reader, "rules.services", rules->services, 1, NODE_SERVICES_MAX,
                             &node->rules.services_max) &&
            read_small_count(reader, "rules.rules", rules->rules, 1, RULES_MOST, &node->rules.rules_max) &&
            read_small_count(reader, "rules.service_rules", rules->service_rules, 1, RULES_MOST,

@@ -33,7 +33,7 @@ struct charge {
     uint64_t window_end_ns; /* cells: of this window; else 0 */
     uint64_t window_ns;     /* cells: how long this window is; else 0 */
     uint16_t limit;         /* an index into the limit set */
-    uint16_t tenant;        /* whose key this is, for the caps on keys; 0: nobody's */
+    uint16_t tenant;        /* whose key this is, for the caps on keys: a service's, or 0, the config's */
     uint8_t inherit;        /* enum bucket_inherit: for an entry that has another limit */
     uint8_t on_isolation;   /* enum isolation */
     bool sliding;           /* two cells, weighted: see `previous` */

@@ -16,8 +16,8 @@ static inline void set_tag(struct table *table, uint64_t slot, uint8_t tag)
 static void count_tenant(struct table *table, struct stripe *stripe, uint16_t tenant, int64_t more)
 {
     if (tenant == 0)
-        stripe->nobody_keys += (uint64_t)more;
-    else
+        stripe->config_keys += (uint64_t)more;
+    else if (tenant != TABLE_NOBODY)
         count_keys(table, &table->tenant_keys[tenant], more);
 }
 
@@ -131,12 +131,12 @@ static void count_moved(struct table *table, uint64_t slot, uint64_t hole)
     from->changes++;
     if (from == to)
         return;
-    bool nobodys = table->entries[hole].tenant == 0;
+    bool configs = table->entries[hole].tenant == 0;
     to->changes++;
     from->used_keys--;
     to->used_keys++;
-    from->nobody_keys -= nobodys;
-    to->nobody_keys += nobodys;
+    from->config_keys -= configs;
+    to->config_keys += configs;
 }
 
 /* Whether table_age_marks has come by is not known any more: it is marked as if it had, and anew. */
@@ -214,7 +214,7 @@ __attribute__((noinline)) struct entry *table_insert(struct table *table, struct
     struct stripe *stripe = stripe_of(table, slot / GROUP);
     stripe->changes++;
     stripe->used_keys++;
-    stripe->nobody_keys++;
+    stripe->config_keys++;
     return entry;
 }
 
@@ -264,7 +264,7 @@ struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_s
 struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const struct limit_set *limits,
                          const struct budget *budgets)
 {
-    assert(keys >= 1 && tenants >= 1 && tenants <= TENANTS_MAX && limits && budgets);
+    assert(keys >= 1 && tenants >= 1 && tenants <= TABLE_NOBODY && limits && budgets);
     uint64_t homes = homes_for(keys), groups = homes + WINDOW - 1;
     struct table *table = memory;
     unsigned bits;
@@ -280,6 +280,7 @@ struct table *table_init(void *memory, uint64_t keys, uint32_t tenants, const st
     entries += (0 - (uintptr_t)entries) % LINES_BYTES;
     table->stripes = (struct stripe *)(void *)entries;
     table->stripe_bits = UNSHARED_BITS;
+    table_set_tenant_keys_max(table, 0, 0);
     table->entries = (struct entry *)(void *)(table->stripes + stripes_for(groups, &bits));
     table->tags = (uint8_t *)(table->entries + groups * GROUP);
     table->floors = (struct floor *)(void *)(table->tags + groups * GROUP);
@@ -361,9 +362,20 @@ uint64_t table_forget_full(struct table *table, uint64_t from, uint64_t count, u
     return forgotten;
 }
 
+struct entry *table_obtain_nobodys(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
+                                   uint64_t now_ns)
+{
+    struct entry *entry = lookup(table, id);
+    if (!entry) {
+        entry = table_insert(table, id, limit, expires_ns, now_ns);
+        table_claim(table, entry, TABLE_NOBODY);
+    }
+    return entry;
+}
+
 void table_claim(struct table *table, struct entry *entry, uint16_t tenant)
 {
-    assert(tenant < table->tenants);
+    assert(tenant < table->tenants || tenant == TABLE_NOBODY);
     struct stripe *stripe = stripe_of(table, (uint64_t)(entry - table->entries) / GROUP);
     count_tenant(table, stripe, entry->tenant, -1);
     count_tenant(table, stripe, tenant, 1);

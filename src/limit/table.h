@@ -22,13 +22,15 @@
 
 struct table;
 
+enum { TABLE_NOBODY = 4095 }; /* instead of a tenant, of which there are fewer: entry.tenant has 12 bits */
+
 struct entry {
     struct key_id id;
     struct bucket bucket;
     uint32_t
         open_index : 20;  /* the cluster's: where its spends stand that are untold, a hint, checked by id; or, of
                                  a marked one, how many tokens wait to be paid off: see cluster/waiting.h */
-    uint32_t tenant : 12; /* whose key it is: see table_claim */
+    uint32_t tenant : 12; /* whose key it is, or TABLE_NOBODY: see table_claim */
     uint16_t limit : 15;  /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: which peer spent last; 0 = nobody known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
@@ -49,7 +51,7 @@ struct table_stats {
 };
 
 /*
- * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1) of 1..4,096 tenants.
+ * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1) of 1..TABLE_NOBODY tenants.
  * `limits` and `budgets` (one per limit, limits->room of them) belong to the caller, outlive the table, and may change
  * between calls; the set's room may not. Memory is reserved but not touched. NULL when there is not enough memory.
  */
@@ -167,13 +169,27 @@ struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit
 uint64_t table_forget_full(struct table *table, uint64_t from, uint64_t count, uint64_t now_ns);
 
 /*
- * Keys per tenant. A new entry belongs to tenant 0, which is counted as well; table_claim gives it to another. Both
- * are constant-time.
+ * Keys per tenant. A new entry belongs to tenant 0; table_claim gives it to another one, or to nobody (TABLE_NOBODY).
+ * Claiming is constant-time.
  */
 void table_claim(struct table *table, struct entry *entry, uint16_t tenant);
+/* Of a tenant, not of nobody. Tenant 0's are summed up over the stripes. */
 uint64_t table_tenant_keys(const struct table *table, uint16_t tenant);
-/* How many the one has that has most, tenant 0 left aside. */
+/* How many the one has that has most. */
 uint64_t table_most_tenant_keys(const struct table *table);
+/*
+ * table_obtain for what others say of a key: nobody has asked for a new one here, so it is nobody's until a request
+ * claims it.
+ */
+struct entry *table_obtain_nobodys(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
+                                   uint64_t now_ns);
+/* From now on tenants shall have at most so many keys, and tenant 0 the latter number; 0: as many as fit. Alone. */
+void table_set_tenant_keys_max(struct table *table, uint64_t keys, uint64_t zero_keys);
+/*
+ * Whether the tenant may have `count` keys more near `id`: for whoever inserts them, no insertion asks. A shared table
+ * bounds tenant 0 in each of its stripes, which threads need not share: all together it may have somewhat more keys.
+ */
+bool table_tenant_has_room(const struct table *table, struct key_id id, uint16_t tenant, uint64_t count);
 
 /*
  * What table_obtain would start an absent key from: full, but not before the moment when the last full key of

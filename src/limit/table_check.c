@@ -6,7 +6,8 @@ static void check_entry(const struct table *table, const struct entry *entry, ui
     assert(table->tags[slot] == tag_of(entry->id));
     assert(home <= slot / GROUP && slot / GROUP < home + WINDOW);
     assert(lookup(table, entry->id) == entry); /* and so nowhere else before */
-    assert(limit_set_has(table->limits, entry->limit) && entry->tenant < table->tenants);
+    assert(limit_set_has(table->limits, entry->limit) &&
+           (entry->tenant < table->tenants || entry->tenant == TABLE_NOBODY));
     const struct limit *limit = &table->limits->limit[entry->limit];
     const struct bucket *bucket = &entry->bucket;
     assert(bucket->settled <= limit->capacity_units && bucket->unsettled >= 0);

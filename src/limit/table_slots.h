@@ -31,7 +31,6 @@ enum {
     EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour, unless the owner forgets */
     LINE_BYTES = 64,
     LINES_BYTES = 128,  /* processors fetch two together: threads take none from each other that is so far off */
-    TENANTS_MAX = 4096, /* entry.tenant has 12 bits */
     STRIPES_MAX = 1024, /* so many that two threads seldom want one line at the same time */
     STRIPE_BITS = 8,    /* at least 2^8 groups: of seven keys at most one has to do with two stripes */
     UNSHARED_BITS = 63, /* all groups are one stripe */
@@ -54,7 +53,7 @@ struct stripe {
     uint32_t lock_waits; /* how often it was locked by another thread */
     uint64_t hits;
     uint64_t changes;                /* see table_changes */
-    uint64_t used_keys, nobody_keys; /* in these slots; of them, tenant 0's */
+    uint64_t used_keys, config_keys; /* in these slots; of them, tenant 0's */
     uint64_t expired_keys, evicted_harmless_keys, evicted_harmful_keys;
 };
 _Static_assert(sizeof(struct stripe) == LINES_BYTES, "no more than lies together");
@@ -83,7 +82,9 @@ struct table {
     uint64_t *forgotten_ns; /* by limit */
     uint64_t forgotten_any_ns;
     uint32_t tenants;
-    uint64_t *tenant_keys; /* by tenant; [0] is not used: see nobody_keys */
+    uint64_t *tenant_keys;                   /* by tenant; [0] is not used: see config_keys */
+    uint64_t tenant_keys_max, zero_keys_max; /* UINT64_MAX: as many as fit */
+    uint64_t stripe_keys_max;                /* of tenant 0, in one stripe */
 };
 
 static inline uint64_t home_of(const struct table *table, struct key_id id)

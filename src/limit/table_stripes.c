@@ -1,15 +1,32 @@
 #include "limit/table_slots.h"
 
 /* The slots of a stripe that are taken, and of them tenant 0's. */
-static void count_stripe(const struct table *table, uint64_t index, uint64_t *used, uint64_t *nobodys)
+static void count_stripe(const struct table *table, uint64_t index, uint64_t *used, uint64_t *configs)
 {
     uint64_t last = (table->groups - 1) >> table->stripe_bits, first_slot = (index << table->stripe_bits) * GROUP;
     uint64_t end = (index == last ? table->groups : (index + 1) << table->stripe_bits) * GROUP;
-    *used = *nobodys = 0;
+    *used = *configs = 0;
     for (uint64_t slot = first_slot; slot < end; slot++) {
         *used += table->tags[slot] != 0;
-        *nobodys += table->tags[slot] != 0 && table->entries[slot].tenant == 0;
+        *configs += table->tags[slot] != 0 && table->entries[slot].tenant == 0;
     }
+}
+
+/* ---- tenants ---- */
+
+/*
+ * Keys are spread over the stripes by their hashes. With n of tenant 0 in each on average, hardly any stripe has more
+ * than four times the root of n above that: so no stripe refuses keys long before all of them have their keys.
+ */
+static uint64_t stripe_keys_max(const struct table *table)
+{
+    const uint64_t keys = table->zero_keys_max;
+    if (keys > table->groups * GROUP || stripe_count(table) == 1)
+        return keys;
+    uint64_t mean = ((keys << table->stripe_bits) + table->groups - 1) / table->groups, root = 0;
+    while ((root + 1) * (root + 1) <= mean)
+        root++;
+    return mean + 4 * root + 1;
 }
 
 /* ---- many threads ---- */
@@ -21,7 +38,8 @@ void table_share(struct table *table)
     (void)stripes_for(table->groups, &table->stripe_bits);
     table->shared = true;
     for (uint64_t i = 0; used && i < stripe_count(table); i++)
-        count_stripe(table, i, &table->stripes[i].used_keys, &table->stripes[i].nobody_keys);
+        count_stripe(table, i, &table->stripes[i].used_keys, &table->stripes[i].config_keys);
+    table->stripe_keys_max = stripe_keys_max(table);
     if (table->limits->events)
         events_share(table->limits->events);
 }
@@ -179,14 +197,28 @@ uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
         return 0;
     uint64_t keys = tenant > 0 ? __atomic_load_n(&table->tenant_keys[tenant], __ATOMIC_RELAXED) : 0;
     for (uint64_t i = 0; tenant == 0 && i < stripe_count(table); i++)
-        keys += table->stripes[i].nobody_keys;
+        keys += table->stripes[i].config_keys;
     return keys;
+}
+
+void table_set_tenant_keys_max(struct table *table, uint64_t keys, uint64_t zero_keys)
+{
+    table->tenant_keys_max = keys > 0 ? keys : UINT64_MAX;
+    table->zero_keys_max = zero_keys > 0 ? zero_keys : UINT64_MAX;
+    table->stripe_keys_max = stripe_keys_max(table);
+}
+
+bool table_tenant_has_room(const struct table *table, struct key_id id, uint16_t tenant, uint64_t count)
+{
+    if (tenant > 0)
+        return table_tenant_keys(table, tenant) + count <= table->tenant_keys_max;
+    return stripe_of(table, home_of(table, id))->config_keys + count <= table->stripe_keys_max;
 }
 
 uint64_t table_most_tenant_keys(const struct table *table)
 {
     uint64_t most = 0;
-    for (uint32_t i = 1; i < table->tenants; i++) {
+    for (uint32_t i = 0; i < table->tenants; i++) {
         uint64_t keys = table_tenant_keys(table, (uint16_t)i);
         most = keys > most ? keys : most;
     }
@@ -215,13 +247,13 @@ uint64_t table_check_stripes(const struct table *table)
     uint64_t used = 0, of_tenants = table_tenant_keys(table, 0);
     for (uint64_t i = 0; i < stripe_count(table); i++) {
         const struct stripe *stripe = &table->stripes[i];
-        uint64_t keys = 0, nobodys = 0;
-        count_stripe(table, i, &keys, &nobodys);
-        assert(keys == stripe->used_keys && nobodys == stripe->nobody_keys && !stripe->locked);
+        uint64_t keys = 0, configs = 0;
+        count_stripe(table, i, &keys, &configs);
+        assert(keys == stripe->used_keys && configs == stripe->config_keys && !stripe->locked);
         used += keys;
     }
     for (uint32_t tenant = 1; tenant < table->tenants; tenant++)
         of_tenants += table->tenant_keys[tenant];
-    assert(of_tenants == used);
+    assert(of_tenants <= used); /* the others are nobody's */
     return used;
 }

@@ -77,7 +77,7 @@ struct match {
     uint32_t count;        /* of charges and of `rule`, which go together; 0 unless MATCH_CHARGES */
     uint32_t passed_count; /* rules that match and count nothing: listed, or unlimited */
     uint32_t denied_by;    /* MATCH_DENIED: an index into `passed` */
-    uint16_t tenant;       /* the service's; 0: it has no rule */
+    uint16_t tenant;       /* the service's; 0: it has no rule, and only limits of the config count */
     bool plain;            /* the values of its identifiers decided nothing but the ids of keys, nor did time */
     struct charge charge[CHARGES_MAX];
     struct matched rule[CHARGES_MAX];

@@ -229,6 +229,55 @@ static void tenants(void)
     world_close();
 }
 
+/* A rule of a service, so that keys of the config are not all that there may be. */
+static void set_a_rule(unsigned i)
+{
+    const struct rule_changes changes = {.text = bytes_of("{id: r, service: shop, rate: 1/s}"), .file = "t"};
+    step(i, (struct event){.kind = EVENT_RULES, .rules = &changes}, i);
+}
+
+static void keys_of_the_config(void)
+{
+    enum { MOST = 400, OTHERS = 300, FLOOD = 20000 };
+    static const char *const names[] = {"fast", "slow"};
+    struct key_id ids[FLOOD];
+    char key[32];
+    for (int slow_path = 0; slow_path < 2; slow_path++) {
+        world_of(1);
+        unsigned allowed = 0, kept = 0;
+        struct charge charge;
+        set_a_rule(ANN);
+        node_set_tenant_keys_max(world.host[ANN].node, MOST);
+        for (unsigned i = 0; i < OTHERS; i++) {
+            (void)snprintf(key, sizeof key, "other %u", i);
+            charge = charge_at(ANN, key, &slow, 100);
+            charge.tenant = 7;
+            allowed += ask(ANN, &charge, 1);
+        }
+        OK_U64(allowed, OTHERS, "a service has its keys");
+        allowed = 0;
+        for (unsigned i = 0; i < FLOOD; i++) {
+            (void)snprintf(key, sizeof key, "flood %u", i);
+            charge = charge_at(ANN, key, &slow, 100);
+            ids[i] = charge.id;
+            allowed += slow_path ? ask(ANN, &charge, 1) : node_takes(world.host[ANN].node, &charge, world.now_ns);
+        }
+        OK_U64(allowed, MOST, "%s path: of a flood under a limit of the config so many are let in",
+               names[slow_path]);
+        for (unsigned i = 0; i < OTHERS; i++) {
+            (void)snprintf(key, sizeof key, "other %u", i);
+            kept += left(ANN, key, &slow) == 60;
+        }
+        struct table_stats stats;
+        node_table_stats(world.host[ANN].node, &stats);
+        OK(kept == OTHERS && stats.evicted_harmful_keys == 0, "... and all of the service's keys are there: %u",
+           kept);
+        charge.id = ids[0];
+        OK(!ask(ANN, &charge, 1) && left(ANN, "flood 0", &slow) == 60, "... as are those that were let in");
+        world_close();
+    }
+}
+
 static void another_limit(void)
 {
     static const struct limit_terms wider = {.capacity = 320, .rate = 1, .period_ns = 3600000 * MS};
@@ -357,6 +406,7 @@ int main(void)
     resets();
     isolation();
     tenants();
+    keys_of_the_config();
     another_limit();
     a_split();
     both_ways(true);

@@ -77,7 +77,7 @@ static const struct mistake mistakes[] = {
     {LEAST "forget_after: never\n", "f:4: forget_after is 'never': expected off, or a duration such as 1h"},
     {LEAST "forget_after: 10ms\n",
      "f:4: forget_after is '10ms': expected a duration from 1 s to 366 d, such as 100ms or 2s"},
-    {LEAST "rules: {services: 5000}\n", "f:4: rules.services is '5000': expected a whole number from 1 to 4,095"},
+    {LEAST "rules: {services: 5000}\n", "f:4: rules.services is '5000': expected a whole number from 1 to 4,094"},
     {LEAST "rules: {keys: 5}\n",
      "f:4: rules.keys is not a known key: expected one of services, rules, service_rules, service_keys"},
     {LEAST "rules: [a]\n", "f:4: rules is a list: expected a mapping of keys to values"},

@@ -439,7 +439,7 @@ static void forgetting(void)
         (void)take(table, hot, 0, alone, i % 3 == 0 ? 10 : 0, now_ns);
         table_claim(table, table_find(table, hot), i % 3);
     }
-    OK_U64(table_most_tenant_keys(table), 200, "two tenants have 200 keys each, and nobody has 200");
+    OK_U64(table_most_tenant_keys(table), 200, "three tenants have 200 keys each");
     for (int i = 0; i < 10000; i++)
         (void)take(table, hot, 0, alone, 0, now_ns);
     OK_U64(stats_of(table).used_keys, 600, "10,000 hits forget none of them");
@@ -448,7 +448,7 @@ static void forgetting(void)
     struct table_stats stats = stats_of(table);
     OK(forgotten == 200 && stats.used_keys == 400 && stats.expired_keys == 200 && owe == 200,
        "those that are full go, but for what is kept, and what owes something: %" PRIu64, stats.used_keys);
-    OK(table_tenant_keys(table, 1) == 0 && table_tenant_keys(table, 2) == 200, "they are nobody's any more");
+    OK(table_tenant_keys(table, 1) == 0 && table_tenant_keys(table, 2) == 200, "they are no tenant's any more");
     table_check(table);
     table_destroy(&table);
 }

@@ -182,11 +182,64 @@ static void tenants(void)
     for (uint64_t i = 100; i < 100 + 4 * slots; i++)
         (void)take(table, i, CELL_SMALL, 1, now_ns + SECOND_NS, now_ns);
     OK(table_tenant_keys(table, 1) == 0 && table_tenant_keys(table, 2) == 0,
-       "keys that were forgotten or evicted are nobody's");
+       "keys that were forgotten or evicted are no tenant's");
     OK_U64(table_tenant_keys(table, 0), stats_of(table).used_keys, "... all others are the first one's");
     OK_U64(table_tenant_keys(table, 3), 0, "a tenant that is unknown has none");
     table_clear(table);
     table_destroy(&table);
+}
+
+/* What peers tell of is no tenant's, and counts for none until a request here claims it. */
+static void nobodys_keys(void)
+{
+    struct table *table = table_create(1000, 3, &limits, alone);
+    const uint64_t now_ns = 10 * SECOND_NS, end_ns = now_ns + SECOND_NS;
+    for (uint64_t i = 0; i < 10; i++)
+        (void)table_obtain_nobodys(table, id_of(i), CELL_SMALL, end_ns, now_ns);
+    OK(stats_of(table).used_keys == 10 && table_most_tenant_keys(table) == 0, "ten keys of nobody");
+    struct entry *entry = table_obtain(table, id_of(0), CELL_SMALL, end_ns, now_ns);
+    OK(entry->tenant == TABLE_NOBODY && table_tenant_keys(table, 0) == 0, "one that is found stays nobody's");
+    table_claim(table, entry, 0);
+    OK_U64(table_tenant_keys(table, 0), 1, "... until it is claimed");
+    OK(table_obtain_nobodys(table, id_of(0), CELL_SMALL, end_ns, now_ns) == entry && entry->tenant == 0,
+       "what peers tell of it then does not change that");
+    table_check(table);
+    table_destroy(&table);
+}
+
+/* How many of so many new keys tenant 0 may have. */
+static uint64_t keys_with_room(struct table *table, uint64_t count)
+{
+    const uint64_t now_ns = 10 * SECOND_NS;
+    uint64_t had = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!table_tenant_has_room(table, id_of(i), 0, 1))
+            continue;
+        (void)take(table, i, CELL_SMALL, 1, now_ns + SECOND_NS, now_ns);
+        had++;
+    }
+    return had;
+}
+
+static void room_of_tenants(void)
+{
+    enum { MOST = 30000 };
+    for (int parts = 0; parts < 2; parts++) {
+        struct table *table = table_create(40000, 3, &limits, alone);
+        table_set_tenant_keys_max(table, 5, MOST);
+        if (parts)
+            table_share(table);
+        OK(table_tenant_has_room(table, id_of(0), 1, 5) && !table_tenant_has_room(table, id_of(0), 1, 6),
+           "%s: a tenant may have five keys", parts ? "in stripes" : "in one piece");
+        uint64_t had = keys_with_room(table, 40000);
+        if (parts)
+            OK(had >= MOST / 100 * 98 && had <= MOST / 100 * 115, "... tenant 0 about its number: %" PRIu64, had);
+        else
+            OK_U64(had, MOST, "... tenant 0 its own number");
+        table_set_tenant_keys_max(table, 5, 0);
+        OK_U64(keys_with_room(table, 1000), 1000, "... without a bound all that there are");
+        table_destroy(&table);
+    }
 }
 
 /* ---- against a model that forgets nothing ---- */
@@ -351,6 +404,8 @@ int main(void)
     evictions();
     lowering();
     tenants();
+    nobodys_keys();
+    room_of_tenants();
     properties();
     struct events_stats listed;
     events_stats(events, &listed);
