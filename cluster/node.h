@@ -205,8 +205,8 @@ bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
  */
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
                      uint64_t now_ns);
-/* Gives back everything that is taken of the keys, as seen here. */
-void node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
+/* Gives back everything that is taken of the keys, as seen here. Returns of how many keys something was taken. */
+uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
 
 /* ---- reservations ---- */
 

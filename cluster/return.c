@@ -102,16 +102,19 @@ uint64_t node_return(struct node *node, const struct charge *charges, size_t cou
     return given;
 }
 
-void node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
+uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
 {
+    uint32_t reset_count = 0;
     struct table_held keys;
     hold_keys(node, charges, count, &keys);
     now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < count; i++) {
-        (void)return_to(node, &charges[i], SPEND_TOKENS_MAX, now_ns);
+        uint64_t given = return_to(node, &charges[i], SPEND_TOKENS_MAX, now_ns);
         const struct charge previous = {.id = charges[i].previous};
         if (charges[i].sliding)
-            (void)return_to(node, &previous, SPEND_TOKENS_MAX, now_ns);
+            given += return_to(node, &previous, SPEND_TOKENS_MAX, now_ns);
+        reset_count += given > 0;
     }
     table_unlock(node->table, &keys);
+    return reset_count;
 }

@@ -124,9 +124,10 @@ uint64_t node_return(struct node *node, const struct charge *charges, size_t cou
     return tokens;
 }
 
-void node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
+uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
 {
-    (void)node, (void)charges, (void)count, (void)now_ns;
+    (void)node, (void)charges, (void)now_ns;
+    return (uint32_t)count;
 }
 
 bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,

@@ -101,8 +101,8 @@ void call_reset_keys(struct call *call)
     if (!call_question(call, 0, &question))
         return;
     const struct match *match = &question.match;
-    uint32_t count = match->status == MATCH_CHARGES ? match->count : 0;
-    if (count > 0)
-        node_reset_key(call->commands->node, match->charge, count, call->now_ns);
-    answer_integer(&call->answer, count);
+    uint32_t reset_count = 0;
+    if (match->status == MATCH_CHARGES && match->count > 0)
+        reset_count = node_reset_key(call->commands->node, match->charge, match->count, call->now_ns);
+    answer_integer(&call->answer, reset_count);
 }

@@ -171,7 +171,9 @@ static void resets(void)
     (void)ask(BOB, &charge, 1);
     world_run(500);
     charge.limit = charge_at(ANN, "alice", &slow, 0).limit;
-    node_reset_key(world.host[ANN].node, &charge, 1, world.now_ns);
+    OK_U64(node_reset_key(world.host[ANN].node, &charge, 1, world.now_ns), 1, "a reset says of how many keys");
+    OK_U64(node_reset_key(world.host[ANN].node, &charge, 1, world.now_ns), 0,
+           "a key that is full is not one of them");
     world_run(500);
     OK(left(ANN, "alice", &slow) >= 159 && left(BOB, "alice", &slow) >= 159,
        "a reset gives back all of everybody's");

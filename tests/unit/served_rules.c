@@ -110,7 +110,9 @@ static void test_giving_back(void)
     OK_STRING(ask("REFUND u SERVICE d COST 20"), "4", "and no more than was taken");
     OK_STRING(ask("REFUND u SERVICE d"), "0", "then nothing");
     OK_U64(take_all("CHECK u SERVICE d"), 10, "all are there again");
-    OK_STRING(ask("RESET u SERVICE d"), "1", "RESET");
+    OK_STRING(ask("RESET u SERVICE d"), "1", "RESET of a key that something was taken of");
+    OK_STRING(ask("RESET u SERVICE d"), "0", "and of one that is full");
+    OK_STRING(ask("RESET stranger SERVICE d"), "0", "or was never charged");
     OK_U64(take_all("CHECK u SERVICE d"), 10, "makes them all there");
     OK_STRING(ask("RESET"), "+RESET", "RESET alone is about the connection");
 }
