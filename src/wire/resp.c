@@ -23,13 +23,14 @@ static enum resp_status wrong(struct cursor *cursor, const char *error)
     return RESP_ERROR;
 }
 
-/* A decimal number without sign games or leading zeros; -1 is the one negative that clients send. */
+/* A decimal number without leading zeros or a plus; "-0" is no number. */
 static bool parse_number(const char *text, size_t size, int64_t *number)
 {
-    if (size == 2 && text[0] == '-' && text[1] == '1') {
-        *number = -1;
-        return true;
-    }
+    const bool negative = size > 1 && text[0] == '-';
+    if (negative && text[1] == '0')
+        return false;
+    text += negative;
+    size -= negative;
     if (size == 0 || size > NUMBER_MAX_DIGITS || (text[0] == '0' && size > 1))
         return false;
     int64_t value = 0;
@@ -38,7 +39,7 @@ static bool parse_number(const char *text, size_t size, int64_t *number)
             return false;
         value = value * 10 + (text[i] - '0');
     }
-    *number = value;
+    *number = negative ? -value : value;
     return true;
 }
 

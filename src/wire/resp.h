@@ -20,7 +20,7 @@ enum {
 };
 
 struct resp_command {
-    uint32_t count; /* 0: an empty line or array, to be passed over */
+    uint32_t count; /* 0: an empty line or array, or one of a negative count: to be passed over */
     struct bytes args[RESP_ARGS_MAX];
     char unquoted[RESP_INLINE_MAX_BYTES]; /* what quoted words of an inline command stand for */
 };

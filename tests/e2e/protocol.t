@@ -30,7 +30,7 @@ subtest 'framing' => sub {
     is($client->command('PEEK', 'a user')->[2], 98, 'is the same as the array');
     $client->send_raw($_) for split //, Headgate::Client::encode('ECHO', "byte\r\nby byte");
     is($client->reply, "byte\r\nby byte", 'byte by byte');
-    $client->send_raw("*0\r\n\r\n*-1\r\nPING\r\n");
+    $client->send_raw("*0\r\n\r\n*-1\r\n*-10\r\nPING\r\n");
     is($client->reply, 'PONG', 'empty frames are passed over');
     my @replies = $client->pipeline(map { ['CAN_ACCESS', 'pipelined'] } 1 .. 1000);
     is(sum(@replies), 100, 'a thousand in one piece: as many as there are tokens');

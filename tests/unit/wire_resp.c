@@ -45,7 +45,12 @@ static const struct sample samples[] = {
     SAMPLE("*1\r\n$9999999999\r\n", "!Protocol error: bulk too long, at most 61440 bytes"),
     SAMPLE("*1\r\n$61441\r\n", "!Protocol error: bulk too long, at most 61440 bytes"),
     SAMPLE("*x\r\n", "!Protocol error: invalid multibulk length"),
-    SAMPLE("*-2\r\n", "!Protocol error: invalid multibulk length"),
+    SAMPLE("*-10\r\n*-9999999999\r\nPING\r\n", "[4:PING]"), /* as redis */
+    SAMPLE("*-\r\n", "!Protocol error: invalid multibulk length"),
+    SAMPLE("*-0\r\n", "!Protocol error: invalid multibulk length"),
+    SAMPLE("*-01\r\n", "!Protocol error: invalid multibulk length"),
+    SAMPLE("*--1\r\n", "!Protocol error: invalid multibulk length"),
+    SAMPLE("*1\r\n$-10\r\n", "!Protocol error: invalid bulk length"),
     SAMPLE("*1\rx$4\r\nPING\r\n", "!Protocol error: invalid multibulk length"),
     SAMPLE("*1234567890123456789012345678901234567890", "!Protocol error: invalid multibulk length"),
     SAMPLE("*65\r\n", "!Protocol error: too many arguments, at most 64"),
@@ -93,7 +98,7 @@ static void check_stream(struct resp_story *story)
     }
     tell(story, stream, size, size, 1);
     uint64_t hash = story->hash;
-    OK_U64(story->commands, 12, "a stream of commands is understood whole");
+    OK_U64(story->commands, 13, "a stream of commands is understood whole");
     bool same = !story->ended;
     for (size_t piece = 1; piece <= size; piece++) {
         tell(story, stream, size, piece, piece);
