@@ -175,5 +175,7 @@ void call_debug(struct call *call);
 
 /* report.c */
 void call_info(struct call *call);
+void call_dbsize(struct call *call);
+void call_time(struct call *call);
 
 #endif

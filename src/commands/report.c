@@ -4,6 +4,7 @@
 #include "base/tally.h"
 #include "base/units.h"
 #include "commands/call.h"
+#include "edge/memory.h"
 
 #include <inttypes.h>
 
@@ -168,6 +169,43 @@ static void print_table(struct call *call)
     field_number(output, "lock_waits", table.lock_waits);
 }
 
+/* What redis-cli --stat and monitors of redis look at. */
+static void print_memory(struct call *call)
+{
+    char text[UNITS_TEXT_BYTES];
+    uint64_t bytes = memory_resident_bytes();
+    field_number(call->answer.output, "used_memory", bytes);
+    field_text(call->answer.output, "used_memory_human", units_format_size_short(text, sizeof text, bytes));
+    field_number(call->answer.output, "used_memory_rss", bytes);
+}
+
+static uint64_t used_keys(const struct call *call)
+{
+    struct table_stats table;
+    node_table_stats(call->commands->node, &table);
+    return table.used_keys;
+}
+
+static void print_keyspace(struct call *call)
+{
+    output_print(call->answer.output, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0\r\n", used_keys(call));
+}
+
+void call_dbsize(struct call *call)
+{
+    answer_integer(&call->answer, (int64_t)used_keys(call));
+}
+
+void call_time(struct call *call)
+{
+    char text[UNITS_TEXT_BYTES];
+    answer_array(&call->answer, 2);
+    (void)snprintf(text, sizeof text, "%" PRIu64, call->wall_ns / 1000000000u);
+    answer_text(&call->answer, text);
+    (void)snprintf(text, sizeof text, "%" PRIu64, call->wall_ns / 1000u % 1000000u);
+    answer_text(&call->answer, text);
+}
+
 static void print_cluster(struct call *call)
 {
     struct output *output = call->answer.output;
@@ -228,6 +266,7 @@ static const struct {
     {"limits", "Limits", print_limits}, {"rules", "Rules", print_rules},
     {"table", "Table", print_table},    {"cluster", "Cluster", print_cluster},
     {"stats", "Stats", print_stats},    {"store", "Store", print_store},
+    {"memory", "Memory", print_memory}, {"keyspace", "Keyspace", print_keyspace},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

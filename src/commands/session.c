@@ -40,6 +40,18 @@ static bool password_fits(struct call *call, struct bytes user, struct bytes pas
     return false;
 }
 
+/* False: an error was answered. */
+static bool authenticate(struct call *call, struct bytes user, struct bytes password)
+{
+    if (call->commands->password == NULL)
+        answer_error(&call->answer, "%s", no_password);
+    else if (password_fits(call, user, password))
+        return true;
+    else
+        answer_error(&call->answer, "%s", wrong_password);
+    return false;
+}
+
 void call_auth(struct call *call)
 {
     const struct resp_command *words = call->words;
@@ -48,14 +60,10 @@ void call_auth(struct call *call)
         return;
     }
     struct bytes user = words->count == 3 ? words->args[1] : bytes_of("default");
-    if (call->commands->password == NULL) {
-        answer_error(&call->answer, "%s", no_password);
-    } else if (password_fits(call, user, words->args[words->count - 1])) {
-        call->session->authenticated = true;
-        answer_simple(&call->answer, "OK");
-    } else {
-        answer_error(&call->answer, "%s", wrong_password);
-    }
+    if (!authenticate(call, user, words->args[words->count - 1]))
+        return;
+    call->session->authenticated = true;
+    answer_simple(&call->answer, "OK");
 }
 
 /* Printable and without blanks, as it stands in lists of clients. */
@@ -120,15 +128,8 @@ void call_hello(struct call *call)
     for (uint32_t i = 2; i < words->count;) {
         uint32_t left = words->count - i;
         if (word_is(words->args[i], "auth") && left >= 3) {
-            if (call->commands->password == NULL && !bytes_equal(words->args[i + 1], bytes_of("default"))) {
-                answer_error(&call->answer, "%s", wrong_password);
+            if (!authenticate(call, words->args[i + 1], words->args[i + 2]))
                 return;
-            }
-            /* Without a password any is as good: libraries send what they were configured with. */
-            if (call->commands->password != NULL && !password_fits(call, words->args[i + 1], words->args[i + 2])) {
-                answer_error(&call->answer, "%s", wrong_password);
-                return;
-            }
             authenticated = true;
             i += 3;
         } else if (word_is(words->args[i], "setname") && left >= 2) {

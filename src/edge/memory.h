@@ -7,6 +7,10 @@
 #define HEADGATE_EDGE_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* The memory of this process that the system backs now; 0: it does not say. */
+uint64_t memory_resident_bytes(void);
 
 /*
  * Asks for huge pages (2 MiB on most machines) where the system gives them to those who ask; harmless where it does

@@ -89,6 +89,9 @@ enum {
       "All commands, for client libraries.")                                                                       \
     X(INFO, "info", -1, COMMAND_READ, "server", "[section ...]",                                                   \
       "Figures: server, clients, limits, rules, table, cluster, stats, store.")                                    \
+    X(DBSIZE, "dbsize", 1, COMMAND_READ, "server", "", "How many keys owe something here.")                        \
+    X(TIME, "time", 1, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER, "server", "",                               \
+      "This machine's clock: seconds since 1970, and microseconds.")                                               \
     X(CONFIG, "config", -2, COMMAND_ADMIN | COMMAND_TOGETHER, "server", "subcommand ...",                          \
       "Only what client tools ask for.")                                                                           \
     X(NODES, "nodes", 1, COMMAND_READ, "cluster", "", "The peers of the cluster as maps.")                         \

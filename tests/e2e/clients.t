@@ -39,6 +39,16 @@ subtest 'redis-cli' => sub {
     like(shell('', "redis-cli -p $port -r 12 -i 0 CAN_ACCESS repeat"), qr/^(?:1\n){10}(?:0\n){2}$/, 'repeated');
 };
 
+subtest 'redis-cli --stat' => sub {
+    my $keys = $cluster->daemon('here')->client->command('DBSIZE');
+    cmp_ok($keys, '>', 5000, 'DBSIZE');
+    my $out = shell('', "{ stdbuf -oL redis-cli -p $port --stat -i 0.1 | head -n 3; }");
+    like($out, qr/^-+ data -+.*\nkeys .*\n$keys +\d[\d.]*[MK] +[1-9]\d* +0 +\d+ \(\+0\) +\d+ /,
+         'keys, memory, clients, requests, connections');
+    my ($seconds, $microseconds) = @{$cluster->daemon('here')->client->command('TIME')};
+    ok(abs($seconds - time) <= 1 && $microseconds < 1_000_000, 'TIME is the time');
+};
+
 subtest 'redis-cli in a terminal' => sub {
     is(shell('', "/usr/bin/python3 '$FindBin::Bin/terminal.py' $port"), "fine\n", 'hints while one types, and help');
 };

@@ -264,6 +264,9 @@ static void test_session(void)
     OK(begins("*14\r\n") && has("$5\r\nproto\r\n:2\r\n"), "HELLO alone tells version 2 as an array");
     (void)ask("AUTH x\n");
     OK(has("-ERR AUTH called without any password configured"), "AUTH without a password");
+    (void)ask("HELLO 3 AUTH default x\n");
+    OK(begins("-ERR AUTH called without any password configured") && session.protocol == 2,
+       "HELLO ... AUTH as well");
     OK(serve(bytes_of("QUIT\nPING\n")) == SERVE_CLOSE && strcmp(reply, "+OK\r\n") == 0, "QUIT ends it");
 }
 
@@ -331,7 +334,17 @@ static void test_cluster(void)
     (void)ask("INFO\n");
     OK(has("# Server\r\n") && has("\r\n# Cluster\r\n") && has("limit_slow:capacity=5,rate=1/m,overshoot=0\r\n"),
        "INFO");
-    (void)ask("INFO table keyspace\n");
+    OK_STRING(ask("INFO keyspace\n"), "$44\r\n# Keyspace\r\ndb0:keys=7,expires=0,avg_ttl=0\r\n\r\n",
+              "INFO keyspace has the keys where redis has them");
+    OK_STRING(ask("DBSIZE\n"), ":7\r\n", "DBSIZE");
+    OK_STRING(ask("TIME\n"), "*2\r\n$1\r\n0\r\n$1\r\n1\r\n", "TIME, a microsecond after 1970");
+    (void)ask("INFO memory\n");
+    unsigned long long used = 0;
+    const char *memory = strstr(reply, "used_memory:");
+    OK(memory != NULL && sscanf(memory, "used_memory:%llu", &used) == 1 && used > 100000 &&
+           has("used_memory_human:"),
+       "INFO memory says %llu bytes", used);
+    (void)ask("INFO table persistence\n");
     OK_STRING(reply,
               "$136\r\n# Table\r\nused_keys:7\r\ncapacity_keys:1024\r\ntable_bytes:0\r\nexpired_keys:0\r\n"
               "evicted_harmless_keys:0\r\nevicted_harmful_keys:0\r\nlock_waits:0\r\n\r\n",
