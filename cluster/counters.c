@@ -141,6 +141,7 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
     const struct limit *of = &node->limits.limit[limit];
     bucket_refill(&entry->bucket, of, &node->budget[limit], now_ns);
     bucket_lower_to(&entry->bucket, of, counter->number, now_ns);
+    node->has_store = true;
 }
 
 void counters_restore(struct node *node, const struct counter *counters, size_t count)

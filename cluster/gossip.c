@@ -204,6 +204,7 @@ static void hear(struct node *node, const struct message *message, const int *me
         if (member_map[i] == (int)node->me && message->members[i].incarnation == node->incarnation)
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
     note_config(node, message, member, effects);
+    stores_hear(node, message, member_map, sender);
     bool next = message->number == member->echo_number + 1;
     uint64_t made_ns = made_after_ns(node, message, member_map, member);
     member->made_ns = made_ns > member->made_ns ? made_ns : member->made_ns;

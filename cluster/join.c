@@ -87,8 +87,7 @@ static void say_hello(struct node *node, struct effects *effects)
 
 void join_step(struct node *node, struct effects *effects)
 {
-    int donor = snapshot_donor(node);
-    bool snapshot_due = node->snapshot.running;
+    int donor = snapshot_donor(node), source = stores_overdue(node) ? -1 : stores_source(node);
     if (node->peer_count == 1) {
         become_active(node, effects, "there is no other peer");
         return;
@@ -96,14 +95,18 @@ void join_step(struct node *node, struct effects *effects)
     if (node->snapshot.done) {
         if (share_is_ours(node) && plane_knows_the_rules(node))
             become_active(node, effects, "its state comes from a peer");
-    } else if (snapshot_due) {
+    } else if (node->snapshot.running) {
         snapshot_ask(node, effects);
-    } else if (donor >= 0) {
-        snapshot_start(node, (uint32_t)donor);
+    } else if (source >= 0) {
+        snapshot_start(node, (uint32_t)source, true);
         snapshot_ask(node, effects);
-    } else if (everybody_is_new(node)) {
+    } else if (donor >= 0 && !stores_are_wanted(node)) {
+        snapshot_start(node, (uint32_t)donor, false);
+        snapshot_ask(node, effects);
+    } else if (donor < 0 && everybody_is_new(node)) {
         become_active(node, effects, "all peers are new");
-    } else if (node->options.join_timeout_ns && node->now_ns - node->started_ns >= node->options.join_timeout_ns) {
+    } else if (donor < 0 && node->options.join_timeout_ns &&
+               node->now_ns - node->started_ns >= node->options.join_timeout_ns) {
         become_active(node, effects, "no active peer could be heard");
     }
 }

@@ -60,6 +60,7 @@ static void forget_bit(struct node *node, int slot)
 {
     for (uint32_t i = 0; i < node->member_end; i++)
         node->member[i].hears &= ~((uint64_t)1 << slot);
+    stores_forget(node, (uint32_t)slot);
 }
 
 static int member_add(struct node *node, struct bytes name, struct bytes region, struct bytes gossip_address,
@@ -121,22 +122,20 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     struct member *member = &node->member[index];
     bool first = member->incarnation == 0;
     bool was_left = member->state == PEER_LEFT;
+    stores_start_anew(node, index, record->incarnation);
     if (was_left)
         member->reserved = member->configured && !member->forgotten;
     member->forgotten = false;
     member->incarnation = record->incarnation;
     member->state = PEER_JOINING;
-    member->share_freed = false;
-    member->knows_me = false;
-    member->number = 0;
-    member->echo = member->echo_number = 0;
+    member->share_freed = member->knows_me = false;
+    member->number = member->echo = member->echo_number = 0;
     member->hears = 0;
     member->acknowledged = 0;
     member->round_trip_ns = 0;
     memset(member->known, 0, sizeof member->known);
     memset(member->knows_ended, 0, sizeof member->knows_ended);
-    for (uint32_t m = 0; m < node->member_end; m++)
-        node->member[m].hears &= ~((uint64_t)1 << index);
+    forget_bit(node, (int)index);
     (void)origin_obtain(node, index, record->incarnation);
     if (was_left)
         connect_to(effects, member);
@@ -207,6 +206,7 @@ void membership_new_incarnation(struct node *node, uint64_t incarnation, struct 
         node->member[m].acknowledged = 0;
         node->member[m].knows_me = false;
     }
+    stores_join_again(node);
     node->state = PEER_JOINING;
     node->started_ns = node->now_ns;
     node->hello_ns = node->now_ns;

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 2,
+    MESSAGE_VERSION = 3,
     ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member and as many ended incarnations */
     PARTS_MAX = 1024,                 /* of what was merged */
     MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
@@ -32,7 +32,7 @@ enum {
 #define INCARNATION_MAX (UINT64_MAX / 2) /* there is always a larger one */
 
 /* Flags of a member on the wire. */
-enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_FLAGS_END = 4 };
+enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_FLAGS_END = 8 };
 
 enum message_kind { MESSAGE_GOSSIP, MESSAGE_REQUEST, MESSAGE_REPLY };
 
@@ -43,6 +43,7 @@ struct member_record {
     enum peer_state state;        /* never PEER_SILENT: silence is in the ear of the listener */
     bool reserved;                /* counted in its region's division before this incarnation */
     bool forgotten;               /* left because it was forgotten: it has no claim to its share */
+    bool stored; /* the sender's own: its store had counters; of others: their stores' are known to it */
 };
 
 struct origin_record {

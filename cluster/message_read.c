@@ -42,6 +42,7 @@ static bool read_member(const msgpack_object *object, struct member_record *memb
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;
     member->forgotten = (flags & MEMBER_FORGOTTEN) != 0;
+    member->stored = (flags & MEMBER_STORED) != 0;
     return true;
 }
 

@@ -30,7 +30,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         msgpack_pack_uint64(packer, member->retired_incarnation);
         msgpack_pack_uint64(packer, (uint64_t)member->state);
         msgpack_pack_uint64(packer, (member->reserved ? MEMBER_RESERVED : 0u) |
-                                        (member->forgotten ? MEMBER_FORGOTTEN : 0u));
+                                        (member->forgotten ? MEMBER_FORGOTTEN : 0u) |
+                                        (member->stored ? MEMBER_STORED : 0u));
     }
 }
 

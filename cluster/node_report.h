@@ -61,6 +61,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(bytes_received, "bytes received")                                                                            \
     X(snapshots_served, "snapshot pages served")                                                                   \
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
+    X(stores_taken, "peers of which it was asked what their stores had when they started")                         \
     X(parts_beyond, "parts of snapshots that may contain more than their donor had told")                          \
     X(doubted_tokens, "tokens that were charged, or not given back, though such parts may contain that")           \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \

@@ -251,10 +251,35 @@ void gossip_header(struct node *node, enum message_kind kind);
 /* False: the message is not for us or not sound. Afterwards node->in is closed. */
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
 
+/* ---- stores.c: what the stores of members had when they started ---- */
+/* What the store of its incarnation had is known here. */
+bool member_store_is_known(const struct member *member);
+void stores_hear(struct node *node, const struct message *message, const int *member_map, uint32_t sender);
+/* What was known of that member's store was of another incarnation, or another member's. */
+void stores_forget(struct node *node, uint32_t index);
+/* Before the member takes that incarnation; */
+void stores_start_anew(struct node *node, uint32_t index, uint64_t incarnation);
+/* and before this node joins under another. */
+void stores_join_again(struct node *node);
+/* A joining peer to ask for what its store had, or an active one to take a snapshot from for that; -1: nobody. */
+int stores_source(const struct node *node);
+int stores_active_source(const struct node *node);
+/* None of it came for join_timeout: this node goes on without. */
+bool stores_overdue(const struct node *node);
+/* Active peers that may soon have asked for what our store had have not. */
+bool stores_are_wanted(const struct node *node);
+/* This node, which joins, may give parts of what its store had. */
+bool stores_may_be_given(const struct node *node);
+/* All parts of what the donor's store had are here; */
+void stores_taken(struct node *node, struct effects *effects);
+/* or a whole snapshot is, which has what its donor knew of stores. */
+void stores_came_with_snapshot(struct node *node);
+
 /* ---- snapshot_ask.c, snapshot_take.c, snapshot.c, snapshot_serve.c: asking for parts, taking, merging, giving ---- */
 /* An active peer to ask, or -1. */
 int snapshot_donor(const struct node *node);
-void snapshot_start(struct node *node, uint32_t donor);
+/* `of_store`: the donor joins as well, and is asked for what its store had. */
+void snapshot_start(struct node *node, uint32_t donor, bool of_store);
 /* Asks for what is missing; when nothing is, the snapshot is taken. */
 void snapshot_ask(struct node *node, struct effects *effects);
 /* Batches that cannot come any more are replaced by a snapshot of somebody who had them. */
@@ -275,6 +300,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
  * Merges what the donor says of a part: corrected by what is charged here and not there, and the other way round; it
  * is one that was asked for, and nothing is applied in part. False: it cannot be, or there is no memory.
  */
+void snapshot_merge_store(struct node *node, const struct message *reply, struct number_reader reader);
 bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
                     struct number_reader reader);
 void snapshot_abandon(struct node *node);

@@ -29,6 +29,7 @@ static void put_member(const struct node *node, struct message *header, const st
         .state = member->self ? node->state : member->state,
         .reserved = member->reserved,
         .forgotten = member->forgotten,
+        .stored = member->self ? node->has_store : member_store_is_known(member),
     };
 }
 

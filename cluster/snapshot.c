@@ -359,6 +359,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
         free(stage.staged);
         return false;
     }
+    node->has_merged = true;
     note_retired(node, reply, member_map);
     node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
     stage.count = stage_page(node, reader, stage.staged, room);
@@ -373,4 +374,26 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     snapshot_add_page(snapshot, &page);
     free(stage.staged);
     return true;
+}
+
+/*
+ * Nothing was spent since the donor's store had it. Own spends that are unsettled here may be among it, and count as if
+ * they were: settling charges them, and what is left is the lower of the two.
+ */
+void snapshot_merge_store(struct node *node, const struct message *reply, struct number_reader reader)
+{
+    uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
+    struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
+    assert(stage.staged && "out of memory");
+    stage.count = stage_page(node, reader, stage.staged, room);
+    for (uint32_t i = 0; i < stage.count; i++) {
+        stage.staged[i].own = (int64_t)LIMIT_CAPACITY_MAX;
+        stage.staged[i].returned = true;
+    }
+    table_lower(node->table, reply->page_prefix, reply->page_bits, &reply->page_owed, node->now_ns, is_staged,
+                &stage);
+    merge_stage(node, &stage);
+    step_works(node, stage.count);
+    node->store_taken_ns = node->now_ns;
+    free(stage.staged);
 }

@@ -47,13 +47,15 @@ void snapshot_abandon(struct node *node)
     snapshot_forget_pages(node);
 }
 
-void snapshot_start(struct node *node, uint32_t donor)
+void snapshot_start(struct node *node, uint32_t donor, bool of_store)
 {
     struct snapshot *snapshot = &node->snapshot;
     snapshot->running = true;
     snapshot->done = false;
     snapshot->donor = donor;
+    snapshot->of_store = of_store;
     snapshot->donor_incarnation = node->member[donor].incarnation;
+    snapshot->donor_knows_stores = node->member[donor].knows_stores;
     snapshot->started_ns = node->now_ns;
     memset(snapshot->retired, 0xff, sizeof snapshot->retired);
     snapshot->asked_count = 0;
@@ -100,7 +102,8 @@ void snapshot_ask(struct node *node, struct effects *effects)
         snapshot_finish(node, effects);
         return;
     }
-    if (donor->state != PEER_ACTIVE || donor->silent || donor->incarnation != snapshot->donor_incarnation ||
+    if (donor->state != (snapshot->of_store ? PEER_JOINING : PEER_ACTIVE) || donor->silent ||
+        donor->incarnation != snapshot->donor_incarnation ||
         node->now_ns - snapshot->started_ns > GIVE_UP_INTERVALS * node->options.interval_ns) {
         snapshot_abandon(node);
         return;
@@ -183,10 +186,12 @@ void snapshot_catch_up(struct node *node, struct effects *effects)
         return;
     }
     uint64_t gap_ns = SNAPSHOT_GAP_INTERVALS * node->options.interval_ns;
-    int donor = donor_of_what_is_missing(node);
+    int donor = donor_of_what_is_missing(node), source = donor < 0 ? stores_source(node) : -1;
+    if (donor < 0)
+        donor = source >= 0 ? source : stores_active_source(node);
     if (donor < 0 || (snapshot->started_ns && node->now_ns - snapshot->started_ns <= gap_ns))
         return;
-    snapshot_start(node, (uint32_t)donor);
+    snapshot_start(node, (uint32_t)donor, source >= 0);
     snapshot_ask(node, effects);
 }
 

@@ -239,7 +239,9 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
 
 void snapshot_serve(struct node *node, const struct message *request, struct effects *effects)
 {
-    if (node->state == PEER_ACTIVE && !node->superseded && request->has_page) {
+    bool of_store = stores_may_be_given(node);
+    if ((node->state == PEER_ACTIVE || of_store) && !node->superseded && request->has_page) {
+        node->store_asked_ns = of_store ? node->now_ns : node->store_asked_ns;
         serve_page(node, request->page_prefix, request->page_bits, effects);
         return;
     }

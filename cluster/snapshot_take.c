@@ -9,6 +9,10 @@ void snapshot_finish(struct node *node, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;
     apply_begun(node);
+    if (snapshot->of_store) {
+        stores_taken(node, effects);
+        return;
+    }
     if (!tell_some(node)) { /* whatever all the parts contain will count as heard */
         node->step_again = true;
         return;
@@ -30,6 +34,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
     snapshot->done = true;
     snapshot->refused_since_ns = 0;
     node->snapshot_wanted = false;
+    stores_came_with_snapshot(node);
     node->stats.snapshots_taken++;
     node->answer_wanted = true;
     snapshot_forget_pages(node);
@@ -42,7 +47,8 @@ static struct part *answered_part(struct node *node, const struct message *reply
 {
     struct snapshot *snapshot = &node->snapshot;
     bool expected = snapshot->running && member_map[reply->sender] == (int)snapshot->donor &&
-                    reply->members[reply->sender].incarnation == snapshot->donor_incarnation;
+                    reply->members[reply->sender].incarnation == snapshot->donor_incarnation &&
+                    reply->members[reply->sender].state == (snapshot->of_store ? PEER_JOINING : PEER_ACTIVE);
     return expected ? snapshot_asked(snapshot, reply->page_prefix, reply->page_bits) : NULL;
 }
 
@@ -53,6 +59,15 @@ static bool is_amid_parts(const struct node *node)
         if (node->origin[slot].uid && node->origin[slot].next_part > 0)
             return true;
     return false;
+}
+
+static bool merge(struct node *node, const struct message *reply, const int *member_map,
+                  struct number_reader reader)
+{
+    if (!node->snapshot.of_store)
+        return snapshot_merge(node, reply, member_map, reader);
+    snapshot_merge_store(node, reply, reader);
+    return true;
 }
 
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects)
@@ -70,7 +85,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
     snapshot->started_ns = node->now_ns; /* it makes progress */
     bool sound = !reply->page_split || reply->page_bits < SNAPSHOT_PREFIX_BITS_MAX;
     node->stats.messages_invalid += !sound;
-    if (!sound || (!reply->page_split && !snapshot_merge(node, reply, member_map, reader))) {
+    if (!sound || (!reply->page_split && !merge(node, reply, member_map, reader))) {
         snapshot_abandon(node);
         return;
     }

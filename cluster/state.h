@@ -52,6 +52,7 @@ struct member {
     bool config_differs;
     bool forgotten;        /* left because an operator, or forget_after, said so */
     bool share_freed;      /* left for good, and everything of it is applied here */
+    bool has_store;        /* it began with counters of its store, as it says itself */
     enum peer_state state; /* JOINING, ACTIVE or LEFT, as last told */
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
@@ -59,6 +60,8 @@ struct member {
     char snapshot_address[NODE_ADDRESS_BYTES];
     uint64_t incarnation; /* 0: never heard */
     uint64_t retired_incarnation;
+    uint64_t store_known;     /* what the store of that incarnation had is known here; 0: of none */
+    uint64_t knows_stores;    /* bit i: it knows what the store of member i had */
     uint64_t number;          /* of its newest message known here */
     uint64_t heard_ns;        /* when a newer message became known, at first or second hand; 0: never */
     uint64_t heard_direct_ns; /* at first hand */
@@ -166,9 +169,11 @@ struct part {
 /* Taking a snapshot: parts still to ask for, a stack; those asked for; and those merged already. */
 struct snapshot {
     bool running;
+    bool of_store;  /* of what the donor's store had, while it joins itself: see store_exchange.c */
     bool done;      /* since this incarnation began to join */
     uint32_t donor; /* member */
     uint64_t donor_incarnation;
+    uint64_t donor_knows_stores; /* as in its member, when the snapshot began */
     uint64_t started_ns;
     uint64_t refused_ns;       /* when a part could last not be taken since batches were dropped; 0: never */
     uint64_t refused_since_ns; /* and when first, since a snapshot was whole; 0: not since then */
@@ -248,6 +253,10 @@ struct node {
     uint64_t incarnation, number;
     uint64_t made_ns[ECHOES_MAX]; /* when message n was made, at n % ECHOES_MAX */
     uint32_t incarnation_changes; /* since the start of the process */
+    bool has_store;               /* counters of the store were restored before this incarnation */
+    bool has_merged;              /* and an active peer's table was merged into them */
+    uint64_t store_asked_ns;      /* when a peer last asked for them; 0: never */
+    uint64_t store_taken_ns;      /* when a part of what a peer's store had was last taken; 0: never */
     uint64_t started_ns, stop_ns, farewell_ns;
     uint64_t hello_ns; /* when those who do not know us are told of us again */
 

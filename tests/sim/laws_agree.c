@@ -75,6 +75,7 @@ uint64_t laws_settle_ns(const struct sim *sim)
  * A table comes in parts of no more than step_keys, half full at least on the average, SNAPSHOT_PARTS_AT_ONCE in a
  * round trip; before that the first of them is found by halving. Where logs are so small that peers lack more of each
  * other than is kept, what one's donor lacks itself comes with another snapshot, at worst from one more node each time.
+ * What the stores of others had comes before, one after the other.
  */
 static uint64_t snapshots_ns(const struct sim *sim)
 {
@@ -89,6 +90,7 @@ static uint64_t snapshots_ns(const struct sim *sim)
     for (uint64_t halves = parts; halves > 0; halves /= 2)
         rounds++;
     uint64_t snapshots = sim->plan.log_keys_max < SMALL_LOG_KEYS ? sim->plan.nodes - 1 : 1;
+    snapshots += sim->plan.disks ? sim->plan.nodes - 1 : 0;
     return snapshots * (rounds + parts / SNAPSHOT_PARTS_AT_ONCE) * round_trip_ns(sim);
 }
 

@@ -10,6 +10,7 @@
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
+ *       --disks          all start anew, some with what their disks kept
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *
@@ -36,7 +37,7 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, early;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, early;
     unsigned scenario_seeds, pair_seeds;
     struct search_options search;
 };
@@ -65,6 +66,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         ask_keep_only(&sim->plan, arguments->only);
     if (arguments->edits)
         edit_draw(&sim->plan);
+    if (arguments->disks)
+        disks_draw(&sim->plan);
     if (!arguments->early)
         plan_draw_late(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
@@ -75,7 +78,11 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
 static void print_failure(const struct arguments *arguments, uint64_t seed, const char *what)
 {
     printf("%sseed %" PRIu64 ": %s    (%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed,
-           what, arguments->program, arguments->edits ? " --edits" : "", seed);
+           what, arguments->program,
+           arguments->edits   ? " --edits"
+           : arguments->disks ? " --disks"
+                              : "",
+           seed);
     (void)fflush(stdout);
 }
 
@@ -270,7 +277,7 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -] [--early] [--edits]\n"
+        "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks]\n"
         "       %s --scenarios SEEDS [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program);
@@ -289,6 +296,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--tap", &arguments->tap},
         {"--keep-going", &arguments->keep_going},
         {"--edits", &arguments->edits},
+        {"--disks", &arguments->disks},
         {"--early", &arguments->early},
         {"--refill", &arguments->search.refill},
     };

@@ -98,6 +98,10 @@ struct plan {
     struct plan_asks asks;     /* rules, besides */
     struct plan_edits edits;   /* changes of rules, in worlds of their own */
 
+    /* A common start, in worlds of its own: tokens of each key that a node's disk knows to be spent. */
+    bool disks;
+    uint64_t kept_tokens[SIM_NODES_MAX][SIM_KEYS_MAX];
+
     uint64_t safety_ns; /* length of the phase with faults */
     bool liveness;      /* a phase without faults follows */
 };

@@ -211,6 +211,13 @@ uint64_t laws_settle_ns(const struct sim *sim); /* the longest until all agree w
 /* The same after healing: some must join, or be heard again, first. */
 uint64_t laws_agree_ns(const struct sim *sim);
 
+/* ---- disks.c ---- */
+/* All start anew, some with what their disks kept. */
+void disks_draw(struct plan *plan);
+void disks_begin(struct sim *sim);
+/* At its first start, before it is started. */
+void disks_restore(struct sim *sim, unsigned i);
+
 /* ---- story.c ---- */
 void story_plan(const struct sim *sim);
 void story_tell(const struct sim *sim, const char *who, const char *format, ...)

@@ -47,6 +47,7 @@ void world_init(struct sim *sim)
     clock_init(&sim->slow, 0, 0, slowest_ppm);
     for (unsigned k = 0; k < sim->plan.keys; k++)
         truth_init(&sim->truth[k], sim_limit(sim, k), 0, 0);
+    disks_begin(sim);
 }
 
 void world_close(struct sim *sim)
@@ -166,6 +167,7 @@ void world_start(struct sim *sim, unsigned i)
     n->was = (struct step_figures){0};
     ask_node_starts(sim, i);
     edit_restore(sim, i);
+    disks_restore(sim, i);
     world_step(sim, i, EVENT_START, (struct bytes){0}, NULL);
 }
 

@@ -1,0 +1,134 @@
+/*
+ * What the stores of members had when they started. A daemon that lost its store, or never had one, would hand out
+ * again what only the stores of others know to be spent. So every node asks each peer that began with counters of its
+ * store for them, once for each of its incarnations, and takes what is less. Each says in every message whether its
+ * own store had counters, and whose are known to it.
+ *
+ * Who joins gives what its store had in parts of its table, as an active node does. Nothing was spent since: such a
+ * part stands for no batches, and is merged by the lower figure alone. So of nodes that all start at once none begins
+ * to admit before it knows what the stores of all have.
+ */
+#include "cluster/effects.h"
+#include "cluster/parts.h"
+
+static uint64_t bit_of(uint32_t member)
+{
+    return (uint64_t)1 << member;
+}
+
+bool member_store_is_known(const struct member *member)
+{
+    return member->incarnation > 0 && member->store_known == member->incarnation;
+}
+
+void stores_hear(struct node *node, const struct message *message, const int *member_map, uint32_t sender)
+{
+    struct member *member = &node->member[sender];
+    member->knows_stores = 0;
+    for (uint32_t i = 0; i < message->member_count; i++) {
+        const struct member_record *record = &message->members[i];
+        int known = member_map[i];
+        if (known >= 0 && i != message->sender && record->stored &&
+            record->incarnation == node->member[known].incarnation)
+            member->knows_stores |= bit_of((uint32_t)known);
+    }
+    member->has_store = message->members[message->sender].stored;
+    if (!member->has_store)
+        member->store_known = member->incarnation; /* there is nothing to know */
+}
+
+void stores_forget(struct node *node, uint32_t index)
+{
+    for (uint32_t i = 0; i < node->member_end; i++)
+        node->member[i].knows_stores &= ~bit_of(index);
+    node->snapshot.donor_knows_stores &= ~bit_of(index);
+}
+
+void stores_start_anew(struct node *node, uint32_t index, uint64_t incarnation)
+{
+    struct member *member = &node->member[index];
+    bool told_all = member->state == PEER_LEFT && !member->forgotten && member_store_is_known(member);
+    member->has_store = false;
+    member->knows_stores = 0;
+    if (told_all) /* its store has nothing that it did not tell before it left */
+        member->store_known = incarnation;
+}
+
+void stores_join_again(struct node *node)
+{
+    node->has_store &= node->state == PEER_JOINING && !node->has_merged;
+    node->store_asked_ns = 0;
+    stores_forget(node, node->me);
+}
+
+/* It can be asked for what its store had, which is not known here. */
+static bool has_unknown_store(const struct member *member, enum peer_state state)
+{
+    return member_needed(member) && member->has_store && !member_store_is_known(member) && member->state == state &&
+           !member->silent && !member->mute_in;
+}
+
+/* Whoever joins gets from an active peer what that one knows of stores. */
+int stores_source(const struct node *node)
+{
+    int donor = node->state == PEER_JOINING ? snapshot_donor(node) : -1;
+    uint64_t comes = donor >= 0 ? node->member[donor].knows_stores : 0;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (has_unknown_store(&node->member[i], PEER_JOINING) && (comes & bit_of(i)) == 0)
+            return (int)i;
+    return -1;
+}
+
+int stores_active_source(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (has_unknown_store(&node->member[i], PEER_ACTIVE))
+            return (int)i;
+    return -1;
+}
+
+bool stores_overdue(const struct node *node)
+{
+    uint64_t since_ns = node->started_ns > node->store_taken_ns ? node->started_ns : node->store_taken_ns;
+    return node->options.join_timeout_ns && node->now_ns - since_ns >= node->options.join_timeout_ns;
+}
+
+/* They are told before this node takes their tables: later it could give no part that stands for no batches. */
+bool stores_are_wanted(const struct node *node)
+{
+    uint64_t since_ns = node->started_ns > node->store_asked_ns ? node->started_ns : node->store_asked_ns;
+    if (!node->has_store || node->has_merged || node->now_ns - since_ns > node->options.silent_after_ns)
+        return false;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && member->state == PEER_ACTIVE && !member->silent && member->heard_ns != 0 &&
+            (member->knows_stores & bit_of(node->me)) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool stores_may_be_given(const struct node *node)
+{
+    return node->state == PEER_JOINING && node->has_store && (!node->has_merged || snapshot_donor(node) < 0);
+}
+
+void stores_taken(struct node *node, struct effects *effects)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    struct member *donor = &node->member[snapshot->donor];
+    snapshot->running = false;
+    donor->store_known = snapshot->donor_incarnation;
+    node->stats.stores_taken++;
+    node->answer_wanted = true;
+    effects_notice(effects, NOTICE_INFO, "took what the store of %s had", donor->name);
+}
+
+void stores_came_with_snapshot(struct node *node)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    node->member[snapshot->donor].store_known = snapshot->donor_incarnation;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if ((snapshot->donor_knows_stores & bit_of(i)) != 0 && i != node->me)
+            node->member[i].store_known = node->member[i].incarnation;
+}
