@@ -79,6 +79,12 @@ static void on_open(void *context, void *session, uint64_t id, const char *addre
     session_open(session, &worker->commands, id, address);
 }
 
+static void on_close(void *context, void *session)
+{
+    struct worker *worker = context;
+    session_close(session, &worker->commands);
+}
+
 static bool on_resume(void *context, void *session, struct output *output)
 {
     struct worker *worker = context;
@@ -231,6 +237,7 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
         .serve = on_serve,
         .answer = on_answer,
         .resume = on_resume,
+        .close = on_close,
     };
     if (!listener_init(&worker->listener, &worker->loop, &service, options, error))
         return false;

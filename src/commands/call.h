@@ -14,6 +14,7 @@ struct call {
     struct commands *commands;
     struct session *session;
     const struct resp_command *words;
+    struct bytes frame; /* as it came */
     struct answer answer;
     uint64_t now_ns, wall_ns;
     bool close; /* after the reply */
@@ -155,13 +156,33 @@ struct rule_version *call_rule_version(struct call *call, struct bytes service, 
                                        struct bytes number);
 
 /* commands_session.c */
-void session_reset(struct session *session, const struct commands *commands);
+void session_reset(struct session *session, struct commands *commands);
 void call_ping(struct call *call);
 void call_hello(struct call *call);
 void call_auth(struct call *call);
 void call_client(struct call *call);
 void call_select(struct call *call);
 void call_reset(struct call *call);
+
+/* ---- transaction.c ---- */
+
+enum {
+    TRANSACTION_COMMANDS_MAX = 1024,
+    TRANSACTION_ANSWER_MAX_BYTES = 120 * 1024, /* of all answers of one: they have to fit the output together */
+    TRANSACTIONS_MAX_BYTES = 32 << 20,         /* of all that are queued in one thread */
+};
+
+/* Queues the call for EXEC, or answers why that cannot be. */
+void transaction_queue(struct call *call, enum command_id id);
+/* Forgets what is queued. */
+void transaction_end(struct session *session, struct commands *commands);
+/* An error among the answers of a transaction, from `begun` on, has to do with the room that was kept for the answer. */
+void transaction_cut_error(struct output *output, size_t begun);
+void call_multi(struct call *call);
+void call_exec(struct call *call);
+void call_discard(struct call *call);
+void call_watch(struct call *call);
+void call_unwatch(struct call *call);
 
 /* commands_catalog.c */
 void call_command(struct call *call);

@@ -15,6 +15,7 @@ void commands_init(struct commands *commands)
     assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
     commands->stats = (struct commands_stats){0};
     commands->staged = (struct staged){0};
+    pool_init(&commands->queues, TRANSACTIONS_MAX_BYTES);
     throttle_init(commands);
     commands->group_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
                                                .lane = commands->lane,
@@ -26,9 +27,15 @@ void commands_close(struct commands *commands)
 {
     free(commands->staged.text);
     commands->staged = (struct staged){0};
+    pool_close(&commands->queues);
 }
 
-void session_open(struct session *session, const struct commands *commands, uint64_t id, const char *address)
+void session_close(struct session *session, struct commands *commands)
+{
+    transaction_end(session, commands);
+}
+
+void session_open(struct session *session, struct commands *commands, uint64_t id, const char *address)
 {
     size_t size = strnlen(address, sizeof session->address - 1);
     memcpy(session->address, address, size);
@@ -123,6 +130,11 @@ static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
     [COMMAND_SELECT] = call_select,
     [COMMAND_RESET] = call_reset_either,
     [COMMAND_QUIT] = call_quit,
+    [COMMAND_MULTI] = call_multi,
+    [COMMAND_EXEC] = call_exec,
+    [COMMAND_DISCARD] = call_discard,
+    [COMMAND_WATCH] = call_watch,
+    [COMMAND_UNWATCH] = call_unwatch,
     [COMMAND_COMMAND] = call_command,
     [COMMAND_INFO] = call_info,
     [COMMAND_DBSIZE] = call_dbsize,
@@ -134,7 +146,8 @@ static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
     [COMMAND_DEBUG] = call_debug,
 };
 
-static void dispatch(struct call *call)
+/* The command that can be called; COMMAND_ID_COUNT: an error was answered. */
+static enum command_id find_call(struct call *call)
 {
     struct bytes name = call->words->args[0];
     enum command_id id = command_find(name);
@@ -150,6 +163,22 @@ static void dispatch(struct call *call)
         call_wrong_arity(call, NULL, &command_table[id]);
     } else if (!call->session->authenticated && (command_table[id].flags & COMMAND_NO_AUTH) == 0) {
         answer_error(&call->answer, "NOAUTH Authentication required.");
+    } else {
+        return id;
+    }
+    return COMMAND_ID_COUNT;
+}
+
+static void dispatch(struct call *call)
+{
+    struct transaction *transaction = &call->session->transaction;
+    enum command_id id = find_call(call);
+    bool at_once = id == COMMAND_ID_COUNT || (command_table[id].flags & COMMAND_AT_ONCE) != 0 ||
+                   (id == COMMAND_RESET && call->words->count == 1);
+    if (id == COMMAND_ID_COUNT) {
+        transaction->failed = transaction->open;
+    } else if (transaction->open && !at_once) {
+        transaction_queue(call, id);
     } else if ((command_table[id].flags & COMMAND_TOGETHER) != 0) {
         calls[id](call);
     } else {
@@ -157,28 +186,6 @@ static void dispatch(struct call *call)
         calls[id](call);
         call_alone(call, false);
     }
-}
-
-static bool execute(struct commands *commands, struct session *session, const struct resp_command *words,
-                    struct output *output, struct turn turn)
-{
-    size_t before = output->size;
-    struct call call = {.commands = commands,
-                        .session = session,
-                        .words = words,
-                        .answer = {.output = output, .protocol = session->protocol},
-                        .now_ns = turn.now_ns,
-                        .wall_ns = turn.wall_ns};
-    dispatch(&call);
-    if (output->overflowed) {
-        output->overflowed = false;
-        output->size = before;
-        answer_error(&call.answer, "ERR the answer is longer than %d bytes", OUTPUT_REPLY_MAX_BYTES);
-    }
-    commands->stats.total_commands_processed++;
-    if (output->size > before && output->data[before] == '-')
-        commands->stats.total_error_replies++;
-    return !call.close;
 }
 
 /* What is served of one input; usual requests and others that are grouped wait for more of their kind. */
@@ -189,8 +196,37 @@ struct serving {
     struct turn turn;
     struct group group;
     uint32_t usual_count;
-    bool usual; /* there may be some */
+    bool usual;  /* there may be some */
+    bool closes; /* the connection is to be closed */
 };
+
+/* `words`, which `frame` was parsed to. False: the connection is to be closed. */
+static bool execute(struct serving *serving, const struct resp_command *words, struct bytes frame)
+{
+    struct commands *commands = serving->commands;
+    struct output *output = serving->output;
+    size_t before = output->size;
+    struct call call = {.commands = commands,
+                        .session = serving->session,
+                        .words = words,
+                        .frame = frame,
+                        .answer = {.output = output, .protocol = serving->session->protocol},
+                        .now_ns = serving->turn.now_ns,
+                        .wall_ns = serving->turn.wall_ns};
+    dispatch(&call);
+    if (output->overflowed) {
+        output->overflowed = false;
+        output->size = before;
+        answer_error(&call.answer, "ERR the answer is longer than %d bytes", OUTPUT_REPLY_MAX_BYTES);
+    }
+    commands->stats.total_commands_processed++;
+    if (output->size > before && output->data[before] == '-') {
+        commands->stats.total_error_replies++;
+        if (serving->session->transaction.runs)
+            transaction_cut_error(output, before);
+    }
+    return !call.close;
+}
 
 static void decide_usual(struct serving *serving)
 {
@@ -258,7 +294,7 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
     }
     decide_group(serving);
     if (parsed == RESP_COMMAND) {
-        bool going = execute(commands, serving->session, words, serving->output, serving->turn);
+        bool going = execute(serving, words, frame);
         serving->usual = usual_possible(commands, serving->session);
         return going;
     }
@@ -268,12 +304,49 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
     return false;
 }
 
+/* For the longest answer, or what EXEC may come to. */
 static bool has_room(const struct serving *serving)
 {
     const struct output *output = serving->output;
-    return output->room - output->size >= OUTPUT_REPLY_MAX_BYTES +
+    size_t longest = OUTPUT_REPLY_MAX_BYTES, transaction = serving->session->transaction.answer_bytes;
+    return output->room - output->size >= (transaction > longest ? transaction : longest) +
                                               GROUPED_ANSWER_BYTES * (size_t)COMMANDS_GROUP_MAX +
                                               DECISION_BYTES * ((size_t)serving->usual_count + COMMANDS_USUAL_MAX);
+}
+
+/* Serves one command at the front of `input`, or several of a kind. Their size; 0: the first one is not whole. */
+static size_t serve_front(struct serving *serving, struct bytes input)
+{
+    struct resp_command words;
+    const char *error;
+    size_t frame = 0;
+    if (serving->usual && serving->group.count == 0)
+        frame = serve_usual(serving, input);
+    if (serving->usual_count == COMMANDS_USUAL_MAX)
+        decide_all(serving);
+    if (frame == 0 && !serving->session->transaction.open)
+        frame = serve_alike(serving, input);
+    if (frame > 0)
+        return frame;
+    enum resp_status parsed = resp_parse(input, &words, &frame, &error);
+    if (parsed == RESP_MORE)
+        return 0;
+    serving->closes = !serve_words(serving, parsed, &words, (struct bytes){input.data, frame}, error);
+    return frame;
+}
+
+/* What MULTI queued, for EXEC: none of it begins, ends or leaves a transaction. */
+static void serve_queued(struct serving *serving)
+{
+    struct session *session = serving->session;
+    const struct transaction *transaction = &session->transaction;
+    size_t at = 0;
+    serving->usual = usual_possible(serving->commands, session);
+    while (at < transaction->size)
+        at += serve_front(serving, (struct bytes){transaction->queued->data + at, transaction->size - at});
+    decide_all(serving);
+    assert(!serving->closes && session->waits_for == 0);
+    transaction_end(session, serving->commands);
 }
 
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
@@ -281,34 +354,21 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
 {
     struct serving serving = {.commands = commands, .session = session, .output = output, .turn = turn};
     enum serve_status status = SERVE_MORE;
-    bool going = true;
     serving.usual = usual_possible(commands, session);
     *consumed = 0;
-    while (going && session->waits_for == 0 && *consumed < input.size) {
-        struct resp_command words;
-        const char *error;
-        size_t frame = 0;
-        struct bytes rest = {input.data + *consumed, input.size - *consumed};
+    while (!serving.closes && session->waits_for == 0 && *consumed < input.size) {
         if (!has_room(&serving)) {
             status = SERVE_AGAIN;
             break;
         }
-        if (serving.usual && serving.group.count == 0)
-            frame = serve_usual(&serving, rest);
-        if (serving.usual_count == COMMANDS_USUAL_MAX)
-            decide_all(&serving);
-        if (frame == 0)
-            frame = serve_alike(&serving, rest);
-        if (frame > 0) {
-            *consumed += frame;
-            continue;
-        }
-        enum resp_status parsed = resp_parse(rest, &words, &frame, &error);
-        if (parsed == RESP_MORE)
+        size_t size = serve_front(&serving, (struct bytes){input.data + *consumed, input.size - *consumed});
+        if (size == 0 && !serving.closes)
             break;
-        *consumed += frame;
-        going = serve_words(&serving, parsed, &words, (struct bytes){rest.data, frame}, error);
+        *consumed += size;
+        if (session->transaction.runs)
+            serve_queued(&serving);
     }
+    const bool going = !serving.closes;
     if (session->waits_for > 0)
         return going ? SERVE_WAIT : SERVE_CLOSE;
     if (going && output->size == 0 && *consumed == input.size && serving.group.count == 0 &&

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "cluster/node.h"
 #include "edge/listener.h"
+#include "edge/pool.h"
 #include "edge/store.h"
 #include "limit/named_limit.h"
 #include "rules/match.h"
@@ -45,6 +46,17 @@ struct commands_stats {
 #undef X
 };
 
+/* What MULTI queued, see transaction.c. */
+struct transaction {
+    bool open;                  /* commands are queued */
+    bool failed;                /* one could not be: EXEC will refuse all */
+    bool runs;                  /* EXEC was asked for, and answered that so many answers follow */
+    uint32_t count;             /* of queued commands */
+    uint32_t size;              /* of their bytes, */
+    uint32_t answer_bytes;      /* and of their answers at most */
+    struct pool_buffer *queued; /* of the commands' pool; NULL: nothing is queued */
+};
+
 /* What one connection remembers between commands. Lives in the listener's memory, zeroed before session_open. */
 struct session {
     uint64_t id;
@@ -53,6 +65,7 @@ struct session {
     bool waits_simply;   /* to be answered with OK */
     uint32_t late_count; /* answers that are put off */
     uint64_t waits_for;  /* a change of rules that is in work, by its ticket; 0: for nothing */
+    struct transaction transaction;
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];
     char library[SESSION_NAME_BYTES];
@@ -161,6 +174,7 @@ struct commands {
 
     /* The commands' own: */
     struct commands_stats stats;
+    struct pool queues; /* of transactions */
     struct staged staged;
     struct request group_request; /* of the CAN_ACCESS at hand */
     struct grouped group[COMMANDS_GROUP_MAX];
@@ -175,7 +189,8 @@ struct commands {
 void commands_init(struct commands *commands);
 void commands_close(struct commands *commands);
 
-void session_open(struct session *session, const struct commands *commands, uint64_t id, const char *address);
+void session_open(struct session *session, struct commands *commands, uint64_t id, const char *address);
+void session_close(struct session *session, struct commands *commands);
 
 /* As struct service asks of `serve` and `answer`, with the time of this turn. Afterwards see node_wants_step. */
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,

@@ -78,7 +78,7 @@ bool group_join(struct group *group, struct commands *commands, const struct ses
     assert(group->count < COMMANDS_GROUP_MAX);
     const uint32_t index = group->count;
     uint32_t count;
-    if (!session->authenticated)
+    if (!session->authenticated || session->transaction.open)
         return false;
     const struct charge *charges = prepare(commands, words, turn, index, &count);
     if (!charges)

@@ -9,8 +9,9 @@ static const char wrong_password[] = "WRONGPASS invalid username-password pair o
 static const char no_password[] = "ERR AUTH called without any password configured: remove the password from the "
                                   "client, or set one in the config";
 
-void session_reset(struct session *session, const struct commands *commands)
+void session_reset(struct session *session, struct commands *commands)
 {
+    transaction_end(session, commands);
     session->protocol = 2;
     session->authenticated = commands->password == NULL;
     session->name[0] = '\0';

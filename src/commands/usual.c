@@ -31,8 +31,9 @@ void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
 bool usual_possible(struct commands *commands, const struct session *session)
 {
     struct usual *usual = &commands->usual;
-    return session->authenticated && (usual->late_count > 0 || /* then it is as it was */
-                                      ruleset_direct(node_rules(commands->node), commands->lane, &usual->direct));
+    return session->authenticated && !session->transaction.open &&
+           (usual->late_count > 0 || /* then it is as it was */
+            ruleset_direct(node_rules(commands->node), commands->lane, &usual->direct));
 }
 
 size_t usual_join(struct commands *commands, struct bytes input, uint32_t count)

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Clients as they are, unchanged: redis-cli, redis-benchmark, python3-redis, node-redis, netcat.
+# Clients as they are, unchanged: redis-cli, redis-benchmark, python3-redis, node-redis, ioredis, netcat.
 use strict;
 use warnings;
 use FindBin;
@@ -34,6 +34,11 @@ subtest 'redis-cli' => sub {
          'EXPLAIN');
     like(shell('', "redis-cli -p $port NONSENSE"), qr/^ERR unknown command 'NONSENSE'/, 'an error');
     like(shell('', "redis-cli -p $port COMMAND DOCS can_access"), qr/Takes cost tokens/, 'docs');
+    is(shell("MULTI\nCAN_ACCESS multi\nCAN_ACCESS multi 10\nEXEC\n", "redis-cli -p $port"),
+       "OK\nQUEUED\nQUEUED\n1\n0\n", 'MULTI and EXEC');
+    is(shell("MULTI\nCAN_ACCESS multi 9\nRULE LIST\nEXEC\nCAN_ACCESS multi 9\n", "redis-cli -p $port"),
+       "OK\nQUEUED\nERR rule is not allowed in a transaction: expected it before MULTI or after EXEC\n\n"
+       . "EXECABORT Transaction discarded because of previous errors.\n\n1\n", 'and what cannot be queued');
     my $bulk = join '', map { Headgate::Client::encode('CAN_ACCESS', "pipe$_") } 1 .. 5000;
     like(shell($bulk, "redis-cli -p $port --pipe"), qr/errors: 0, replies: 5000\n/, '--pipe');
     like(shell('', "redis-cli -p $port -r 12 -i 0 CAN_ACCESS repeat"), qr/^(?:1\n){10}(?:0\n){2}$/, 'repeated');
@@ -76,6 +81,20 @@ pipe = client.pipeline(transaction=False)
 for _ in range(50):
     pipe.execute_command('CAN_ACCESS', 'py')
 assert sum(pipe.execute()) == 7
+transaction = client.pipeline()  # MULTI and EXEC around it, as by default
+for _ in range(12):
+    transaction.execute_command('CAN_ACCESS', 'py-transaction')
+transaction.execute_command('CHECK', 'py-transaction')
+answers = transaction.execute()
+assert answers[:12] == [1] * 10 + [0] * 2 and answers[12][0] == 0, answers
+transaction.execute_command('CAN_ACCESS', 'py-aborted')
+transaction.execute_command('NONSENSE')
+try:
+    transaction.execute()
+    assert False
+except redis.ResponseError as error:
+    assert "unknown command 'NONSENSE'" in str(error), error
+assert client.execute_command('PEEK', 'py-aborted')[2] == 10
 try:
     client.execute_command('CHECK', 'py', 'COST', 'many')
     assert False
@@ -98,13 +117,14 @@ END
     like(shell($program, '/usr/bin/python3 -'), qr/^(?:RESP3 too\n)?fine\n$/, 'an ordinary program');
 };
 
-subtest 'node-redis' => sub {
+subtest 'node-redis and ioredis' => sub {
     plan skip_all => 'no npm' if system('command -v node npm >/dev/null') != 0;
     system('cp', '-r', "$FindBin::Bin/node", "$scratch/node") == 0 or die;
     my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "cd '$scratch/node' && npm ci --no-audit --no-fund");
     my $why = $err =~ /(E[A-Z]{3,}\w*)/ ? $1 : "status $status";
-    plan skip_all => "npm cannot install node-redis: $why" if $status != 0;
-    is(shell('', "node '$scratch/node/client.js' $port"), "RESP2 fine\nRESP3 fine\n", 'an ordinary program');
+    plan skip_all => "npm cannot install them: $why" if $status != 0;
+    is(shell('', "node '$scratch/node/client.js' $port"), "RESP2 fine\nRESP3 fine\nioredis fine\n",
+       'ordinary programs');
 };
 
 subtest 'netcat' => sub {

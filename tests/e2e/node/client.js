@@ -1,6 +1,7 @@
-// What an ordinary program does with node-redis. Prints one line per fact; exits 1 at the first surprise.
+// What an ordinary program does with node-redis and ioredis. Prints one line per fact; exits 1 at the first surprise.
 'use strict';
 const { createClient } = require('redis');
+const {Redis} = require('ioredis');
 const assert = require('node:assert');
 
 async function speak(port, RESP) {
@@ -15,6 +16,13 @@ async function speak(port, RESP) {
     assert.deepStrictEqual([allowed, limit, remaining, retry, rule], [1, 10, 7, 0, 'default']);
     const answers = await Promise.all(Array.from({ length: 50 }, () => client.sendCommand(['CAN_ACCESS', key])));
     assert.strictEqual(answers.reduce((sum, one) => sum + one, 0), 7);
+    const multi = client.multi();
+    for (let i = 0; i < 12; i++)
+        multi.addCommand([ 'CAN_ACCESS', `${key}-multi` ]);
+    assert.deepStrictEqual(await multi.exec(), [...Array(10).fill(1), 0, 0 ]);
+    await assert.rejects(
+        client.multi().addCommand([ 'CAN_ACCESS', `${key}-abort` ]).addCommand([ 'NONSENSE' ]).exec());
+    assert.strictEqual((await client.sendCommand([ 'PEEK', `${key}-abort` ]))[2], 10);
     await assert.rejects(client.sendCommand(['CAN_ACCESS', key, '-1']), /cost '-1' is out of range/);
     assert.match(await client.info('cluster'), /\r\nstate:active\r\n/);
     assert.match(await client.sendCommand(['CLIENT', 'INFO']), new RegExp(`name=node-test .*resp=${RESP} .*lib-name=node-redis`));
@@ -28,10 +36,27 @@ async function speak(port, RESP) {
     console.log(`RESP${RESP} fine`);
 }
 
+async function speakIoredis(port)
+{
+    const client = new Redis({port, host : '127.0.0.1', retryStrategy : null});
+    assert.strictEqual(await client.call('CAN_ACCESS', 'io'), 1);
+    const answers = await client.pipeline([ [ 'call', 'CAN_ACCESS', 'io' ], [ 'call', 'PEEK', 'io' ] ]).exec();
+    assert.deepStrictEqual([ answers[0], answers[1][1][2] ], [ [ null, 1 ], 8 ]);
+    const multi = client.multi();
+    for (let i = 0; i < 10; i++)
+        multi.call('CAN_ACCESS', 'io');
+    assert.deepStrictEqual((await multi.exec()).map(([, value ]) => value), [...Array(8).fill(1), 0, 0 ]);
+    await assert.rejects(client.multi().call('CAN_ACCESS', 'io-abort').call('NONSENSE').exec(), /EXECABORT/);
+    assert.strictEqual((await client.call('PEEK', 'io-abort'))[2], 10);
+    await client.quit();
+    console.log('ioredis fine');
+}
+
 (async () => {
     const port = Number(process.argv[2]);
     await speak(port, 2);
     await speak(port, 3);
+    await speakIoredis(port);
 })().catch((error) => {
     console.error(error);
     process.exit(1);
