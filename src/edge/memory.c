@@ -4,17 +4,10 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <uv.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-
-uint64_t memory_resident_bytes(void)
-{
-    size_t bytes;
-    return uv_resident_set_memory(&bytes) == 0 ? bytes : 0;
-}
 
 char *memory_pages(void *memory, size_t *bytes)
 {

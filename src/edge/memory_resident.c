@@ -1,0 +1,12 @@
+/*
+ * Apart from memory.c, which is also in libheadgate: a program that embeds the limiter needs no libuv.
+ */
+#include "edge/memory.h"
+
+#include <uv.h>
+
+uint64_t memory_resident_bytes(void)
+{
+    size_t bytes;
+    return uv_resident_set_memory(&bytes) == 0 ? bytes : 0;
+}
