@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Three regions on this machine: `config/local-cluster.sh up` (or `make up`) starts what does not run yet of
 # config/{us-east,eu-west,ap-south}.yaml, waits until all see each other and shows that one limit holds;
-# `down` stops exactly what `up` started. Pid files and logs are in ./run.
+# `down` stops the daemons of these three configs, whether `up` or somebody's own command started them, and nothing
+# else. Pid files and logs are in ./run.
 set -u
 cd "$(dirname "$0")/.." || exit
 
@@ -31,6 +32,34 @@ pid_of() {
     local pid ticks
     read -r pid ticks 2>/dev/null <"run/$1.pid" || return 1
     [ -n "$ticks" ] && [ "$(started "$pid")" = "$ticks" ] && echo "$pid"
+}
+
+# True when the process runs headgated with this region's config.
+serves() {
+    local name word before=
+    read -r name 2>/dev/null <"/proc/$1/comm" && [ "$name" = headgated ] && [ -n "$(started "$1")" ] || return 1
+    while IFS= read -r -d '' word; do
+        case $before in -c | --config) word=--config=$word ;; esac
+        before=$word
+        case $word in
+            --config=/*) [ "${word#*=}" -ef "config/$2.yaml" ] && return ;;
+            --config=*) [ "/proc/$1/cwd/${word#*=}" -ef "config/$2.yaml" ] && return ;;
+        esac
+    done <"/proc/$1/cmdline"
+    return 1
+} 2>/dev/null
+
+# A daemon that was started by hand gets a pid file as the others have.
+adopt() {
+    local region process
+    for region in "${regions[@]}"; do
+        pid_of "$region" >/dev/null && continue
+        for process in /proc/[0-9]*; do
+            serves "${process#/proc/}" "$region" || continue
+            echo "${process#/proc/} $(started "${process#/proc/}")" >"run/$region.pid"
+            break
+        done
+    done
 }
 
 # Who listens on a port, as far as /proc tells: "redis-server, pid 12", or nothing.
@@ -145,6 +174,7 @@ up() {
     echo
     echo "Try it:  redis-cli -p $(listens us-east clients | sed 's/.*://') CAN_ACCESS alice"
     echo "         $build/headgate explain alice"
+    echo "         $build/headgate rules apply docs/examples/shop.yaml"
     echo "Logs are in run/. \`make down\` stops all three."
 }
 
@@ -166,6 +196,7 @@ down() {
 mkdir -p run || exit 73
 exec 9>run/lock
 flock -w 60 9 || fail "another make up or make down holds run/lock"
+adopt
 case "${1:-}" in
     up) up ;;
     down) down ;;

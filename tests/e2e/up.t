@@ -47,8 +47,37 @@ is($status, 0, 'up when one was killed') or diag($out, $err);
 isnt(pid('eu-west'), $first{'eu-west'}, 'starts that one');
 is(pid('us-east'), $first{'us-east'}, 'and leaves the others alone');
 
-my @pids = map { pid($_) } @regions;
+# One that was killed and started again by hand, in the words of the README: it is one of the three as well.
+sub by_hand {
+    my ($region, @config) = @_;
+    my $old = pid($region);
+    kill 'KILL', $old;
+    Headgate::wait_until(10, sub { !alive($old) });
+    my $pid = Headgate::spawn("$place/run/$region.log", "$place/run/$region.log", 'sh', '-c', 'cd "$0" && exec "$@"',
+                              $place, Headgate::headgated(), @config);
+    ok(Headgate::wait_until(10, sub {
+        return (Headgate::run(10, Headgate::headgate(), 'nodes', '--at', address($region)))[0] == 0;
+    }), "$region is killed, and started by hand with @config");
+    return $pid;
+}
+sub address {
+    my ($region) = @_;
+    return (Headgate::read_file("$place/config/$region.yaml") =~ /clients: (\S+)/)[0];
+}
+my $hand = by_hand('eu-west', '--config', 'config/eu-west.yaml');
+($status, $out, $err) = cluster('up');
+is($status, 0, 'up after that') or diag($out, $err);
+like($out, qr/already up/, 'it is up already');
+like($out, qr/eu-west .*, pid $hand$/m, 'by the process that was started by hand');
+is(pid('eu-west'), $hand, 'whose pid file is right');
+$hand = by_hand('ap-south', "--config=$place/config/ap-south.yaml");
+isnt(pid('ap-south'), $hand, 'a pid file that names the killed one');
+my $other = Headgate::cluster(regions => ['elsewhere'])->daemon('elsewhere')->start;
+
+my @pids = ($hand, map { pid($_) } qw(us-east eu-west));
 ($status, $out) = cluster('down');
+like($out, qr/^Stopped us-east eu-west ap-south\.$/m, 'down stops all three, also one that was started by hand');
+ok($other->running, 'and no daemon of another config');
 is($status, 0, 'down');
 is(scalar(grep { alive($_) } @pids), 0, 'nothing is left running');
 ($status, $out) = cluster('down');
