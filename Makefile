@@ -239,7 +239,7 @@ export HEADGATE_BUILD := $(B)
 
 .PHONY: deps unit sim e2e tidy check
 deps:
-	@.ci/deps build check
+	@.ci/deps build up check
 
 unit: $(UNIT)
 	prove $(UNIT)
@@ -321,7 +321,7 @@ check: deps
 
 .PHONY: up down compose-check
 up:
-	@.ci/deps build
+	@.ci/deps build up
 	@[ -x $(B)/headgated ] || echo 'Building into $(B), about half a minute on two cores ...'
 	@$(SUBMAKE) -s all
 	@config/local-cluster.sh up
