@@ -52,7 +52,7 @@ sub by_hand {
     my ($region, @config) = @_;
     my $old = pid($region);
     kill 'KILL', $old;
-    Headgate::wait_until(10, sub { !alive($old) });
+    Headgate::wait_until(10, sub { my @threads = glob "/proc/$old/task/*"; !alive($old) && @threads < 2 });
     my $pid = Headgate::spawn("$place/run/$region.log", "$place/run/$region.log", 'sh', '-c', 'cd "$0" && exec "$@"',
                               $place, Headgate::headgated(), @config);
     ok(Headgate::wait_until(10, sub {
