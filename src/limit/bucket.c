@@ -11,9 +11,9 @@ int64_t units_times(int64_t units, uint64_t fraction)
 }
 
 /*
- * A share is a binary fraction that was rounded down, so that 0.33 of 300 is a little below 99. A part is rounded up if
- * it lacks less than 1/128 of a token. At most 64 peers lift the sum by half a token then, and a sum of whole tokens that
- * is less than the capacity and half a token is at most the capacity.
+ * A share is a binary fraction that was rounded down, so that 0.33 of 300 is a little below 99. A part is rounded up
+ * if it lacks less than 1/128 of a token. At most 64 peers lift the sum by half a token then, and a sum of whole
+ * tokens that is less than the capacity and half a token is at most the capacity.
  */
 static void split(struct budget *budget, const struct limit *limit, uint64_t share)
 {

@@ -13,14 +13,6 @@ static inline void set_tag(struct table *table, uint64_t slot, uint8_t tag)
     __atomic_store_n(&table->tags[slot], tag, __ATOMIC_RELAXED);
 }
 
-static void count_tenant(struct table *table, struct stripe *stripe, uint16_t tenant, int64_t more)
-{
-    if (tenant == 0)
-        stripe->config_keys += (uint64_t)more;
-    else if (tenant != TABLE_NOBODY)
-        count_keys(table, &table->tenant_keys[tenant], more);
-}
-
 static void empty_slot(struct table *table, uint64_t slot)
 {
     struct entry *entry = &table->entries[slot];
@@ -360,26 +352,6 @@ uint64_t table_forget_full(struct table *table, uint64_t from, uint64_t count, u
     for (uint64_t slot = from; slot < from + count; slot++)
         forgotten += expire(table, slot, now_ns);
     return forgotten;
-}
-
-struct entry *table_obtain_nobodys(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
-                                   uint64_t now_ns)
-{
-    struct entry *entry = lookup(table, id);
-    if (!entry) {
-        entry = table_insert(table, id, limit, expires_ns, now_ns);
-        table_claim(table, entry, TABLE_NOBODY);
-    }
-    return entry;
-}
-
-void table_claim(struct table *table, struct entry *entry, uint16_t tenant)
-{
-    assert(tenant < table->tenants || tenant == TABLE_NOBODY);
-    struct stripe *stripe = stripe_of(table, (uint64_t)(entry - table->entries) / GROUP);
-    count_tenant(table, stripe, entry->tenant, -1);
-    count_tenant(table, stripe, tenant, 1);
-    entry->tenant = tenant & 0xfffu;
 }
 
 void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bits,

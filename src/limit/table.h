@@ -51,9 +51,9 @@ struct table_stats {
 };
 
 /*
- * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1) of 1..TABLE_NOBODY tenants.
- * `limits` and `budgets` (one per limit, limits->room of them) belong to the caller, outlive the table, and may change
- * between calls; the set's room may not. Memory is reserved but not touched. NULL when there is not enough memory.
+ * A table with room for `keys` keys at a load of 0.8 (rounded up to whole groups; keys >= 1) of 1..TABLE_NOBODY
+ * tenants. `limits` and `budgets` (one per limit, limits->room of them) belong to the caller, outlive the table, and
+ * may change between calls; the set's room may not. Memory is reserved but not touched. NULL when there is not enough.
  */
 struct table *table_create(uint64_t keys, uint32_t tenants, const struct limit_set *limits,
                            const struct budget *budgets);

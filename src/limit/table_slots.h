@@ -121,6 +121,14 @@ static inline void count_keys(const struct table *table, uint64_t *keys, int64_t
         *keys += (uint64_t)more;
 }
 
+static inline void count_tenant(struct table *table, struct stripe *stripe, uint16_t tenant, int64_t more)
+{
+    if (tenant == 0)
+        stripe->config_keys += (uint64_t)more;
+    else if (tenant != TABLE_NOBODY)
+        count_keys(table, &table->tenant_keys[tenant], more);
+}
+
 static inline uint64_t time_of(const uint64_t *ns)
 {
     return __atomic_load_n(ns, __ATOMIC_RELAXED);
@@ -188,6 +196,11 @@ void table_remember_evicted(struct table *table, const struct entry *entry, cons
                             uint64_t now_ns);
 /* What a new entry, whose id and limit are set, starts from. */
 void table_begin(struct table *table, struct entry *entry, uint64_t expires_ns, uint64_t now_ns);
+
+/* ---- table_tenants.c ---- */
+
+/* What table->stripe_keys_max is now. */
+uint64_t table_stripe_keys_max(const struct table *table);
 
 /* ---- table_stripes.c ---- */
 

@@ -12,23 +12,6 @@ static void count_stripe(const struct table *table, uint64_t index, uint64_t *us
     }
 }
 
-/* ---- tenants ---- */
-
-/*
- * Keys are spread over the stripes by their hashes. With n of tenant 0 in each on average, hardly any stripe has more
- * than four times the root of n above that: so no stripe refuses keys long before all of them have their keys.
- */
-static uint64_t stripe_keys_max(const struct table *table)
-{
-    const uint64_t keys = table->zero_keys_max;
-    if (keys > table->groups * GROUP || stripe_count(table) == 1)
-        return keys;
-    uint64_t mean = ((keys << table->stripe_bits) + table->groups - 1) / table->groups, root = 0;
-    while ((root + 1) * (root + 1) <= mean)
-        root++;
-    return mean + 4 * root + 1;
-}
-
 /* ---- many threads ---- */
 
 void table_share(struct table *table)
@@ -39,7 +22,7 @@ void table_share(struct table *table)
     table->shared = true;
     for (uint64_t i = 0; used && i < stripe_count(table); i++)
         count_stripe(table, i, &table->stripes[i].used_keys, &table->stripes[i].config_keys);
-    table->stripe_keys_max = stripe_keys_max(table);
+    table->stripe_keys_max = table_stripe_keys_max(table);
     if (table->limits->events)
         events_share(table->limits->events);
 }
@@ -189,40 +172,6 @@ uint64_t table_changes(const struct table *table, struct key_id id)
 bool table_absent_start_full(const struct table *table)
 {
     return !has_floors(table);
-}
-
-uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
-{
-    if (tenant >= table->tenants)
-        return 0;
-    uint64_t keys = tenant > 0 ? __atomic_load_n(&table->tenant_keys[tenant], __ATOMIC_RELAXED) : 0;
-    for (uint64_t i = 0; tenant == 0 && i < stripe_count(table); i++)
-        keys += table->stripes[i].config_keys;
-    return keys;
-}
-
-void table_set_tenant_keys_max(struct table *table, uint64_t keys, uint64_t zero_keys)
-{
-    table->tenant_keys_max = keys > 0 ? keys : UINT64_MAX;
-    table->zero_keys_max = zero_keys > 0 ? zero_keys : UINT64_MAX;
-    table->stripe_keys_max = stripe_keys_max(table);
-}
-
-bool table_tenant_has_room(const struct table *table, struct key_id id, uint16_t tenant, uint64_t count)
-{
-    if (tenant > 0)
-        return table_tenant_keys(table, tenant) + count <= table->tenant_keys_max;
-    return stripe_of(table, home_of(table, id))->config_keys + count <= table->stripe_keys_max;
-}
-
-uint64_t table_most_tenant_keys(const struct table *table)
-{
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < table->tenants; i++) {
-        uint64_t keys = table_tenant_keys(table, (uint16_t)i);
-        most = keys > most ? keys : most;
-    }
-    return most;
 }
 
 void table_stats(const struct table *table, struct table_stats *stats)

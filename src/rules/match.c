@@ -76,23 +76,50 @@ static const struct roster_entry *look_up(const struct roster *roster, struct ke
     }
 }
 
-/* To deny is stronger than to allow, that than an override; of several overrides the rule's first counts. */
+/* What one dimension's entries say, the most specific one first. */
+struct opinion {
+    bool denied, allowed;
+    const struct amount *amount; /* of an override that holds; NULL: none does */
+};
+
+static inline void hear(const struct matcher *matcher, const struct roster_entry *entry, struct opinion *opinion)
+{
+    opinion->denied |= entry->kind == ROSTER_DENY;
+    opinion->allowed |= entry->kind == ROSTER_ALLOW;
+    if (entry->kind == ROSTER_OVERRIDE && !opinion->amount && matcher->wall_ns / 1000000000u < entry->until_s)
+        opinion->amount = entry->amount;
+}
+
+static struct opinion ask_roster(struct matcher *matcher, const struct roster *roster, unsigned dimension)
+{
+    struct opinion opinion = {.amount = NULL};
+    const struct roster_entry *entry = look_up(roster, part_of(matcher, dimension));
+    if (entry)
+        hear(matcher, entry, &opinion);
+    if (!roster->patterns || !(roster->patterns->dimensions >> dimension & 1))
+        return opinion;
+    struct roster_walk walk;
+    roster_walk_begin(&walk, roster->patterns, dimension, matcher->request->id[matcher->id_of[dimension]].value);
+    while (!opinion.denied && (entry = roster_walk_next(&walk)) != NULL)
+        hear(matcher, entry, &opinion);
+    return opinion;
+}
+
+/* To deny is stronger than to allow, that than an override; of several dimensions the first one's override counts. */
 static struct finding consult(struct matcher *matcher, const struct roster *roster)
 {
     struct finding finding = {.why = WHY_RULE};
     for (uint32_t left = roster->dimensions & matcher->given; left; left &= left - 1) {
         unsigned dimension = (unsigned)__builtin_ctz(left);
         uint8_t id = matcher->id_of[dimension];
-        const struct roster_entry *entry = look_up(roster, part_of(matcher, dimension));
-        if (!entry)
-            continue;
-        if (entry->kind == ROSTER_DENY)
+        const struct opinion opinion = ask_roster(matcher, roster, dimension);
+        if (opinion.denied)
             return (struct finding){.why = WHY_DENY_LIST, .id = id};
-        if (entry->kind == ROSTER_ALLOW)
+        if (opinion.allowed)
             finding = (struct finding){.why = WHY_ALLOW_LIST, .id = id};
-        else if (finding.why != WHY_ALLOW_LIST && matcher->wall_ns / 1000000000u < entry->until_s &&
-                 (!finding.amount || entry->amount < finding.amount))
-            finding = (struct finding){.amount = entry->amount, .why = WHY_OVERRIDE, .id = id};
+        else if (opinion.amount && finding.why != WHY_ALLOW_LIST &&
+                 (!finding.amount || opinion.amount < finding.amount))
+            finding = (struct finding){.amount = opinion.amount, .why = WHY_OVERRIDE, .id = id};
     }
     return finding;
 }

@@ -88,8 +88,17 @@ struct rule_tier {
     struct rule_amount amount;
 };
 
+/* Which values an entry names: see rule_pattern.h. */
+enum rule_form {
+    RULE_EXACT,   /* this one */
+    RULE_PREFIX,  /* all that begin with it; at most 255 bytes */
+    RULE_NETWORK, /* addresses in it, however they are written; its text, as network_text writes it */
+    RULE_FORMS,
+};
+
 struct rule_override {
     uint8_t dimension; /* an index into `by` */
+    uint8_t form;      /* enum rule_form */
     struct bytes value;
     struct rule_amount amount;
     uint64_t until_s; /* seconds since 1970 (UTC) from which on it holds no more; 0: it always holds */
@@ -99,6 +108,7 @@ struct rule_override {
 struct rule_listed {
     struct bytes dimension; /* any name, not only one of `by` */
     struct bytes value;
+    uint8_t form; /* enum rule_form, of the value */
 };
 
 /*
@@ -125,8 +135,8 @@ struct rule {
     uint64_t adaptive_latency_ns;             /* the target of latency samples; 0: none */
     uint16_t tier_count, override_count, allow_count, deny_count;
     const struct rule_tier *tiers;          /* sorted by name, each once */
-    const struct rule_override *overrides;  /* sorted by dimension, then value; each once */
-    const struct rule_listed *allow, *deny; /* sorted by dimension, then value; each once */
+    const struct rule_override *overrides;  /* sorted by dimension, form, value; each once */
+    const struct rule_listed *allow, *deny; /* sorted by dimension, form, value; each once */
 };
 
 /* Frees what rule_text.h made; NULL is allowed. */

@@ -40,7 +40,8 @@ static bool make_block(struct rule_builder *builder)
                     (allow + deny) * sizeof(struct rule_listed);
     size_t texts = sizeof RULE_DEFAULT_SERVICE;
     for (const struct rule_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
-        texts += node->key.size + node->text.size + 2;
+        texts +=
+            node->key.size + node->text.size + 4; /* a network's text may have two bytes more than was written */
     char *block = calloc(1, sizeof(struct rule) + arrays + texts);
     if (!block)
         return error_set(builder->reader.error, EX_OSERR, "out of memory while reading %s", builder->reader.file);
@@ -201,10 +202,10 @@ static bool read_rule(struct rule_builder *builder)
 }
 
 struct rule *rule_build(const struct rule_tree *tree, const struct rule_node *node, const char *file,
-                        unsigned number, struct error *error)
+                        unsigned number, bool kept, struct error *error)
 {
     struct rule_builder builder = {
-        .reader = {.file = file, .error = error, .tree = tree, .node = node, .number = number}};
+        .reader = {.file = file, .error = error, .tree = tree, .node = node, .number = number, .kept = kept}};
     if (node->kind != RULE_NODE_MAP) {
         (void)rule_fail(&builder.reader, node->line, "it is no map: expected id, rate and so on");
         return NULL;

@@ -11,8 +11,11 @@
 #include "rules/rule.h"
 #include "rules/rule_tree.h"
 
-/* `node` is of `tree`; `number` is the rule's place in the document, from 1. NULL: see `error`. */
+/*
+ * `node` is of `tree`; `number` is the rule's place in the document, from 1; `kept`: see rule_parse_kept. NULL: see
+ * `error`.
+ */
 struct rule *rule_build(const struct rule_tree *tree, const struct rule_node *node, const char *file,
-                        unsigned number, struct error *error);
+                        unsigned number, bool kept, struct error *error);
 
 #endif

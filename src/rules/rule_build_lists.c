@@ -1,4 +1,5 @@
 #include "rules/rule_builder.h"
+#include "rules/rule_pattern.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,9 +34,27 @@ bool rule_read_tiers(struct rule_builder *builder)
     return true;
 }
 
+/*
+ * The pattern that the value is. Rules that were kept before a text was taken for a pattern stay as they were: what is
+ * refused today was a literal then.
+ */
+static bool read_pattern(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+                         struct bytes value, struct rule_pattern *pattern)
+{
+    char expected[PATTERN_EXPECTED_BYTES];
+    if (rule_pattern_parse(value, pattern, expected))
+        return true;
+    if (!builder->reader.kept || value.size > RULE_VALUE_MAX_BYTES)
+        return rule_wrong(&builder->reader, node, field, expected);
+    pattern->form = RULE_EXACT;
+    pattern->size = value.size;
+    memcpy(pattern->value, value.data, value.size);
+    return true;
+}
+
 /* "dimension=value", or a bare value if the rule counts by one dimension: then *dimension is of no bytes. */
 static bool split(const struct rule_builder *builder, const struct rule_node *node, const char *field,
-                  struct bytes *dimension, struct bytes *value)
+                  struct bytes *dimension, struct rule_pattern *pattern)
 {
     const struct rule *rule = builder->rule;
     static const char expected[] = "dimension=value, with 1 to 32 and 1 to 256 bytes";
@@ -44,16 +63,31 @@ static bool split(const struct rule_builder *builder, const struct rule_node *no
     const char *equals = memchr(node->text.data, '=', node->text.size);
     size_t at = equals ? (size_t)(equals - node->text.data) : 0;
     *dimension = (struct bytes){.data = node->text.data, .size = at};
-    *value = (struct bytes){.data = node->text.data + at, .size = node->text.size - at};
+    struct bytes value = {.data = node->text.data + at, .size = node->text.size - at};
     if (equals)
-        *value = (struct bytes){.data = value->data + 1, .size = value->size - 1};
+        value = (struct bytes){.data = value.data + 1, .size = value.size - 1};
     else if (rule->by_count != 1)
         return rule_wrong(&builder->reader, node, field,
                           "dimension=value, since the rule does not count by one dimension");
-    if (value->size == 0 || value->size > RULE_VALUE_MAX_BYTES ||
+    if (value.size == 0 || value.size > PATTERN_TEXT_MAX_BYTES ||
         (equals && (at > KEY_DIMENSION_MAX_BYTES || !rule_is_name(*dimension, ""))))
         return rule_wrong(&builder->reader, node, field, expected);
-    return true;
+    return read_pattern(builder, node, field, value, pattern);
+}
+
+static struct bytes keep_value(struct rule_builder *builder, const struct rule_pattern *pattern)
+{
+    return rule_keep(builder, (struct bytes){pattern->value, pattern->size});
+}
+
+/* "overrides has user=x twice". */
+static bool is_twice(const struct rule_builder *builder, const struct rule_node *list, const char *field,
+                     struct bytes dimension, enum rule_form form, struct bytes value)
+{
+    char text[PATTERN_TEXT_MAX_BYTES];
+    int size = (int)rule_pattern_text(form, value, text);
+    return rule_fail(&builder->reader, list->line, "%s has %s=%.*s twice", field, dimension.data,
+                     size < 64 ? size : 64, text);
 }
 
 static int compare_overrides(const void *a, const void *b)
@@ -61,7 +95,8 @@ static int compare_overrides(const void *a, const void *b)
     const struct rule_override *left = a, *right = b;
     if (left->dimension != right->dimension)
         return left->dimension < right->dimension ? -1 : 1;
-    return rule_compare(left->value, right->value);
+    return left->form != right->form ? (left->form < right->form ? -1 : 1)
+                                     : rule_compare(left->value, right->value);
 }
 
 static bool read_override(struct rule_builder *builder, const struct rule_node *node, unsigned index)
@@ -91,8 +126,9 @@ static bool read_override(struct rule_builder *builder, const struct rule_node *
     }
     if (!whom || !amount)
         return rule_fail(&builder->reader, node->line, "%s is missing", field[whom ? 1 : 0]);
-    struct bytes dimension = {"", 0}, value = {"", 0};
-    if (!split(builder, whom, field[0], &dimension, &value))
+    struct bytes dimension = {"", 0};
+    struct rule_pattern pattern;
+    if (!split(builder, whom, field[0], &dimension, &pattern))
         return false;
     size_t at = 0;
     while (dimension.size > 0 && at < rule->by_count && !bytes_equal(rule->by[at], dimension))
@@ -100,7 +136,8 @@ static bool read_override(struct rule_builder *builder, const struct rule_node *
     if (at == rule->by_count)
         return rule_wrong(&builder->reader, whom, field[0], "a dimension that the rule counts by, and its value");
     override->dimension = (uint8_t)at;
-    override->value = rule_keep(builder, value);
+    override->form = (uint8_t)pattern.form;
+    override->value = keep_value(builder, &pattern);
     if (until && (until->kind != RULE_NODE_TEXT || !rule_moment_parse(until->text, &override->until_s)))
         return rule_wrong(&builder->reader, until, field[2], expected_until);
     rule->override_count++;
@@ -122,8 +159,8 @@ bool rule_read_overrides(struct rule_builder *builder)
     qsort(overrides, rule->override_count, sizeof *overrides, compare_overrides);
     for (size_t i = 1; i < rule->override_count; i++)
         if (compare_overrides(&overrides[i - 1], &overrides[i]) == 0)
-            return rule_fail(&builder->reader, list->line, "overrides has %s=%.64s twice",
-                             rule->by[overrides[i].dimension].data, overrides[i].value.data);
+            return is_twice(builder, list, "overrides", rule->by[overrides[i].dimension], overrides[i].form,
+                            overrides[i].value);
     return true;
 }
 
@@ -131,6 +168,8 @@ static int compare_listed(const void *a, const void *b)
 {
     const struct rule_listed *left = a, *right = b;
     int order = rule_compare(left->dimension, right->dimension);
+    if (order == 0 && left->form != right->form)
+        order = left->form < right->form ? -1 : 1;
     return order != 0 ? order : rule_compare(left->value, right->value);
 }
 
@@ -143,18 +182,20 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
     for (const struct rule_node *node = rule_node_first(list); node;
          node = rule_node_next(builder->reader.tree, list, node)) {
         char field[32];
-        struct bytes dimension = {"", 0}, value = {"", 0};
+        struct bytes dimension = {"", 0};
+        struct rule_pattern pattern;
         (void)snprintf(field, sizeof field, "%s[%u]", rule_field_names[which], (unsigned)*count);
-        if (!split(builder, node, field, &dimension, &value))
+        if (!split(builder, node, field, &dimension, &pattern))
             return false;
         listed[*count].dimension = dimension.size > 0 ? rule_keep(builder, dimension) : builder->rule->by[0];
-        listed[*count].value = rule_keep(builder, value);
+        listed[*count].value = keep_value(builder, &pattern);
+        listed[*count].form = (uint8_t)pattern.form;
         ++*count;
     }
     qsort(listed, *count, sizeof *listed, compare_listed);
     for (size_t i = 1; i < *count; i++)
         if (compare_listed(&listed[i - 1], &listed[i]) == 0)
-            return rule_fail(&builder->reader, list->line, "%s has %s=%.64s twice", rule_field_names[which],
-                             listed[i].dimension.data, listed[i].value.data);
+            return is_twice(builder, list, rule_field_names[which], listed[i].dimension, listed[i].form,
+                            listed[i].value);
     return true;
 }

@@ -1,3 +1,4 @@
+#include "rules/rule_pattern.h"
 #include "rules/rule_text.h"
 #include "rules/rule_value.h"
 
@@ -197,6 +198,14 @@ static void tiers(struct printer *printer, const struct rule *rule)
     }
 }
 
+/* "dimension=pattern". */
+static void whom(struct printer *printer, struct bytes dimension, enum rule_form form, struct bytes value)
+{
+    char text[PATTERN_TEXT_MAX_BYTES];
+    scalar(printer, dimension, (struct bytes){text, rule_pattern_text(form, value, text)});
+    put_string(printer, "\n");
+}
+
 static void overrides(struct printer *printer, const struct rule *rule)
 {
     if (rule->override_count > 0)
@@ -205,8 +214,7 @@ static void overrides(struct printer *printer, const struct rule *rule)
         const struct rule_override *override = &rule->overrides[i];
         char text[32];
         key(printer, 1, "- for: ");
-        scalar(printer, rule->by[override->dimension], override->value);
-        put_string(printer, "\n");
+        whom(printer, rule->by[override->dimension], override->form, override->value);
         key(printer, 2, "amount");
         put_amount(printer, rule, &override->amount);
         if (override->until_s == 0)
@@ -223,8 +231,7 @@ static void listed(struct printer *printer, const char *field, const struct rule
         key(printer, 0, field);
     for (size_t i = 0; i < count; i++) {
         key(printer, 1, "- ");
-        scalar(printer, list[i].dimension, list[i].value);
-        put_string(printer, "\n");
+        whom(printer, list[i].dimension, list[i].form, list[i].value);
     }
 }
 

@@ -22,6 +22,7 @@ struct rule_reader {
     const struct rule_tree *tree;
     const struct rule_node *node; /* the rule's map */
     unsigned number;              /* of the rule in the document, from 1: until its id is known */
+    bool kept;                    /* by a store or a peer: see rule_parse_kept */
     struct bytes service, id;
 };
 

@@ -128,7 +128,7 @@ bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct 
         return true;
     }
     reading->next = node == reading->rules ? NULL : rule_node_next(&reading->tree, reading->rules, node);
-    *rule = rule_build(&reading->tree, node, reading->file, ++reading->number, error);
+    *rule = rule_build(&reading->tree, node, reading->file, ++reading->number, reading->kept, error);
     if (!*rule)
         return false;
     if (is_first(reading, *rule, node->line, error))
@@ -151,10 +151,11 @@ static bool add(struct rule_list *list, struct rule *rule)
     return true;
 }
 
-bool rules_parse(struct bytes text, const char *file, struct rule_list *list, struct error *error)
+static bool parse(struct bytes text, const char *file, bool kept, struct rule_list *list, struct error *error)
 {
     struct rules_reading reading;
     bool good = rules_reading_open(&reading, text, file, error), ended = false;
+    reading.kept = kept;
     *list = (struct rule_list){0};
     while (good && !ended) {
         struct rule *rule;
@@ -178,11 +179,16 @@ void rules_close(struct rule_list *list)
     *list = (struct rule_list){0};
 }
 
-struct rule *rule_parse(struct bytes text, const char *file, struct error *error)
+bool rules_parse(struct bytes text, const char *file, struct rule_list *list, struct error *error)
+{
+    return parse(text, file, false, list, error);
+}
+
+static struct rule *parse_one(struct bytes text, const char *file, bool kept, struct error *error)
 {
     struct rule_list list;
     struct rule *rule = NULL;
-    if (!rules_parse(text, file, &list, error))
+    if (!parse(text, file, kept, &list, error))
         return NULL;
     if (list.count == 1) {
         rule = list.rule[0];
@@ -192,4 +198,14 @@ struct rule *rule_parse(struct bytes text, const char *file, struct error *error
     }
     rules_close(&list);
     return rule;
+}
+
+struct rule *rule_parse(struct bytes text, const char *file, struct error *error)
+{
+    return parse_one(text, file, false, error);
+}
+
+struct rule *rule_parse_kept(struct bytes text, const char *file, struct error *error)
+{
+    return parse_one(text, file, true, error);
 }

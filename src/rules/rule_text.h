@@ -43,6 +43,7 @@ struct rules_reading {
     const struct rule_node *rules, *next; /* the list, or the only rule; the one to build */
     unsigned number;
     struct shelf seen; /* names of those built, in order */
+    bool kept;         /* see rule_parse_kept */
 };
 /* False as rules_parse. To be closed in either case; text and name stay until then. */
 bool rules_reading_open(struct rules_reading *reading, struct bytes text, const char *file, struct error *error);
@@ -56,6 +57,11 @@ bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct 
 
 /* Reads a text of exactly one rule; NULL as rules_parse's false. The caller destroys it. */
 struct rule *rule_parse(struct bytes text, const char *file, struct error *error);
+/*
+ * The same of a text that was accepted once, perhaps by a version that took each listed value literally. Values that
+ * are refused today are literals still, so that a rule does not vanish with one entry of its lists.
+ */
+struct rule *rule_parse_kept(struct bytes text, const char *file, struct error *error);
 
 /*
  * Writes the canonical text of `rule` (a map, with newlines, and a zero behind it if there is room) and returns its

@@ -63,7 +63,7 @@ static bool read_rule(struct rule_version *version, struct error *error)
     if (record->deleted)
         return true;
     if (!version->rule)
-        version->rule = rule_parse(record->text, "rule", error);
+        version->rule = rule_parse_kept(record->text, "rule", error);
     if (!version->rule)
         return false;
     if (!bytes_equal(version->rule->id, record->id) || !bytes_equal(version->rule->service, record->service))

@@ -10,8 +10,8 @@
 #define HEADGATE_RULES_RULESET_STATE_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
 #include "base/hash.h"
+#include "base/network.h"
 #include "limit/limit.h"
 #include "rules/calendar.h"
 #include "rules/ruleset.h"
@@ -162,8 +162,52 @@ struct roster_entry {
 struct roster {
     uint32_t dimensions; /* bits: that occur in it */
     uint32_t mask;
-    struct roster_entry *entry; /* mask + 1 */
+    struct roster_entry *entry;             /* mask + 1 */
+    const struct roster_patterns *patterns; /* NULL: none */
 };
+
+/*
+ * ruleset_roster.c. Entries about more than one value: all that begin so, or an address's network. Of each length that
+ * occurs one entry is looked up, so that the work is bounded by the number of lengths, whatever the lists' size.
+ */
+enum {
+    ROSTER_LENGTHS_MAX = 40
+}; /* of beginnings, of networks of IPv4 and of IPv6, in one rule for one dimension */
+
+enum roster_form { ROSTER_PREFIX, ROSTER_IPV4, ROSTER_IPV6, ROSTER_FORMS };
+
+/* The lengths that occur for one dimension, falling: bytes, or bits. */
+struct roster_lengths {
+    uint8_t count[ROSTER_FORMS];
+    uint8_t length[ROSTER_FORMS][ROSTER_LENGTHS_MAX];
+};
+
+struct roster_pattern {
+    struct bytes head; /* the beginning, or the network's 16 bytes; NULL: free */
+    uint32_t hash;
+    uint8_t dimension, form, length;
+    struct roster_entry entry;
+};
+
+struct roster_patterns {
+    uint32_t dimensions; /* bits: that they are about */
+    uint32_t mask;
+    struct roster_pattern *pattern; /* mask + 1; at most half full */
+    struct roster_lengths *lengths; /* of each of the dimensions, in their order */
+};
+
+/* Goes through the entries that cover one value: the longest beginning first, then the longest network. */
+struct roster_walk {
+    const struct roster_patterns *patterns;
+    const struct roster_lengths *lengths;
+    struct bytes value;
+    struct address address; /* as far as lengths were looked at, masked */
+    uint8_t dimension, form, index;
+};
+void roster_walk_begin(struct roster_walk *walk, const struct roster_patterns *patterns, unsigned dimension,
+                       struct bytes value);
+/* NULL: no further one. */
+const struct roster_entry *roster_walk_next(struct roster_walk *walk);
 
 struct slot;
 
@@ -298,6 +342,9 @@ struct service *service_create(struct bytes name);
 void service_destroy(struct service **service);
 /* Patterns and plans of a service whose variants are there. */
 bool service_plan(struct service *service, struct error *error);
+
+/* Whom the variant's lists and overrides name; its amounts are there. False, with a sentence. */
+bool roster_compile(struct service *service, struct variant *variant, const struct rule *rule, struct error *error);
 
 /*
  * One version of a rule; the service has the words that it needs. Fills `variant`, which is zero but for its slot.

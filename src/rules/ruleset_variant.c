@@ -164,58 +164,6 @@ void variant_visit_limits(const struct variant *variant, void (*visit)(void *con
             visit(context, variant->overrides[i].limit);
 }
 
-/* ---- the roster ---- */
-
-struct roster_maker {
-    const struct service *service;
-    struct roster *roster;
-};
-
-/* Who is there already stays: to deny is stronger than to allow, that is stronger than another amount. */
-static void enrol(struct roster_maker *maker, struct bytes dimension, struct bytes value, struct roster_entry entry)
-{
-    struct roster *roster = maker->roster;
-    int bit = word_find(maker->service->dimension, maker->service->dimension_count, dimension);
-    assert(bit >= 0);
-    roster->dimensions |= (uint32_t)1 << bit;
-    entry.part = key_part(&maker->service->dimension_key[bit], value);
-    uint32_t at = (uint32_t)entry.part.low & roster->mask;
-    for (; roster->entry[at].kind != ROSTER_EMPTY; at = (at + 1) & roster->mask)
-        if (key_id_equal(roster->entry[at].part, entry.part))
-            return;
-    roster->entry[at] = entry;
-}
-
-static bool compile_roster(struct service *service, struct variant *variant, const struct rule *rule,
-                           struct error *error)
-{
-    uint32_t count = (uint32_t)rule->deny_count + rule->allow_count + rule->override_count, slots = 4;
-    if (count == 0)
-        return true;
-    while (slots < 2 * count)
-        slots *= 2;
-    struct roster *roster = arena_take(&service->arena, 1, sizeof *roster);
-    if (roster)
-        roster->entry = arena_take(&service->arena, slots, sizeof *roster->entry);
-    if (!roster || !roster->entry)
-        return error_set(error, 71, "not enough memory");
-    roster->mask = slots - 1;
-    struct roster_maker maker = {service, roster};
-    for (uint16_t i = 0; i < rule->deny_count; i++)
-        enrol(&maker, rule->deny[i].dimension, rule->deny[i].value, (struct roster_entry){.kind = ROSTER_DENY});
-    for (uint16_t i = 0; i < rule->allow_count; i++)
-        enrol(&maker, rule->allow[i].dimension, rule->allow[i].value, (struct roster_entry){.kind = ROSTER_ALLOW});
-    for (uint16_t i = 0; i < rule->override_count; i++) {
-        const struct rule_override *override = &rule->overrides[i];
-        enrol(&maker, rule->by[override->dimension], override->value,
-              (struct roster_entry){.kind = ROSTER_OVERRIDE,
-                                    .until_s = override->until_s > 0 ? override->until_s : UINT64_MAX,
-                                    .amount = &variant->overrides[i]});
-    }
-    variant->roster = roster;
-    return true;
-}
-
 /* ---- the rest ---- */
 
 struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, struct bytes id, uint64_t epoch)
@@ -275,7 +223,7 @@ bool variant_compile(struct ruleset *ruleset, struct service *service, struct va
     variant->shadow = rule->mode == RULE_SHADOW;
     variant->adaptive_floor = rule->adaptive_floor;
     variant->latency_target_ns = rule->adaptive_floor > 0 ? rule->adaptive_latency_ns : 0;
-    if (!compile_amounts(ruleset, service, variant, rule, error) || !compile_roster(service, variant, rule, error))
+    if (!compile_amounts(ruleset, service, variant, rule, error) || !roster_compile(service, variant, rule, error))
         return false;
     variant->plain =
         !variant->roster && !variant->base.window && !variant->concurrency && variant->base.limit != LIMIT_NONE;

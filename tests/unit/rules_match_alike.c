@@ -83,6 +83,8 @@ static void where_values_matter(void)
         {false, "rate: 1/s, tiers: {pro: 2/s}", "u TIER pro", NULL},
         {false, "rate: 1/s, deny: [user=bad]", "u", NULL},
         {false, "rate: 1/s, allow: [user=good]", "u", NULL},
+        {false, "rate: 1/s, deny: ['ba*']", "u", NULL},
+        {false, "rate: 1/s, deny: ['ip=10.0.0.0/8']", "u ip=1", "by: ip, rate: 2/s"},
         {false, "rate: 1/s, overrides: [{for: big, amount: 9/s}]", "u", NULL},
         {false, "rate: 1/s, deny: [ip=bad]", "u ip=1", "by: ip, rate: 2/s"},
         {false, "algorithm: fixed_window, limit: 5, window: 1s", "u", NULL},
