@@ -70,6 +70,7 @@ static void take_row(struct node *node, const struct message *message, const str
         return;
     member->number = row->number;
     member->heard_ns = node->now_ns;
+    member->heard_awake_ns = awake_ns(node);
     member->hears = 0;
     for (uint32_t i = 0; i < message->member_count; i++)
         if ((row->hears >> i & 1) != 0 && member_map[i] >= 0)
@@ -156,10 +157,12 @@ static uint64_t made_after_ns(struct node *node, const struct message *message, 
 }
 
 /* Whether the message is addressed to us at all, by somebody who still is who he says. */
-static int accepted_sender(struct node *node, const struct message *message)
+static int accepted_sender(struct node *node, const struct message *message, struct effects *effects)
 {
     const struct member_record *record = &message->members[message->sender];
     int sender = member_find(node, record->name);
+    if (!incarnation_is_plausible(node, record, effects))
+        return -1;
     if (bytes_equal(record->name, bytes_of(node->options.name)))
         return record->incarnation > node->incarnation ? 0 : -1; /* a namesake, or our own echo */
     if (sender >= 0 && (record->incarnation < node->member[sender].incarnation ||
@@ -253,7 +256,9 @@ void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kin
         node->apply_room = node->step_keys;
     if (message->kind != kind || message->members[message->sender].incarnation == 0) {
         node->stats.messages_invalid++;
-    } else if (accepted_sender(node, message) >= 0 && !node->superseded) {
+    } else if (node->superseded) {
+        incarnation_watch(node, message, effects);
+    } else if (accepted_sender(node, message, effects) >= 0) {
         node->stats.messages_received++;
         membership_merge(node, message, member_map, effects);
         int sender = member_map[message->sender];

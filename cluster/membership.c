@@ -7,9 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum {
-    INCARNATION_CHANGES_MAX = 16, /* two new nodes of one name would outbid each other for ever */
-};
+#define REFUSED_NOTICE_GAP_NS UINT64_C(60000000000)
 
 const char *peer_state_name(enum peer_state state)
 {
@@ -170,50 +168,25 @@ void membership_left(struct node *node, uint32_t index, bool forgotten, struct e
     effects_notice(effects, NOTICE_INFO, "%s %s", member->name, why);
 }
 
-/* This node's name under another incarnation, or its own incarnation declared gone. */
-static void merge_self(struct node *node, const struct member_record *record, struct effects *effects)
-{
-    if (record->incarnation < node->incarnation || node->superseded || node->stopping)
-        return;
-    bool outbid = node->state != PEER_JOINING || node->incarnation_changes >= INCARNATION_CHANGES_MAX;
-    if (record->incarnation > node->incarnation && outbid) {
-        node->superseded = true;
-        effects_notice(effects, NOTICE_WARNING,
-                       "a newer node is called %s as well: this one stops deciding and stays out of the cluster",
-                       node->options.name);
-    } else if (record->incarnation > node->incarnation || record->state == PEER_LEFT) {
-        membership_new_incarnation(node, record->incarnation + 1, effects);
-    }
-}
-
 /*
- * Being declared gone, or finding that the clock at this start was behind the last one's: joins again under a
- * new incarnation. Own spends that somebody may not have heard of stay unsettled.
+ * Whether one more member that the config does not name may take a share. Made-up members must not
+ * divide a region's weight until nothing is left. Of members that have left as many again are counted.
  */
-void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects)
+static bool has_room_for(struct node *node, const struct member_record *record, struct effects *effects)
 {
-    int slot = origin_obtain(node, node->me, incarnation);
-    if (incarnation == 0 || slot < 0)
-        return;
-    tell_all(node);
-    node->incarnation = incarnation;
-    node->incarnation_changes++;
-    node->member[node->me].incarnation = incarnation;
-    node->origin[slot].mine = true;
-    node->my_slot =
-        (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
-    for (uint32_t m = 0; m < node->member_end; m++) {
-        node->member[m].acknowledged = 0;
-        node->member[m].knows_me = false;
-    }
-    stores_join_again(node);
-    node->state = PEER_JOINING;
-    node->started_ns = node->now_ns;
-    node->hello_ns = node->now_ns;
-    node->snapshot_wanted = false;
-    snapshot_abandon(node);
-    effects_notice(effects, NOTICE_WARNING, "%s was declared gone by its peers and joins again",
-                   node->options.name);
+    bool left = record->state == PEER_LEFT;
+    uint32_t most = node->options.unlisted_max;
+    if (shares_unlisted(node, left) + (left ? 0 : shares_unlisted(node, true)) < most)
+        return true;
+    node->stats.unlisted_refused++;
+    if (node->crowded_told_ns > 0 && node->now_ns - node->crowded_told_ns < REFUSED_NOTICE_GAP_NS)
+        return false;
+    node->crowded_told_ns = node->now_ns;
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "%.*s is not taken in: the config does not name it, and of such peers at most %u are (unlisted_peers)",
+        (int)record->name.size, record->name.data, most);
+    return false;
 }
 
 static void merge_record(struct node *node, const struct member_record *record, uint32_t index, bool first_hand,
@@ -227,6 +200,8 @@ static void merge_record(struct node *node, const struct member_record *record, 
         member->incarnation = record->incarnation; /* came and went without us */
         (void)origin_obtain(node, index, record->incarnation);
     } else if (record->incarnation > member->incarnation) {
+        if (!member->configured && member->share_freed && !has_room_for(node, record, effects))
+            return;
         adopt_incarnation(node, index, record, effects);
     }
     if (record->incarnation != member->incarnation)
@@ -256,12 +231,17 @@ void membership_merge(struct node *node, const struct message *message, int *map
     for (uint32_t i = 0; i < message->member_count; i++) {
         const struct member_record *record = &message->members[i];
         int index = member_find(node, record->name);
+        map[i] = -1;
+        if (!incarnation_is_plausible(node, record, effects))
+            continue;
         map[i] = index;
         if (index >= 0 && node->member[index].self) {
-            merge_self(node, record, effects);
+            incarnation_heard(node, record, effects);
             continue;
         }
         if (index < 0) {
+            if (!has_room_for(node, record, effects))
+                continue;
             index =
                 member_add(node, record->name, record->region, record->gossip_address, record->snapshot_address);
             map[i] = index;
@@ -292,109 +272,8 @@ bool member_rests(const struct node *node, uint32_t index)
     return (node->member[index].hears >> index & 1) != 0;
 }
 
-static void refresh_silence(struct node *node, struct effects *effects)
-{
-    node->somebody_silent = false;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        struct member *member = &node->member[i];
-        if (!member_needed(member))
-            continue;
-        uint64_t since_ns = member->heard_ns ? member->heard_ns : node->started_ns;
-        uint64_t quiet_ns = node->now_ns - since_ns;
-        bool silent = quiet_ns > node->options.silent_after_ns;
-        if (silent != member->silent && (member->heard_ns || silent))
-            effects_notice(effects, silent ? NOTICE_WARNING : NOTICE_INFO, "%s %s", member->name,
-                           silent ? "is silent: its share stays reserved" : "is heard again");
-        member->silent = silent;
-        if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
-            membership_left(node, i, true, effects, "was silent for forget_after and is forgotten");
-            continue;
-        }
-        node->somebody_silent |= silent || !member->heard_ns;
-    }
-}
-
-/*
- * Whoever left for good gives its share back when all it ever told is applied here, or after a time without hope.
- * A node that the config names may return where nobody hears it and use its share at once: it keeps it until the
- * operator forgets it.
- */
-static void refresh_freed(struct node *node)
-{
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        struct member *member = &node->member[i];
-        if (!member->used || member->state != PEER_LEFT || member->share_freed ||
-            (member->configured && !member->forgotten))
-            continue;
-        bool complete = true;
-        for (uint32_t o = 0; o < node->origin_end; o++)
-            complete &=
-                !node->origin[o].uid || node->origin[o].member != i || node->origin[o].applied >= member->known[o];
-        member->share_freed = complete || node->now_ns - member->left_ns > node->options.silent_after_ns;
-    }
-}
-
-static uint64_t region_weight(const struct node *node, const char *region)
-{
-    for (uint32_t i = 0; i < node->options.region_count; i++)
-        if (strcmp(node->options.regions[i].region, region) == 0)
-            return node->options.regions[i].weight;
-    return 0;
-}
-
-static uint64_t member_share(const struct node *node, const struct member *member)
-{
-    uint64_t sharers = 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *other = &node->member[i];
-        sharers += other->used && !other->share_freed && strcmp(other->region, member->region) == 0;
-    }
-    return sharers == 0 ? 0 : region_weight(node, member->region) / sharers;
-}
-
-void membership_refresh_budget(struct node *node, uint32_t index)
-{
-    const struct limit *limit = &node->limits.limit[index];
-    budget_init(&node->budget[index], limit, node->share, node->alone);
-    uint64_t early = node->options.early_push_share, peers = node->peer_count > 0 ? node->peer_count : 1;
-    node->early_units[index] =
-        early ? units_times(limit->capacity_units, early) : limit->capacity_units / (4 * (int64_t)peers);
-    if (node->early_units[index] < limit->units_per_token)
-        node->early_units[index] = limit->units_per_token;
-    node->soon_units[index] = soon_paid_units(node, limit, node->share);
-    wait_note_limit(node, index);
-}
-
-/* Thousands of limits are not gone through unless a share has changed. */
-static void refresh_budgets(struct node *node)
-{
-    uint32_t peers_before = node->peer_count;
-    node->peer_count = 0;
-    uint32_t counted = 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        node->peer_count += member->self || member_needed(member);
-        counted += member->used && !member->share_freed;
-    }
-    bool alone = counted == 1;
-    uint64_t share =
-        node->state == PEER_ACTIVE && !node->superseded ? member_share(node, &node->member[node->me]) : 0;
-    if (alone && node->state == PEER_ACTIVE && !node->superseded)
-        share = SHARE_ONE;
-    if (node->share == share && node->alone == alone && node->peer_count == peers_before)
-        return;
-    node->share = share;
-    node->alone = alone;
-    table_set_share_min(node->table, share);
-    wait_carefully(node);
-    for (uint32_t i = 0; i < node->limits.count; i++)
-        if (limit_set_has(&node->limits, i))
-            membership_refresh_budget(node, i);
-}
-
 void membership_refresh(struct node *node, struct effects *effects)
 {
-    refresh_silence(node, effects);
-    refresh_freed(node);
-    refresh_budgets(node);
+    silence_refresh(node, effects);
+    shares_refresh(node);
 }

@@ -28,6 +28,9 @@ static bool options_are_valid(const struct node_options *options, struct error *
                          NODE_PEERS_MAX - 1, NODE_REGIONS_MAX);
     if (options->interval_ns == 0 || options->incarnation == 0 || options->table_keys == 0)
         return error_set(error, EX_CONFIG, "interval, incarnation and table size must be above 0");
+    if (options->incarnation > INCARNATION_MAX / 2)
+        return error_set(error, EX_CONFIG, "incarnation is %llu: expected at most %llu",
+                         (unsigned long long)options->incarnation, (unsigned long long)(INCARNATION_MAX / 2));
     if (options->message_max_bytes < MESSAGE_BYTES_MIN)
         return error_set(error, EX_CONFIG, "message_max is %llu bytes: expected at least %d",
                          (unsigned long long)options->message_max_bytes, MESSAGE_BYTES_MIN);
@@ -154,7 +157,8 @@ void node_set_tenant_keys_max(struct node *node, uint64_t keys)
 
 static void start(struct node *node, struct effects *effects)
 {
-    node->started_ns = node->now_ns;
+    node->started_ns = node->born_ns = node->now_ns;
+    node->started_awake_ns = awake_ns(node);
     node->demand_ns = node->now_ns;
     node->hello_ns = node->now_ns;
     node->tick_ns = node->now_ns + random_below(&node->random, node->options.interval_ns);
@@ -357,9 +361,11 @@ static void go_on(struct node *node)
 
 void node_step(struct node *node, const struct event *event, struct effects *effects)
 {
+    const uint64_t before_ns = node->now_ns;
     effects_clear(effects);
     if (event->now_ns > node->now_ns)
         node->now_ns = event->now_ns;
+    silence_note_time(node, before_ns);
     node->step_left = node->step_keys;
     node->step_worked = 0;
     node->settle_part = node->apply_room = node->step_keys / LOOKUP_PART + 1;
@@ -371,10 +377,10 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     if (node->last_uid == 0)
         return; /* not started: nothing but EVENT_RESTORE makes sense */
     if (node->superseded) {
-        membership_refresh(node, effects);
+        shares_refresh(node);
         plane_end(node, effects);
         effects->left = node->stopping;
-        effects->next_wake_ns = UINT64_MAX;
+        effects->next_wake_ns = node->wake_ns = node->now_ns + node->options.interval_ns;
         return;
     }
     membership_refresh(node, effects);
@@ -397,5 +403,5 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     forget_step(node);
     if (node->step_worked > node->stats.step_keys_max)
         node->stats.step_keys_max = node->step_worked;
-    effects->next_wake_ns = next_wake_ns(node);
+    effects->next_wake_ns = node->wake_ns = next_wake_ns(node);
 }

@@ -53,6 +53,7 @@ struct node_options {
     uint32_t region_count, peer_count;
     struct region_weight regions[NODE_REGIONS_MAX];
     struct node_peer_options peers[NODE_PEERS_MAX];
+    uint32_t unlisted_max;     /* members that `peers` does not name, at the same time; 0: none */
     uint64_t interval_ns;      /* between two batches */
     uint64_t early_push_share; /* a key's unsent spends that are sent at once, as a part of capacity in
                                   1/SHARE_ONE; 0: 1/(4 * peers) */

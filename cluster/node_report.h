@@ -76,6 +76,10 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(rule_scans, "times that a peer was asked for its rules")                                                     \
     X(step_keys_max, "most keys that one step worked on")                                                          \
     X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
+    X(incarnations_refused, "members in messages that were dropped since their clock is too far ahead")            \
+    X(unlisted_refused, "members that no config names, dropped beyond unlisted_peers")                             \
+    X(stalls, "times that this node got to run later than a quarter of silent_after")                              \
+    X(stalled_ms, "for how many milliseconds in all")                                                              \
     X(config_mismatches, "messages from peers whose config differs")                                               \
     X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \
     X(worst_debt_tokens, "most tokens below zero that any key was seen at here")

@@ -23,10 +23,32 @@ void membership_refresh(struct node *node, struct effects *effects);
 /* What this node may use of limit number `index`, after its terms or the shares changed. */
 void membership_refresh_budget(struct node *node, uint32_t index);
 void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why);
-void membership_new_incarnation(struct node *node, uint64_t incarnation, struct effects *effects);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
 /* Its newest message said so: see is_at_rest. */
 bool member_rests(const struct node *node, uint32_t index);
+
+/* ---- incarnation.c: which start of a name counts ---- */
+/* Not so far ahead of this node's clock that it must be made up. Otherwise it is counted, and told now and then. */
+bool incarnation_is_plausible(struct node *node, const struct member_record *record, struct effects *effects);
+/* Somebody says that this node's name has that incarnation, or that its own is over. */
+void incarnation_heard(struct node *node, const struct member_record *record, struct effects *effects);
+/* The same while this node is superseded: whether whoever took its place is still there. */
+void incarnation_watch(struct node *node, const struct message *message, struct effects *effects);
+
+/* ---- silence.c: who is not heard ---- */
+/* For how long this node has run: its clock without the time in which it did not get to. */
+static inline uint64_t awake_ns(const struct node *node)
+{
+    return node->now_ns - node->lost_ns;
+}
+/* The last step was at `before_ns`. */
+void silence_note_time(struct node *node, uint64_t before_ns);
+void silence_refresh(struct node *node, struct effects *effects);
+
+/* ---- shares.c: what part of every limit each member has ---- */
+void shares_refresh(struct node *node);
+/* Members that take a share and that this node's config does not name: those that have left, or the others. */
+uint32_t shares_unlisted(const struct node *node, bool left);
 
 /* ---- rest.c: when nothing is to be said ---- */
 /* This node has nothing to tell, and waits for nothing that others would have to tell. */

@@ -64,7 +64,11 @@ struct member {
     uint64_t knows_stores;    /* bit i: it knows what the store of member i had */
     uint64_t number;          /* of its newest message known here */
     uint64_t heard_ns;        /* when a newer message became known, at first or second hand; 0: never */
+    uint64_t heard_awake_ns;  /* the same as awake_ns(): see silence.c */
     uint64_t heard_direct_ns; /* at first hand */
+    bool silence_told;        /* what the log last said of it */
+    bool flaps;               /* it was silent again soon after it had been heard again */
+    uint64_t returned_ns;     /* awake_ns() when it was last heard again; 0: never */
     uint64_t left_ns;
     uint64_t echo, echo_number;             /* its message `echo_number` told that it knew ours up to `echo` */
     uint64_t hears;                         /* bit i: it hears member i directly; its own: it is at rest */
@@ -245,11 +249,19 @@ struct node {
     struct limit_set limits;
     struct random random;
     enum peer_state state; /* of this node */
-    bool superseded;       /* a newer incarnation of this name lives somewhere else */
+    bool superseded;       /* a newer incarnation of this name lives somewhere else: */
+    struct {
+        uint64_t incarnation, number; /* the newest that was heard of it */
+        uint64_t heard_awake_ns;      /* when something newer was */
+    } rival;
     bool stopping;
     bool alone; /* no other peer exists */
     bool somebody_silent;
-    uint64_t now_ns; /* never runs backwards */
+    uint64_t now_ns;           /* never runs backwards */
+    uint64_t wake_ns;          /* when the last step asked for the next one */
+    uint64_t lost_ns;          /* in which this node did not get to run: see awake_ns() */
+    uint64_t stalled_ns;       /* awake_ns() as the last stall ended; 0: there was none */
+    uint64_t started_awake_ns; /* awake_ns() at started_ns */
     uint64_t incarnation, number;
     uint64_t made_ns[ECHOES_MAX]; /* when message n was made, at n % ECHOES_MAX */
     uint32_t incarnation_changes; /* since the start of the process */
@@ -257,6 +269,7 @@ struct node {
     bool has_merged;              /* and an active peer's table was merged into them */
     uint64_t store_asked_ns;      /* when a peer last asked for them; 0: never */
     uint64_t store_taken_ns;      /* when a part of what a peer's store had was last taken; 0: never */
+    uint64_t born_ns;             /* EVENT_START */
     uint64_t started_ns, stop_ns, farewell_ns;
     uint64_t hello_ns; /* when those who do not know us are told of us again */
 
@@ -342,6 +355,8 @@ struct node {
     struct snapshot snapshot;
     uint64_t demand_ns;        /* when demands were last averaged */
     uint64_t unsealed_told_ns; /* when the last notice about such a message was given; 0: never */
+    uint64_t implausible_told_ns,
+        crowded_told_ns; /* the same of incarnations, and of members beyond unlisted_max */
 
     struct plane *plane; /* rules; see plane.h */
     struct node_stats stats;

@@ -26,6 +26,7 @@ struct world_host {
     struct node *node; /* NULL: not running */
     struct node_options options;
     uint64_t wake_ns, incarnation;
+    uint64_t stalled_until_ns; /* it gets to run again then; what comes for it waits */
     uint64_t published_bytes_max, messages, requests;
     bool listens_to[WORLD_HOSTS_MAX];
 };
@@ -110,6 +111,7 @@ __attribute__((unused)) static void world_init(unsigned count)
             (void)snprintf(options->regions[r].region, NODE_NAME_BYTES, "%s's", host_names[r]);
             options->regions[r].weight = r + 1 == count ? SHARE_ONE >> r : SHARE_ONE >> (r + 1);
         }
+        options->unlisted_max = WORLD_HOSTS_MAX;
         options->interval_ns = 100 * MS;
         options->silent_after_ns = 1000 * MS;
         options->join_timeout_ns = 2000 * MS;
@@ -256,7 +258,7 @@ static int next_packet(void)
     int next = -1;
     for (unsigned p = 0; p < world.packet_count; p++) {
         const struct world_packet *packet = &world.packet[p];
-        if (packet->held)
+        if (packet->held || world.host[packet->to].stalled_until_ns > world.now_ns)
             continue;
         if (next < 0 || packet->at_ns < world.packet[next].at_ns ||
             (packet->at_ns == world.packet[next].at_ns && packet->order < world.packet[next].order))
@@ -290,6 +292,17 @@ __attribute__((unused)) static void world_push(unsigned i)
         step(i, (struct event){.kind = EVENT_WAKE}, i);
 }
 
+/* The host does not get to run for so long, from now on. */
+__attribute__((unused)) static void world_stall(unsigned i, uint64_t ms)
+{
+    world.host[i].stalled_until_ns = world.now_ns + ms * MS;
+}
+
+static uint64_t host_wake_ns(const struct world_host *host)
+{
+    return host->wake_ns > host->stalled_until_ns ? host->wake_ns : host->stalled_until_ns;
+}
+
 /* Lets so much time pass. */
 __attribute__((unused)) static void world_run(uint64_t ms)
 {
@@ -298,9 +311,9 @@ __attribute__((unused)) static void world_run(uint64_t ms)
         int p = next_packet(), waker = -1;
         uint64_t at_ns = p >= 0 ? world.packet[p].at_ns : UINT64_MAX;
         for (unsigned i = 0; i < world.count; i++) {
-            if (world.host[i].node && world.host[i].wake_ns < at_ns) {
+            if (world.host[i].node && host_wake_ns(&world.host[i]) < at_ns) {
                 waker = (int)i;
-                at_ns = world.host[i].wake_ns;
+                at_ns = host_wake_ns(&world.host[i]);
             }
         }
         if (at_ns > end_ns)

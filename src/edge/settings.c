@@ -26,6 +26,7 @@ enum {
     DEFAULT_MESSAGE_MAX_BYTES = 1 << 20,
     DEFAULT_MAX_CONNECTIONS = 10000,
     DEFAULT_RESERVATIONS = 65536,
+    DEFAULT_UNLISTED_PEERS = 8,
     DEFAULT_RULES = 50000,
     DEFAULT_SERVICE_RULES = 1000,
     RESERVATIONS_MOST = 1 << 24,
@@ -231,6 +232,8 @@ static bool read_caps(const struct settings_reader *reader, struct settings *set
     struct node_options *node = &settings->node;
     const struct rules_text *rules = &text->rules;
     uint64_t keys = node->table_keys - node->table_keys / 4; /* so that others always find room */
+    bool sealed = settings->secret[0] || settings->secret_is_none;
+    node->unlisted_max = sealed ? DEFAULT_UNLISTED_PEERS : 0; /* whoever says nothing of strangers gets none */
     settings->service_keys_max = keys;
     return read_small_count(reader, "table.listed_spends", text->table.listed_spends, 1, LISTED_SPENDS_MOST,
                             &node->events_max) &&
@@ -242,6 +245,8 @@ static bool read_caps(const struct settings_reader *reader, struct settings *set
                             &node->rules.service_rules_max) &&
            read_count(reader, "rules.service_keys", rules->service_keys, 1, (uint64_t)1 << 36,
                       &settings->service_keys_max) &&
+           read_small_count(reader, "unlisted_peers", text->unlisted_peers, 0, NODE_PEERS_MAX - 1,
+                            &node->unlisted_max) &&
            read_small_count(reader, "reservations", text->reservations, 0, RESERVATIONS_MOST,
                             &node->reservations_max);
 }
@@ -276,10 +281,10 @@ static bool read_secret(const struct settings_reader *reader, struct settings *s
 static bool read_rest(const struct settings_reader *reader, struct settings *settings,
                       const struct settings_text *text)
 {
-    if (!read_early_push(reader, text->early_push, &settings->node.early_push_share) ||
+    if (!read_secret(reader, settings, text) ||
+        !read_early_push(reader, text->early_push, &settings->node.early_push_share) ||
         !read_times(reader, &settings->node, text) || !read_sizes(reader, settings, text) ||
         !read_caps(reader, settings, text) || !read_state(reader, settings, text) ||
-        !read_secret(reader, settings, text) ||
         !read_text(reader, "password", text->password, settings->password) ||
         !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;

@@ -33,9 +33,9 @@ struct settings {
     char clients_address[NODE_ADDRESS_BYTES]; /* where to listen, as the next two; */
     char gossip_address[NODE_ADDRESS_BYTES];  /* where peers reach them is in `node` */
     char snapshot_address[NODE_ADDRESS_BYTES];
-    char advertise[NODE_ADDRESS_BYTES]; /* "": as in the addresses to listen on */
-    char secret[SETTINGS_SECRET_BYTES]; /* "": there is none */
-    bool secret_is_none;                /* the config says so: strangers may be peers */
+    char advertise[NODE_ADDRESS_BYTES];   /* "": as in the addresses to listen on */
+    char secret[SETTINGS_SECRET_BYTES];   /* "": there is none */
+    bool secret_is_none;                  /* the config says so: strangers may be peers */
     char password[SETTINGS_SECRET_BYTES]; /* "": clients need none */
     uint32_t max_connections;             /* over all threads */
     uint32_t threads;                     /* that serve clients; at least 1 */

@@ -124,6 +124,7 @@ static void print_values(struct printer *printer)
                             number(printer, node->rules.service_rules_max),
                             number(printer, settings->service_keys_max)};
     text->reservations = number(printer, node->reservations_max);
+    text->unlisted_peers = number(printer, node->unlisted_max);
     text->gossip_pace = number(printer, node->tell_pace);
     text->log_keys = number(printer, node->log_keys_max);
     text->message_max = size_text(printer, node->message_max_bytes);

@@ -85,6 +85,7 @@ static const cyaml_schema_field_t settings_fields[] = {
     CYAML_FIELD_MAPPING("table", CYAML_FLAG_OPTIONAL, struct settings_text, table, table_fields),
     CYAML_FIELD_MAPPING("rules", CYAML_FLAG_OPTIONAL, struct settings_text, rules, rules_fields),
     TEXT_KEY(settings_text, reservations),
+    TEXT_KEY(settings_text, unlisted_peers),
     TEXT_KEY(settings_text, gossip_pace),
     TEXT_KEY(settings_text, log_keys),
     TEXT_KEY(settings_text, message_max),

@@ -53,8 +53,8 @@ struct settings_text {
     char *interval, *early_push, *silent_after, *join_timeout, *leave_timeout, *forget_after;
     struct table_text table;
     struct rules_text rules;
-    char *reservations, *gossip_pace, *log_keys, *message_max, *max_connections, *threads, *state_dir, *state_sync,
-        *secret, *password, *log_level, *debug;
+    char *reservations, *unlisted_peers, *gossip_pace, *log_keys, *message_max, *max_connections, *threads,
+        *state_dir, *state_sync, *secret, *password, *log_level, *debug;
 };
 
 /*

@@ -101,6 +101,23 @@ is(scalar(() = $daemon->log =~ /\n/g) < 20, 1, 'and no line was logged per packe
 is($daemon->stop(10), 0, 'it leaves with status 0');
 unlike($daemon->log, qr/Sanitizer|Assertion|runtime error/, 'no sanitizer or assert had anything to say');
 
+# ---- a daemon that did not run ----
+
+my $three = Headgate::cluster();
+$three->start;
+ok($three->wait_met(10), 'three daemons');
+my @three = $three->daemons;
+$three[0]->signal('STOP');
+ok(Headgate::wait_until(20, sub { 2 == grep { $_->log =~ /us-east is silent/ } @three[1, 2] }),
+   'one is stopped: the others call it silent');
+$three[0]->signal('CONT');
+ok(Headgate::wait_until(20, sub { 2 == grep { $_->log =~ /us-east is heard again/ } @three[1, 2] }),
+   'it goes on: they hear it again');
+ok($three->wait_met(10), 'all see all');
+unlike($three[0]->log, qr/ is silent/, 'it calls nobody silent for the time in which it did not run itself');
+cmp_ok($three[0]->client->fields('INFO', 'stats')->{stalls}, '>=', 1, 'and says that it did not');
+$three->stop;
+
 # ---- a second signal ----
 
 my $pair = Headgate::cluster(regions => ['one', 'two'], leave_timeout => '60s', silent_after => '60s');

@@ -183,6 +183,7 @@ static void start(struct story *story, unsigned i)
     memcpy(options.peers[0].name, names[1 - i], 4);
     memcpy(options.peers[0].region, names[1 - i], 4);
     memcpy(options.peers[0].snapshot_address, names[1 - i], 4);
+    options.unlisted_max = 8;
     options.interval_ns = 100 * MS;
     options.events_max = EVENTS_MAX;
     options.silent_after_ns = 1000 * MS;

@@ -114,6 +114,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     for (unsigned j = 0; j < plan->nodes; j++)
         if (j != i && operator_names(sim, i, j))
             add_peer(options, sim, j);
+    options->unlisted_max = SIM_NODES_MAX;
     options->interval_ns = plan->interval_ns;
     options->early_push_share = plan->early_push_share;
     options->silent_after_ns = plan->silent_after_ns;

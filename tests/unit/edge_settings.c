@@ -45,7 +45,7 @@ static const struct mistake mistakes[] = {
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, reservations, "
-     "gossip_pace, log_keys, message_max, "
+     "unlisted_peers, gossip_pace, log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
@@ -82,6 +82,7 @@ static const struct mistake mistakes[] = {
      "f:4: rules.keys is not a known key: expected one of services, rules, service_rules, service_keys"},
     {LEAST "rules: [a]\n", "f:4: rules is a list: expected a mapping of keys to values"},
     {LEAST "reservations: -1\n", "f:4: reservations is '-1': expected a whole number from 0 to 16,777,216"},
+    {LEAST "unlisted_peers: 64\n", "f:4: unlisted_peers is '64': expected a whole number from 0 to 63"},
     {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
     {LEAST "state_sync: often\n", "f:4: state_sync is 'often': expected normal or full"},
     {LEAST "early_push: 5\n", "f:4: early_push is '5': expected auto, or a percentage above 0% and up to 100%"},
@@ -291,7 +292,7 @@ static const char full[] =
     "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\nthreads: "
     "3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
-    "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\n"
+    "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\nunlisted_peers: 3\n"
     "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";
 
 static void accepts(void)
@@ -311,6 +312,9 @@ static void accepts(void)
        "the only limit is the default");
 
     OK(settings.secret[0] == '\0' && !settings.secret_is_none, "alone, it needs no secret");
+    OK_U64(settings.node.unlisted_max, 0, "nor takes strangers in");
+    OK(parse(&settings, LEAST "secret: s\n", &error) && settings.node.unlisted_max == 8,
+       "with a secret, peers that the config does not name may come");
 
     OK(parse(&settings, LEAST REGIONS PEER "secret: none\n", &error) && settings.secret[0] == '\0' &&
            settings.secret_is_none,
@@ -340,7 +344,7 @@ static void accepts(void)
     OK(settings.log_level == LOG_LEVEL_WARNING && settings.debug, "log level and debug");
     OK(settings.node.rules.services_max == 7 && settings.node.rules.rules_max == 70 &&
            settings.node.rules.service_rules_max == 60 && settings.service_keys_max == 1000 &&
-           settings.node.reservations_max == 0,
+           settings.node.reservations_max == 0 && settings.node.unlisted_max == 3,
        "what a service may have");
     OK(settings.max_connections == 77 && settings.threads == 3, "connections and threads");
     OK(strcmp(settings.state_dir, "/srv/headgate") == 0 && settings.state_sync == STORE_SYNC_FULL, "the store");

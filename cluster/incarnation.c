@@ -1,0 +1,125 @@
+#include "cluster/effects.h"
+#include "cluster/parts.h"
+
+/*
+ * Which start of a name counts. Each start has a number, its incarnation: the wall clock in
+ * nanoseconds. The larger number wins everywhere. Whoever names one far ahead of all clocks could
+ * take a name away for ever. So a number that is more than AHEAD_MAX_NS ahead of this node's clock
+ * is not believed. A larger number than any that is believed is always to be had a moment later.
+ *
+ * A node that hears of a later start of its own name stops deciding at once, as two of a name would
+ * use one share twice. It comes back under a larger number when that start has ended or was
+ * forgotten, or when those whom it hears have heard nothing of that start for silent_after: then
+ * nobody else has the name.
+ */
+#define AHEAD_MAX_NS (UINT64_C(10) * 365 * 24 * 3600 * 1000000000)
+#define TOLD_GAP_NS UINT64_C(60000000000)
+
+enum {
+    INCARNATION_CHANGES_MAX = 16, /* two new nodes of one name would outbid each other for ever */
+};
+
+bool incarnation_is_plausible(struct node *node, const struct member_record *record, struct effects *effects)
+{
+    uint64_t clock_ns = node->options.incarnation + (node->now_ns - node->born_ns);
+    if (record->incarnation <= clock_ns + AHEAD_MAX_NS)
+        return true;
+    node->stats.incarnations_refused++;
+    if (node->implausible_told_ns > 0 && node->now_ns - node->implausible_told_ns < TOLD_GAP_NS)
+        return false;
+    node->implausible_told_ns = node->now_ns;
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "a message says that %.*s started more than ten years from now: that is dropped; either it was made "
+        "up, or a wall clock is wrong",
+        (int)record->name.size, record->name.data);
+    return false;
+}
+
+/* Joins again. Own spends that somebody may not have heard of stay unsettled. */
+static bool begin_anew(struct node *node, uint64_t incarnation, const char *why, struct effects *effects)
+{
+    int slot = origin_obtain(node, node->me, incarnation);
+    if (incarnation == 0 || slot < 0)
+        return false;
+    tell_all(node);
+    node->incarnation = incarnation;
+    node->incarnation_changes++;
+    node->member[node->me].incarnation = incarnation;
+    node->origin[slot].mine = true;
+    node->my_slot =
+        (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
+    for (uint32_t m = 0; m < node->member_end; m++) {
+        node->member[m].acknowledged = 0;
+        node->member[m].knows_me = false;
+    }
+    stores_join_again(node);
+    node->state = PEER_JOINING;
+    node->started_ns = node->now_ns;
+    node->started_awake_ns = awake_ns(node);
+    node->hello_ns = node->now_ns;
+    node->snapshot_wanted = false;
+    snapshot_abandon(node);
+    effects_notice(effects, NOTICE_WARNING, "%s %s", node->options.name, why);
+    return true;
+}
+
+void incarnation_heard(struct node *node, const struct member_record *record, struct effects *effects)
+{
+    if (record->incarnation < node->incarnation || node->superseded || node->stopping)
+        return;
+    bool newer = record->incarnation > node->incarnation, over = record->state == PEER_LEFT;
+    bool outbid = node->state != PEER_JOINING || node->incarnation_changes >= INCARNATION_CHANGES_MAX;
+    if (newer && outbid && !over) {
+        node->superseded = true;
+        node->rival.incarnation = record->incarnation;
+        node->rival.number = 0;
+        node->rival.heard_awake_ns = awake_ns(node);
+        effects_notice(effects, NOTICE_WARNING,
+                       "a newer node is called %s as well: this one stops deciding and stays out of the cluster",
+                       node->options.name);
+    } else if (newer || over) {
+        (void)begin_anew(node, record->incarnation + 1, "was declared gone by its peers and joins again", effects);
+    }
+}
+
+static uint64_t number_of(const struct message *message, uint32_t record)
+{
+    for (uint32_t r = 0; r < message->row_count; r++)
+        if (message->rows[r].member == record)
+            return message->rows[r].number;
+    return 0;
+}
+
+static void come_back(struct node *node, const char *why, struct effects *effects)
+{
+    if (node->stopping || !begin_anew(node, node->rival.incarnation + 1, why, effects))
+        return;
+    node->superseded = false;
+    node->incarnation_changes = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) /* they were not listened to */
+        node->member[i].heard_awake_ns = awake_ns(node);
+}
+
+void incarnation_watch(struct node *node, const struct message *message, struct effects *effects)
+{
+    for (uint32_t i = 0; i < message->member_count; i++) {
+        const struct member_record *record = &message->members[i];
+        if (!bytes_equal(record->name, bytes_of(node->options.name)) ||
+            record->incarnation < node->rival.incarnation || !incarnation_is_plausible(node, record, effects))
+            continue;
+        uint64_t number = number_of(message, i);
+        bool newer = record->incarnation > node->rival.incarnation;
+        if (newer || number > node->rival.number) {
+            node->rival.incarnation = record->incarnation;
+            node->rival.number = number;
+            node->rival.heard_awake_ns = awake_ns(node);
+        }
+        if (record->state == PEER_LEFT) {
+            come_back(node, "joins again: the newer node of that name is gone", effects);
+            return;
+        }
+    }
+    if (awake_ns(node) - node->rival.heard_awake_ns > node->options.silent_after_ns)
+        come_back(node, "joins again: nobody hears a newer node of that name", effects);
+}

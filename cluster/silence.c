@@ -1,0 +1,95 @@
+#include "cluster/effects.h"
+#include "cluster/parts.h"
+
+/*
+ * Who is silent: who was not heard for silent_after, of the time in which this node ran.
+ *
+ * A node that did not get to run (a busy machine, SIGSTOP, a clock that jumped) heard nobody
+ * meanwhile, and knows it: its step comes later than the last one asked for. That time does not
+ * count against the others. After a stall nobody is called silent before the node ran for a whole
+ * silent_after, so that what came meanwhile is heard first. A node that stalls again and again would
+ * then call nobody silent; so it does all the same after PATIENCE times that.
+ *
+ * The bound does not depend on any of this: whoever is not heard keeps his share, whether he is
+ * called silent or not.
+ */
+enum {
+    STALL_PART = 4,    /* of silent_after: a step that is so late was a stall */
+    PATIENCE = 4,      /* times silent_after */
+    CALM_PERIODS = 16, /* times silent_after: for so long a member that flaps is heard, until it is told */
+};
+
+void silence_note_time(struct node *node, uint64_t before_ns)
+{
+    uint64_t due_ns = node->wake_ns > before_ns ? node->wake_ns : before_ns;
+    uint64_t late_ns = node->now_ns > due_ns ? node->now_ns - due_ns : 0;
+    if (node->last_uid == 0 || late_ns <= node->options.interval_ns)
+        return;
+    node->lost_ns += late_ns - node->options.interval_ns;
+    if (late_ns <= node->options.silent_after_ns / STALL_PART)
+        return;
+    node->stalled_ns = awake_ns(node);
+    node->stats.stalls++;
+    node->stats.stalled_ms += late_ns / 1000000;
+}
+
+/* Since when, of awake_ns, nothing was heard of the member. */
+static uint64_t quiet_since_ns(const struct node *node, const struct member *member)
+{
+    return member->heard_ns ? member->heard_awake_ns : node->started_awake_ns;
+}
+
+static bool is_silent(const struct node *node, uint64_t quiet_ns)
+{
+    uint64_t after_ns = node->options.silent_after_ns;
+    bool listened = node->stalled_ns == 0 || awake_ns(node) - node->stalled_ns > after_ns;
+    return quiet_ns > after_ns && (listened || quiet_ns / PATIENCE > after_ns);
+}
+
+static uint64_t calm_ns(const struct node *node)
+{
+    return CALM_PERIODS * node->options.silent_after_ns;
+}
+
+static void set_silent(const struct node *node, struct member *member, bool silent)
+{
+    uint64_t now_ns = awake_ns(node);
+    if (silent && !member->silent)
+        member->flaps = member->returned_ns > 0 && now_ns - member->returned_ns < calm_ns(node);
+    else if (!silent && member->silent)
+        member->returned_ns = now_ns;
+    member->silent = silent;
+}
+
+/*
+ * One line for a change. A member that goes and comes all the time has three: silent, heard, silent;
+ * then one when it was heard for so long that it is worth one.
+ */
+static void tell_silence(const struct node *node, struct member *member, struct effects *effects)
+{
+    if (member->silent == member->silence_told || (!member->silent && !member->heard_ns) ||
+        (!member->silent && member->flaps && awake_ns(node) - member->returned_ns < calm_ns(node)))
+        return;
+    member->silence_told = member->silent;
+    effects_notice(effects, member->silent ? NOTICE_WARNING : NOTICE_INFO, "%s %s", member->name,
+                   member->silent ? "is silent: its share stays reserved" : "is heard again");
+}
+
+void silence_refresh(struct node *node, struct effects *effects)
+{
+    node->somebody_silent = false;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        struct member *member = &node->member[i];
+        if (!member_needed(member))
+            continue;
+        uint64_t quiet_ns = awake_ns(node) - quiet_since_ns(node, member);
+        bool silent = is_silent(node, quiet_ns);
+        set_silent(node, member, silent);
+        tell_silence(node, member, effects);
+        if (silent && node->options.forget_after_ns && quiet_ns > node->options.forget_after_ns) {
+            membership_left(node, i, true, effects, "was silent for forget_after and is forgotten");
+            continue;
+        }
+        node->somebody_silent |= silent || !member->heard_ns;
+    }
+}

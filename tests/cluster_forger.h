@@ -1,0 +1,60 @@
+/*
+ * cluster_forger: messages that somebody makes up who has the cluster's secret.
+ *
+ * The one idea: "eve", whom no config names, says of members what a test wants her to say. Nobody runs under her name.
+ */
+#ifndef HEADGATE_TESTS_CLUSTER_FORGER_H
+#define HEADGATE_TESTS_CLUSTER_FORGER_H
+
+#include "cluster/effects.h"
+#include "cluster/message.h"
+#include "tests/cluster_harness.h"
+
+/* Whom the message is about; `number`: of the newest message that she says he made; 0: of none. */
+struct forged {
+    const char *name, *region;
+    uint64_t incarnation, number;
+    enum peer_state state;
+};
+
+static void forged_record(struct message *message, const char *name, const char *region, uint64_t incarnation,
+                          enum peer_state state)
+{
+    uint32_t index = message->member_count++;
+    message->members[index] = (struct member_record){.name = bytes_of(name),
+                                                     .region = bytes_of(region),
+                                                     .gossip_address = bytes_of("eve:1"),
+                                                     .snapshot_address = bytes_of("eve:2"),
+                                                     .incarnation = incarnation,
+                                                     .state = state};
+}
+
+/* Eve says it to that host: of `count` members, in one message. */
+__attribute__((unused)) static void forge(unsigned host, const struct forged *about, uint32_t count)
+{
+    static struct message message;
+    static uint64_t number;
+    struct effects effects;
+    struct message_writer writer;
+    memset(&message, 0, sizeof message);
+    message.config_digest = world.host[host].options.config_digest;
+    message.number = ++number;
+    message.floor = 1;
+    forged_record(&message, "eve", about[0].region, 1, PEER_ACTIVE);
+    for (uint32_t i = 0; i < count; i++) {
+        forged_record(&message, about[i].name, about[i].region, about[i].incarnation, about[i].state);
+        if (about[i].number > 0)
+            message.rows[message.row_count++] = (struct digest_row){.member = i + 1, .number = about[i].number};
+    }
+    message.rows[message.row_count++] = (struct digest_row){.member = 0, .number = number};
+    effects_init(&effects);
+    message_begin(&writer, &effects, &message);
+    message_begin_batches(&writer, 0);
+    message_end(&writer);
+    message_seal(&effects, writer.start, &world.host[host].options.hash_key);
+    step(host, (struct event){.kind = EVENT_MESSAGE, .bytes = {(const char *)effects.arena, effects.arena_size}},
+         host);
+    effects_close(&effects);
+}
+
+#endif
