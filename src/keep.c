@@ -128,27 +128,23 @@ static bool counter_room(struct keep *keep, size_t count)
     return good;
 }
 
-static void keep_counters(struct keep *keep, const struct effects *effects, uint64_t now_ns)
+void keep_counters(struct keep *keep, const struct effects *effects, uint64_t now_ns)
 {
-    uint64_t wall_ns = clock_wall_ns();
-    if (!counter_room(keep, effects->counter_count))
+    if (!keep->store || effects->counter_count == 0 || !counter_room(keep, effects->counter_count))
         return;
+    uint64_t wall_ns = clock_wall_ns();
     for (size_t i = 0; i < effects->counter_count; i++)
         keep->counter[i] = keep_counter(&effects->counter[i], now_ns, wall_ns);
     store_put_counters(keep->store, keep->counter, effects->counter_count);
 }
 
-void keep_effects(struct keep *keep, const struct effects *effects, uint64_t now_ns)
+void keep_versions(struct keep *keep, const struct effects *effects)
 {
-    if (!keep->store)
+    if (!keep->store || effects->version_count == 0 || !record_room(keep, effects->version_count))
         return;
-    if (effects->counter_count > 0)
-        keep_counters(keep, effects, now_ns);
-    if (effects->version_count > 0 && record_room(keep, effects->version_count)) {
-        for (size_t i = 0; i < effects->version_count; i++)
-            keep->record[i] = effects->version[i]->record;
-        store_put_versions(keep->store, keep->record, effects->version_count);
-    }
+    for (size_t i = 0; i < effects->version_count; i++)
+        keep->record[i] = effects->version[i]->record;
+    store_put_versions(keep->store, keep->record, effects->version_count);
 }
 
 void keep_all(struct keep *keep, const struct node *node, const struct keep_node *steps)

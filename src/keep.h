@@ -42,8 +42,12 @@ bool keep_close(struct keep *keep);
 /* Hands all that was kept to the node, which has not started yet, by EVENT_RESTORE. */
 void keep_restore(struct keep *keep, const struct keep_node *node);
 
-/* Takes over what a step brought. */
-void keep_effects(struct keep *keep, const struct effects *effects, uint64_t now_ns);
+/*
+ * Take over what a step brought. Versions come first, before any thread may learn what became of their change: whoever
+ * then asks the store whether all that was put is kept, asks about them, too.
+ */
+void keep_versions(struct keep *keep, const struct effects *effects);
+void keep_counters(struct keep *keep, const struct effects *effects, uint64_t now_ns);
 
 /*
  * A counter of the node's, at now_ns of its clock, as the store keeps it, and back; false: its time is over. A LOG's

@@ -100,12 +100,13 @@ void server_step(struct server *server, struct event *event)
     event->wall_ms = turn.wall_ns / MILLISECOND_NS;
     crew_stepped(&server->crew);
     node_step(server->node, event, &server->effects);
+    keep_versions(&server->keep, &server->effects);
     worker_end_alone(&server->worker);
     for (size_t i = 0; i < server->effects.effect_count; i++)
         carry_out(server, &server->effects.effect[i]);
     for (size_t i = 0; i < server->effects.notice_count; i++)
         server_tell(server, &server->effects.notice[i]);
-    keep_effects(&server->keep, &server->effects, event->now_ns);
+    keep_counters(&server->keep, &server->effects, event->now_ns);
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;
     server->stepping = false;

@@ -28,6 +28,12 @@ void call_wrong_arity(struct call *call, const struct command_spec *parent, cons
 /* From true to false no other thread decides: see `alone` of the commands. For what is COMMAND_TOGETHER otherwise. */
 void call_alone(struct call *call, bool alone);
 
+/* The session's last command is not answered yet: nothing of what follows is served before. */
+static inline bool session_waits(const struct session *session)
+{
+    return session->waits_for > 0 || session->waits_kept > 0;
+}
+
 /* How much of a client's word belongs into an error, for "%.*s". */
 static inline int call_shown(struct bytes word)
 {

@@ -345,7 +345,7 @@ static void serve_queued(struct serving *serving)
     while (at < transaction->size)
         at += serve_front(serving, (struct bytes){transaction->queued->data + at, transaction->size - at});
     decide_all(serving);
-    assert(!serving->closes && session->waits_for == 0);
+    assert(!serving->closes && !session_waits(session));
     transaction_end(session, serving->commands);
 }
 
@@ -356,7 +356,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     enum serve_status status = SERVE_MORE;
     serving.usual = usual_possible(commands, session);
     *consumed = 0;
-    while (!serving.closes && session->waits_for == 0 && *consumed < input.size) {
+    while (!serving.closes && !session_waits(session) && *consumed < input.size) {
         if (!has_room(&serving)) {
             status = SERVE_AGAIN;
             break;
@@ -369,7 +369,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
             serve_queued(&serving);
     }
     const bool going = !serving.closes;
-    if (session->waits_for > 0)
+    if (session_waits(session))
         return going ? SERVE_WAIT : SERVE_CLOSE;
     if (going && output->size == 0 && *consumed == input.size && serving.group.count == 0 &&
         usual_put_off(commands, session, serving.usual_count))

@@ -62,9 +62,11 @@ struct session {
     uint64_t id;
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
-    bool waits_simply;   /* to be answered with OK */
-    uint32_t late_count; /* answers that are put off */
-    uint64_t waits_for;  /* a change of rules that is in work, by its ticket; 0: for nothing */
+    bool waits_simply;      /* to be answered with OK */
+    uint32_t late_count;    /* answers that are put off */
+    uint64_t waits_for;     /* a change of rules that is in work, by its ticket; 0: for nothing */
+    uint64_t waits_kept;    /* until the store keeps what was put up to that number; 0: for nothing */
+    uint64_t changed_rules; /* what is then to be answered */
     struct transaction transaction;
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];
@@ -157,7 +159,7 @@ struct commands {
     uint16_t port;                         /* where clients connect, for INFO and CLIENT */
     const struct listener_stats *listener; /* for INFO; may be NULL */
     const struct commands_crew *crew;      /* for INFO; NULL: these are alone */
-    struct store *store;                   /* for INFO; NULL: nothing is kept */
+    struct store *store;                   /* keeps changes of rules; NULL: nothing is kept */
     /*
      * Hands an event to the node (filling in the times) and carries out its effects, before it returns. `event`
      * and what it points to are valid during the call. What the node says of rules is copied to `result`, unless

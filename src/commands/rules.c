@@ -53,29 +53,60 @@ static void forget_staged(struct staged *staged)
 
 /* ---- changes ---- */
 
-static void answer_change(struct answer *answer, const struct rules_result *result, bool simply)
+static void answer_changed(struct answer *answer, const struct session *session)
 {
-    if (!result->asked || result->refused)
-        answer_error(answer, "ERR %s",
-                     result->refused ? result->error.text : "this node is ending: ask another one");
-    else if (simply)
+    if (session->waits_simply)
         answer_simple(answer, "OK");
     else
-        answer_integer(answer, (int64_t)result->changed_rules);
+        answer_integer(answer, (int64_t)session->changed_rules);
 }
 
-/* Answers with OK or the number of rules that changed, now or when that is known. */
+/* Answers once the store keeps what was put; false: it does not yet. */
+static bool answer_if_kept(struct commands *commands, struct session *session, struct answer *answer)
+{
+    char why[NODE_NOTICE_BYTES] = "";
+    enum store_kept kept = STORE_KEPT;
+    if (commands->store != NULL)
+        kept = store_versions_kept(commands->store, session->waits_kept, why);
+    if (kept == STORE_KEEPS)
+        return false;
+    session->waits_kept = 0;
+    if (kept == STORE_KEPT)
+        answer_changed(answer, session);
+    else
+        answer_error(
+            answer,
+            "NOTKEPT the change is in force and told to peers, but it is not on this node's disk (%s): it is "
+            "written as soon as that works",
+            why);
+    return true;
+}
+
+/* What became of a change: a refusal is answered at once, everything else when it is kept. */
+static bool answer_change(struct commands *commands, struct session *session, struct answer *answer,
+                          const struct rules_result *result)
+{
+    if (!result->asked || result->refused) {
+        answer_error(answer, "ERR %s",
+                     result->refused ? result->error.text : "this node is ending: ask another one");
+        return true;
+    }
+    session->changed_rules = result->changed_rules;
+    session->waits_kept = commands->store != NULL ? store_versions_put(commands->store) : 0;
+    return answer_if_kept(commands, session, answer);
+}
+
+/* Answers with OK or the number of rules that changed, now or when that is known and kept. */
 static void change(struct call *call, const struct rule_changes *changes, bool simply)
 {
     struct event event = {.kind = EVENT_RULES, .now_ns = call->now_ns, .rules = changes};
     struct rules_result result = {0};
     call->commands->submit(call->commands->context, &event, &result);
-    if (result.in_work) {
+    call->session->waits_simply = simply;
+    if (result.in_work)
         call->session->waits_for = result.ticket;
-        call->session->waits_simply = simply;
-    } else {
-        answer_change(&call->answer, &result, simply);
-    }
+    else
+        (void)answer_change(call->commands, call->session, &call->answer, &result);
 }
 
 bool commands_resume(struct commands *commands, struct session *session, struct output *output)
@@ -83,13 +114,19 @@ bool commands_resume(struct commands *commands, struct session *session, struct 
     struct answer answer = {.output = output, .protocol = session->protocol};
     struct rules_result result;
     size_t before = output->size;
-    assert(session->waits_for > 0);
-    if (!node_rules_result(commands->node, session->waits_for, &result))
-        return false;
-    session->waits_for = 0;
-    answer_change(&answer, &result, session->waits_simply);
-    commands->stats.total_error_replies += output->data[before] == '-';
-    return true;
+    bool answered;
+    assert(session_waits(session));
+    if (session->waits_for > 0) {
+        if (!node_rules_result(commands->node, session->waits_for, &result))
+            return false;
+        session->waits_for = 0;
+        answered = answer_change(commands, session, &answer, &result);
+    } else {
+        answered = answer_if_kept(commands, session, &answer);
+    }
+    if (answered)
+        commands->stats.total_error_replies += output->data[before] == '-';
+    return answered;
 }
 
 static void apply(struct call *call, bool alone)
@@ -133,8 +170,10 @@ static void del(struct call *call)
 {
     struct bytes service = call->words->args[2], id = call->words->args[3];
     const struct rulebook_rule *rule = rulebook_find(node_rulebook(call->commands->node), service, id);
+    const struct rules_result none = {.asked = true};
+    call->session->waits_simply = false;
     if (rule == NULL || (rulebook_stable(rule) == NULL && rulebook_candidate(rule) == NULL))
-        answer_integer(&call->answer, 0);
+        (void)answer_change(call->commands, call->session, &call->answer, &none); /* its end may not be kept yet */
     else
         delete_rule(call, service, id, bytes_of(""));
 }

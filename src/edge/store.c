@@ -88,6 +88,9 @@ void store_put_versions(struct store *store, const struct rule_record *version, 
 {
     start(store);
     uv_mutex_lock(&store->mutex);
+    if (store->put == store->kept)
+        store->unkept_since_ns = clock_monotonic_ns();
+    store->put++;
     for (size_t i = 0; i < count; i++) {
         if (store_queue_add_version(store->filling, &version[i]))
             continue;
@@ -96,6 +99,33 @@ void store_put_versions(struct store *store, const struct rule_record *version, 
     }
     uv_cond_signal(&store->work);
     uv_mutex_unlock(&store->mutex);
+}
+
+/* What was dropped comes with the next call, when all is put in again. */
+uint64_t store_versions_put(struct store *store)
+{
+    uv_mutex_lock(&store->mutex);
+    uint64_t number = store->put + (store->lost_versions ? 1 : 0);
+    uv_mutex_unlock(&store->mutex);
+    return number;
+}
+
+enum store_kept store_versions_kept(struct store *store, uint64_t number, char why[NODE_NOTICE_BYTES])
+{
+    enum store_kept kept = STORE_KEEPS;
+    uv_mutex_lock(&store->mutex);
+    bool late = clock_monotonic_ns() - store->unkept_since_ns >= STORE_KEEP_WAIT_NS;
+    if (number <= store->kept) {
+        kept = STORE_KEPT;
+    } else if (store->stats.failing || store->lost_versions || late) {
+        const char *reason = store->stats.failing   ? store->stats.failure
+                             : store->lost_versions ? "too much waits to be written"
+                                                    : "the disk takes too long";
+        (void)snprintf(why, NODE_NOTICE_BYTES, "%s", reason);
+        kept = STORE_FAILS;
+    }
+    uv_mutex_unlock(&store->mutex);
+    return kept;
 }
 
 void store_put_counters(struct store *store, const struct store_counter *counter, size_t count)

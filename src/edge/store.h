@@ -74,6 +74,16 @@ void store_read(struct store *store, const struct store_reader *reader);
 
 /* Copies them into the queue; those of one call become durable together. */
 void store_put_versions(struct store *store, const struct rule_record *version, size_t count);
+
+/*
+ * In any thread: the number of the newest call that put versions, and whether all up to that number is on the disk, so
+ * that neither `kill -9` nor a power cut loses it. STORE_FAILS: it is in memory alone, and `why` says why: the last
+ * write failed, or none was done for STORE_KEEP_WAIT_NS. It is tried again until it is kept.
+ */
+#define STORE_KEEP_WAIT_NS 10000000000u
+enum store_kept { STORE_KEPT, STORE_KEEPS, STORE_FAILS };
+uint64_t store_versions_put(struct store *store);
+enum store_kept store_versions_kept(struct store *store, uint64_t number, char why[NODE_NOTICE_BYTES]);
 /* The same for counters; no allocation. At counters_max, further keys are dropped and counted. */
 void store_put_counters(struct store *store, const struct store_counter *counter, size_t count);
 

@@ -89,6 +89,15 @@ static enum store_file_status write_versions(struct store *store, const struct s
     return status == STORE_FILE_GOOD ? store_file_commit(&store->file) : status;
 }
 
+/* All that had been put when it was taken in hand is on the disk. */
+static void note_kept(struct store *store)
+{
+    uv_mutex_lock(&store->mutex);
+    store->kept = store->taken;
+    store->unkept_since_ns = clock_monotonic_ns();
+    uv_mutex_unlock(&store->mutex);
+}
+
 static enum store_file_status write_counters(struct store *store, const struct store_queue *queue)
 {
     uint64_t wall_ns = clock_wall_ns();
@@ -110,6 +119,8 @@ static enum store_file_status write_queue(struct store *store)
     store_queue_sort(queue);
     if (queue->version_count > 0)
         status = write_versions(store, queue);
+    if (status == STORE_FILE_GOOD)
+        note_kept(store);
     if (status == STORE_FILE_GOOD && queue->counter_count > 0)
         status = write_counters(store, queue);
     if (status != STORE_FILE_GOOD)
@@ -222,6 +233,7 @@ static enum task next_task(struct store *store)
             struct store_queue *full = store->filling;
             store->filling = store->writing;
             store->writing = full;
+            store->taken = store->put;
             store->busy = true;
             store->next_try_ns = store->stats.failing ? store->next_try_ns : now_ns;
         }

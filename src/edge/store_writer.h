@@ -26,6 +26,9 @@ struct store {
     struct store_queue *filling, *writing; /* they change places; what `writing` points at is the thread's */
     bool busy;                             /* `writing` is not done */
     bool stopping, wants_all, lost_versions;
+    uint64_t put, taken,
+        kept; /* calls that put versions: all; those in `writing`, too; those that are on the disk */
+    uint64_t unkept_since_ns; /* the oldest that is not waits since then */
     struct store_stats stats;
     struct notice notices[STORE_NOTICES_MAX];
     size_t notice_first, notice_count;
