@@ -10,7 +10,11 @@
  * pipeline and of its answers over loopback, from one of 50 sockets to another: that is not counted, but it drives out
  * of the caches what it does in a daemon.
  *
- *     serving [--quick] [--kernel] [--table KEYS] [--rounds N]
+ * --case measures one kind alone, so that a profiler counts nothing else: tests/bench/instructions does that.
+ *
+ *     serving [--quick] [--kernel] [--table KEYS] [--rounds N] [--case KIND:PEERS:KEYS:DEPTH]
+ *
+ * KIND is 0 for CAN_ACCESS and 1 for CHECK.
  */
 #include "base/random.h"
 #include "edge/memory.h"
@@ -87,6 +91,7 @@ static struct options {
     bool kernel;
     uint64_t table_keys;
     int rounds;
+    const char *only; /* KIND:PEERS:KEYS:DEPTH; NULL: every case */
 } options = {.table_keys = 2000000, .rounds = ROUNDS};
 
 /* ---- the kernel ---- */
@@ -172,9 +177,8 @@ static void prefer_huge_pages(void *context, void *memory, size_t bytes)
     memory_prefer_huge_pages(memory, bytes);
 }
 
-static void serve(enum kind kind, uint32_t peers)
+static void open_node(uint32_t peers)
 {
-    double fastest_ns[KEY_COUNTS][DEPTHS] = {{0}};
     served_open_with(options.table_keys, peers);
     node_visit_memory(served.node, prefer_huge_pages, NULL);
     if (!set_rules("rules:\n"
@@ -182,6 +186,12 @@ static void serve(enum kind kind, uint32_t peers)
                    "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"
                    "  - {id: per-tenant, service: shop, by: tenant, rate: 100/s, burst: 100}\n"))
         give_up("the rules are refused");
+}
+
+static void serve(enum kind kind, uint32_t peers)
+{
+    double fastest_ns[KEY_COUNTS][DEPTHS] = {{0}};
+    open_node(peers);
     for (int i = 0; i < options.rounds * KEY_COUNTS; i++) {
         int k = i % KEY_COUNTS, round = i / KEY_COUNTS;
         struct commands_text commands = write_commands(kind, key_counts[k], (uint64_t)round);
@@ -197,6 +207,22 @@ static void serve(enum kind kind, uint32_t peers)
     served_close();
 }
 
+/* The same commands in every round, so that a longer run differs from a shorter one by whole rounds alone. */
+static void serve_case(const char *which)
+{
+    unsigned kind, peers, keys;
+    int depth;
+    if (sscanf(which, "%u:%u:%u:%d", &kind, &peers, &keys, &depth) != 4 || kind >= KINDS || keys == 0 || depth < 1 ||
+        depth > 64 || command_counts[kind] % depth != 0)
+        give_up("--case: expected KIND:PEERS:KEYS:DEPTH");
+    open_node(peers);
+    struct commands_text commands = write_commands((enum kind)kind, keys, 1);
+    for (int i = 0; i < options.rounds; i++)
+        (void)run(&commands, depth);
+    printf("%d commands a round\n", commands.count);
+    served_close();
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -209,8 +235,14 @@ int main(int argc, char **argv)
             i++;
         else if (strcmp(argv[i], "--rounds") == 0 && (options.rounds = (int)strtol(value, NULL, 10)) > 0)
             i++;
+        else if (strcmp(argv[i], "--case") == 0)
+            options.only = argv[++i < argc ? i : 0];
         else
-            give_up("usage: serving [--quick] [--kernel] [--table KEYS] [--rounds N]");
+            give_up("usage: serving [--quick] [--kernel] [--table KEYS] [--rounds N] [--case KIND:PEERS:KEYS:DEPTH]");
+    }
+    if (options.only) {
+        serve_case(options.only);
+        return 0;
     }
     if (options.kernel)
         open_sockets();
