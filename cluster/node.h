@@ -183,22 +183,40 @@ void node_set_tenant_keys_max(struct node *node, uint64_t keys);
 
 /* ---- requests ---- */
 
-/* Decides and, if allowed, takes `cost` tokens of key `id` under limit `limit` (an index). No allocation. */
-struct verdict node_admit(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
-/* The same decision without the figures: what the fast path needs. */
-bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
-/* What node_admit would answer; takes nothing. */
-struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns);
-
 /*
- * Decides over all charges of one request (1 to CHARGES_MAX, of different keys) at once: true if each that is not a
+ * Decides over all charges of one request (0 to CHARGES_MAX, of different keys) at once: true if each that is not a
  * shadow allows, and then, if `take`, all are charged; otherwise none is. verdicts[i] is that of charges[i]; a
  * shadow's says what it would have said. No allocation.
  */
-bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts);
-/* node_check of one charge that is taken, without its figures: what the fast path needs. */
-bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns);
+bool node_decide_one(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts);
+
+enum {
+    NODE_EACH_MAX = 64,  /* requests in a run */
+    NODE_KEYS_MAX = 256, /* keys of all runs of a call */
+};
+
+/* Requests that fall under the same charges, but for the ids of their keys. */
+struct run {
+    const struct charge *charge; /* charge_count of them, at most CHARGES_MAX; their ids do not count */
+    uint32_t charge_count;       /* 0: nothing is decided, and `allowed` stays as it is */
+    uint32_t request_count;      /* 1 to NODE_EACH_MAX; more than one: no charge is of a sliding window */
+    bool take;                   /* false: decides and charges nothing */
+    struct verdict
+        *verdicts;    /* charge_count of the first request, then of the second, and so on; NULL: not wanted */
+    uint64_t allowed; /* out: bit i: request i is allowed */
+};
+
+/*
+ * Decides runs of requests in order, each request as node_decide_one would. `ids` are those of the first request of
+ * the first run, one for each charge, then those of the second request, and so on: NODE_KEYS_MAX at most in all.
+ * Memory is asked for a few keys at a time, while the keys before them are decided. Callers should have called
+ * node_prefetch_tags for each id before. The keys of one request are locked at a time. No allocation.
+ */
+void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids,
+                 uint64_t now_ns);
+void node_prefetch_tags(const struct node *node, struct key_id id);
+
 /*
  * Gives tokens back to each of the keys: as many as its charge would cost, at most `tokens`, at most what is taken
  * of it as seen here. Returns the least that any of them was given.
@@ -211,7 +229,7 @@ uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t 
 /* ---- reservations ---- */
 
 /*
- * Takes the charges as node_check does and keeps them under `id` for `ttl_ns`: then what they hold is returned,
+ * Takes the charges as node_decide_one does and keeps them under `id` for `ttl_ns`: then what they hold is returned,
  * unless node_commit or node_cancel came before. Ids are this process's own. VERDICT_OVERLOAD: no more fit.
  */
 bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
@@ -235,37 +253,6 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
 /* It ends `ttl_ns` from now; what it holds of limits whose spends end by themselves is held anew. */
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns);
 uint32_t node_reservations(const struct node *node);
-
-/* ---- requests that came together ---- */
-
-/*
- * node_takes for up to NODE_EACH_MAX keys under charges that are alike: like->id does not matter. Bit i of what it
- * returns: ids[i] was allowed. Worth it where node_prefetch_tags was called for all of them before.
- */
-enum { NODE_EACH_MAX = 64 };
-uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
-                         uint64_t now_ns);
-
-/*
- * Memory is asked for what decisions over several keys will need: of each key the tags, as soon as it is known; then,
- * of all together, what the tags lead to, and what that leads to. guesses[i] becomes one of where the key of ids[i]
- * stands.
- */
-void node_prefetch_tags(const struct node *node, struct key_id id);
-void node_prefetch_each(const struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses);
-/* node_check for keys that were among them, with their guesses. */
-bool node_check_near(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
-                     bool take, uint64_t now_ns, struct verdict *verdicts);
-/*
- * The same, which takes, for up to NODE_EACH_MAX requests that are alike: each has the charges of `like`, none of a
- * sliding window, but for their ids. ids, guesses and verdicts are charge_count of the first request, then those of the
- * second, and so on; keys are locked for one request at a time. Bit i of what it returns: request i was allowed.
- * guesses: NULL where memory was asked for no more than tags. Then it sees to the rest, of a few keys at a time, while
- * those before them are decided.
- */
-uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count,
-                         const struct key_id *ids, const uint64_t *guesses, uint32_t count, uint64_t now_ns,
-                         struct verdict *verdicts);
 
 /* ---- threads ---- */
 

@@ -321,6 +321,12 @@ void origins_close(struct node *node)
     }
 }
 
+bool batch_fits(const struct node *node, uint32_t spend_count, uint32_t group_count)
+{
+    return (uint64_t)spend_count * NUMBER_ENCODED_MAX_BYTES + (uint64_t)group_count * GROUP_ENCODED_MAX_BYTES <=
+           node->options.message_max_bytes / 2;
+}
+
 uint32_t batch_end(const struct node *node, const struct spend *spends, uint32_t from, uint32_t count)
 {
     uint32_t groups = 0, end = from;

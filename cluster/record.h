@@ -46,6 +46,15 @@ static inline bool can_record_here(const struct node *node, const struct lane *l
     return !recording->told || (!node->log_full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
 }
 
+/* can_record of so many keys, whichever they are; false: perhaps not. */
+static inline bool can_record_any(const struct node *node, const struct lane *lane, uint32_t count)
+{
+    const struct changed *changed = &lane->changed;
+    if (changed->count + count > changed->room)
+        return false;
+    return node->alone || (!node->log_full && lane_has_room(node, lane, count));
+}
+
 /* Something is about to be recorded. */
 static inline void note_open(struct lane *lane, uint64_t now_ns)
 {

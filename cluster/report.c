@@ -228,3 +228,17 @@ void node_validate(const struct node *node)
     assert(node->snapshot.page_count <= PAGES_MAX);
     table_check(node->table);
 }
+
+struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns)
+{
+    struct entry *entry = table_find(node->table, id);
+    now_ns = request_time(node, now_ns);
+    if (entry && entry->limit == limit) {
+        bucket_refill(&entry->bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
+        return entry->bucket;
+    }
+    struct bucket bucket;
+    table_start(node->table, id, limit, UINT64_MAX, now_ns, &bucket);
+    bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
+    return bucket;
+}

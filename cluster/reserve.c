@@ -57,8 +57,8 @@ static bool reserve(struct node *node, const struct charge *charges, size_t coun
     struct charge held[CHARGES_MAX];
     bool taken[CHARGES_MAX];
     size_t held_count = 0;
-    touch_charges(node, charges, count);
-    if (!check_charges(node, charges, count, now_ns, verdicts, taken))
+    touch_keys(node, charges, count);
+    if (!decide_held(node, charges, count, true, now_ns, verdicts, taken))
         return false;
     for (size_t i = 0; i < count; i++)
         if (taken[i])
@@ -98,9 +98,9 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
         return 0;
     charge.cost = 0;
     charge.floor_tokens = 0;
-    (void)check_held(node, &charge, NULL, 1, false, now_ns, &verdict);
+    (void)decide_held(node, &charge, 1, false, now_ns, &verdict, NULL);
     charge.cost = tokens < verdict.remaining_tokens ? tokens : verdict.remaining_tokens;
-    return charge.cost > 0 && check_held(node, &charge, NULL, 1, true, now_ns, &verdict) ? charge.cost : 0;
+    return charge.cost > 0 && decide_held(node, &charge, 1, true, now_ns, &verdict, NULL) ? charge.cost : 0;
 }
 
 /* What is returned must be told: where it cannot be now, it is returned later. */

@@ -19,22 +19,13 @@ struct lane *own_lane(const struct node *node);
 /* What the lanes want becomes what the node wants. Alone. */
 void lanes_gather(struct node *node);
 
-/* ---- admit.c: the request path, one key ---- */
-/* False: this node decides nothing now. */
-bool may_decide(const struct node *node);
-/* The time of a request: never before the last step's. */
-uint64_t request_time(const struct node *node, uint64_t now_ns);
+/* ---- record.c: what is spent or given back is noted ---- */
 /* What is spent from the key now can be told, to peers and to the store. */
 bool can_record(const struct node *node, const struct entry *entry);
-/* The same of so many keys, whichever they are; false: of some perhaps. */
-bool can_record_any(const struct node *node, uint32_t count);
 /* Notes what was spent from the key, or given back, for the next batch and the store; there is room. */
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
 /* `until_ns`: of a LOG: when others stop to take notice of it. */
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
-/* How long until own spends are expected to be known everywhere. */
-uint64_t settling_ns(const struct node *node);
-struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason);
 /* The key was charged under that budget: it is recorded, told soon if little is left, and counted. */
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns);
@@ -112,31 +103,29 @@ void wait_no_more(struct node *node, uint32_t most);
 void pay_step(struct node *node);
 void wait_check(const struct node *node);
 
-/* ---- check.c: several keys at once, whatever they are ---- */
-/*
- * Decides over all and charges all; false: none was charged. taken[i]: charges[i] was; `taken` may be NULL. By whoever
- * holds the keys; the time is that of request_time.
- */
-bool check_and_charge(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                      struct verdict *verdicts, bool *taken);
-/* The same decision; charges nothing. */
-bool check_only(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                struct verdict *verdicts);
-
-/* ---- request.c: the way there ---- */
-/* Asks memory for all of them: worth it before they are looked up one by one. */
-void touch_charges(const struct node *node, const struct charge *charges, size_t count);
+/* ---- decide.c: the way of a request to its decision ---- */
+/* False: this node decides nothing now. */
+bool may_decide(const struct node *node);
+/* The time of a request: never before the last step's. */
+uint64_t request_time(const struct node *node, uint64_t now_ns);
+/* Asks memory for the keys of one request: worth it before they are looked up one by one. */
+void touch_keys(const struct node *node, const struct charge *charges, size_t count);
 /* The stripes of all keys of all charges, until table_unlock: what was decided still holds when it is charged. */
 void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held);
 /*
- * node_check by whoever holds the keys; the time is that of request_time. `guesses` as node_prefetch_each has
- * made them; NULL: it has not.
+ * node_decide_one by whoever holds the keys; the time is that of request_time. taken[i]: charges[i] was charged;
+ * `taken` may be NULL, and is not written where nothing is taken.
  */
-bool check_held(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count, bool take,
-                uint64_t now_ns, struct verdict *verdicts);
-/* The same, which takes and says of each whether it was charged. */
-bool check_charges(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-                   struct verdict *verdicts, bool *taken);
+bool decide_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                 struct verdict *verdicts, bool *taken);
+
+/* ---- decide_full.c: any request ---- */
+/* decide_held, whatever the charges are: takes. */
+bool decide_full(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                 struct verdict *verdicts, bool *taken);
+/* The same decision; charges nothing. */
+bool peek_full(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+               struct verdict *verdicts);
 
 /* ---- return.c: giving back ---- */
 /* node_return by whoever holds the keys. */

@@ -8,6 +8,7 @@
 #define HEADGATE_TESTS_CLUSTER_HARNESS_H
 
 #include "tests/cluster_world.h"
+#include "tests/decisions.h"
 
 /* ---- what a test does ---- */
 

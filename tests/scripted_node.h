@@ -15,11 +15,10 @@ enum { ASKED_MAX = 256 };
 struct node {
     struct ruleset *rules;
     struct rulebook *book;
-    struct limit terms[2];  /* what rules may intern: the two of the config */
-    struct verdict verdict; /* what it answers */
-    uint64_t tokens;        /* what node_can_access hands out */
-    uint32_t tags_prefetched, prefetched, decided, peeked;
-    uint32_t prefetched_before_first; /* prefetches that came before the first decision */
+    struct limit terms[2];                            /* what rules may intern: the two of the config */
+    struct verdict verdict;                           /* what it answers */
+    uint64_t tokens;                                  /* what is handed out where no figures are wanted */
+    uint32_t tags_prefetched, calls, decided, peeked; /* calls: of node_decide */
     struct key_id asked[ASKED_MAX];
     uint64_t cost;
     uint16_t limit;
@@ -46,75 +45,47 @@ void node_prefetch_tags(const struct node *node, struct key_id id)
     ((struct node *)(uintptr_t)node)->tags_prefetched++;
 }
 
-void node_prefetch_each(const struct node *node, const struct key_id *ids, uint32_t count, uint64_t *guesses)
+static bool scripted_take(struct node *node, const struct charge *charge, struct key_id id)
 {
-    (void)ids;
-    for (uint32_t i = 0; i < count; i++)
-        guesses[i] = 0;
-    ((struct node *)(uintptr_t)node)->prefetched += count;
-}
-
-bool node_can_access(struct node *node, struct key_id id, uint16_t limit, uint64_t cost, uint64_t now_ns)
-{
-    (void)now_ns;
-    if (node->decided == 0)
-        node->prefetched_before_first = node->prefetched;
     if (node->decided < ASKED_MAX)
         node->asked[node->decided] = id;
     node->decided++;
-    node->cost = cost;
-    node->limit = limit;
-    if (node->tokens < cost)
+    node->cost = charge->cost;
+    node->limit = charge->limit;
+    if (node->tokens < charge->cost)
         return false;
-    node->tokens -= cost;
+    node->tokens -= charge->cost;
     return true;
 }
 
-bool node_check(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                struct verdict *verdicts)
+bool node_decide_one(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts)
 {
+    (void)now_ns;
     assert(count == 1);
     verdicts[0] = node->verdict;
     if (take)
-        (void)node_can_access(node, charges[0].id, charges[0].limit, charges[0].cost, now_ns);
+        (void)scripted_take(node, charges, charges->id);
     else
         node->peeked++;
     return verdicts[0].allowed;
 }
 
-bool node_check_near(struct node *node, const struct charge *charges, const uint64_t *guesses, size_t count,
-                     bool take, uint64_t now_ns, struct verdict *verdicts)
+/* Where figures are wanted, the script's verdict says what is allowed; else its tokens do. */
+void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids, uint64_t now_ns)
 {
-    assert(guesses);
-    return node_check(node, charges, count, take, now_ns, verdicts);
-}
-
-uint64_t node_check_each(struct node *node, const struct charge *like, size_t charge_count, const struct key_id *ids,
-                         const uint64_t *guesses, uint32_t count, uint64_t now_ns, struct verdict *verdicts)
-{
-    uint64_t allowed = 0;
-    assert(charge_count == 1);
-    for (uint32_t i = 0; i < count; i++) {
-        struct charge charge = like[0];
-        charge.id = ids[i];
-        allowed |= (uint64_t)node_check_near(node, &charge, guesses + i, 1, true, now_ns, verdicts + i) << i;
+    node->calls++;
+    for (struct run *run = runs; run < runs + run_count; run++) {
+        assert(run->charge_count == 1);
+        run->allowed = 0;
+        for (uint32_t i = 0; i < run->request_count; i++, ids++) {
+            struct charge charge = *run->charge;
+            charge.id = *ids;
+            bool allowed = run->verdicts ? node_decide_one(node, &charge, 1, run->take, now_ns, &run->verdicts[i])
+                                         : scripted_take(node, &charge, *ids);
+            run->allowed |= (uint64_t)allowed << i;
+        }
     }
-    return allowed;
-}
-
-bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
-{
-    return node_can_access(node, charge->id, charge->limit, charge->cost, now_ns);
-}
-
-uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids, uint32_t count,
-                         uint64_t now_ns)
-{
-    uint64_t allowed = 0, guesses[NODE_EACH_MAX];
-    node_prefetch_each(node, ids, count, guesses);
-    for (uint32_t i = 0; i < count; i++)
-        allowed |= (uint64_t)node_can_access(node, ids[i], like->limit, like->cost, now_ns) << i;
-    return allowed;
 }
 
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
@@ -135,7 +106,7 @@ bool node_reserve(struct node *node, const struct charge *charges, size_t count,
 {
     (void)ttl_ns;
     memset(id->byte, 0xab, sizeof id->byte);
-    return node_check(node, charges, count, true, now_ns, verdicts);
+    return node_decide_one(node, charges, count, true, now_ns, verdicts);
 }
 
 enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,

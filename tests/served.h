@@ -8,6 +8,7 @@
 #define HEADGATE_TESTS_SERVED_H
 
 #include "commands/commands.h"
+#include "tests/decisions.h"
 #include "tests/limits.h"
 #include "tests/tap.h"
 #include "wire/reply.h"

@@ -106,12 +106,9 @@ struct decision {
     struct verdict verdict[CHARGES_MAX];
 };
 
-/*
- * Decides what a request matched, and counts it if it takes tokens. `guesses` of its keys: see node_check_near; NULL:
- * there are none.
- */
-void call_decide(struct commands *commands, const struct match *match, const uint64_t *guesses, bool take,
-                 uint64_t now_ns, struct decision *decision);
+/* Decides what a request matched, and counts it if it takes tokens. */
+void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
+                 struct decision *decision);
 /* The allowed of all, and the figures of the rule that decided: six fields, of an array with
  * so many `more`. */
 enum { VERDICT_FIELDS = 6 };
@@ -143,9 +140,11 @@ void throttle_init(struct commands *commands);
 /* Fills `throttle`; false: that is an error, something is given back, or the limit is not in use yet. */
 bool throttle_prepare(const struct commands *commands, enum throttle_door door, const struct resp_command *words,
                       struct throttle *throttle);
-/* Decides and answers; `guesses`: see call_decide. */
-void throttle_answer(struct node *node, struct throttle *throttle, const uint64_t *guesses, struct answer *answer,
-                     uint64_t now_ns);
+/* It takes tokens where they are allowed; else it only looks. */
+bool throttle_takes(const struct throttle *throttle);
+/* Answers what its charge came to. */
+void throttle_answer(const struct throttle *throttle, bool allowed, const struct verdict *verdict,
+                     struct answer *answer);
 void call_cl_throttle(struct call *call);
 void call_throttle(struct call *call);
 

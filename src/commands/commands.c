@@ -236,7 +236,8 @@ static void decide_usual(struct serving *serving)
 
 static void decide_group(struct serving *serving)
 {
-    group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);
+    if (serving->group.count > 0)
+        group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);
 }
 
 static void decide_group_if_full(struct serving *serving)

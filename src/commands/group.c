@@ -108,122 +108,125 @@ size_t group_join_alike(struct group *group, struct commands *commands, const st
     return size;
 }
 
-static bool decide_access(struct commands *commands, const struct match *match, const uint64_t *guesses,
-                          uint64_t now_ns)
-{
-    struct decision decision;
-    if (match->count != 1 || match->charge[0].shadow) {
-        call_decide(commands, match, guesses, true, now_ns, &decision);
-        return decision.allowed;
-    }
-    decision.verdict[0].allowed = node_takes(commands->node, &match->charge[0], now_ns);
-    ruleset_note(node_rules(commands->node), match, decision.verdict);
-    return decision.verdict[0].allowed;
-}
+/* ---- what a group comes to ---- */
 
-/* What the kind comes to, with these ids. */
-static inline const struct match *match_of(struct alike_kind *kind, const struct key_id *ids)
-{
-    struct match *match = &kind->alike.match;
-    for (uint32_t i = 0; i < match->count; i++)
-        match->charge[i].id = ids[i];
-    return match;
-}
+/* A group's decisions, run for run. The members of a run stand side by side in the group, and so do its keys. */
+struct plan {
+    uint32_t run_count;
+    struct run run[COMMANDS_GROUP_MAX];
+    struct verdict verdict[COMMANDS_GROUP_MAX * CHARGES_MAX];
+};
 
-/* Number `index` of the group, whose keys have these ids. Returns how many that are. `guesses`: see call_decide. */
-static uint32_t decide(struct commands *commands, uint32_t index, const struct key_id *ids, const uint64_t *guesses,
-                       struct answer *answer, uint64_t now_ns)
+static const struct match *match_of(const struct commands *commands, uint32_t index)
 {
     const struct grouped grouped = commands->group[index];
-    union grouped_alone *alone = &commands->group_alone[index];
-    const struct match *match = &alone->match;
-    struct decision decision;
-    if (grouped.command == COMMAND_CL_THROTTLE || grouped.command == COMMAND_THROTTLE) {
-        throttle_answer(commands->node, &alone->throttle, guesses, answer, now_ns);
-        return 1;
+    return grouped.kind == ALIKE_KINDS_MAX ? &commands->group_alone[index].match
+                                           : &commands->kinds.kind[grouped.kind].alike.match;
+}
+
+static bool is_throttle(const struct commands *commands, uint32_t index)
+{
+    const enum command_id command = (enum command_id)commands->group[index].command;
+    return command == COMMAND_CL_THROTTLE || command == COMMAND_THROTTLE;
+}
+
+/* Answers of CAN_ACCESS have no figures, and one that is no shadow's needs none to be counted. */
+static bool needs_figures(const struct commands *commands, uint32_t index, const struct run *run)
+{
+    return commands->group[index].command != COMMAND_CAN_ACCESS || run->charge_count != 1 || run->charge->shadow;
+}
+
+/* The run of member number `index` alone. What no key counts is decided already. */
+static struct run run_of(struct commands *commands, uint32_t index)
+{
+    struct run run = {.request_count = 1, .take = commands->group[index].command != COMMAND_PEEK};
+    if (is_throttle(commands, index)) {
+        struct throttle *throttle = &commands->group_alone[index].throttle;
+        run.take = throttle_takes(throttle);
+        run.charge = &throttle->charge;
+        run.charge_count = 1;
+        return run;
     }
-    if (grouped.command == COMMAND_CAN_ACCESS) {
-        answer_decisions(answer->output, decide_access(commands, match, guesses, now_ns), 1);
-        return match->count;
-    }
-    if (grouped.kind != ALIKE_KINDS_MAX)
-        match = match_of(&commands->kinds.kind[grouped.kind], ids);
-    call_decide(commands, match, guesses, grouped.command == COMMAND_CHECK, now_ns, &decision);
-    call_answer_verdict(answer, 0, match, decision.allowed, decision.verdict);
-    return match->count;
+    const struct match *match = match_of(commands, index);
+    run.charge = match->charge;
+    run.charge_count = match->status == MATCH_CHARGES ? match->count : 0;
+    run.allowed = match->status == MATCH_CHARGES;
+    return run;
 }
 
-/* How many of the group are CHECKs of one kind, from number `index` on. */
-static uint32_t alike_from(const struct commands *commands, uint32_t index, uint32_t end)
+/* The member is like the one before it, but for the values of its ids. */
+static bool is_like_last(const struct commands *commands, uint32_t index)
 {
-    const struct grouped first = commands->group[index];
-    uint32_t count = 0;
-    if (first.command != COMMAND_CHECK || first.kind == ALIKE_KINDS_MAX)
-        return 0;
-    while (index + count < end && commands->group[index + count].kind == first.kind)
-        count++;
-    return count;
+    const struct grouped *grouped = &commands->group[index];
+    return index > 0 && grouped->kind != ALIKE_KINDS_MAX && grouped->kind == grouped[-1].kind;
 }
 
-static bool has_shadow(const struct match *match)
+/* Members that are like the one before belong to its run. */
+static void make_plan(struct commands *commands, uint32_t count, struct plan *plan)
 {
-    bool has = false;
-    for (uint32_t i = 0; i < match->count; i++)
-        has |= match->charge[i].shadow;
-    return has;
-}
-
-/* So many CHECKs of that kind, whose keys have these ids, one after the other. `guesses`: see node_check_each. */
-static void decide_alike(struct commands *commands, const struct alike_kind *kind, uint32_t count,
-                         const struct key_id *ids, const uint64_t *guesses, struct answer *answer, uint64_t now_ns)
-{
-    const struct match *match = &kind->alike.match;
-    struct verdict verdicts[COMMANDS_GROUP_MAX * ALIKE_CHARGES_MAX];
-    const uint64_t allowed =
-        node_check_each(commands->node, match->charge, match->count, ids, guesses, count, now_ns, verdicts);
-    /* Every charge was: only one of a shadow may not be where the request is allowed. */
-    const bool all = allowed == UINT64_MAX >> (64 - count) && !has_shadow(match);
-    if (all)
-        ruleset_note_allowed(node_rules(commands->node), match, count);
+    struct verdict *verdicts = plan->verdict;
+    plan->run_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct verdict *own = verdicts + (size_t)i * match->count;
-        if (!all)
-            ruleset_note(node_rules(commands->node), match, own);
-        call_answer_verdict(answer, 0, match, allowed >> i & 1, own);
+        if (is_like_last(commands, i)) {
+            struct run *last = &plan->run[plan->run_count - 1];
+            last->request_count++;
+            verdicts += last->charge_count;
+            continue;
+        }
+        struct run *run = &plan->run[plan->run_count++];
+        *run = run_of(commands, i);
+        run->verdicts = needs_figures(commands, i, run) ? verdicts : NULL;
+        verdicts += run->charge_count;
     }
 }
 
-/* One alone; or some that are not all alike: memory is asked for the keys of all before any is decided. */
-static void decide_mixed(const struct group *group, struct commands *commands, struct answer *answer,
-                         uint64_t now_ns)
+/* Counts what was decided over requests that came to that match; those without figures have a single charge. */
+static void note_run(struct commands *commands, const struct match *match, const struct run *run)
 {
-    bool near = group->count > 1; /* one alone is asked of memory when it is decided */
-    uint64_t guesses[COMMANDS_GROUP_MAX * CHARGES_MAX];
-    if (near)
-        node_prefetch_each(commands->node, commands->group_id, group->key_count, guesses);
-    for (uint32_t i = 0, key = 0; i < group->count;) {
-        const struct key_id *ids = commands->group_id + key;
-        const uint32_t alike = near ? alike_from(commands, i, group->count) : 0;
-        if (alike > 0) {
-            const struct alike_kind *kind = &commands->kinds.kind[commands->group[i].kind];
-            decide_alike(commands, kind, alike, ids, guesses + key, answer, now_ns);
-            key += alike * kind->alike.match.count;
-            i += alike;
-        } else {
-            key += decide(commands, i++, ids, near ? guesses + key : NULL, answer, now_ns);
-        }
+    struct ruleset *rules = node_rules(commands->node);
+    bool has_shadow = false;
+    for (uint32_t i = 0; i < run->charge_count; i++)
+        has_shadow |= match->charge[i].shadow;
+    /* Where every request is allowed, every charge is: only a shadow's may not be. */
+    if (!has_shadow && run->allowed == UINT64_MAX >> (64 - run->request_count)) {
+        ruleset_note_allowed(rules, match, run->request_count);
+        return;
     }
+    for (uint32_t i = 0; i < run->request_count; i++) {
+        const struct verdict only = {.allowed = run->allowed >> i & 1};
+        ruleset_note(rules, match, run->verdicts ? run->verdicts + (size_t)i * run->charge_count : &only);
+    }
+}
+
+static void answer_run(struct commands *commands, uint32_t index, const struct run *run, struct answer *answer)
+{
+    const enum command_id command = (enum command_id)commands->group[index].command;
+    if (is_throttle(commands, index)) {
+        throttle_answer(&commands->group_alone[index].throttle, run->allowed != 0, run->verdicts, answer);
+        return;
+    }
+    const struct match *match = match_of(commands, index);
+    if (run->take)
+        note_run(commands, match, run);
+    if (command == COMMAND_CAN_ACCESS) {
+        answer_decisions(answer->output, run->allowed, run->request_count);
+        return;
+    }
+    for (uint32_t i = 0; i < run->request_count; i++)
+        call_answer_verdict(answer, 0, match, run->allowed >> i & 1, run->verdicts + (size_t)i * run->charge_count);
 }
 
 void group_decide(struct group *group, struct commands *commands, const struct session *session,
                   struct output *output, struct turn turn)
 {
     struct answer answer = {.output = output, .protocol = session->protocol};
-    if (group->count > 1 && alike_from(commands, 0, group->count) == group->count)
-        decide_alike(commands, &commands->kinds.kind[commands->group[0].kind], group->count, commands->group_id,
-                     NULL, &answer, turn.now_ns);
-    else
-        decide_mixed(group, commands, &answer, turn.now_ns);
+    struct plan plan;
+    make_plan(commands, group->count, &plan);
+    node_decide(commands->node, plan.run, plan.run_count, commands->group_id, turn.now_ns);
+    for (uint32_t i = 0, member = 0; i < plan.run_count; i++) {
+        answer_run(commands, member, &plan.run[i], &answer);
+        member += plan.run[i].request_count;
+    }
     commands->stats.total_commands_processed += group->count;
     commands->stats.grouped_decisions += group->count;
     *group = (struct group){0};

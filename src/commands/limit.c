@@ -16,15 +16,13 @@ void call_can_access(struct call *call)
     answer_error(&call->answer, "ERR %s", error);
 }
 
-void call_decide(struct commands *commands, const struct match *match, const uint64_t *guesses, bool take,
-                 uint64_t now_ns, struct decision *decision)
+void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
+                 struct decision *decision)
 {
     decision->allowed = match->status == MATCH_CHARGES;
     if (decision->allowed && match->count > 0)
         decision->allowed =
-            guesses ? node_check_near(commands->node, match->charge, guesses, match->count, take, now_ns,
-                                      decision->verdict)
-                    : node_check(commands->node, match->charge, match->count, take, now_ns, decision->verdict);
+            node_decide_one(commands->node, match->charge, match->count, take, now_ns, decision->verdict);
     if (take)
         ruleset_note(node_rules(commands->node), match, decision->verdict);
 }
@@ -59,7 +57,7 @@ static void check(struct call *call, bool take)
     struct decision decision;
     if (!call_question(call, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &question))
         return;
-    call_decide(call->commands, &question.match, NULL, take, call->now_ns, &decision);
+    call_decide(call->commands, &question.match, take, call->now_ns, &decision);
     const struct command_query *query = &question.query;
     call_answer_verdict(&call->answer, (size_t)query->wait + (size_t)query->verbose, &question.match,
                         decision.allowed, decision.verdict);

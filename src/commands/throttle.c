@@ -82,6 +82,7 @@ static void fill_charge(const struct commands *commands, struct bytes key, int l
 {
     throttle->charge = (struct charge){.id = key_of(commands, throttle->door, key),
                                        .limit = (uint16_t)limit,
+                                       .cost = throttle_takes(throttle) ? (uint64_t)throttle->quantity : 0,
                                        .inherit = INHERIT_TIME};
 }
 
@@ -117,28 +118,33 @@ static uint64_t retry_of(const struct throttle *throttle, const struct verdict *
     return settles ? missing_ns : verdict->retry_after_ns;
 }
 
-static void decide(struct node *node, struct throttle *throttle, const uint64_t *guesses, uint64_t now_ns,
-                   struct throttled *result)
+bool throttle_takes(const struct throttle *throttle)
 {
-    struct verdict verdict;
+    return throttle->quantity > 0 && throttle->quantity <= throttle->capacity;
+}
+
+static struct throttled result_of(const struct throttle *throttle, bool allowed, const struct verdict *verdict)
+{
     int64_t quantity = throttle->quantity;
     bool possible = quantity <= throttle->capacity;
-    if (quantity < 0) {
-        throttle->charge.cost =
-            quantity < -throttle->capacity ? (uint64_t)throttle->capacity : 0 - (uint64_t)quantity;
-        (void)node_return(node, &throttle->charge, 1, throttle->charge.cost, now_ns);
-    }
-    throttle->charge.cost = possible && quantity > 0 ? (uint64_t)quantity : 0;
-    bool take = possible && quantity > 0;
-    bool allowed = guesses ? node_check_near(node, &throttle->charge, guesses, 1, take, now_ns, &verdict)
-                           : node_check(node, &throttle->charge, 1, take, now_ns, &verdict);
-    *result = (struct throttled){
+    return (struct throttled){
         .allowed = possible && (allowed || quantity < 0),
         .never = !possible,
-        .remaining = verdict.remaining_tokens,
-        .full_ns = verdict.reset_after_ns,
-        .retry_ns = possible && quantity >= 0 ? retry_of(throttle, &verdict, quantity) : 0,
+        .remaining = verdict->remaining_tokens,
+        .full_ns = verdict->reset_after_ns,
+        .retry_ns = possible && quantity >= 0 ? retry_of(throttle, verdict, quantity) : 0,
     };
+}
+
+/* Tokens of a quantity below zero are given back. */
+static void give_back(struct node *node, const struct throttle *throttle, uint64_t now_ns)
+{
+    struct charge charge = throttle->charge;
+    if (throttle->quantity >= 0)
+        return;
+    charge.cost =
+        throttle->quantity < -throttle->capacity ? (uint64_t)throttle->capacity : 0 - (uint64_t)throttle->quantity;
+    (void)node_return(node, &charge, 1, charge.cost, now_ns);
 }
 
 /* What words come to. */
@@ -271,11 +277,10 @@ static enum sense understand(const struct resp_command *words, struct command_th
                                            : understand_crab(words, asked, throttle, error);
 }
 
-void throttle_answer(struct node *node, struct throttle *throttle, const uint64_t *guesses, struct answer *answer,
-                     uint64_t now_ns)
+void throttle_answer(const struct throttle *throttle, bool allowed, const struct verdict *verdict,
+                     struct answer *answer)
 {
-    struct throttled result;
-    decide(node, throttle, guesses, now_ns, &result);
+    const struct throttled result = result_of(throttle, allowed, verdict);
     if (throttle->door == THROTTLE_CELL)
         answer_cell(answer, throttle, &result);
     else
@@ -310,8 +315,13 @@ static void call_either(struct call *call, enum throttle_door door)
         answer_never(&call->answer, &throttle);
     if (sense != SENSE_MADE)
         return;
-    if (prepare(call, &asked, &throttle))
-        throttle_answer(call->commands->node, &throttle, NULL, &call->answer, call->now_ns);
+    if (!prepare(call, &asked, &throttle))
+        return;
+    struct verdict verdict;
+    struct node *node = call->commands->node;
+    give_back(node, &throttle, call->now_ns);
+    bool allowed = node_decide_one(node, &throttle.charge, 1, throttle_takes(&throttle), call->now_ns, &verdict);
+    throttle_answer(&throttle, allowed, &verdict, &call->answer);
 }
 
 void call_cl_throttle(struct call *call)

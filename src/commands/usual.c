@@ -57,13 +57,14 @@ static uint64_t decide(struct commands *commands, uint32_t first, uint32_t count
     struct usual *usual = &commands->usual;
     struct charge like = usual->direct.like;
     like.cost = 1;
-    uint64_t allowed = node_takes_each(commands->node, &like, usual->id + first, count, turn.now_ns);
-    uint32_t allowed_count = bits_count(allowed);
+    struct run run = {.charge = &like, .charge_count = 1, .request_count = count, .take = true};
+    node_decide(commands->node, &run, 1, usual->id + first, turn.now_ns);
+    uint32_t allowed_count = bits_count(run.allowed);
     usual->direct.counts->allowed += allowed_count;
     usual->direct.counts->denied += count - allowed_count;
     commands->stats.total_commands_processed += count;
     commands->stats.grouped_decisions += count;
-    return allowed;
+    return run.allowed;
 }
 
 void usual_decide(struct commands *commands, uint32_t count, struct output *output, struct turn turn)

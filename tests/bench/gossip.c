@@ -134,9 +134,8 @@ static void spend(unsigned host, const struct key_id *ids, size_t count, enum co
     struct node *node = world.node[host];
     uint64_t began_ns = processor_ns();
     for (size_t i = 0; i < count; i++) {
-        uint64_t guess;
         if (i + AHEAD < count)
-            node_prefetch_each(node, &ids[i + AHEAD], 1, &guess);
+            node_prefetch_tags(node, ids[i + AHEAD]);
         if (!node_can_access(node, ids[i], 0, 1, world.now_ns))
             give_up("a spend was refused");
     }

@@ -10,6 +10,7 @@
 #include "cluster/node.h"
 #include "limit/named_limit.h"
 #include "tests/bench/measure.h"
+#include "tests/decisions.h"
 
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include "cluster/effects.h"
 #include "cluster/node.h"
 #include "limit/key.h"
+#include "tests/decisions.h"
 #include "tests/fuzz/message_walk.h"
 #include "tests/limits.h"
 

@@ -23,12 +23,8 @@ typedef void decider(struct node *node, struct many *many);
 
 static void together(struct node *node, struct many *many)
 {
-    uint64_t guesses[TOGETHER * CHARGES];
-    bool asked = many->count % 2 == 0; /* by who has others to ask for as well */
-    if (asked)
-        node_prefetch_each(node, many->ids, many->count * (uint32_t)many->charge_count, guesses);
-    many->allowed = node_check_each(node, many->like, many->charge_count, many->ids, asked ? guesses : NULL,
-                                    many->count, world.now_ns, many->verdicts);
+    many->allowed = node_check_each(node, many->like, (uint32_t)many->charge_count, many->ids, many->count,
+                                    world.now_ns, many->verdicts);
 }
 
 static void one_by_one(struct node *node, struct many *many)

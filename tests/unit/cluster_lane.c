@@ -89,7 +89,7 @@ static void ask_alike(struct worker *worker, struct node *node)
         together[i] = ids[i % 2 ? CELL : BUCKET][key[i]];
         node_prefetch_tags(node, together[i]);
     }
-    uint64_t allowed = node_check_each(node, like, 2, together, NULL, TOGETHER, world.now_ns, verdicts);
+    uint64_t allowed = node_check_each(node, like, 2, together, TOGETHER, world.now_ns, verdicts);
     for (unsigned i = 0; i < 2 * TOGETHER; i++)
         worker->tokens[i % 2 ? CELL : BUCKET][key[i]] += allowed >> i / 2 & 1;
     worker->requests += TOGETHER;
@@ -306,7 +306,7 @@ static void many_at_once(void)
     struct verdict verdicts[NODE_EACH_MAX];
     (void)alarm(60);
     uint64_t taken = node_takes_each(node, &charge, together, NODE_EACH_MAX, world.now_ns);
-    uint64_t checked = node_check_each(node, &charge, 1, together, NULL, NODE_EACH_MAX, world.now_ns, verdicts);
+    uint64_t checked = node_check_each(node, &charge, 1, together, NODE_EACH_MAX, world.now_ns, verdicts);
     for (unsigned i = 0; i < NODE_EACH_MAX; i++)
         together[i] = ids[LOG][i % KEYS];
     uint64_t logged = node_takes_each(node, &log, together, NODE_EACH_MAX, world.now_ns);

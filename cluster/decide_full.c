@@ -1,14 +1,29 @@
+/*
+ * The full kernel: any request, whatever its charges are. It knows every kind of limit, limits that changed, shadows,
+ * isolation, and it tells the figures of a refusal.
+ *
+ * All charges of one request, or none: all are decided first, and only then charged. Between the two, making room for
+ * one key may have moved or evicted another: wherever the table has changed, a key is looked up and decided again when
+ * it is charged, and what was charged before is taken back if one is refused after all.
+ */
 #include "cluster/parts.h"
 #include "limit/bucket_inline.h"
 #include "limit/sliding.h"
 
 #include <assert.h>
 
-/*
- * All charges of one request, or none: all are decided first, and only then charged. Between the two, making room for
- * one key may have moved or evicted another: wherever the table has changed, a key is looked up and decided again when
- * it is charged, and what was charged before is taken back if one is refused after all.
- */
+/* How long until own spends are expected to be known everywhere. */
+static uint64_t settling_ns(const struct node *node)
+{
+    return node->somebody_silent ? UINT64_MAX : node->settle_ns;
+}
+
+static struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason)
+{
+    struct verdict verdict = {.reason = reason, .limit_tokens = node->limits.limit[limit].capacity};
+    verdict.retry_after_ns = reason == VERDICT_TOO_LARGE ? UINT64_MAX : node->options.interval_ns;
+    return verdict;
+}
 
 /* The key of a charge, as it is now: in the table, or as it would start. */
 struct view {
@@ -323,9 +338,9 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
-/* Apart, as what follows: what this needs of the stack, requests that are plain should not pay for. */
-__attribute__((noinline)) bool check_and_charge(struct node *node, const struct charge *charges, size_t count,
-                                                uint64_t now_ns, struct verdict *verdicts, bool *taken)
+/* noinline, as peek_full: keeps its large frame off the fast path. */
+__attribute__((noinline)) bool decide_full(struct node *node, const struct charge *charges, size_t count,
+                                           uint64_t now_ns, struct verdict *verdicts, bool *taken)
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
@@ -340,8 +355,8 @@ __attribute__((noinline)) bool check_and_charge(struct node *node, const struct 
     return allowed;
 }
 
-__attribute__((noinline)) bool check_only(struct node *node, const struct charge *charges, size_t count,
-                                          uint64_t now_ns, struct verdict *verdicts)
+__attribute__((noinline)) bool peek_full(struct node *node, const struct charge *charges, size_t count,
+                                         uint64_t now_ns, struct verdict *verdicts)
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);

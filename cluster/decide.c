@@ -1,0 +1,288 @@
+/*
+ * The way of a request to its decision: memory is asked for its keys, their locks are taken, and the fast kernel
+ * (decide_fast.h) decides, or the full one (decide_full.c) where the fast kernel leaves the request. Nothing here
+ * knows the rule by which tokens are spent.
+ */
+#include "base/number.h"
+#include "cluster/decide_fast.h"
+
+#include <assert.h>
+
+bool may_decide(const struct node *node)
+{
+    return node->state == PEER_ACTIVE && !node->stopping && !node->superseded;
+}
+
+uint64_t request_time(const struct node *node, uint64_t now_ns)
+{
+    return now_ns > node->now_ns ? now_ns : node->now_ns;
+}
+
+/* ---- what the fast kernel needs for new keys of several charges ---- */
+
+bool fast_allows_new(const struct node *node, const struct terms *terms, struct key_id id, size_t count)
+{
+    const struct charge *charge = terms->charge;
+    const struct bucket full = {.settled = terms->limit->capacity_units};
+    return table_absent_start_full(node->table) && table_tenant_has_room(node->table, id, charge->tenant, count) &&
+           bucket_allows_here(&full, terms->limit, terms->budget, charge->cost, charge->floor_tokens);
+}
+
+/* An earlier charge of the request has the same key. */
+static bool is_repeated(const struct key_id *ids, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (key_id_equal(ids[i], ids[index]))
+            return true;
+    return false;
+}
+
+bool fast_obtain_all(struct node *node, const struct terms *terms, const struct key_id *ids, size_t count,
+                     uint64_t now_ns, struct fast_keys *keys)
+{
+    for (size_t i = 0; i < count; i++)
+        fast_obtain(node, &terms[i], ids[i], !keys->entry[i] && !is_repeated(ids, i), now_ns, keys, i);
+    return table_absent_start_full(node->table);
+}
+
+/* ---- memory ---- */
+
+/* Keys that are asked of memory together: each needs two or three lines. */
+enum { AHEAD_KEYS = 8 };
+_Static_assert(CHARGES_MAX <= 2 * AHEAD_KEYS, "the keys of a request are asked for before it is decided");
+
+/*
+ * A processor waits for some lines of memory side by side, and a request for more lines waits as well. So memory is
+ * asked for a few keys at a time, in order, a few keys before they are decided.
+ */
+struct ahead {
+    const struct key_id *ids;
+    uint64_t *hints; /* of the first `asked` keys */
+    uint32_t asked, count;
+};
+
+void node_prefetch_tags(const struct node *node, struct key_id id)
+{
+    table_prefetch_tags(node->table, id);
+}
+
+/* Entries tell where the untold spends of their keys stand: memory is asked for these as well. */
+static void ask_for(const struct node *node, struct ahead *ahead, uint32_t count)
+{
+    const struct key_id *ids = ahead->ids;
+    const uint32_t first = ahead->asked;
+    for (uint32_t i = first; i < first + count; i++)
+        ahead->hints[i] = i > first && key_id_equal(ids[i], ids[i - 1]) ? ahead->hints[i - 1]
+                                                                        : table_prefetch(node->table, ids[i]);
+    if (count > 1 && untold_is_far(node))
+        for (uint32_t i = first; i < first + count; i++)
+            untold_prefetch(node, ahead->hints[i]);
+    ahead->asked += count;
+}
+
+/* The next keys need nothing if they are the one that came last. */
+static void repeat_hints(struct ahead *ahead)
+{
+    for (uint32_t i = ahead->asked; i > 0 && i < ahead->count && key_id_equal(ahead->ids[i], ahead->ids[i - 1]);
+         i++)
+        ahead->hints[ahead->asked++] = ahead->hints[i - 1];
+}
+
+/* `keys` are decided. Returns up to which key requests may be decided before this is called again. */
+static uint32_t reach(const struct node *node, struct ahead *ahead, uint32_t keys)
+{
+    while (ahead->asked < ahead->count && ahead->asked < keys + 2 * AHEAD_KEYS) {
+        const uint32_t most = ahead->asked == 0 ? 2 * AHEAD_KEYS : AHEAD_KEYS;
+        ask_for(node, ahead, (uint32_t)number_least(ahead->count - ahead->asked, most));
+        repeat_hints(ahead);
+    }
+    return ahead->asked == ahead->count ? ahead->count : ahead->asked - AHEAD_KEYS;
+}
+
+/* Loads are faster than prefetches where the request is decided at once. The tags of all keys come first. */
+void touch_keys(const struct node *node, const struct charge *charges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        table_touch_likely(node->table, charges[i].id);
+    for (size_t i = 0; i < count; i++)
+        table_touch(node->table, charges[i].id);
+}
+
+/* ---- locks ---- */
+
+void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
+{
+    struct key_id ids[2 * CHARGES_MAX];
+    uint32_t ids_count = 0;
+    held->count = 0;
+    assert(count <= CHARGES_MAX);
+    if (node->lane_count == 1)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        ids[ids_count++] = charges[i].id;
+        if (charges[i].sliding)
+            ids[ids_count++] = charges[i].previous;
+    }
+    table_lock(node->table, ids, ids_count, held);
+}
+
+/* ---- one request ---- */
+
+/* noinline: keeps its large frame off the fast path. */
+__attribute__((noinline)) static bool decide_slowly(struct node *node, const struct run *run,
+                                                    const struct key_id *ids, uint64_t now_ns,
+                                                    struct verdict *verdicts)
+{
+    struct charge charges[CHARGES_MAX];
+    struct verdict unwanted[CHARGES_MAX];
+    for (size_t i = 0; i < run->charge_count; i++) {
+        charges[i] = run->charge[i];
+        charges[i].id = ids[i];
+    }
+    verdicts = verdicts ? verdicts : unwanted;
+    return run->take ? decide_full(node, charges, run->charge_count, now_ns, verdicts, NULL)
+                     : peek_full(node, charges, run->charge_count, now_ns, verdicts);
+}
+
+bool decide_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                 struct verdict *verdicts, bool *taken)
+{
+    static const uint64_t no_hints[CHARGES_MAX];
+    struct terms terms[CHARGES_MAX];
+    struct key_id ids[CHARGES_MAX];
+    assert(count <= CHARGES_MAX);
+    if (!take)
+        return peek_full(node, charges, count, now_ns, verdicts);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = charges[i].id;
+    if (!terms_of(node, charges, count, terms) ||
+        decide_fast(node, terms, ids, no_hints, count, false, now_ns, verdicts) != FAST_ALLOWED)
+        return decide_full(node, charges, count, now_ns, verdicts, taken);
+    for (size_t i = 0; i < count && taken; i++)
+        taken[i] = true;
+    return true;
+}
+
+bool node_decide_one(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts)
+{
+    struct table_held held;
+    hold_keys(node, charges, count, &held);
+    touch_keys(node, charges, count);
+    bool allowed = decide_held(node, charges, count, take, request_time(node, now_ns), verdicts, NULL);
+    table_unlock(node->table, &held);
+    return allowed;
+}
+
+/* ---- runs ---- */
+
+/* How far a call of node_decide has come. */
+struct deciding {
+    struct ahead ahead;
+    uint32_t key;  /* the first one of the next request */
+    uint32_t near; /* requests whose keys end here may be decided */
+    uint64_t now_ns;
+};
+
+static inline void come_near(const struct node *node, struct deciding *deciding, uint32_t keys)
+{
+    if (deciding->key + keys > deciding->near)
+        deciding->near = reach(node, &deciding->ahead, deciding->key);
+}
+
+/*
+ * One charge each, no figures: neighbours with the same key keep its lock. noinline, as decide_several: each kernel
+ * has the registers and the frame that it needs.
+ */
+__attribute__((noinline)) static uint64_t decide_singles(struct node *node, const struct run *run,
+                                                         const struct terms *terms, struct deciding *deciding)
+{
+    const struct key_id *ids = deciding->ahead.ids + deciding->key;
+    const uint64_t *hints = deciding->ahead.hints + deciding->key;
+    const bool final = terms_refuse_finally(node, run->charge);
+    const uint64_t now_ns = deciding->now_ns;
+    uint64_t allowed = 0;
+    for (uint32_t i = 0; i < run->request_count;) {
+        come_near(node, deciding, 1);
+        const uint32_t end = (uint32_t)number_least(run->request_count, i + deciding->near - deciding->key);
+        struct table_held held = {.count = 0};
+        deciding->key += end - i;
+        for (; i < end; i++) {
+            table_lock_next(node->table, ids[i], &held);
+            enum fast_outcome outcome = decide_fast(node, terms, &ids[i], &hints[i], 1, final, now_ns, NULL);
+            bool is_allowed = outcome == FAST_ALLOWED;
+            if (__builtin_expect(outcome == FAST_UNDECIDED, 0))
+                is_allowed = decide_slowly(node, run, &ids[i], now_ns, NULL);
+            allowed |= (uint64_t)is_allowed << i;
+        }
+        table_unlock(node->table, &held);
+    }
+    return allowed;
+}
+
+/* noinline: keeps its large frame off the fast path. */
+__attribute__((noinline)) static void lock_with_windows(struct node *node, const struct run *run,
+                                                        const struct key_id *ids, struct table_held *held)
+{
+    struct charge charges[CHARGES_MAX];
+    for (size_t i = 0; i < run->charge_count; i++) {
+        charges[i] = run->charge[i];
+        charges[i].id = ids[i];
+    }
+    hold_keys(node, charges, run->charge_count, held);
+}
+
+__attribute__((noinline)) static uint64_t decide_several(struct node *node, const struct run *run,
+                                                         struct deciding *deciding)
+{
+    struct terms terms[CHARGES_MAX];
+    const uint32_t count = run->charge_count;
+    const bool fast = run->take && terms_of(node, run->charge, count, terms);
+    uint64_t allowed = 0;
+    for (size_t i = 0; i < count; i++)
+        assert(run->request_count == 1 || !run->charge[i].sliding); /* of which window, one request says */
+    for (uint32_t i = 0; i < run->request_count; i++) {
+        struct table_held held;
+        come_near(node, deciding, count);
+        const struct key_id *ids = deciding->ahead.ids + deciding->key;
+        const uint64_t *hints = deciding->ahead.hints + deciding->key;
+        struct verdict *verdicts = run->verdicts ? run->verdicts + (size_t)i * count : NULL;
+        if (run->request_count > 1 || node->lane_count == 1)
+            table_lock(node->table, ids, count, &held);
+        else
+            lock_with_windows(node, run, ids, &held);
+        bool is_allowed = (fast && decide_fast(node, terms, ids, hints, count, false, deciding->now_ns, verdicts) ==
+                                       FAST_ALLOWED) ||
+                          decide_slowly(node, run, ids, deciding->now_ns, verdicts);
+        table_unlock(node->table, &held);
+        allowed |= (uint64_t)is_allowed << i;
+        deciding->key += count;
+    }
+    return allowed;
+}
+
+static void decide_run(struct node *node, struct run *run, struct deciding *deciding)
+{
+    struct terms terms;
+    assert(run->charge_count <= CHARGES_MAX && run->request_count <= NODE_EACH_MAX);
+    if (run->charge_count == 1 && !run->verdicts && run->take && terms_of(node, run->charge, 1, &terms))
+        run->allowed = decide_singles(node, run, &terms, deciding);
+    else
+        run->allowed = decide_several(node, run, deciding);
+}
+
+void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids, uint64_t now_ns)
+{
+    uint64_t hints[NODE_KEYS_MAX];
+    struct deciding deciding = {.ahead = {.ids = ids, .hints = hints}, .now_ns = request_time(node, now_ns)};
+    for (uint32_t i = 0; i < run_count; i++)
+        deciding.ahead.count += runs[i].charge_count * runs[i].request_count;
+    assert(deciding.ahead.count <= NODE_KEYS_MAX);
+    if (deciding.ahead.count == 1) { /* the key is looked up at once: there is no time to ask for it */
+        hints[0] = 0;
+        deciding.ahead.asked = deciding.near = 1;
+    }
+    for (uint32_t i = 0; i < run_count; i++)
+        if (runs[i].charge_count > 0)
+            decide_run(node, &runs[i], &deciding);
+}

@@ -1,0 +1,208 @@
+/*
+ * decide_fast: the kernel that decides nearly every request, always in line.
+ *
+ * The one idea: requests of a run have their terms in common. The caller looks the terms up once (terms_of), and the
+ * kernel then decides each request over keys that stand in the table under these terms, or that start full. The kernel
+ * either decides as decide_full.c would, bit for bit, or changes nothing and leaves the request to it. Only for
+ * decide.c, which instantiates the kernel for one charge without figures and for any number of charges with figures.
+ */
+#ifndef HEADGATE_CLUSTER_DECIDE_FAST_H
+#define HEADGATE_CLUSTER_DECIDE_FAST_H
+
+#include "cluster/record.h"
+#include "limit/bucket_inline.h"
+
+#include <assert.h>
+
+/* What a charge says of any key. Valid until the next step. */
+struct terms {
+    const struct charge *charge; /* its id does not count */
+    const struct limit *limit;   /* of the charge, as the next two */
+    const struct budget *budget;
+    struct recording recording;
+};
+
+enum fast_outcome {
+    FAST_UNDECIDED, /* nothing was charged: decide_full.c decides */
+    FAST_ALLOWED,   /* every key was charged */
+    FAST_REFUSED,   /* nothing was charged, and the refusal is final */
+};
+
+/* The keys of one request. */
+struct fast_keys {
+    struct entry *entry[CHARGES_MAX]; /* NULL: the key is not in the table */
+    int64_t allowance[CHARGES_MAX];   /* after the key's refill; spends of a shared limit leave it as it is */
+    uint64_t changes[CHARGES_MAX];    /* of the table, when the entry was obtained, if some keys are new */
+};
+
+/* False: some charge needs decide_full.c, whatever its key. `terms`: as many as charges. */
+static inline bool terms_of(const struct node *node, const struct charge *charges, size_t count,
+                            struct terms *terms)
+{
+    if (!may_decide(node))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct charge *charge = &charges[i];
+        assert(limit_set_has(&node->limits, charge->limit));
+        const struct limit *limit = &node->limits.limit[charge->limit];
+        if (limit->kind == LIMIT_LOG || charge->sliding || charge->cost > limit->capacity ||
+            (charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent))
+            return false;
+        terms[i] = (struct terms){.charge = charge,
+                                  .limit = limit,
+                                  .budget = &node->budget[charge->limit],
+                                  .recording = recording_under(node, charge->limit)};
+    }
+    return true;
+}
+
+/* A refusal by these terms refuses the request, and no figures are needed to say so. */
+static inline bool terms_refuse_finally(const struct node *node, const struct charge *charge)
+{
+    return !charge->shadow && (charge->on_isolation != ISOLATION_OPEN || !node->somebody_silent);
+}
+
+static inline bool fast_is_expected(const struct terms *terms, const struct entry *entry)
+{
+    const struct charge *charge = terms->charge;
+    return entry->limit == charge->limit && entry->tenant == charge->tenant &&
+           (terms->limit->kind == LIMIT_BUCKET || entry->bucket.expires_ns >= charge->expires_ns);
+}
+
+/* Returns the allowance that is left then. */
+static inline int64_t fast_refill(const struct terms *terms, struct entry *entry, uint64_t now_ns)
+{
+    bucket_refill_here(&entry->bucket, terms->limit, terms->budget, now_ns);
+    return budget_allowance_here(terms->budget, entry->bucket.settled);
+}
+
+static inline bool fast_allows(const struct terms *terms, const struct entry *entry, int64_t allowance)
+{
+    return bucket_allows_knowing(&entry->bucket, terms->limit, terms->budget, terms->charge->cost,
+                                 terms->charge->floor_tokens, allowance);
+}
+
+/* Key number `i` gets an entry, or keeps the one that it has, wherever the entry stands by now. */
+static inline void fast_obtain(struct node *node, const struct terms *terms, struct key_id id, bool absent,
+                               uint64_t now_ns, struct fast_keys *keys, size_t i)
+{
+    const struct charge *charge = terms->charge;
+    struct entry *entry =
+        (absent ? table_insert : table_obtain)(node->table, id, charge->limit, charge->expires_ns, now_ns);
+    if (entry->tenant != charge->tenant)
+        table_claim(node->table, entry, charge->tenant);
+    keys->entry[i] = entry;
+    keys->allowance[i] = fast_refill(terms, entry, now_ns);
+    keys->changes[i] = table_changes(node->table, id);
+}
+
+/* decide.c: the key of a request with several charges may start, full, and is allowed then. */
+bool fast_allows_new(const struct node *node, const struct terms *terms, struct key_id id, size_t count);
+/*
+ * decide.c: every key is allowed, and some are new. Making room for one key may move others, or forget full ones, which
+ * then begin anew. False: a key was evicted at its own expense, so that some key may have less than it had.
+ */
+bool fast_obtain_all(struct node *node, const struct terms *terms, const struct key_id *ids, size_t count,
+                     uint64_t now_ns, struct fast_keys *keys);
+
+/* Finds the keys and decides over them; charges nothing. */
+__attribute__((always_inline)) static inline enum fast_outcome
+fast_decide_keys(struct node *node, struct lane *lane, const struct terms *terms, const struct key_id *ids,
+                 const uint64_t *hints, size_t count, bool final, uint64_t now_ns, struct fast_keys *keys,
+                 bool *some_new)
+{
+    if (count > 1 && !can_record_any(node, lane, (uint32_t)count))
+        return FAST_UNDECIDED;
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = keys->entry[i] = table_find_at(node->table, hints[i], ids[i]);
+        if (!entry && count == 1) {
+            if (!lane_has_room(node, lane, 0) ||
+                !table_tenant_has_room(node->table, ids[0], terms->charge->tenant, 1))
+                return FAST_UNDECIDED;
+            fast_obtain(node, terms, ids[0], true, now_ns, keys, 0);
+            entry = keys->entry[0];
+        } else if (!entry) {
+            if (!fast_allows_new(node, &terms[i], ids[i], count))
+                return FAST_UNDECIDED;
+            *some_new = true;
+            continue;
+        } else {
+            if (!fast_is_expected(&terms[i], entry))
+                return FAST_UNDECIDED;
+            keys->allowance[i] = fast_refill(&terms[i], entry, now_ns);
+        }
+        if (count == 1 && !can_record_here(node, lane, &terms->recording, entry))
+            return FAST_UNDECIDED;
+        if (fast_allows(&terms[i], entry, keys->allowance[i]))
+            continue;
+        if (!final)
+            return FAST_UNDECIDED;
+        lane->refused_requests++;
+        hurry_if_untold(node, entry);
+        return FAST_REFUSED;
+    }
+    return FAST_ALLOWED;
+}
+
+/* Spends what is allowed and records it: there is room. Returns the allowance afterwards. */
+static inline int64_t fast_spend(struct node *node, const struct terms *terms, struct entry *entry,
+                                 int64_t allowance, uint64_t now_ns)
+{
+    const uint64_t cost = terms->charge->cost;
+    (void)bucket_spend_here(&entry->bucket, terms->limit, terms->budget, cost, now_ns);
+    record_here(node, &terms->recording, entry, cost);
+    if (terms->budget->alone)
+        return entry->bucket.settled;
+    if (cost > 0)
+        hurry_if_low(node, entry, allowance);
+    return allowance;
+}
+
+static inline void fast_describe(const struct terms *terms, const struct bucket *bucket, int64_t allowance,
+                                 uint64_t now_ns, struct verdict *verdict)
+{
+    const struct charge *charge = terms->charge;
+    verdict->allowed = true;
+    verdict->reason = VERDICT_ALLOWED;
+    verdict->limit_tokens = terms->limit->capacity;
+    verdict->remaining_tokens =
+        __builtin_expect(charge->floor_tokens > 0, 0)
+            ? bucket_remaining_here(bucket, terms->limit, terms->budget, charge->floor_tokens)
+            : bucket_remaining_of(bucket, terms->limit, allowance);
+    verdict->retry_after_ns = 0;
+    verdict->reset_after_ns = bucket_reset_after_ns_here(bucket, terms->limit, now_ns, charge->window_end_ns);
+}
+
+/*
+ * Decides one request over `count` keys, which the caller holds, and charges all of them or none. `hints`: of
+ * table_prefetch, or 0. `final`: see terms_refuse_finally; only for one charge. `verdicts` is NULL where no figures are
+ * wanted.
+ */
+__attribute__((always_inline)) static inline enum fast_outcome
+decide_fast(struct node *node, const struct terms *terms, const struct key_id *ids, const uint64_t *hints,
+            size_t count, bool final, uint64_t now_ns, struct verdict *verdicts)
+{
+    struct fast_keys keys;
+    struct lane *lane = own_lane(node);
+    bool some_new = false;
+    enum fast_outcome outcome =
+        fast_decide_keys(node, lane, terms, ids, hints, count, final, now_ns, &keys, &some_new);
+    if (outcome != FAST_ALLOWED)
+        return outcome;
+    if (some_new && !fast_obtain_all(node, terms, ids, count, now_ns, &keys))
+        return FAST_UNDECIDED;
+    if (count > 0)
+        note_open(lane, now_ns);
+    for (size_t i = 0; i < count; i++) {
+        if (some_new && keys.changes[i] != table_changes(node->table, ids[i]))
+            fast_obtain(node, &terms[i], ids[i], false, now_ns, &keys, i);
+        int64_t allowance = fast_spend(node, &terms[i], keys.entry[i], keys.allowance[i], now_ns);
+        if (verdicts)
+            fast_describe(&terms[i], &keys.entry[i]->bucket, allowance, now_ns, &verdicts[i]);
+        lane->admitted_tokens += terms[i].charge->cost;
+    }
+    lane->admitted_requests++;
+    return FAST_ALLOWED;
+}
+
+#endif
