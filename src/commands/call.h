@@ -181,7 +181,7 @@ enum {
 void transaction_queue(struct call *call, enum command_id id);
 /* Forgets what is queued. */
 void transaction_end(struct session *session, struct commands *commands);
-/* An error among the answers of a transaction, from `begun` on, has to do with the room that was kept for the answer. */
+/* An error among the answers of a transaction, from `begun` on, must fit the room that was kept for the answer. */
 void transaction_cut_error(struct output *output, size_t begun);
 void call_multi(struct call *call);
 void call_exec(struct call *call);
