@@ -1,7 +1,7 @@
 # Headgate: one rate limit, held together by daemons that hear each other late.
 #
 #   make              build headgated and headgate (release) into build/release
-#   make up           build, start three regions on this machine, show that one limit holds
+#   make up           install what is missing, build, start three regions here, show that one limit holds
 #   make down         stop what `make up` started
 #   make check        install what is missing, build, pass every test and every check of the source
 #   make deps         install what is missing (.ci/packages lists it) from Debian's packages

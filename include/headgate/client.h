@@ -105,8 +105,9 @@ enum headgate_client_status headgate_client_can_access(struct headgate_client *c
 /* What a check says, as of the moment of the answer. */
 struct headgate_client_verdict {
     bool allowed;
-    uint64_t limit;         /* tokens that the limit holds when full */
-    uint64_t remaining;     /* tokens that could still be spent at this moment */
+    uint64_t limit; /* tokens that the limit holds when full */
+    uint64_t
+        remaining; /* tokens that this daemon could still hand out now, by itself: not what is left of it all */
     int64_t retry_after_ms; /* 0 if allowed; -1: never, with this cost */
     int64_t reset_after_ms; /* until the limit is full again if nobody spends */
     char rule[64];          /* the rule that decided, or the limit's name; "" where nothing limits */

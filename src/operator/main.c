@@ -36,7 +36,9 @@ static const struct subcommand {
     const char *details;
 } subcommands[] = {
     {"check", "id ...", "may this go ahead? takes tokens if so", 1, IDS_MAX, true, true, command_check,
-     "An id is user=alice, ip=1.2.3.4 or just alice, which means user=alice.\n"
+     "An id is user=alice, ip=1.2.3.4 or just alice, which means user=alice. \"Left here\" is what the asked "
+     "daemon\n"
+     "could still hand out now, by itself: not what is left of the whole limit.\n"
      "Exit status: 0 allowed, 1 refused.\n"},
     {"peek", "id ...", "the same, but takes nothing", 1, IDS_MAX, true, true, command_peek,
      "Exit status: 0 it would be allowed, 1 it would be refused.\n"},

@@ -25,6 +25,9 @@ like($out, qr/^headgated \d+\.\d+\.\d+\n$/, 'prints it');
 ($status, $out, $err) = Headgate::run(10, $headgated, '--help');
 is($status, 0, '--help');
 like($out, qr/--config FILE.*--check-config.*--print-config/s, 'names the options');
+my ($table) = Headgate::read_file("$Headgate::root/docs/operations.md") =~ /^\| `headgated` \| \|\n(.*?)\n\n/ms;
+my ($exits) = $out =~ /^(Exit status: .*)/ms;
+is_deeply([grep { $exits !~ /\b$_\b/ } map { /(\d+)/g } $table =~ /^\| ([\d, ]+) \|/mg], [], 'and every exit status');
 
 says(64, '--config is missing: expected --config FILE, or --help', 'no option');
 says(64, "'x.yaml' is not an option: expected --config FILE", 'a word', 'x.yaml');
