@@ -64,8 +64,10 @@ sub answers {
 }
 
 # Some limits refill a token in 60 ms: where answers took longer, they are asked for again.
+my $alone = 'What a daemon that is alone answers; of several, each one has its part of what remains:';
 for my $file (@files) {
     my ($name) = $file =~ m{([^/]+)\.yaml$};
+    like(Headgate::read_file($file), qr/^# \Q$alone\E\n# > /m, "$name says of whom it speaks");
     my @claims = claims(Headgate::read_file($file));
     subtest $name => sub {
         my ($got, $took);
