@@ -93,6 +93,14 @@ void note_peak(struct node *node, const struct entry *entry)
     peaks_note(&node->peaks, entry->id, &now, limit, node->now_ns);
 }
 
+/* When what a log's batch returned was spent, at the earliest: see heeded_until_ns() in return.c. */
+static uint64_t returned_since_ns(const struct node *node, const struct spend *spend)
+{
+    const struct limit *limit = &node->limits.limit[spend->limit];
+    return limit->kind == LIMIT_LOG && spend->expires_ns > limit->period_ns ? spend->expires_ns - limit->period_ns
+                                                                            : 0;
+}
+
 /* The same key may have got another limit here than where it was spent from: a token is a token. */
 static void apply_spend(struct node *node, struct entry *entry, const struct batch *batch,
                         const struct spend *spend)
@@ -109,7 +117,8 @@ static void apply_spend(struct node *node, struct entry *entry, const struct bat
         lost = lost_units(node, entry, returned - spend->tokens, batch);
     else
         note_peak(node, entry);
-    bucket_apply(&entry->bucket, limit, budget, spend->tokens, returned, batch->at_ns);
+    bucket_apply(&entry->bucket, limit, budget, spend->tokens, returned, batch->at_ns,
+                 returned_since_ns(node, spend));
     entry->bucket.settled -= lost;
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
     if (-left > node->worst_debt_units[entry->limit])

@@ -51,6 +51,9 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     bucket_refill(&entry->bucket, from, &node->budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
+    bool same_tokens = charge->inherit == INHERIT_KEEP && from->kind != LIMIT_LOG && to->kind != LIMIT_LOG;
+    if (!same_tokens) /* what was spent then is not what is taken now */
+        refundable_forget(&node->refundable, entry->id, now_ns);
     if (untold) {
         untold->limit = charge->limit;
         untold_urge(node, entry); /* by which limit refill pays it off is not the same everywhere now */

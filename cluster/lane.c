@@ -43,13 +43,13 @@ void lanes_gather(struct node *node)
         struct lane *lane = &node->lane[i];
         node->push_wanted |= lane->push_wanted;
         node->hurry_wanted |= lane->hurry_wanted;
-        lane->push_wanted = lane->hurry_wanted = false;
+        lane->push_wanted = lane->hurry_wanted = lane->step_wanted = false;
     }
 }
 
 bool node_wants_step(const struct node *node)
 {
     const struct lane *lane = own_lane(node);
-    return ((lane->push_wanted || node->push_wanted) && !node->push_waits) ||
+    return lane->step_wanted || ((lane->push_wanted || node->push_wanted) && !node->push_waits) ||
            ((lane->hurry_wanted || node->hurry_wanted) && !node->hurry_waits);
 }

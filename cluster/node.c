@@ -76,7 +76,9 @@ static bool allocate(struct node *node)
         return false;
     if (node->table && node->lane_count > 1)
         table_share(node->table);
-    bool has_peaks = peaks_init(&node->peaks, options->table_keys), has_counters = counters_create(node);
+    bool has_peaks = peaks_init(&node->peaks, options->table_keys) &&
+                     refundable_init(&node->refundable, options->table_keys, node->lane_count > 1);
+    bool has_counters = counters_create(node);
     bool has_untold = untold_create(node);
     if (node->table)
         table_set_owner(node->table, &(struct table_owner){.keeps = keeps_untold,
@@ -139,6 +141,7 @@ void node_destroy(struct node **node)
     reservations_destroy(&dying->reservations);
     limits_destroy(dying);
     peaks_close(&dying->peaks);
+    refundable_close(&dying->refundable);
     counters_destroy(dying);
     untold_destroy(dying);
     lanes_destroy(dying);

@@ -218,12 +218,14 @@ void node_decide(struct node *node, struct run *runs, uint32_t run_count, const 
 void node_prefetch_tags(const struct node *node, struct key_id id);
 
 /*
- * Gives tokens back to each of the keys: as many as its charge would cost, at most `tokens`, at most what is taken
- * of it as seen here. Returns the least that any of them was given.
+ * Gives tokens back to each of the keys: as many as its charge would cost, at most `tokens`, at most what this node has
+ * spent of it and not given back, nothing that a reservation holds. Returns the least that any of them was given.
  */
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
                      uint64_t now_ns);
-/* Gives back everything that is taken of the keys, as seen here. Returns of how many keys something was taken. */
+/*
+ * Gives back all that this node spent of the keys and that no reservation holds. Of how many keys that was something.
+ */
 uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
 
 /* ---- reservations ---- */

@@ -3,6 +3,7 @@
 #include "cluster/parts.h"
 
 #include <assert.h>
+#include <string.h>
 
 /*
  * Whoever ends or renews a reservation holds all its keys, and so is the only one who does. The pool of them has a lock
@@ -41,6 +42,24 @@ static uint64_t end_ns(const struct node *node, struct charge *held, size_t coun
     return end;
 }
 
+/* From here on only the reservation gives back what was just spent for it. */
+static void hold(struct node *node, struct charge *held, size_t count, uint64_t ends_ns)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = table_find(node->table, held[i].id);
+        const struct limit *limit = &node->limits.limit[held[i].limit];
+        if (entry && entry->limit == held[i].limit && held[i].cost > 0)
+            held[i].spent_ns = bucket_hold(&entry->bucket, limit, held[i].cost, ends_ns);
+    }
+}
+
+/* The loop may sleep for longer than that. */
+static void wake_by(struct node *node, uint64_t ends_ns)
+{
+    if (ends_ns < node->wake_ns)
+        own_lane(node)->step_wanted = true;
+}
+
 static bool open_reservation(struct node *node, const struct charge *held, size_t count, uint64_t expires_ns,
                              struct reservation_id *id)
 {
@@ -64,9 +83,12 @@ static bool reserve(struct node *node, const struct charge *charges, size_t coun
         if (taken[i])
             held[held_count++] = charges[i];
     uint64_t expires_ns = end_ns(node, held, held_count, ttl_ns, now_ns);
-    if (open_reservation(node, held, held_count, expires_ns, id))
+    hold(node, held, held_count, expires_ns);
+    if (open_reservation(node, held, held_count, expires_ns, id)) {
+        wake_by(node, expires_ns);
         return true;
-    (void)return_held(node, held, held_count, UINT64_MAX, now_ns);
+    }
+    return_held(node, held, held_count, now_ns);
     own_lane(node)->admitted_requests--;
     own_lane(node)->refused_requests++;
     for (size_t i = 0; i < count; i++) {
@@ -144,6 +166,14 @@ static void renew(struct node *node, struct reservation_id id, const struct char
     unlock_pool(node);
 }
 
+static uint64_t end_of(struct node *node, struct reservation_id id)
+{
+    lock_pool(node);
+    uint64_t expires_ns = reservations_end_ns(node->reservations, id);
+    unlock_pool(node);
+    return expires_ns;
+}
+
 /* How many keys it held. */
 static size_t end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
@@ -152,7 +182,7 @@ static size_t end_reservation(struct node *node, struct reservation_id id, uint6
     size_t count = reservations_charges(node->reservations, id, held);
     reservations_close(node->reservations, id);
     unlock_pool(node);
-    (void)return_held(node, held, count, UINT64_MAX, now_ns);
+    return_held(node, held, count, now_ns);
     return count;
 }
 
@@ -164,6 +194,14 @@ static void end_soon(struct node *node, struct reservation_id id, const struct c
         (void)end_reservation(node, id, now_ns);
 }
 
+/* What was used of a LOG is held no longer: whoever asks may give it back. */
+static void let_go(struct node *node, const struct charge *held, uint64_t used)
+{
+    struct entry *entry = table_find(node->table, held->id);
+    if (entry)
+        (void)bucket_unhold(&entry->bucket, &node->limits.limit[entry->limit], used, held->spent_ns);
+}
+
 /* Leaves in `held` what is to be returned of one charge, and takes what it used beyond. What it comes to. */
 static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actual, uint64_t now_ns)
 {
@@ -171,6 +209,7 @@ static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actu
     if (held->lease)
         return actual;
     held->cost = actual < cost ? cost - actual : 0;
+    let_go(node, held, cost - held->cost);
     return actual > cost ? cost + take_more(node, *held, actual - cost, now_ns) : actual;
 }
 
@@ -211,14 +250,29 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
     now_ns = request_time(node, now_ns);
     if (!find(node, id, now_ns, &found))
         return RESERVE_UNKNOWN;
-    for (size_t i = 0; i < found.count && held; i++)
-        held = node->limits.limit[found.held[i].limit].kind != LIMIT_LOG || hold_anew(node, &found.held[i], now_ns);
-    if (held) {
-        uint64_t expires_ns = end_ns(node, found.held, found.count, ttl_ns, now_ns);
-        renew(node, id, found.held, expires_ns);
+    struct charge anew[CHARGES_MAX];
+    memcpy(anew, found.held, found.count * sizeof *anew);
+    uint64_t expires_ns = end_ns(node, anew, found.count, ttl_ns, now_ns);
+    for (size_t i = 0; i < found.count && held; i++) {
+        struct charge *charge = &found.held[i];
+        if (node->limits.limit[charge->limit].kind != LIMIT_LOG)
+            continue;
+        held = hold_anew(node, charge, expires_ns, now_ns);
+        charge->expires_ns = held ? anew[i].expires_ns : charge->expires_ns;
     }
+    expires_ns = held ? expires_ns : end_of(node, id);
+    renew(node, id, found.held, expires_ns);
+    wake_by(node, expires_ns);
     table_unlock(node->table, &found.keys);
     return held ? RESERVE_DONE : RESERVE_REFUSED;
+}
+
+uint64_t reserved_tokens(struct node *node, struct key_id id)
+{
+    lock_pool(node);
+    uint64_t tokens = node->reservations ? reservations_held(node->reservations, id) : 0;
+    unlock_pool(node);
+    return tokens;
 }
 
 uint32_t node_reservations(const struct node *node)

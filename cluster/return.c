@@ -3,17 +3,22 @@
 #include "limit/events.h"
 
 /*
- * Spends of a LOG end by themselves, here and at every peer at about the same time. A return takes the oldest off the
- * list. Whoever hears of it after that one has ended would take off another in its place: a return may be told, and
- * heeded, until some time before. Not told, it is made up for when that spend ends. UINT64_MAX: no LOG.
+ * Giving back. A token is given back once, by the node that spent it: whatever a reservation holds by that reservation,
+ * the rest by whoever asks. Nobody else can know whether it was given back already.
  */
-static uint64_t heeded_until_ns(const struct node *node, const struct limit *limit, const struct bucket *bucket)
+
+/*
+ * Spends of a LOG end by themselves, here and at every peer at about the same time. Whoever hears of a return after the
+ * returned spend has ended would take off another in its place: a return may be told, and heeded, until some time
+ * before. Not told, it is made up for when that spend ends. UINT64_MAX: no LOG.
+ */
+static uint64_t heeded_until_ns(const struct node *node, const struct limit *limit, uint64_t spent_ns)
 {
-    if (limit->kind != LIMIT_LOG || bucket->events.oldest == 0)
+    if (limit->kind != LIMIT_LOG || spent_ns == UINT64_MAX)
         return UINT64_MAX;
     uint64_t margin_ns = LOG_RETURN_INTERVALS * node->options.interval_ns + node->settle_ns;
     margin_ns = number_least(margin_ns, limit->period_ns / LOG_RETURN_PARTS);
-    return events_at(limit->events, bucket->events.oldest)->at_ns + limit->period_ns - margin_ns;
+    return spent_ns + limit->period_ns - margin_ns;
 }
 
 /* What a reservation holds of a LOG may have ended by itself. */
@@ -22,7 +27,58 @@ static bool has_ended(const struct limit *limit, const struct charge *charge, ui
     return limit->kind == LIMIT_LOG && charge->expires_ns > 0 && charge->expires_ns <= now_ns;
 }
 
-static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, uint64_t now_ns)
+static uint64_t whole_tokens(const struct limit *limit, int64_t units)
+{
+    return units <= 0 ? 0 : (uint64_t)((units - 1) / limit->units_per_token + 1);
+}
+
+/*
+ * How many tokens of the key were spent here and not given back, less what reservations hold. A node that is alone has
+ * spent all that is taken, or whoever did is gone. What a LOG lists says of itself whose it is.
+ */
+static uint64_t refundable_here(struct node *node, const struct entry *entry)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const struct bucket *bucket = &entry->bucket;
+    if (limit->kind == LIMIT_LOG)
+        return UINT64_MAX;
+    uint64_t held = reserved_tokens(node, entry->id);
+    uint64_t tokens =
+        node->alone ? whole_tokens(limit, limit->capacity_units - bucket->settled + bucket->unsettled)
+                    : whole_tokens(limit, bucket->unsettled) + refundable_tokens(&node->refundable, entry->id);
+    return tokens > held ? tokens - held : 0;
+}
+
+/* Who gives back: a reservation what it holds, or whoever asks what nothing holds. */
+enum giver { GIVER_ASKED, GIVER_RESERVATION };
+
+static uint64_t return_to_bucket(struct node *node, struct entry *entry, const struct charge *charge,
+                                 uint64_t tokens, enum giver giver, uint64_t now_ns, uint64_t *credit)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const struct budget *budget = &node->budget[entry->limit];
+    if (giver == GIVER_ASKED)
+        return bucket_return(&entry->bucket, limit, budget, number_least(tokens, refundable_here(node, entry)),
+                             now_ns, credit);
+    if (limit->kind == LIMIT_LOG)
+        return bucket_release(&entry->bucket, limit, budget, tokens, charge->spent_ns, now_ns);
+    return bucket_return(&entry->bucket, limit, budget, tokens, now_ns, credit);
+}
+
+/* So much is no longer this node's to give. What no peer is told settles nowhere: see refundable.h. */
+static void note_returned(struct node *node, const struct entry *entry, uint64_t tokens, uint64_t now_ns)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (limit->kind == LIMIT_LOG)
+        return;
+    if (is_told_under(node, limit))
+        refundable_return(&node->refundable, entry->id, tokens, now_ns);
+    else
+        refundable_return_untold(&node->refundable, entry->id, tokens, now_ns);
+}
+
+static uint64_t return_to(struct node *node, const struct charge *charge, uint64_t tokens, enum giver giver,
+                          uint64_t now_ns)
 {
     struct entry *entry = table_find(node->table, charge->id);
     if (!entry || tokens == 0)
@@ -36,25 +92,31 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
         return 0;
     uint64_t credit = 0;
     bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], now_ns);
-    uint64_t until_ns = heeded_until_ns(node, limit, &entry->bucket);
-    uint64_t given = bucket_return(&entry->bucket, limit, &node->budget[entry->limit], tokens, now_ns, &credit);
+    uint64_t spent_ns = limit->kind != LIMIT_LOG     ? 0
+                        : giver == GIVER_RESERVATION ? charge->spent_ns
+                                                     : events_oldest_own_ns(limit->events, &entry->bucket.events);
+    uint64_t until_ns = heeded_until_ns(node, limit, spent_ns);
+    uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
+    /* Of what a reservation held, refill may have made good some: that is not given back once more. */
+    note_returned(node, entry, giver == GIVER_RESERVATION ? tokens : given, now_ns);
     note_open(own_lane(node), now_ns);
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
     own_lane(node)->returned_tokens += given;
     return given;
 }
 
-/* Whether `cost` tokens of a LOG can be held anew: what is held is given back for them. */
-static bool can_hold_anew(const struct node *node, const struct entry *entry, uint64_t cost)
+/* Whether the tokens of a LOG can be held anew: what is held is given back for them. */
+static bool can_hold_anew(const struct node *node, const struct entry *entry, const struct charge *charge)
 {
     const struct bucket *bucket = &entry->bucket;
+    uint64_t cost = charge->cost;
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
     if (limit->kind != LIMIT_LOG || !can_record(node, entry) || !events_have_room(limit->events, 1))
         return false;
-    uint64_t listed = (uint64_t)(limit->capacity_units - bucket->settled + bucket->unsettled);
-    if (listed < cost)
-        return bucket_allows(bucket, limit, budget, cost - listed, 0);
+    uint64_t held = events_held(limit->events, &bucket->events, cost, charge->spent_ns);
+    if (held < cost)
+        return bucket_allows(bucket, limit, budget, cost - held, 0);
     bool private = node->alone || (limit->flags & LIMIT_SPLIT) != 0;
     return private || !node->somebody_silent || bucket_allows(bucket, limit, budget, cost, 0);
 }
@@ -63,7 +125,7 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, ui
  * The spend begins anew, and what it was ends. While everybody is heard that is told long before the old one would have
  * ended; while somebody is silent he will think that it has: then it has to fit this node's share once more.
  */
-bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns)
+bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns)
 {
     now_ns = request_time(node, now_ns);
     if (!may_decide(node) || !untold_has_room(node, 0) ||
@@ -73,23 +135,31 @@ bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns)
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->budget[entry->limit];
     bucket_refill(&entry->bucket, limit, budget, now_ns);
-    if (charge->cost > limit->capacity || !can_hold_anew(node, entry, charge->cost))
+    if (charge->cost > limit->capacity || !can_hold_anew(node, entry, charge))
         return false;
-    (void)return_to(node, charge, charge->cost, now_ns);
+    (void)return_to(node, charge, charge->cost, GIVER_RESERVATION, now_ns);
     if (!bucket_spend(&entry->bucket, limit, budget, charge->cost, now_ns))
         return false;
     record_spend(node, entry, charge->cost);
+    charge->spent_ns = bucket_hold(&entry->bucket, limit, charge->cost, ends_ns);
     return true;
 }
 
-uint64_t return_held(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
-                     uint64_t now_ns)
+static uint64_t return_each(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+                            enum giver giver, uint64_t now_ns)
 {
     uint64_t given = count > 0 ? tokens : 0;
     now_ns = request_time(node, now_ns);
-    for (size_t i = 0; i < count; i++)
-        given = number_least(given, return_to(node, &charges[i], number_least(tokens, charges[i].cost), now_ns));
+    for (size_t i = 0; i < count; i++) {
+        uint64_t most = number_least(tokens, charges[i].cost);
+        given = number_least(given, return_to(node, &charges[i], most, giver, now_ns));
+    }
     return given;
+}
+
+void return_held(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
+{
+    (void)return_each(node, charges, count, UINT64_MAX, GIVER_RESERVATION, now_ns);
 }
 
 uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
@@ -97,7 +167,7 @@ uint64_t node_return(struct node *node, const struct charge *charges, size_t cou
 {
     struct table_held keys;
     hold_keys(node, charges, count, &keys);
-    uint64_t given = return_held(node, charges, count, tokens, now_ns);
+    uint64_t given = return_each(node, charges, count, tokens, GIVER_ASKED, now_ns);
     table_unlock(node->table, &keys);
     return given;
 }
@@ -109,10 +179,10 @@ uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t 
     hold_keys(node, charges, count, &keys);
     now_ns = request_time(node, now_ns);
     for (size_t i = 0; i < count; i++) {
-        uint64_t given = return_to(node, &charges[i], SPEND_TOKENS_MAX, now_ns);
+        uint64_t given = return_to(node, &charges[i], SPEND_TOKENS_MAX, GIVER_ASKED, now_ns);
         const struct charge previous = {.id = charges[i].previous};
         if (charges[i].sliding)
-            given += return_to(node, &previous, SPEND_TOKENS_MAX, now_ns);
+            given += return_to(node, &previous, SPEND_TOKENS_MAX, GIVER_ASKED, now_ns);
         reset_count += given > 0;
     }
     table_unlock(node->table, &keys);

@@ -105,6 +105,8 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
         note_peak(node, entry);
     bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], &settlement);
     entry->bucket.settled -= lost;
+    if (node->limits.limit[entry->limit].kind != LIMIT_LOG && node->limits.limit[spend->limit].kind != LIMIT_LOG)
+        refundable_settle(&node->refundable, entry->id, spend->tokens, batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* what only now counts as given back, the store is told now */
         counters_touch(node, entry);
     node->stats.settled_tokens += spend->tokens;
@@ -125,6 +127,8 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
         tallied &= node->stats.batches_closed == closed; /* what is told just now is not in it */
         uint64_t later = batch->tallied ? tally_strike(node, batch, i) : 0;
         prefetch_spends(node, batch, i);
+        if (i + SLOTS_AHEAD < batch->spend_count)
+            refundable_prefetch(&node->refundable, batch->spend[i + SLOTS_AHEAD].id);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)
             continue;

@@ -128,13 +128,14 @@ bool peek_full(struct node *node, const struct charge *charges, size_t count, ui
                struct verdict *verdicts);
 
 /* ---- return.c: giving back ---- */
-/* node_return by whoever holds the keys. */
-uint64_t return_held(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
-                     uint64_t now_ns);
-/* What a reservation holds of a LOG begins anew; false: it cannot, and ends as it would have. */
-bool hold_anew(struct node *node, const struct charge *charge, uint64_t now_ns);
+/* Gives back what a reservation holds. By whoever holds the keys. */
+void return_held(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
+/* What a reservation holds of a LOG begins anew, until `ends_ns`; false: it cannot, and ends as it would have. */
+bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns);
 
 /* ---- reserve.c ---- */
+/* How many tokens of that key reservations hold. */
+uint64_t reserved_tokens(struct node *node, struct key_id id);
 /* Returns what ended reservations hold. Alone, as the next. */
 void reserve_step(struct node *node);
 /* When the next one ends; UINT64_MAX: there is none, or no room to tell of it, which only another step makes. */

@@ -13,6 +13,7 @@
 #include "cluster/message.h"
 #include "cluster/node.h"
 #include "cluster/peaks.h"
+#include "cluster/refundable.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -237,6 +238,7 @@ struct lane {
     uint32_t urgent_count;
     uint32_t waits_more; /* keys began to wait in this thread, less those whose wait ended in it: modulo 2^32 */
     bool push_wanted, hurry_wanted;                                /* since the last step: see the node's */
+    bool step_wanted;                                              /* a reservation ends before the next one */
     uint64_t open_since_ns;                                        /* since when something is untold in this ring */
     uint64_t spent_ns;                                             /* when something was last spent or returned */
     uint64_t admitted_requests, refused_requests, admitted_tokens; /* see node_stats, as the next two */
@@ -298,6 +300,7 @@ struct node {
     uint32_t limits_added;  /* that were new, since unused ones were last freed */
     uint64_t swept_ns;      /* when unused limits were last freed; 0: never */
     struct peaks peaks;
+    struct refundable refundable;
     uint64_t tenant_keys_max; /* 0: as many as fit */
     uint64_t converted_ns;    /* when a key last got another limit; 0: never */
 

@@ -121,7 +121,7 @@ void bucket_unspend(struct bucket *bucket, const struct limit *limit, const stru
 {
     int64_t units = (int64_t)cost * limit->units_per_token;
     if (limit->kind == LIMIT_LOG)
-        (void)events_remove_newest(limit->events, &bucket->events, cost);
+        (void)events_take_back(limit->events, &bucket->events, cost);
     if (budget->alone)
         bucket->settled += units;
     else
@@ -140,6 +140,11 @@ int64_t units_of_tokens(const struct limit *limit, uint64_t tokens)
 
 /* ---- returns ---- */
 
+static uint64_t whole_tokens(const struct limit *limit, int64_t units)
+{
+    return units > 0 ? (uint64_t)((units - 1) / limit->units_per_token + 1) : 0;
+}
+
 /*
  * A return raises what is left, here as in the world. Until others have heard of it, it stands against own spends that
  * they have not heard of either: those are paid off first, and are not charged when they settle: the credit. What is
@@ -148,17 +153,13 @@ int64_t units_of_tokens(const struct limit *limit, uint64_t tokens)
 static uint64_t return_units(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t *credit)
 {
     int64_t token = limit->units_per_token, room = limit->capacity_units - bucket->settled;
-    int64_t taken = room + bucket->unsettled;
-    uint64_t whole = (uint64_t)(taken / token + (taken % token != 0));
-    uint64_t returned = tokens < whole ? tokens : whole, unsettled = (uint64_t)(bucket->unsettled / token);
-    uint64_t paid = returned < unsettled ? returned : unsettled;
-    bucket->unsettled -= (int64_t)paid * token;
-    int64_t rest = (int64_t)(returned - paid) * token;
+    uint64_t taken = whole_tokens(limit, room + bucket->unsettled),
+             unsettled = whole_tokens(limit, bucket->unsettled);
+    uint64_t returned = tokens < taken ? tokens : taken, paid = returned < unsettled ? returned : unsettled;
+    int64_t paid_units = (int64_t)paid * token < bucket->unsettled ? (int64_t)paid * token : bucket->unsettled;
+    int64_t rest = (int64_t)returned * token - paid_units;
+    bucket->unsettled -= paid_units;
     bucket->settled += rest < room ? rest : room;
-    if (rest > room && bucket->unsettled > 0) { /* a part of a token stood unsettled */
-        bucket->unsettled -= rest - room < bucket->unsettled ? rest - room : bucket->unsettled;
-        paid += bucket->unsettled == 0;
-    }
     *credit = paid;
     return returned;
 }
@@ -169,7 +170,7 @@ static uint64_t return_units(struct bucket *bucket, const struct limit *limit, u
  */
 static uint64_t return_listed(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
 {
-    uint64_t returned = events_remove_oldest(limit->events, &bucket->events, tokens);
+    uint64_t returned = events_remove_own(limit->events, &bucket->events, tokens);
     leave_log(bucket, (int64_t)returned, limit->capacity_units);
     return returned;
 }
@@ -183,16 +184,32 @@ uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const s
                                     : return_units(bucket, limit, tokens, credit);
 }
 
+uint64_t bucket_hold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t ends_ns)
+{
+    bool listed = limit->kind == LIMIT_LOG && bucket->events.newest != 0;
+    return listed ? events_hold(limit->events, &bucket->events, tokens, ends_ns) : 0;
+}
+
+uint64_t bucket_release(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                        uint64_t tokens, uint64_t spent_ns, uint64_t now_ns)
+{
+    if (limit->kind != LIMIT_LOG)
+        return 0;
+    bucket_refill(bucket, limit, budget, now_ns);
+    uint64_t released = events_release(limit->events, &bucket->events, tokens, spent_ns);
+    leave_log(bucket, (int64_t)released, limit->capacity_units);
+    return released;
+}
+
+uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t spent_ns)
+{
+    return limit->kind == LIMIT_LOG ? events_unhold(limit->events, &bucket->events, tokens, spent_ns) : 0;
+}
+
 static void raise_settled(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
 {
     int64_t units = units_of_tokens(limit, tokens), room = limit->capacity_units - bucket->settled;
-    if (limit->kind != LIMIT_LOG) {
-        bucket->settled += units < room ? units : room;
-        return;
-    }
-    /* What is unsettled is this peer's own: others return what they spent. */
-    bucket->settled +=
-        (int64_t)events_remove_oldest(limit->events, &bucket->events, (uint64_t)(units < room ? units : room));
+    bucket->settled += units < room ? units : room;
 }
 
 /* ---- spends of others, and what settles ---- */
@@ -211,11 +228,13 @@ static int64_t lowest_of(const struct bucket *bucket, const struct limit *limit)
 
 /* Spends and returns of one batch: what it returned may be what it spent, so that debt stops behind both. */
 static void change_log(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t returned,
-                       uint64_t at_ns)
+                       uint64_t at_ns, uint64_t since_ns)
 {
     int64_t lowest = lowest_of(bucket, limit);
     bucket->settled -= (int64_t)events_insert(limit->events, &bucket->events, tokens, at_ns);
-    raise_settled(bucket, limit, returned);
+    if (returned > 0)
+        leave_log(bucket, (int64_t)events_remove_others(limit->events, &bucket->events, returned, since_ns),
+                  limit->capacity_units);
     if (bucket->settled < lowest)
         bucket->settled +=
             (int64_t)events_remove_oldest(limit->events, &bucket->events, (uint64_t)(lowest - bucket->settled));
@@ -225,7 +244,7 @@ static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tok
 {
     int64_t lowest = lowest_of(bucket, limit);
     if (limit->kind == LIMIT_LOG) {
-        change_log(bucket, limit, tokens, 0, at_ns);
+        change_log(bucket, limit, tokens, 0, at_ns, 0);
         return;
     }
     bucket->settled -= units_of_tokens(limit, tokens);
@@ -245,11 +264,11 @@ void bucket_charge(struct bucket *bucket, const struct limit *limit, const struc
 }
 
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                  uint64_t returned, uint64_t at_ns)
+                  uint64_t returned, uint64_t at_ns, uint64_t since_ns)
 {
     bucket_refill(bucket, limit, budget, at_ns);
     if (limit->kind == LIMIT_LOG)
-        change_log(bucket, limit, tokens, returned, at_ns);
+        change_log(bucket, limit, tokens, returned, at_ns, since_ns);
     else if (tokens > returned)
         lower(bucket, limit, tokens - returned, at_ns);
     else if (returned > tokens)

@@ -85,19 +85,34 @@ bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct 
 /*
  * Gives back what was spent here: after a refill, at most what is taken, a part of a token counted as a whole one.
  * Returns how many that were; of those, `credit` only paid off unsettled spends: those must not be charged when they
- * settle (see struct settlement). A LOG gives back its oldest spends (the rest counts for longest); its credit is 0.
+ * settle (see struct settlement). A LOG gives back own spends that nothing holds, the oldest first (the rest counts for
+ * longest); its credit is 0.
  */
 uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                        uint64_t tokens, uint64_t now_ns, uint64_t *credit);
 
 /*
+ * LOG: a reservation holds the tokens that were spent last, until `ends_ns`; bucket_return does not give them back
+ * until then. When they were spent, by which the next two know them. Others: nothing is done; 0.
+ */
+uint64_t bucket_hold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t ends_ns);
+/* LOG: what was held since `spent_ns` is given back; or may be by bucket_return from now on. How many tokens. */
+uint64_t bucket_release(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+                        uint64_t tokens, uint64_t spent_ns, uint64_t now_ns);
+uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t spent_ns);
+
+/*
  * Charges a spend of another peer, made at `at_ns` on this peer's clock (the past; never refunds refill twice).
- * Debt stops at the declared overshoot: see lower() in bucket.c. bucket_apply: less what was returned.
+ * Debt stops at the declared overshoot: see lower() in bucket.c.
  */
 void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns);
+/*
+ * The same, less what the peer returned. LOG: nothing of that was spent before `since_ns`: of what others spent since
+ * then, the oldest is taken off the list. It ends no later than what was returned, so that the rest ends no earlier.
+ */
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                  uint64_t returned, uint64_t at_ns);
+                  uint64_t returned, uint64_t at_ns, uint64_t since_ns);
 
 /*
  * An own batch's figures for one key, all in tokens. Credit stands against the oldest unsettled spends: against those

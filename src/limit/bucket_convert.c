@@ -56,8 +56,9 @@ void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t kep
     if (limit->kind != LIMIT_LOG)
         return;
     uint64_t listed = (uint64_t)(limit->capacity_units - bucket->settled + bucket->unsettled);
-    uint64_t renewed = events_remove_oldest(limit->events, &bucket->events, listed > kept ? listed - kept : 0);
-    bucket->settled += (int64_t)(renewed - events_insert(limit->events, &bucket->events, renewed, now_ns));
+    uint64_t renewed, most = listed > kept ? listed - kept : 0;
+    uint64_t left = events_renew(limit->events, &bucket->events, most, now_ns, &renewed);
+    bucket->settled += (int64_t)(renewed - left);
 }
 
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns)

@@ -10,6 +10,8 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+enum { LOOKED_AT_MAX = 32 }; /* events of a LOG, for what reservations hold of them */
+
 /* ---- buckets ---- */
 
 /* The least settled units at which `needed` unsettled units are allowed; above capacity: not even when full. */
@@ -75,22 +77,79 @@ static uint64_t wait_for_window(const struct bucket *bucket, const struct limit 
 
 /* ---- logs ---- */
 
+/* What leaves a list, and when. */
+struct leaving {
+    uint64_t at_ns;
+    uint32_t tokens;
+};
+
+/*
+ * In the order in which they leave: the first few events, what reservations hold of them apart, since it comes back
+ * when these end. Later events are taken to leave at the end of their period. That is the end of what others'
+ * reservations hold, as far as this peer knows.
+ */
+struct departures {
+    uint32_t count, next;
+    uint32_t event; /* the first that is not among them; 0: none is left */
+    struct leaving leaving[2 * LOOKED_AT_MAX];
+};
+
+static void depart(struct departures *departures, uint64_t at_ns, uint32_t tokens)
+{
+    uint32_t to = departures->count++;
+    for (; to > 0 && departures->leaving[to - 1].at_ns > at_ns; to--)
+        departures->leaving[to] = departures->leaving[to - 1];
+    departures->leaving[to] = (struct leaving){at_ns, tokens};
+}
+
+static void departures_begin(struct departures *departures, const struct bucket *bucket, const struct limit *limit)
+{
+    uint32_t index = bucket->events.oldest, looks = events_hold_nothing(limit->events) ? 0 : LOOKED_AT_MAX;
+    departures->count = departures->next = 0;
+    for (; index != 0 && looks > 0; looks--) {
+        const struct log_event *event = events_at(limit->events, index);
+        if (event->held > 0)
+            depart(departures, events_held_end_ns(event, limit->period_ns), event->held);
+        if (event->tokens > event->held)
+            depart(departures, event->at_ns + limit->period_ns, event->tokens - event->held);
+        index = event->newer;
+    }
+    departures->event = index;
+}
+
+/* False: nothing is left. */
+static bool departures_next(struct departures *departures, const struct limit *limit, struct leaving *next)
+{
+    if (departures->next < departures->count) {
+        *next = departures->leaving[departures->next++];
+        return true;
+    }
+    if (departures->event == 0)
+        return false;
+    const struct log_event *event = events_at(limit->events, departures->event);
+    *next = (struct leaving){event->at_ns + limit->period_ns, event->tokens};
+    departures->event = event->newer;
+    return true;
+}
+
 /* How long until so much has left the list that the cost is allowed, if `unsettled` stays so until it leaves. */
 static uint64_t wait_for_events(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                 const struct bucket_wait *wait, int64_t unsettled)
 {
     int64_t listed = limit->capacity_units - bucket->settled + bucket->unsettled;
     uint64_t wait_ns = 0;
-    for (uint32_t index = bucket->events.oldest;; index = events_at(limit->events, index)->newer) {
+    struct departures departures;
+    struct leaving leaving;
+    departures_begin(&departures, bucket, limit);
+    for (;;) {
         int64_t own = unsettled < listed ? unsettled : listed;
         const struct bucket then = {.settled = limit->capacity_units - listed + own, .unsettled = own};
         if (bucket_allows(&then, limit, budget, wait->cost, wait->floor_tokens))
             return wait_ns;
-        if (index == 0)
+        if (!departures_next(&departures, limit, &leaving))
             return UINT64_MAX;
-        const struct log_event *event = events_at(limit->events, index);
-        listed -= event->tokens;
-        wait_ns = until(event->at_ns + limit->period_ns, wait->now_ns);
+        listed -= leaving.tokens;
+        wait_ns = until(leaving.at_ns, wait->now_ns);
     }
 }
 
@@ -128,6 +187,22 @@ uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *
     return wait_for_settling(bucket, limit, budget, units, floor, wait->settle_ns);
 }
 
+/* When the last of what a LOG lists is over. */
+static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limit)
+{
+    uint64_t end_ns = 0;
+    unsigned looks = 0;
+    for (uint32_t index = bucket->events.newest; index != 0;) {
+        const struct log_event *event = events_at(limit->events, index);
+        bool ends_early = event->held == event->tokens && ++looks < LOOKED_AT_MAX;
+        uint64_t event_end_ns =
+            ends_early ? events_held_end_ns(event, limit->period_ns) : event->at_ns + limit->period_ns;
+        end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
+        index = ends_early ? event->older : 0; /* all older ones end before one that nothing holds */
+    }
+    return end_ns;
+}
+
 uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
                                 uint64_t window_end_ns)
 {
@@ -135,8 +210,7 @@ uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit 
         return 0;
     if (limit->kind == LIMIT_CELL)
         return until(window_end_ns, now_ns);
-    uint32_t newest = bucket->events.newest;
-    return newest ? until(events_at(limit->events, newest)->at_ns + limit->period_ns, now_ns) : 0;
+    return until(log_end_ns(bucket, limit), now_ns);
 }
 
 uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,

@@ -31,6 +31,7 @@ struct charge {
     uint64_t floor_tokens;  /* left to requests of higher priority: denied where taking would go below */
     uint64_t expires_ns;    /* cells: forgotten then; of a sliding window: the end of the next window; else 0 */
     uint64_t window_end_ns; /* cells: of this window; else 0 */
+    uint64_t spent_ns;      /* of what a reservation holds of a LOG: see bucket_hold; else 0 */
     uint64_t window_ns;     /* cells: how long this window is; else 0 */
     uint16_t limit;         /* an index into the limit set */
     uint16_t tenant;        /* whose key this is, for the caps on keys: a service's, or 0, the config's */

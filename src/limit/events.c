@@ -1,4 +1,4 @@
-#include "limit/events.h"
+#include "limit/events_pool.h"
 
 #include "base/spin.h"
 
@@ -9,17 +9,6 @@
 __extension__ typedef unsigned __int128 wide;
 
 enum { KEPT_PART = 16 }; /* this part of the pool is for spends that were made elsewhere */
-
-struct events {
-    uint32_t room, kept;
-    bool shared;
-    atomic_bool locked; /* what follows; if shared */
-    uint32_t used;
-    uint32_t touched; /* events that were ever used: 1..touched */
-    uint32_t free;    /* the first of those that are free again, linked by `newer`; 0: none */
-    uint64_t refused, merged, lost;
-    struct log_event event[]; /* event[0] is not used */
-};
 
 struct events *events_create(uint32_t room)
 {
@@ -104,7 +93,9 @@ static void give_event(struct events *events, uint32_t index)
 static void link_between(struct events *events, struct event_list *list, uint32_t older, uint32_t newer,
                          uint32_t index, const struct log_event *made)
 {
-    events->event[index] = (struct log_event){made->at_ns, made->tokens, newer, older};
+    events->event[index] = *made;
+    events->event[index].newer = newer;
+    events->event[index].older = older;
     *(older ? &events->event[older].newer : &list->oldest) = index;
     *(newer ? &events->event[newer].older : &list->newest) = index;
 }
@@ -112,6 +103,7 @@ static void link_between(struct events *events, struct event_list *list, uint32_
 static void unlink_event(struct events *events, struct event_list *list, uint32_t index)
 {
     const struct log_event *event = &events->event[index];
+    assert(event->held == 0);
     *(event->older ? &events->event[event->older].newer : &list->oldest) = event->newer;
     *(event->newer ? &events->event[event->newer].older : &list->newest) = event->older;
     give_event(events, index);
@@ -125,14 +117,23 @@ static uint64_t add_tokens(struct log_event *event, uint64_t tokens)
     return added;
 }
 
-/* Takes up to `tokens` from one event, which goes when nothing is left. */
+void events_lower(struct events *events, struct event_list *list, uint32_t index, uint32_t tokens)
+{
+    struct log_event *event = &events->event[index];
+    event->tokens -= tokens;
+    assert(event->own + (uint64_t)event->held <= event->tokens);
+    if (event->tokens == 0)
+        unlink_event(events, list, index);
+}
+
+/* Takes up to `tokens` from one event: what others spent first, what is held last. */
 static uint64_t remove_tokens(struct events *events, struct event_list *list, uint32_t index, uint64_t tokens)
 {
     struct log_event *event = &events->event[index];
-    uint64_t removed = tokens < event->tokens ? tokens : event->tokens;
-    event->tokens -= (uint32_t)removed;
-    if (event->tokens == 0)
-        unlink_event(events, list, index);
+    uint32_t removed = events_least(tokens, event->tokens), left = event->tokens - removed;
+    events_set_held(events, event, events_least(event->held, left));
+    event->own = events_least(event->own, left - event->held);
+    events_lower(events, list, index, removed);
     return removed;
 }
 
@@ -146,13 +147,15 @@ bool events_append(struct events *events, struct event_list *list, uint32_t toke
         return true;
     if (newest && newest->at_ns >= now_ns && newest->tokens <= EVENTS_TOKENS_MAX - tokens) {
         newest->tokens += tokens;
+        newest->own += tokens;
         return true;
     }
     uint32_t index = take_event(events, events->room - events->kept, &events->refused);
     if (!index)
         return false;
     uint64_t at_ns = newest && newest->at_ns > now_ns ? newest->at_ns : now_ns;
-    link_between(events, list, list->newest, 0, index, &(struct log_event){.at_ns = at_ns, .tokens = tokens});
+    const struct log_event made = {.at_ns = at_ns, .tokens = tokens, .own = tokens};
+    link_between(events, list, list->newest, 0, index, &made);
     return true;
 }
 
@@ -203,17 +206,32 @@ uint64_t events_remove_oldest(struct events *events, struct event_list *list, ui
     return removed;
 }
 
-uint64_t events_remove_newest(struct events *events, struct event_list *list, uint64_t tokens)
+uint64_t events_take_back(struct events *events, struct event_list *list, uint64_t tokens)
 {
     uint64_t removed = 0;
-    while (list->newest && removed < tokens)
-        removed += remove_tokens(events, list, list->newest, tokens - removed);
+    for (uint32_t index = list->newest, older; index && removed < tokens; index = older) {
+        struct log_event *event = &events->event[index];
+        uint32_t part = events_least(tokens - removed, event->own);
+        older = event->older;
+        event->own -= part;
+        removed += part;
+        if (part > 0)
+            events_lower(events, list, index, part);
+    }
     return removed;
 }
 
 uint64_t events_clear(struct events *events, struct event_list *list)
 {
     return events_remove_oldest(events, list, UINT64_MAX);
+}
+
+/* What this peer may give back becomes less along with the rest, and never more. */
+static void scale_own(struct events *events, struct log_event *event, uint32_t tokens)
+{
+    uint64_t held = (uint64_t)event->held * tokens / event->tokens;
+    event->own = (uint32_t)((uint64_t)event->own * tokens / event->tokens);
+    events_set_held(events, event, (uint32_t)held);
 }
 
 /* Running sums are scaled, from the newest on: what is rounded up counts for as long as can be. */
@@ -226,7 +244,10 @@ uint64_t events_scale(struct events *events, struct event_list *list, uint64_t n
         older = event->older;
         before += event->tokens;
         wide scaled = ((wide)before * numerator + denominator - 1) / denominator - after;
-        event->tokens = scaled < EVENTS_TOKENS_MAX ? (uint32_t)scaled : EVENTS_TOKENS_MAX;
+        uint32_t tokens = scaled < EVENTS_TOKENS_MAX ? (uint32_t)scaled : EVENTS_TOKENS_MAX;
+        if (tokens < event->tokens)
+            scale_own(events, event, tokens);
+        event->tokens = tokens;
         after += event->tokens;
         if (event->tokens == 0)
             unlink_event(events, list, index);
@@ -256,6 +277,7 @@ uint64_t events_check(const struct events *events, const struct event_list *list
     for (uint32_t index = list->oldest; index; index = events->event[index].newer) {
         const struct log_event *event = events_at(events, index);
         assert(event->tokens > 0 && event->tokens <= EVENTS_TOKENS_MAX && event->older == older);
+        assert(event->own + (uint64_t)event->held <= event->tokens && (event->held > 0 || event->held_ms == 0));
         assert(older == 0 || events->event[older].at_ns <= event->at_ns);
         assert(++*count <= events->used);
         sum += event->tokens;

@@ -1,5 +1,7 @@
 #include "limit/reservation.h"
 
+#include "limit/held_keys.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@ struct reservations {
     struct reservation *slot;
     struct kept_charge *kept;
     uint32_t *heap; /* slots; the one that ends first at the top */
+    struct held_keys *keys;
 };
 
 struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
@@ -41,7 +44,8 @@ struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
     reservations->slot = calloc(room, sizeof *reservations->slot);
     reservations->kept = calloc(charges_room, sizeof *reservations->kept);
     reservations->heap = calloc(room, sizeof *reservations->heap);
-    if (!reservations->slot || !reservations->kept || !reservations->heap) {
+    reservations->keys = held_keys_create(charges_room);
+    if (!reservations->slot || !reservations->kept || !reservations->heap || !reservations->keys) {
         reservations_destroy(&reservations);
         return NULL;
     }
@@ -63,6 +67,7 @@ void reservations_destroy(struct reservations **reservations)
     free((*reservations)->slot);
     free((*reservations)->kept);
     free((*reservations)->heap);
+    held_keys_destroy(&(*reservations)->keys);
     free(*reservations);
     *reservations = NULL;
 }
@@ -136,6 +141,7 @@ bool reservations_open(struct reservations *reservations, const struct charge *c
         struct kept_charge *kept = &reservations->kept[at];
         reservations->free_charge = kept->next;
         kept->charge = charges[i];
+        held_keys_add(reservations->keys, charges[i].id, charges[i].cost);
         kept->next = opened->charge;
         opened->charge = at;
     }
@@ -166,8 +172,12 @@ void reservations_renew(struct reservations *reservations, struct reservation_id
                         uint64_t expires_ns)
 {
     struct reservation *renewed = &reservations->slot[existing(reservations, id)];
-    for (uint32_t at = renewed->charge; at != NOTHING; at = reservations->kept[at].next)
-        reservations->kept[at].charge = *charges++;
+    for (uint32_t at = renewed->charge; at != NOTHING; at = reservations->kept[at].next, charges++) {
+        struct charge *kept = &reservations->kept[at].charge;
+        held_keys_remove(reservations->keys, kept->id, kept->cost);
+        held_keys_add(reservations->keys, charges->id, charges->cost);
+        *kept = *charges;
+    }
     renewed->expires_ns = expires_ns;
     heap_fix(reservations, renewed->heap_index);
 }
@@ -177,6 +187,8 @@ void reservations_close(struct reservations *reservations, struct reservation_id
     uint32_t slot = existing(reservations, id);
     struct reservation *closed = &reservations->slot[slot];
     for (uint32_t at = closed->charge, next; at != NOTHING; at = next) {
+        const struct charge *kept = &reservations->kept[at].charge;
+        held_keys_remove(reservations->keys, kept->id, kept->cost);
         next = reservations->kept[at].next;
         reservations->kept[at].next = reservations->free_charge;
         reservations->free_charge = at;
@@ -191,6 +203,16 @@ void reservations_close(struct reservations *reservations, struct reservation_id
         return;
     heap_put(reservations, hole, reservations->heap[reservations->count]);
     heap_fix(reservations, hole);
+}
+
+uint64_t reservations_end_ns(const struct reservations *reservations, struct reservation_id id)
+{
+    return reservations->slot[existing(reservations, id)].expires_ns;
+}
+
+uint64_t reservations_held(const struct reservations *reservations, struct key_id key)
+{
+    return held_keys_tokens(reservations->keys, key);
 }
 
 uint64_t reservations_next_ns(const struct reservations *reservations)
@@ -216,6 +238,7 @@ uint32_t reservations_count(const struct reservations *reservations)
 void reservations_check(const struct reservations *reservations)
 {
     uint32_t free_slots = 0, free_charges = 0, charges = 0;
+    assert(held_keys_count(reservations->keys) <= reservations->charges_room - reservations->charges_free);
     for (uint32_t at = reservations->free_slot; at != NOTHING; at = reservations->slot[at].next)
         free_slots++;
     for (uint32_t at = reservations->free_charge; at != NOTHING; at = reservations->kept[at].next)

@@ -47,6 +47,11 @@ void reservations_renew(struct reservations *reservations, struct reservation_id
 /* Forgets an existing reservation. */
 void reservations_close(struct reservations *reservations, struct reservation_id id);
 
+/* When an existing reservation ends. */
+uint64_t reservations_end_ns(const struct reservations *reservations, struct reservation_id id);
+/* How many tokens of a key all reservations hold. */
+uint64_t reservations_held(const struct reservations *reservations, struct key_id key);
+
 /* When the next one ends; UINT64_MAX: there is none. */
 uint64_t reservations_next_ns(const struct reservations *reservations);
 /* One that has ended by `now_ns`, the earliest; false: none has. */

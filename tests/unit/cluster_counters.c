@@ -122,8 +122,7 @@ static void given_back(void)
         if (i < TENANT_KEYS - 1)
             continue;
         uint64_t before = store[ANN][i].number;
-        charge.limit = charge_at(BOB, key, &quota, SPENT).limit;
-        (void)node_return(world.host[BOB].node, &charge, 1, SPENT, world.now_ns);
+        (void)node_return(node, &charge, 1, SPENT, world.now_ns);
         for (unsigned ms = 0; ms < 1000; ms++) { /* rounds are rare while nobody asks for anything */
             struct charge tick = charge_at(ANN, "key 0", &quota, 0);
             tick.tenant = TENANT;

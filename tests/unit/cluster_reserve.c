@@ -1,45 +1,4 @@
-#include "tests/cluster_harness.h"
-
-/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
-
-static const struct limit_terms cell = {.kind = LIMIT_CELL, .capacity = 160};
-static const struct limit_terms leases = {.kind = LIMIT_LOG,
-                                          .capacity = 4,
-                                          .period_ns = 10000 * MS,
-                                          .overshoot = 4};
-
-/* What is listed is held: a lease. */
-static struct charge held_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost)
-{
-    struct charge charge = charge_at(i, key, terms, cost);
-    charge.lease = terms->kind == LIMIT_LOG;
-    return charge;
-}
-
-static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
-{
-    struct charge charge = held_at(i, key, terms, 0);
-    return node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).settled -
-           node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns).unsettled;
-}
-
-static void reserving_world(void)
-{
-    world_init(2);
-    world_name_all();
-    for (unsigned i = 0; i < 2; i++)
-        world.host[i].options.reservations_max = 8;
-    world_start_all();
-    world_run(1000);
-    skip_text();
-}
-
-static bool reserve(unsigned i, const struct charge *charges, size_t count, uint64_t ttl_ms,
-                    struct reservation_id *id)
-{
-    struct verdict verdicts[CHARGES_MAX];
-    return node_reserve(world.host[i].node, charges, count, ttl_ms * MS, world.now_ns, verdicts, id);
-}
+#include "tests/reserving_world.h"
 
 static void commits(void)
 {

@@ -203,7 +203,7 @@ static void late_spends(void)
         uint64_t at_ns = now_ns - random_below(&random, 2 * SECOND_NS);
         bucket_refill(&bucket, &limit, &budget, now_ns);
         wrong += bucket_number(&bucket, &limit) != sum;
-        bucket_apply(&bucket, &limit, &budget, tokens, 0, at_ns);
+        bucket_apply(&bucket, &limit, &budget, tokens, 0, at_ns, 0);
         model_spend(&model, tokens, at_ns);
         qsort(model.spent, model.count, sizeof *model.spent, by_time);
         if (random_below(&random, 4) == 0) {
@@ -211,7 +211,7 @@ static void late_spends(void)
             bucket_refill(&bucket, &limit, &budget, now_ns);
             tokens = random_below(&random, 4);
             (void)model_give_back(&model, tokens);
-            bucket_apply(&bucket, &limit, &budget, 0, tokens, now_ns);
+            bucket_apply(&bucket, &limit, &budget, 0, tokens, now_ns, 0);
         }
         wrong += (int64_t)events_check(events, &bucket.events, &count) !=
                  limit.capacity_units - bucket.settled + bucket.unsettled;
@@ -262,7 +262,7 @@ static void renewing(void)
     uint64_t count;
     budget_init(&budget, &limit, SHARE_ONE / 2, false);
     bucket_fill(&bucket, &limit, 0, 0);
-    bucket_apply(&bucket, &limit, &budget, 3, 0, 100 * MS_NS);
+    bucket_apply(&bucket, &limit, &budget, 3, 0, 100 * MS_NS, 0);
     (void)bucket_take(&bucket, &limit, &budget, 2, 0, 200 * MS_NS);
     bucket_renew(&bucket, &limit, 2, 500 * MS_NS);
     OK(bucket.settled == 13 && bucket.unsettled == 2, "3 of others and 2 own ones stay as many");

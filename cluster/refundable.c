@@ -1,0 +1,178 @@
+#include "cluster/refundable.h"
+
+#include "base/spin.h"
+#include "base/touch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum {
+    SET_ACCOUNTS = 7, /* with `since_ns` two cache lines */
+    KEYS_PER_ACCOUNT = 4,
+    SETS_MIN_BITS = 4,
+};
+
+#define BALANCE_MAX ((int64_t)1 << 60)
+
+/* The other half of the id is in the set's number, as far as there are sets. A balance of 0: a free place. */
+struct account {
+    uint64_t id_low;
+    int64_t tokens;
+};
+
+struct refundable_set {
+    struct account account[SET_ACCOUNTS]; /* the one that was used last comes first; free places are last */
+    uint64_t since_ns;                    /* what may have been spent then or before has no account */
+    uint64_t unused;
+};
+_Static_assert(sizeof(struct refundable_set) == 128, "two cache lines");
+
+bool refundable_init(struct refundable *refundable, uint64_t keys, bool shared)
+{
+    unsigned bits = SETS_MIN_BITS;
+    while (((uint64_t)SET_ACCOUNTS << bits) < keys / KEYS_PER_ACCOUNT)
+        bits++;
+    *refundable = (struct refundable){.shift = 64 - bits, .shared = shared};
+    refundable->set = calloc((size_t)1 << bits, sizeof *refundable->set);
+    return refundable->set != NULL;
+}
+
+void refundable_close(struct refundable *refundable)
+{
+    free(refundable->set);
+    refundable->set = NULL;
+}
+
+/* In the order of ids: settling goes through keys in that order, and so through memory from its start to its end. */
+static struct refundable_set *set_of(const struct refundable *refundable, struct key_id id)
+{
+    return &refundable->set[id.high >> refundable->shift];
+}
+
+void refundable_prefetch(const struct refundable *refundable, struct key_id id)
+{
+    const struct refundable_set *set = set_of(refundable, id);
+    ask_to_write(set);
+    ask_to_write(&set->since_ns);
+}
+
+static void lock(struct refundable *refundable)
+{
+    if (refundable->shared)
+        spin_lock(&refundable->locked);
+}
+
+static void unlock(struct refundable *refundable)
+{
+    if (refundable->shared)
+        spin_unlock(&refundable->locked);
+}
+
+/* SET_ACCOUNTS: there is none. */
+static unsigned find(const struct refundable_set *set, struct key_id id)
+{
+    unsigned at = 0;
+    while (at < SET_ACCOUNTS && (set->account[at].tokens == 0 || set->account[at].id_low != id.low))
+        at++;
+    return at;
+}
+
+/* Tokens that were spent until now come to no account of the set. */
+static void begin_anew(struct refundable_set *set, uint64_t now_ns)
+{
+    set->since_ns = now_ns > 0 ? now_ns : 1;
+}
+
+/* The place that a new account takes: a free one, or the last that is not negative, or else the last. */
+static unsigned room(struct refundable *refundable, struct refundable_set *set, uint64_t now_ns)
+{
+    unsigned at = SET_ACCOUNTS - 1;
+    if (set->account[at].tokens == 0)
+        return at;
+    refundable->forgotten_count++;
+    while (at > 0 && set->account[at].tokens < 0)
+        at--;
+    if (set->account[at].tokens > 0)
+        return at;
+    begin_anew(set, now_ns);
+    return SET_ACCOUNTS - 1;
+}
+
+/* Moves the account to the front, as the one that was used last; or behind all others, if nothing is left in it. */
+static void put(struct refundable_set *set, unsigned at, struct account account)
+{
+    if (account.tokens == 0) {
+        for (; at + 1 < SET_ACCOUNTS; at++)
+            set->account[at] = set->account[at + 1];
+    } else {
+        for (; at > 0; at--)
+            set->account[at] = set->account[at - 1];
+    }
+    set->account[at] = account;
+}
+
+static int64_t balance_after(int64_t balance, int64_t more)
+{
+    int64_t sum = balance + more;
+    return sum > BALANCE_MAX ? BALANCE_MAX : sum < -BALANCE_MAX ? -BALANCE_MAX : sum;
+}
+
+static void change(struct refundable *refundable, struct key_id id, int64_t more, uint64_t now_ns)
+{
+    struct refundable_set *set = set_of(refundable, id);
+    unsigned at = find(set, id);
+    int64_t before = at < SET_ACCOUNTS ? set->account[at].tokens : 0;
+    if (at == SET_ACCOUNTS)
+        at = room(refundable, set, now_ns);
+    put(set, at, (struct account){.id_low = id.low, .tokens = balance_after(before, more)});
+}
+
+static int64_t signed_tokens(uint64_t tokens)
+{
+    return tokens < (uint64_t)BALANCE_MAX ? (int64_t)tokens : BALANCE_MAX;
+}
+
+void refundable_settle(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t since_ns,
+                       uint64_t now_ns)
+{
+    lock(refundable);
+    uint64_t forgotten_ns = set_of(refundable, id)->since_ns;
+    if (tokens > 0 && (forgotten_ns == 0 || since_ns > forgotten_ns))
+        change(refundable, id, signed_tokens(tokens), now_ns);
+    unlock(refundable);
+}
+
+uint64_t refundable_tokens(struct refundable *refundable, struct key_id id)
+{
+    lock(refundable);
+    const struct refundable_set *set = set_of(refundable, id);
+    unsigned at = find(set, id);
+    int64_t tokens = at < SET_ACCOUNTS ? set->account[at].tokens : 0;
+    unlock(refundable);
+    return tokens > 0 ? (uint64_t)tokens : 0;
+}
+
+void refundable_return(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns)
+{
+    lock(refundable);
+    if (tokens > 0)
+        change(refundable, id, -signed_tokens(tokens), now_ns);
+    unlock(refundable);
+}
+
+void refundable_return_untold(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns)
+{
+    uint64_t most = refundable_tokens(refundable, id);
+    refundable_return(refundable, id, tokens < most ? tokens : most, now_ns);
+}
+
+void refundable_forget(struct refundable *refundable, struct key_id id, uint64_t now_ns)
+{
+    lock(refundable);
+    struct refundable_set *set = set_of(refundable, id);
+    unsigned at = find(set, id);
+    if (at < SET_ACCOUNTS)
+        put(set, at, (struct account){0});
+    begin_anew(set, now_ns);
+    unlock(refundable);
+}

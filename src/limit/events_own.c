@@ -1,0 +1,165 @@
+#include "limit/events_pool.h"
+
+#include <assert.h>
+
+/*
+ * Whose the tokens of an event are: this peer's own, held by this peer's reservations, or others'. Each is given back
+ * by whoever it belongs to, and by nobody else.
+ */
+
+uint64_t events_oldest_own_ns(const struct events *events, const struct event_list *list)
+{
+    for (uint32_t index = list->oldest; index; index = events->event[index].newer)
+        if (events->event[index].own > 0)
+            return events->event[index].at_ns;
+    return UINT64_MAX;
+}
+
+uint64_t events_remove_own(struct events *events, struct event_list *list, uint64_t tokens)
+{
+    uint64_t removed = 0;
+    for (uint32_t index = list->oldest, newer; index && removed < tokens; index = newer) {
+        struct log_event *event = &events->event[index];
+        uint32_t part = events_least(tokens - removed, event->own);
+        newer = event->newer;
+        event->own -= part;
+        removed += part;
+        if (part > 0)
+            events_lower(events, list, index, part);
+    }
+    return removed;
+}
+
+/* The first event of that moment or later; 0: none. From the newest on: most that is given back was spent lately. */
+static uint32_t first_since(const struct events *events, const struct event_list *list, uint64_t since_ns)
+{
+    uint32_t first = 0;
+    for (uint32_t index = list->newest; index && events->event[index].at_ns >= since_ns;
+         index = events->event[index].older)
+        first = index;
+    return first;
+}
+
+uint64_t events_remove_others(struct events *events, struct event_list *list, uint64_t tokens, uint64_t since_ns)
+{
+    uint64_t removed = 0;
+    for (uint32_t index = first_since(events, list, since_ns), newer; index && removed < tokens; index = newer) {
+        struct log_event *event = &events->event[index];
+        uint32_t part = events_least(tokens - removed, event->tokens - event->own - event->held);
+        newer = event->newer;
+        removed += part;
+        if (part > 0)
+            events_lower(events, list, index, part);
+    }
+    return removed;
+}
+
+static uint32_t ms_until(uint64_t from_ns, uint64_t ends_ns)
+{
+    const uint64_t ms_ns = 1000000;
+    uint64_t ns = ends_ns > from_ns ? ends_ns - from_ns : 0, ms = ns / ms_ns + (ns % ms_ns != 0);
+    return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+}
+
+static void note_end(struct log_event *event, uint64_t ends_ns)
+{
+    uint32_t ms = ms_until(event->at_ns, ends_ns);
+    event->held_ms = ms > event->held_ms ? ms : event->held_ms;
+}
+
+uint64_t events_hold(struct events *events, struct event_list *list, uint64_t tokens, uint64_t ends_ns)
+{
+    assert(list->newest);
+    struct log_event *event = &events->event[list->newest];
+    uint32_t part = events_least(tokens, event->own);
+    event->own -= part;
+    events_set_held(events, event, event->held + part);
+    if (part > 0)
+        note_end(event, ends_ns);
+    return event->at_ns;
+}
+
+/*
+ * Of the first events since that moment: what was held then is there, unless a list was renewed, and then it is later.
+ * `change` does something to so many held tokens of an event.
+ */
+static uint64_t visit_held(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns,
+                           void (*change)(struct events *events, struct event_list *list, uint32_t index,
+                                          uint32_t tokens))
+{
+    uint64_t done = 0;
+    for (uint32_t index = first_since(events, list, at_ns), newer; index && done < tokens; index = newer) {
+        struct log_event *event = &events->event[index];
+        uint32_t part = events_least(tokens - done, event->held);
+        newer = event->newer;
+        done += part;
+        if (part == 0)
+            continue;
+        events_set_held(events, event, event->held - part);
+        change(events, list, index, part);
+    }
+    return done;
+}
+
+static void make_own(struct events *events, struct event_list *list, uint32_t index, uint32_t tokens)
+{
+    (void)list;
+    events->event[index].own += tokens;
+}
+
+uint64_t events_held(const struct events *events, const struct event_list *list, uint64_t tokens, uint64_t at_ns)
+{
+    uint64_t held = 0;
+    for (uint32_t index = first_since(events, list, at_ns); index && held < tokens;
+         index = events->event[index].newer)
+        held += events_least(tokens - held, events->event[index].held);
+    return held;
+}
+
+uint64_t events_release(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns)
+{
+    return visit_held(events, list, tokens, at_ns, events_lower);
+}
+
+uint64_t events_unhold(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns)
+{
+    return visit_held(events, list, tokens, at_ns, make_own);
+}
+
+uint64_t events_held_end_ns(const struct log_event *event, uint64_t period_ns)
+{
+    uint64_t held_ns = (uint64_t)event->held_ms * 1000000;
+    return event->at_ns + (held_ns < period_ns ? held_ns : period_ns);
+}
+
+bool events_hold_nothing(const struct events *events)
+{
+    return __atomic_load_n(&events->held, __ATOMIC_RELAXED) == 0;
+}
+
+uint64_t events_renew(struct events *events, struct event_list *list, uint64_t tokens, uint64_t now_ns,
+                      uint64_t *renewed)
+{
+    uint64_t own = 0, held = 0, ends_ns = 0;
+    *renewed = 0;
+    while (list->oldest && *renewed < tokens) {
+        const struct log_event *event = &events->event[list->oldest];
+        const struct log_event before = *event;
+        uint64_t removed = events_remove_oldest(events, list, events_least(tokens - *renewed, before.tokens));
+        const bool gone = removed == before.tokens;
+        uint64_t end_ns = before.at_ns + (uint64_t)before.held_ms * 1000000;
+        ends_ns = before.held > 0 && end_ns > ends_ns ? end_ns : ends_ns;
+        own += before.own - (gone ? 0 : event->own);
+        held += before.held - (gone ? 0 : event->held);
+        *renewed += removed;
+    }
+    uint64_t listed = events_insert(events, list, *renewed, now_ns);
+    if (listed < *renewed || listed == 0)
+        return listed;
+    struct log_event *event = &events->event[first_since(events, list, now_ns)];
+    event->own += (uint32_t)own;
+    events_set_held(events, event, event->held + (uint32_t)held);
+    if (held > 0)
+        note_end(event, ends_ns);
+    return listed;
+}
