@@ -17,9 +17,10 @@
 enum {
     ASK_NODES_MAX = 7,
     ASK_RULES_MAX = 5,
-    ASK_SUBJECTS_MAX = 2, /* keys of one rule */
-    ASK_CHARGES_MAX = 3,  /* of one request */
-    ASK_HELD_MAX = 128,   /* requests of which something may be given back */
+    ASK_SUBJECTS_MAX = 2,    /* keys of one rule */
+    ASK_CHARGES_MAX = 3,     /* of one request */
+    ASK_HELD_MAX = 128,      /* requests of which something may be given back */
+    ASK_RIGHT_WINDOWS = 128, /* of one key, whose numbers are next to each other */
 };
 
 enum ask_algorithm { ASK_BUCKET, ASK_FIXED, ASK_SLIDING, ASK_LOG, ASK_LEASE, ASK_ALGORITHMS };
@@ -43,7 +44,8 @@ struct plan_asks {
     uint64_t hold_max_ns; /* until something is given back */
     unsigned holds_in_8;  /* of 8 requests, so many have something given back */
     bool greedy;
-    bool tides; /* see ask_tide.c */
+    bool tides;     /* see ask_tide.c */
+    bool strangers; /* refunds are asked for at nodes that did not spend: see ask_rights.c */
     int64_t skew_ns[ASK_NODES_MAX];
 };
 
@@ -75,8 +77,14 @@ struct ask_held {
     uint64_t made_ns, ends_ns; /* on the node's clock; ends: reservations */
 };
 
+/* What a node spent in this life of a key, in one window of it if it is a cell, and has not given back. */
+struct ask_right {
+    uint64_t window, tokens;
+};
+
 struct asks {
-    struct random random;
+    struct random random, strangers;
+    struct ask_right right[ASK_NODES_MAX][ASK_RULES_MAX][ASK_SUBJECTS_MAX][ASK_RIGHT_WINDOWS];
     struct ask_truth truth[ASK_RULES_MAX][ASK_SUBJECTS_MAX];
     struct ask_held held[ASK_HELD_MAX];
     uint16_t limit[ASK_NODES_MAX][ASK_RULES_MAX]; /* each node's index of it */
@@ -85,7 +93,7 @@ struct asks {
     uint64_t ebb_ns[ASK_NODES_MAX];      /* when it was over, on each node's clock */
     uint64_t ebb_batches[ASK_NODES_MAX]; /* that each node had closed, or open, when the ebb was over */
     uint64_t skew_max_ns;                /* the most that two wall clocks ever differed */
-    uint64_t asked, allowed, given_back, reservations, late_explains, ebbs_known;
+    uint64_t asked, allowed, given_back, given_elsewhere, reservations, late_explains, ebbs_known;
 };
 
 struct sim;
@@ -127,6 +135,17 @@ void ask_follow_up(struct sim *sim, const struct happening *happening);
 void ask_before_step(struct sim *sim, unsigned i); /* reservations that end by themselves */
 void ask_after_step(struct sim *sim, unsigned i);  /* those of which it gave back what they held */
 void ask_node_ends(struct sim *sim, unsigned i);
+
+/* A key may have been evicted, or others for it: where it starts from again is not what it had. */
+bool ask_views_may_jump(const struct sim *sim);
+
+/* ---- ask_rights.c ---- */
+/* The node has spent so much, and may give it back once; it gives so much back. */
+void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens);
+void ask_right_used(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens);
+void ask_rights_end(struct sim *sim, unsigned i); /* with a life of the node */
+/* Somebody asks other nodes to give back what was spent by that request, or resets its keys there. */
+void ask_elsewhere(struct sim *sim, const struct ask_held *held);
 
 /* ---- ask_laws.c ---- */
 const struct plan_rule *ask_rule(const struct sim *sim, unsigned r);

@@ -143,6 +143,7 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
     struct ask_truth *truth = &sim->asks.truth[part->rule][part->subject];
     uint64_t now_ns = world_local_ns(sim, i);
     sim->asks.life_tokens[i][part->rule][part->subject] += tokens;
+    ask_right_gained(sim, i, part, tokens);
     ask_truth_now(sim, part->rule, part->subject);
     if (rule->terms.kind == LIMIT_BUCKET)
         truth_bucket_spend(&truth->bucket, &rule->limit, tokens);
@@ -172,9 +173,9 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
 }
 
 /*
- * A spend that still counts at its node may have ended by the fastest clock: others then take something else off
- * their lists, which may be spent later: anew, if it is renewed. (One that has ended where it was made gives nothing
- * back.)
+ * Others take the oldest spend off their lists that is no older than the one that was given back. Where a clock jumped
+ * or stalled since that was made, they may take off another that ends later. Which clock does so until all have heard
+ * of it, nobody knows yet. (A spend that has ended where it was made gives nothing back.)
  */
 static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
                              uint64_t sure, uint64_t possible)
@@ -182,9 +183,9 @@ static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part 
     struct truth_log *log = &sim->asks.truth[part->rule][part->subject].log;
     uint64_t period_ns = ask_rule(sim, part->rule)->terms.period_ns;
     bool counts_here = world_local_ns(sim, i) - held->made_ns < period_ns;
-    bool counts = clock_read(&sim->fast, sim->now_ns) - held->fast_ns < period_ns;
+    bool is_steady = (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) == 0;
     truth_log_give_back(log, held->fast_ns, held->slow_ns, sure, possible);
-    if (counts_here && !counts)
+    if (counts_here && !is_steady)
         truth_log_mistake(log, possible, clock_read(&sim->fast, sim->now_ns));
 }
 

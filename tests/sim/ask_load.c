@@ -129,6 +129,7 @@ void ask_node_starts(struct sim *sim, unsigned i)
 {
     struct error error = {0};
     struct asks *asks = &sim->asks;
+    ask_rights_end(sim, i); /* those of its last life */
     for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
         int index = node_intern_limit(sim->node[i].node, &sim->plan.asks.rule[r].terms, &error);
         if (index < 0) {
@@ -326,6 +327,7 @@ static void post_arrival(struct sim *sim, unsigned i)
 void ask_begin(struct sim *sim)
 {
     random_seed(&sim->asks.random, sim->plan.seed * 8 + 6);
+    random_seed(&sim->asks.strangers, sim->plan.seed * 9 + 6);
     ask_truths_begin(sim);
     if (sim->plan.asks.tides && sim->plan.asks.rules > 0)
         tide_begin(sim);

@@ -98,6 +98,8 @@ void ask_after_step(struct sim *sim, unsigned i)
     struct ask_held *held;
     for (uint32_t count = before->reservations; count > left && (held = first_ending(sim, i)) != NULL; count--) {
         let_go(sim, held, before->batches_closed);
+        for (unsigned c = 0; c < held->count; c++)
+            ask_right_used(sim, i, &held->part[c], held->part[c].taken);
         held->used = false;
         for (unsigned h = 0; h < ASK_HELD_MAX && count == left + 1; h++) {
             struct ask_held *other = &sim->asks.held[h];
@@ -120,8 +122,7 @@ void ask_node_ends(struct sim *sim, unsigned i)
 
 /* ---- what comes back ---- */
 
-/* A key may have been evicted, or others for it: where it starts from again is not what it had. */
-static bool views_may_jump(const struct sim *sim)
+bool ask_views_may_jump(const struct sim *sim)
 {
     return sim->plan.table_keys <= SIM_KEYS_MAX;
 }
@@ -135,13 +136,14 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
     int64_t gained = left_of(sim, i, &held->charge[c]) - before, per_token = limit->units_per_token;
     if (gained > 0) {
         int64_t tokens = (gained + per_token - 1) / per_token;
-        if (views_may_jump(sim) && (uint64_t)tokens < part->taken)
+        ask_right_used(sim, i, part, (uint64_t)(gained / per_token));
+        if (ask_views_may_jump(sim) && (uint64_t)tokens < part->taken)
             tokens = (int64_t)part->taken;
-        ask_given_back(sim, i, part, held, views_may_jump(sim) ? 0 : gained, tokens * per_token,
+        ask_given_back(sim, i, part, held, ask_views_may_jump(sim) ? 0 : gained, tokens * per_token,
                        batches_closed(sim, i));
         part->taken = (uint64_t)tokens < part->taken ? part->taken - (uint64_t)tokens : 0;
     } else if (gained < 0 && may_spend) {
-        if (gained % per_token != 0 && !views_may_jump(sim))
+        if (gained % per_token != 0 && !ask_views_may_jump(sim))
             sim_fail(sim, "reservation: %s took %" PRId64 " units of rule %u, %" PRId64 " to a token",
                      sim->node[i].name, -gained, part->rule, per_token);
         part->taken += (uint64_t)(-gained / per_token);
@@ -178,7 +180,7 @@ static void refund(struct sim *sim, struct ask_held *held)
         const struct limit *limit = &sim->plan.asks.rule[held->part[c].rule].limit;
         int64_t gained = left_of(sim, i, &held->charge[c]) - before[c];
         uint64_t part = gained < 0 ? 0 : (uint64_t)((gained + limit->units_per_token - 1) / limit->units_per_token);
-        if (!views_may_jump(sim) && (gained < 0 || part > tokens || part > held->charge[c].cost))
+        if (!ask_views_may_jump(sim) && (gained < 0 || part > tokens || part > held->charge[c].cost))
             sim_fail(sim, "refund: %s gives %" PRIu64 " tokens of a %s back, of %" PRIu64, sim->node[i].name, part,
                      ask_algorithm_name(sim->plan.asks.rule[held->part[c].rule].algorithm), tokens);
         most = part < most ? part : most;
@@ -188,9 +190,9 @@ static void refund(struct sim *sim, struct ask_held *held)
                        " a token, cost %" PRIu64,
                        tokens, held->part[c].rule, held->part[c].subject, gained, limit->units_per_token,
                        held->charge[c].cost);
-        note_change(sim, i, held, c, before[c], !views_may_jump(sim));
+        note_change(sim, i, held, c, before[c], !ask_views_may_jump(sim));
     }
-    if (count > 0 && given != most && !views_may_jump(sim))
+    if (count > 0 && given != most && !ask_views_may_jump(sim))
         sim_fail(sim, "refund: %s says that %" PRIu64 " tokens came back, it was %" PRIu64, sim->node[i].name,
                  given, most);
     sim->asks.given_back += given;
@@ -210,16 +212,42 @@ static void check_committed(struct sim *sim, const struct ask_held *held, uint64
                  sim->node[held->node].name, charged, held->cost, actual);
 }
 
+/* How many tokens of the key node i's reservations hold, and how many of these its log lists: of others, all. */
+static bool lists_all_held(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t listed)
+{
+    uint64_t held = 0;
+    for (unsigned h = 0; h < ASK_HELD_MAX; h++)
+        for (unsigned c = 0; c < sim->asks.held[h].count; c++) {
+            const struct ask_held *other = &sim->asks.held[h];
+            bool counts = other->used && other->reserved && other->node == i;
+            counts &= other->part[c].rule == part->rule && other->part[c].subject == part->subject;
+            held += counts ? other->part[c].taken : 0;
+        }
+    return listed >= held;
+}
+
+static uint64_t listed_held(struct sim *sim, unsigned i, const struct charge *charge)
+{
+    const struct limit *limit = node_limit(sim->node[i].node, charge->limit);
+    const struct bucket bucket = ask_view(sim, i, charge);
+    uint64_t held = 0;
+    if (limit->kind != LIMIT_LOG)
+        return UINT64_MAX;
+    for (uint32_t index = bucket.events.oldest; index; index = events_at(limit->events, index)->newer)
+        held += events_at(limit->events, index)->held;
+    return held;
+}
+
 /*
- * Of what nothing else gives back, all that was held comes back; now, or later where there is no room to tell of it.
- * (Where a clock jumped, a log's spends ended early, and what others returned of those took off later ones.)
+ * All that was held comes back, whatever others asked to be given back meanwhile; now, or later where there is no room
+ * to tell of it. Of a log it is less only where debt was dropped: what others spent then stands for what was held.
  */
-static void check_cancelled(struct sim *sim, const struct ask_held *held, unsigned c, int64_t before)
+static void check_cancelled(struct sim *sim, const struct ask_held *held, unsigned c, int64_t before, bool listed)
 {
     uint64_t expected = held->ending ? 0 : held->part[c].taken;
     const struct plan_rule *rule = &sim->plan.asks.rule[held->part[c].rule];
     int64_t gained = left_of(sim, held->node, &held->charge[c]) - before;
-    bool may_differ = views_may_jump(sim) || rule->terms.kind == LIMIT_BUCKET;
+    bool may_differ = ask_views_may_jump(sim) || rule->terms.kind == LIMIT_BUCKET || !listed;
     may_differ |= rule->terms.kind == LIMIT_CELL && held->charge[c].expires_ns <= world_local_ns(sim, held->node);
     may_differ |= rule->terms.kind == LIMIT_LOG && (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) != 0;
     if (!may_differ && gained != (int64_t)expected)
@@ -245,6 +273,7 @@ static void renew(struct sim *sim, struct ask_held *held)
         const struct ask_part *part = &held->part[c];
         if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)
             continue;
+        ask_right_used(sim, i, part, part->taken);
         ask_given_back(sim, i, part, &old, (int64_t)part->taken, (int64_t)part->taken, batches_closed(sim, i));
         ask_spent(sim, i, &held->charge[c], part, part->taken);
     }
@@ -282,8 +311,11 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
     unsigned i = held->node;
     uint64_t now_ns = world_local_ns(sim, i), actual = 0, charged = 0;
     int64_t before[ASK_CHARGES_MAX];
-    for (unsigned c = 0; c < held->count; c++)
+    bool listed[ASK_CHARGES_MAX];
+    for (unsigned c = 0; c < held->count; c++) {
         before[c] = left_of(sim, i, &held->charge[c]);
+        listed[c] = lists_all_held(sim, i, &held->part[c], listed_held(sim, i, &held->charge[c]));
+    }
     uint64_t admitted = admitted_tokens(sim, i);
     bool commits = draw_one_in(&sim->asks.random, 2);
     uint32_t reservations = node_reservations(sim->node[i].node);
@@ -296,10 +328,10 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
     held->ending = node_reservations(sim->node[i].node) == reservations;
     held->ends_ns = now_ns;
     admitted = admitted_tokens(sim, i) - admitted;
-    bool spends = !views_may_jump(sim) || lost_tokens(sim, i, held, before) == admitted;
+    bool spends = !ask_views_may_jump(sim) || lost_tokens(sim, i, held, before) == admitted;
     for (unsigned c = 0; c < held->count; c++) {
         if (!commits)
-            check_cancelled(sim, held, c, before[c]);
+            check_cancelled(sim, held, c, before[c], listed[c]);
         if (held->ending)
             keep_what_is_left(sim, &held->part[c], commits ? actual : 0);
         note_change(sim, i, held, c, before[c], spends);
@@ -323,8 +355,11 @@ void ask_follow_up(struct sim *sim, const struct happening *happening)
         return;
     }
     ask_note_skew(sim);
+    const struct ask_held asked = *held;
+    ask_elsewhere(sim, &asked);
     if (!held->reserved) {
         refund(sim, held);
+        ask_elsewhere(sim, &asked);
     } else if (world_local_ns(sim, held->node) >= held->ends_ns) {
         if (node_cancel(n->node, held->id, world_local_ns(sim, held->node)) != RESERVE_UNKNOWN)
             sim_fail(sim, "reservation: %s knows one that has ended", n->name);

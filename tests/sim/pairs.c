@@ -74,6 +74,7 @@ static bool has_closed(const struct plan *plan)
     X("forgets", has_fault(plan, FAULT_FORGET))                                                                    \
     X("jumps", has_fault(plan, FAULT_JUMP))                                                                        \
     X("stalls", has_fault(plan, FAULT_STALL))                                                                      \
+    X("refunds elsewhere", plan->asks.strangers)                                                                   \
     X("loss", plan->loss > 0)                                                                                      \
     X("duplicates", plan->duplicate > 0)                                                                           \
     X("damage", plan->corrupt > 0)                                                                                 \

@@ -317,6 +317,7 @@ void plan_draw_late(struct plan *plan)
     if (plan->trickles && draw_one_in(&random, 3))
         plan->early_push_share = draw_scale(&random, SHARE_ONE / 1000, SHARE_ONE);
     draw_apart(plan);
+    plan->asks.strangers = plan->asks.rules > 0 && !plan->asks.tides && random_below(&random, 2) > 0;
 }
 
 void plan_draw(struct plan *plan, uint64_t seed)

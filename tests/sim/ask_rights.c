@@ -1,0 +1,123 @@
+/*
+ * Whose tokens are given back: each once, and by the node that spent it.
+ *
+ *   returns  a node gives back no more of a key than it has spent of it, in this life, and not given back.
+ *
+ * In some worlds clients that miss an answer ask for the same refund at other nodes, and somebody resets keys that are
+ * in use. Neither may give back anything that a reservation holds: what that gives back when it is cancelled is looked
+ * at in ask_return.c. The truth is told of what each node gives back as of spends of its own.
+ */
+#include "tests/sim/sim.h"
+
+#include <inttypes.h>
+
+static struct ask_right *right_of(struct sim *sim, unsigned i, const struct ask_part *part)
+{
+    struct ask_right *right = &sim->asks.right[i][part->rule][part->subject][part->window % ASK_RIGHT_WINDOWS];
+    if (right->window != part->window)
+        *right = (struct ask_right){.window = part->window};
+    return right;
+}
+
+void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens)
+{
+    right_of(sim, i, part)->tokens += tokens;
+}
+
+/* Whoever else spent something is gone, as far as the node knows: then it gives back all that is taken. */
+static bool is_alone(const struct sim *sim, unsigned i)
+{
+    struct node_status status;
+    node_status(sim->node[i].node, &status);
+    return status.peers <= 1;
+}
+
+void ask_right_used(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t tokens)
+{
+    struct ask_right *right = right_of(sim, i, part);
+    if (tokens > right->tokens && !ask_views_may_jump(sim) && !is_alone(sim, i))
+        sim_fail(sim,
+                 "returns: %s gives %" PRIu64 " tokens of rule %u (%s), key %u back, of which it has spent %" PRIu64
+                 " and not given back",
+                 sim->node[i].name, tokens, part->rule, ask_algorithm_name(ask_rule(sim, part->rule)->algorithm),
+                 part->subject, right->tokens);
+    right->tokens -= tokens < right->tokens ? tokens : right->tokens;
+}
+
+void ask_rights_end(struct sim *sim, unsigned i)
+{
+    for (unsigned r = 0; r < ASK_RULES_MAX; r++)
+        for (unsigned s = 0; s < ASK_SUBJECTS_MAX; s++)
+            for (unsigned w = 0; w < ASK_RIGHT_WINDOWS; w++)
+                sim->asks.right[i][r][s][w].tokens = 0;
+}
+
+/* ---- refunds that are asked for again, elsewhere ---- */
+
+static int64_t left_of(struct sim *sim, unsigned i, const struct ask_part *part)
+{
+    struct charge charge = ask_charge_of(sim, i, part);
+    struct bucket bucket = ask_view(sim, i, &charge);
+    return bucket.settled - bucket.unsettled;
+}
+
+/* What the node's view gained, it has given back; of a log it is not known when that was spent. */
+static void note_gain(struct sim *sim, unsigned i, const struct ask_part *part, int64_t before)
+{
+    static const struct ask_held unknown = {.made_ns = 0};
+    const struct limit *limit = &ask_rule(sim, part->rule)->limit;
+    int64_t gained = left_of(sim, i, part) - before, per_token = limit->units_per_token;
+    int64_t tokens = (gained + per_token - 1) / per_token, sure = limit->kind == LIMIT_LOG ? 0 : gained;
+    if (gained < 0)
+        sim_fail(sim, "returns: %s lost %" PRId64 " units of rule %u by giving some back", sim->node[i].name,
+                 -gained, part->rule);
+    if (gained <= 0)
+        return;
+    ask_right_used(sim, i, part, (uint64_t)(gained / per_token));
+    struct node_stats stats;
+    node_stats(sim->node[i].node, &stats);
+    ask_given_back(sim, i, part, &unknown, sure, tokens * per_token, stats.batches_closed);
+    sim->asks.given_elsewhere += (uint64_t)tokens;
+}
+
+/* A clock that jumps ends a log's spends early: then nobody can say whose was given back. */
+static bool is_certain(const struct sim *sim, const struct plan_rule *rule)
+{
+    return rule->terms.kind != LIMIT_LOG || (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) == 0;
+}
+
+static void ask_for_one(struct sim *sim, unsigned i, const struct ask_part *of, uint64_t tokens, bool resets)
+{
+    struct ask_part part = *of, previous;
+    if (!is_certain(sim, ask_rule(sim, part.rule)))
+        return;
+    struct charge charge = ask_charge(sim, i, &part, tokens);
+    previous = part;
+    previous.window -= charge.sliding;
+    int64_t before = left_of(sim, i, &part), before_that = left_of(sim, i, &previous);
+    if (sim->trace)
+        story_tell(sim, sim->node[i].name, "is asked to %s %" PRIu64 " of rule %u, key %u, window %" PRIu64,
+                   resets ? "reset what is left of" : "refund", tokens, part.rule, part.subject, part.window);
+    if (resets)
+        node_reset_key(sim->node[i].node, &charge, 1, world_local_ns(sim, i));
+    else
+        (void)node_return(sim->node[i].node, &charge, 1, tokens, world_local_ns(sim, i));
+    note_gain(sim, i, &part, before);
+    if (charge.sliding && resets)
+        note_gain(sim, i, &previous, before_that);
+}
+
+void ask_elsewhere(struct sim *sim, const struct ask_held *held)
+{
+    struct random *random = &sim->asks.strangers;
+    if (!sim->plan.asks.strangers || ask_views_may_jump(sim))
+        return;
+    for (unsigned i = 0; i < sim->plan.nodes; i++) {
+        if (!world_is_up(sim, i) || sim->now_ns < sim->node[i].paused_until_ns || draw_one_in(random, 3))
+            continue;
+        for (unsigned c = 0; c < held->count; c++)
+            ask_for_one(sim, i, &held->part[c], held->cost, draw_one_in(random, 6));
+        if (sim->node[i].node != NULL)
+            ask_wake_soon(sim, i);
+    }
+}
