@@ -6,7 +6,6 @@
 #include "server.h"
 
 #include <getopt.h>
-#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,9 @@ static const char usage[] =
     "      --version       print the version, and end\n"
     "  -h, --help          print this, and end\n"
     "\n"
-    "SIGTERM and SIGINT: leave the cluster and end; a second one ends at once.\n"
+    "SIGTERM and SIGINT: leave the cluster and end; a second one ends at once. SIGHUP, SIGUSR1 and SIGUSR2: a line "
+    "in\n"
+    "the log, nothing else.\n"
     "Exit status: 0, or of sysexits(3): 64 wrong usage, 66 the config cannot be read, 68 unknown host,\n"
     "69 a port is in use, 71 the system has not enough of something, 73 the state directory cannot be used,\n"
     "77 a port needs root, 78 a mistake in the config; 130 or 143 after a second SIGINT or SIGTERM.\n";
@@ -129,8 +130,6 @@ static bool run(struct settings *settings, const struct request *request, struct
     }
     if (!make_room_for_files(settings, error))
         return false;
-    /* A client that is gone is told of by the write, not by a signal. */
-    (void)signal(SIGPIPE, SIG_IGN);
     settings->node.incarnation = clock_wall_ns();
     randombytes_buf(&settings->node.seed, sizeof settings->node.seed);
     return server_run(settings, request->config, error);

@@ -290,8 +290,7 @@ static void on_lingered(uv_timer_t *timer)
     crew_leave(&server->crew);
     uv_close((uv_handle_t *)&server->awake, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
-    for (size_t i = 0; i < 2; i++)
-        uv_close((uv_handle_t *)&server->signals[i], NULL);
+    server_signals_close(server);
 }
 
 /* Nothing comes from the node any more; what it said last gets a moment to leave. Then the loop runs empty. */
@@ -306,18 +305,4 @@ void server_end(struct server *server)
         transport_flush(server->transport);
     bool talks = server->transport && transport_stats(server->transport)->published_messages > 0;
     (void)uv_timer_start(&server->wake, on_lingered, talks ? LINGER_MS : 0, 0);
-}
-
-void server_on_signal(uv_signal_t *handle, int signal_number)
-{
-    struct server *server = handle->data;
-    const char *name = signal_number == SIGTERM ? "SIGTERM" : "SIGINT";
-    if (server->leaving) {
-        log_write(&server->log, LOG_LEVEL_WARNING, "%s again: ending at once", name);
-        _Exit(128 + signal_number);
-    }
-    log_write(&server->log, LOG_LEVEL_INFO, "%s: leaving the cluster", name);
-    server->leaving = true;
-    worker_close_listener(&server->worker);
-    crew_stop(&server->crew); /* then see server_on_ended */
 }

@@ -151,8 +151,7 @@ static bool start(struct server *server, const char *config_path, struct error *
         return false;
     server_describe(server, config_path);
     set_commands(server, config_path);
-    (void)uv_signal_start(&server->signals[0], server_on_signal, SIGTERM);
-    (void)uv_signal_start(&server->signals[1], server_on_signal, SIGINT);
+    server_signals_start(server);
     server_step(server, &(struct event){.kind = EVENT_START});
     if (!populate_start(&server->populate, &server->worker.loop, on_populated, server))
         return error_set(error, EX_OSERR, "table.populate: cannot start a thread");
@@ -171,10 +170,7 @@ static bool prepare(struct server *server, struct error *error)
     server->awake.data = server;
     (void)uv_async_init(loop, &server->store_wakes, server_on_store_wakes);
     server->store_wakes.data = server;
-    for (size_t i = 0; i < 2; i++) {
-        (void)uv_signal_init(loop, &server->signals[i]);
-        server->signals[i].data = server;
-    }
+    server_signals_init(server);
     struct crew_owner owner = {server, server_on_submit, server_on_wanted, server_on_ended};
     return crew_init(&server->crew, threads - 1, loop, gate, &owner, error);
 }
@@ -195,6 +191,7 @@ static struct server *create(const struct settings *settings)
 
 bool server_run(const struct settings *settings, const char *config_path, struct error *error)
 {
+    server_signals_ignore(); /* until the loop runs */
     struct server *server = create(settings);
     if (!server)
         return error_set(error, EX_OSERR, "cannot make an event loop: out of memory or file descriptors");

@@ -1,5 +1,6 @@
 /*
- * server_state: a server between its beginning (server_start.c) and its end. Shared by these two files, nobody else's.
+ * server_state: a server between its beginning (server_start.c) and its end. Shared by the files
+ * of the server (server*.c), nobody else's.
  */
 #ifndef HEADGATE_SERVER_STATE_H
 #define HEADGATE_SERVER_STATE_H
@@ -18,6 +19,8 @@
 
 #define MILLISECOND_NS ((uint64_t)1000000)
 
+enum { SERVER_SIGNALS = 5 };
+
 struct server {
     const struct settings *settings;
     struct log log;
@@ -33,7 +36,7 @@ struct server {
     uv_async_t store_wakes;
     uv_timer_t wake;
     uv_idle_t awake; /* while a step is due */
-    uv_signal_t signals[2];
+    uv_signal_t signals[SERVER_SIGNALS];
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* what the timer is set to */
     bool step_due;    /* as soon as clients leave time for it */
@@ -76,6 +79,13 @@ void server_on_ended(void *context);
 /* and of the loop. */
 void server_on_wake(uv_timer_t *timer);
 void server_on_awake(uv_idle_t *handle);
-void server_on_signal(uv_signal_t *handle, int signal_number);
+
+/* ---- server_signals.c ---- */
+
+/* Before there is a loop, and once it ends. */
+void server_signals_ignore(void);
+void server_signals_init(struct server *server);
+void server_signals_start(struct server *server);
+void server_signals_close(struct server *server);
 
 #endif

@@ -1,0 +1,47 @@
+#!/usr/bin/perl
+# Signals: those that ask to leave are obeyed, others are told of in the log and change nothing.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Test::More;
+
+my %said = (
+    HUP  => 'nothing is read again: a changed config needs a restart',
+    USR1 => 'nothing is opened again: the log is the standard error stream',
+    USR2 => 'it asks for nothing here',
+);
+
+for my $threads (1, 2) {
+    my $daemon = Headgate::cluster(regions => ['here'], threads => $threads)->daemon('here')->start;
+    my $client = $daemon->client;
+    for my $signal (sort keys %said) {
+        $daemon->signal($signal);
+        ok(Headgate::wait_until(10, sub { $daemon->log =~ / info SIG$signal: \Q$said{$signal}\E$/m }),
+           "threads: $threads, SIG$signal: a line in the log says what it does not do");
+        is($client->command('PING'), 'PONG', 'and clients stay connected');
+    }
+    $daemon->signal($_) for qw(PIPE XFSZ);
+    is($client->command('PING'), 'PONG', 'SIGPIPE and SIGXFSZ: nothing');
+    is($daemon->stop, 0, 'SIGTERM: it leaves');
+    like($daemon->log, qr/SIGTERM: leaving the cluster\n.*here has left\n\z/s, 'with a goodbye');
+}
+
+my $stuck = Headgate::cluster(regions => ['here'])->daemon('here')->start;
+is($stuck->signal('QUIT')->wait_end(10), 131, 'SIGQUIT ends it at once');
+
+# As long as it starts, and when it ends, nothing of that kills it either.
+my $pair = Headgate::cluster(regions => ['here', 'there'], leave_timeout => '500ms')->start;
+my ($here, $there) = $pair->daemons;
+ok($pair->wait_met, 'two have met');
+$there->signal('STOP');
+$here->signal('TERM');
+ok(Headgate::wait_until(10, sub { $here->log =~ /SIGTERM: leaving/ }), 'one leaves, and waits for the other');
+$here->signal($_) for sort keys %said;
+is($here->wait_end(10), 0, 'other signals do not end it before');
+like($here->log, qr/here has left\n\z/, 'with a goodbye');
+$there->signal('CONT');
+is($there->stop, 0, 'the other one ends as well');
+
+done_testing();
