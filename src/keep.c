@@ -43,7 +43,11 @@ bool keep_open(struct keep *keep, const struct settings *settings, void (*wake)(
         .wake = wake,
         .context = context,
     };
-    (void)snprintf(said->text, sizeof said->text, "state is kept in %.200s", keep->directory);
+    (void)snprintf(said->text, sizeof said->text, "state is kept in %.150s%s%.70s", keep->directory,
+                   error->text[0] ? ": " : "", error->text);
+    if (error->text[0])
+        said->level = NOTICE_WARNING;
+    error->text[0] = '\0';
     keep->store = store_open(&options, error);
     return keep->store != NULL;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 enum {
@@ -130,6 +131,7 @@ static bool run(struct settings *settings, const struct request *request, struct
     }
     if (!make_room_for_files(settings, error))
         return false;
+    (void)umask(umask(0) | (S_IWGRP | S_IRWXO)); /* what is kept is not everybody's */
     settings->node.incarnation = clock_wall_ns();
     randombytes_buf(&settings->node.seed, sizeof settings->node.seed);
     return server_run(settings, request->config, error);

@@ -1,12 +1,11 @@
 /*
- * What signals do to a daemon: SIGTERM and SIGINT ask it to leave, a second one ends it at once. Those that other daemons
- * take for a wish (read the config again, open the log again) have no effect but a line in the log: by default they
- * would end the process without a goodbye. SIGQUIT keeps its default, for a daemon that is stuck: it ends at once, and
- * leaves a core where the system keeps them.
+ * What signals do to a daemon: SIGTERM and SIGINT ask it to leave, a second one ends it at once. Those by which other
+ * daemons are asked to read their config or to open their log again have no effect but a line in the log: by default
+ * they would end the process without a goodbye. SIGQUIT keeps its default, for a daemon that is stuck: the process ends
+ * at once, and leaves a core where the system keeps them.
  */
 #include "server_state.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 static const struct {

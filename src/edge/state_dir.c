@@ -35,6 +35,55 @@ static const char *prepare(const char *path)
     return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 ? NULL : strerror(errno);
 }
 
+/* Nobody else may put files there: whoever may can have this daemon read what it never wrote. */
+static void check_others(const char *path, struct error *error)
+{
+    struct stat status;
+    error->text[0] = '\0';
+    if (stat(path, &status) != 0)
+        return;
+    if (status.st_uid != geteuid() && status.st_uid != 0)
+        (void)error_set(error, 0, "it is another user's (%u): expected one of this daemon's own",
+                        (unsigned)status.st_uid);
+    else if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        (void)error_set(error, 0, "others may write it (mode %04o): expected 0750 or less",
+                        (unsigned)status.st_mode & 07777u);
+}
+
+static const char *kind_of(const struct stat *status)
+{
+    if (S_ISLNK(status->st_mode))
+        return "a symbolic link";
+    if (!S_ISREG(status->st_mode))
+        return "no plain file";
+    if (status->st_nlink != 1)
+        return "a file of several names";
+    if (status->st_uid != geteuid() && status->st_uid != 0)
+        return "another user's file";
+    return NULL;
+}
+
+bool state_file_prepare(const char *path, char flaw[STATE_FLAW_BYTES], bool *closed)
+{
+    struct stat status;
+    const char *name = strrchr(path, '/');
+    *closed = false;
+    if (lstat(path, &status) != 0)
+        return true; /* opening it tells what is wrong, if anything is */
+    const char *kind = kind_of(&status);
+    if (kind) {
+        (void)snprintf(flaw, STATE_FLAW_BYTES, "%.60s is %s", name ? name + 1 : path, kind);
+        return false;
+    }
+    if ((status.st_mode & 07777 & ~(mode_t)STATE_FILE_MODE) != 0) {
+        int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        *closed = file >= 0 && fchmod(file, status.st_mode & STATE_FILE_MODE) == 0;
+        if (file >= 0)
+            (void)close(file);
+    }
+    return true;
+}
+
 enum state_dir state_dir_find(const struct state_dir_options *options, char path[STATE_DIR_BYTES],
                               struct error *error)
 {
@@ -56,8 +105,10 @@ enum state_dir state_dir_find(const struct state_dir_options *options, char path
         problem = "the node's name begins with a dot";
     else
         problem = prepare(path);
-    if (!problem)
+    if (!problem) {
+        check_others(path, error);
         return STATE_DIR_READY;
+    }
     if (wanted || systemd) {
         (void)error_set(error, EX_CANTCREAT, "%s is '%s': expected a directory that can be made and written (%s)",
                         wanted ? "state_dir" : "$STATE_DIRECTORY", path, problem);

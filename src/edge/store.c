@@ -29,7 +29,7 @@ static bool make_queues(struct store *store)
 
 static void destroy(struct store **store)
 {
-    store_file_close(&(*store)->file);
+    store_file_end(&(*store)->file);
     store_queue_close(&(*store)->queue[0]);
     store_queue_close(&(*store)->queue[1]);
     uv_mutex_destroy(&(*store)->mutex);

@@ -107,6 +107,7 @@ bool store_notice(struct store *store, struct notice *notice);
     X(versions_dropped, "versions dropped at the queue's bound")                                                   \
     X(counters_dropped, "counters dropped at the queue's bound")                                                   \
     X(write_failures, "writes that failed, and were or will be tried again")                                       \
+    X(transactions_lost, "committed transactions that a file had lost when it was opened")                         \
     X(files_set_aside, "damaged files set aside")                                                                  \
     X(commit_ns, "the last transaction's time (now)")                                                              \
     X(file_bytes, "size of the file and its log (now)")

@@ -1,5 +1,8 @@
 #include "edge/store_file.h"
 
+#include "edge/state_dir.h"
+
+#include <fcntl.h>
 #include <glob.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -65,6 +68,14 @@ static int make_schema(struct store_file *file)
     return code;
 }
 
+/* Without writing anything where it is there. */
+static int add_count(struct store_file *file)
+{
+    int64_t there = 0;
+    int code = ask_number(file, "SELECT count(*) FROM sqlite_schema WHERE name='mark'", &there);
+    return code == SQLITE_OK && there == 0 ? run_sql(file, store_rows_count_schema) : code;
+}
+
 static enum store_file_status check_schema(struct store_file *file)
 {
     int64_t application = 0, version = 0, tables = 0;
@@ -78,6 +89,8 @@ static enum store_file_status check_schema(struct store_file *file)
         application = APPLICATION_ID;
         version = SCHEMA_VERSION;
     }
+    if (code == SQLITE_OK && application == APPLICATION_ID && version == SCHEMA_VERSION)
+        code = add_count(file);
     if (code != SQLITE_OK)
         return store_rows_failed(file, code);
     if (application != APPLICATION_ID)
@@ -91,13 +104,28 @@ static enum store_file_status check_schema(struct store_file *file)
     return STORE_FILE_GOOD;
 }
 
-/* `salvage`: also a file whose last pages are missing. SQLite takes it only while its schema may be written. */
-static enum store_file_status open_at(struct store_file *file, const char *path, bool salvage)
+/* None of the files that SQLite opens is a link to somewhere else, and all are closed to others. */
+static bool prepare_files(struct store_file *file, const char *path)
 {
-    struct stat status;
-    memset(file, 0, sizeof *file);
-    (void)snprintf(file->path, sizeof file->path, "%s", path);
-    file->was_empty = stat(path, &status) == 0 && status.st_size == 0;
+    static const char *const suffixes[] = {"", "-wal", "-journal", "-mark"};
+    char name[STORE_PATH_BYTES + 16], flaw[STATE_FLAW_BYTES];
+    bool good = true, closed;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && good; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        good = state_file_prepare(name, flaw, &closed);
+        file->was_open |= closed;
+    }
+    if (!good)
+        (void)snprintf(file->failure, sizeof file->failure, "%s", flaw);
+    return good;
+}
+
+/* It is made here, since SQLite would let others read it where the process does not forbid that. */
+static int open_database(struct store_file *file, const char *path, bool salvage)
+{
+    int made = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_FILE_MODE);
+    if (made >= 0)
+        (void)close(made);
     int code =
         sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (code == SQLITE_OK)
@@ -108,9 +136,46 @@ static enum store_file_status open_at(struct store_file *file, const char *path,
         code = run_sql(file, opening);
     if (code == SQLITE_OK)
         code = run_sql(file, "PRAGMA journal_mode=WAL");
+    return code;
+}
+
+/* What was committed and is there no more. Nothing is written before this is known, for it would hide that. */
+static enum store_file_status check_count(struct store_file *file, const char *path)
+{
+    char name[STORE_PATH_BYTES + 16];
+    (void)snprintf(name, sizeof name, "%s-mark", path);
+    struct store_count marked = store_mark_read(name);
+    enum store_file_status status = store_rows_count(file);
+    if (status != STORE_FILE_GOOD)
+        return status;
+    if (marked.transactions > file->count.transactions) {
+        file->was_short = true;
+        file->lost.transactions = marked.transactions - file->count.transactions;
+        file->lost.rules = marked.rules > file->count.rules ? marked.rules - file->count.rules : 0;
+        (void)snprintf(file->failure, sizeof file->failure, "its last %llu transactions are lost, of rules: %llu",
+                       (unsigned long long)file->lost.transactions, (unsigned long long)file->lost.rules);
+        return STORE_FILE_DAMAGED;
+    }
+    file->mark = store_mark_open(name);
+    return STORE_FILE_GOOD;
+}
+
+/* `salvage`: also a file whose last pages are missing. SQLite takes it only while its schema may be written. */
+static enum store_file_status open_at(struct store_file *file, const char *path, bool salvage)
+{
+    struct stat status;
+    memset(file, 0, sizeof *file);
+    file->mark = -1;
+    (void)snprintf(file->path, sizeof file->path, "%s", path);
+    file->was_empty = stat(path, &status) == 0 && status.st_size == 0;
+    if (!prepare_files(file, path))
+        return STORE_FILE_REFUSED;
+    int code = open_database(file, path, salvage);
     if (code != SQLITE_OK)
         return store_rows_failed(file, code);
     enum store_file_status good = check_schema(file);
+    if (good == STORE_FILE_GOOD)
+        good = check_count(file, path);
     if (good != STORE_FILE_GOOD)
         return good;
     if (!store_rows_prepare(file))
@@ -133,8 +198,32 @@ void store_file_close(struct store_file *file)
         (void)sqlite3_finalize(file->statement[i]);
         file->statement[i] = NULL;
     }
+    if (file->db && file->was_short) /* the log is set aside as it is */
+        (void)sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_close_v2(file->db);
     file->db = NULL;
+    if (file->mark > 0)
+        (void)close(file->mark);
+    file->mark = -1;
+}
+
+void store_file_forget_mark(const char *path)
+{
+    char name[STORE_PATH_BYTES + 16];
+    (void)snprintf(name, sizeof name, "%s-mark", path);
+    (void)unlink(name);
+}
+
+void store_file_end(struct store_file *file)
+{
+    char name[STORE_PATH_BYTES + 16];
+    struct stat status;
+    bool was_marked = file->db && file->mark > 0;
+    store_file_close(file);
+    (void)snprintf(name, sizeof name, "%s-wal", file->path);
+    if (!was_marked || lstat(name, &status) == 0)
+        return;
+    store_file_forget_mark(file->path);
 }
 
 /* ---- damage ---- */
@@ -187,6 +276,7 @@ bool store_file_set_aside(const char *path, uint64_t wall_ns, char *aside)
     (void)snprintf(log, sizeof log, "%s-wal", path);
     (void)snprintf(aside_log, sizeof aside_log, "%s-wal", aside);
     (void)rename(log, aside_log);
+    store_file_forget_mark(path);
     return true;
 }
 
@@ -222,6 +312,7 @@ enum store_file_status store_file_salvage(struct store_file *file, const char *a
     if (salvage.status == STORE_FILE_GOOD) {
         if (open_at(&old, aside, true) == STORE_FILE_GOOD)
             store_file_rescue(&old, &reader, wall_ns);
+        old.was_short = true; /* it stays as it was found */
         store_file_close(&old);
     }
     if (salvage.status == STORE_FILE_GOOD)

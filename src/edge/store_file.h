@@ -9,6 +9,7 @@
 #define HEADGATE_EDGE_STORE_FILE_H
 
 #include "edge/store.h"
+#include "edge/store_mark.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -29,6 +30,7 @@ enum store_statement {
     STORE_COUNTER_PUT,
     STORE_COUNTER_DELETE,
     STORE_COUNTER_SCAN,
+    STORE_COUNT_PUT,
     STORE_STATEMENTS,
 };
 
@@ -39,13 +41,23 @@ struct store_file {
     uint64_t device, inode;          /* of the file that was opened */
     struct key_id cursor;            /* the prune's: the last counter that it looked at */
     bool synced;                     /* the next commit reaches the disk before it returns */
-    bool was_empty;                  /* store_file_open found a file of no bytes */
+    bool was_empty;                  /* store_file_open found a file of no bytes, */
+    bool was_open;                   /* or one that others could read or write, */
+    bool was_short;                  /* or one that had lost transactions; */
+    struct store_count count, lost;  /* what it has; what was lost then */
+    bool brings_rules;               /* so does the transaction that was begun */
+    int mark;                        /* above 0, or there is none */
     char failure[NODE_NOTICE_BYTES]; /* why the last call was not STORE_FILE_GOOD */
 };
 
 /* Opens or makes the file at `path`. It is to be closed whatever the result is. */
 enum store_file_status store_file_open(struct store_file *file, const char *path);
 void store_file_close(struct store_file *file);
+/* The same in good order: what is in its log is in the file then, and the mark beside it goes. */
+void store_file_end(struct store_file *file);
+
+/* The mark beside the file at `path` goes: another file takes its place. */
+void store_file_forget_mark(const char *path);
 
 /* Reads everything once: STORE_FILE_DAMAGED unless all of it is as it was written. */
 enum store_file_status store_file_check(struct store_file *file);
@@ -92,7 +104,9 @@ uint64_t store_file_bytes(const struct store_file *file);
 /* In store_rows.c and store_read.c, for the functions above. */
 enum store_file_status store_rows_failed(struct store_file *file, int code);
 bool store_rows_prepare(struct store_file *file);
-extern const char store_rows_schema[];
+/* The transactions that the file has counted. */
+enum store_file_status store_rows_count(struct store_file *file);
+extern const char store_rows_schema[], store_rows_count_schema[];
 /* What stands in a row; false when it is not as it was written. Its texts are SQLite's, until the next step. */
 bool store_rows_take_version(struct sqlite3_stmt *row, struct rule_record *version);
 bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *counter);

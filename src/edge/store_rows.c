@@ -18,6 +18,11 @@ const char store_rows_schema[] =
     " capacity INTEGER NOT NULL, rate INTEGER NOT NULL, period_ns INTEGER NOT NULL, overshoot INTEGER NOT NULL,"
     " number INTEGER NOT NULL, until_ns INTEGER NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;";
 
+/* One row. A file of before it was counted has no such table. */
+const char store_rows_count_schema[] =
+    "CREATE TABLE IF NOT EXISTS mark(id INTEGER PRIMARY KEY NOT NULL, transactions INTEGER NOT NULL,"
+    " rules INTEGER NOT NULL)";
+
 /* The newest ones and the newest general one stay. */
 static const char trim_versions[] =
     "DELETE FROM version WHERE service=?1 AND id=?2 AND stamp<(SELECT stamp FROM version WHERE service=?1 AND id=?2"
@@ -34,6 +39,7 @@ static const char *const statements[STORE_STATEMENTS] = {
     "INSERT OR REPLACE INTO counter VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
     "DELETE FROM counter WHERE id=?1",
     "SELECT id,until_ns FROM counter WHERE id>?1 ORDER BY id LIMIT ?2",
+    "INSERT OR REPLACE INTO mark VALUES(0,?1,?2)",
 };
 
 enum { ID_BYTES = 16 }; /* of a stamp or a key's id, as a blob */
@@ -210,6 +216,7 @@ void store_rows_bind_id(struct sqlite3_stmt *statement, int column, struct key_i
 
 enum store_file_status store_file_put_version(struct store_file *file, const struct rule_record *version)
 {
+    file->brings_rules = true;
     struct sqlite3_stmt *put = file->statement[STORE_VERSION_PUT], *trim = file->statement[STORE_VERSION_TRIM];
     uint8_t stamp[ID_BYTES];
     put_big(stamp, version->stamp.lamport, version->stamp.author);
@@ -280,12 +287,35 @@ enum store_file_status store_file_begin(struct store_file *file, bool synced)
             return store_rows_failed(file, code);
         file->synced = synced;
     }
+    file->brings_rules = false;
     return run(file, STORE_BEGIN);
 }
 
 enum store_file_status store_file_commit(struct store_file *file)
 {
-    return run(file, STORE_COMMIT);
+    struct store_count count = {file->count.transactions + 1, file->count.rules + file->brings_rules};
+    bind_number(file->statement[STORE_COUNT_PUT], 1, count.transactions);
+    bind_number(file->statement[STORE_COUNT_PUT], 2, count.rules);
+    enum store_file_status status = run(file, STORE_COUNT_PUT);
+    if (status == STORE_FILE_GOOD)
+        status = run(file, STORE_COMMIT);
+    if (status != STORE_FILE_GOOD)
+        return status;
+    file->count = count;
+    store_mark_write(file->mark, &count);
+    return STORE_FILE_GOOD;
+}
+
+enum store_file_status store_rows_count(struct store_file *file)
+{
+    struct sqlite3_stmt *row = NULL;
+    int code = sqlite3_prepare_v2(file->db, "SELECT transactions,rules FROM mark", -1, &row, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(row);
+    if (code == SQLITE_ROW)
+        file->count = (struct store_count){number_of(row, 0), number_of(row, 1)};
+    (void)sqlite3_finalize(row);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? STORE_FILE_GOOD : store_rows_failed(file, code);
 }
 
 void store_file_cancel(struct store_file *file)

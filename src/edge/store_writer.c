@@ -1,6 +1,7 @@
 #include "edge/store_writer.h"
 
 #include "edge/clock.h"
+#include "edge/state_dir.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ void store_say(struct store *store, enum notice_level level, const char *format,
 static enum store_file_status replace_file(struct store *store)
 {
     char aside[STORE_PATH_BYTES], why[NODE_NOTICE_BYTES];
-    uint64_t versions = 0, counters = 0, wall_ns = clock_wall_ns();
+    uint64_t versions = 0, counters = 0, wall_ns = clock_wall_ns(), lost = store->file.lost.transactions;
     memcpy(why, store->file.failure, sizeof why);
     store_file_close(&store->file);
     if (!store_file_set_aside(store->path, wall_ns, aside)) {
@@ -43,6 +44,7 @@ static enum store_file_status replace_file(struct store *store)
         status = store_file_salvage(&store->file, aside, wall_ns, &versions, &counters);
     uv_mutex_lock(&store->mutex);
     store->stats.files_set_aside++;
+    store->stats.transactions_lost += lost;
     store->wants_all = true;
     uv_mutex_unlock(&store->mutex);
     store_say(store, NOTICE_WARNING,
@@ -56,6 +58,9 @@ enum store_file_status store_writer_open(struct store *store)
     enum store_file_status status = store_file_open(&store->file, store->path);
     if (status == STORE_FILE_GOOD)
         status = store_file_check(&store->file);
+    if (status == STORE_FILE_GOOD && store->file.was_open)
+        store_say(store, NOTICE_WARNING, "%.120s could be read or written by others: its mode is %04o or less now",
+                  store->path, (unsigned)STATE_FILE_MODE);
     if (status == STORE_FILE_GOOD && store->file.was_empty)
         store_say(store, NOTICE_WARNING, "%.160s was empty: it begins anew", store->path);
     if (status == STORE_FILE_DAMAGED)
@@ -69,6 +74,7 @@ enum store_file_status store_writer_open(struct store *store)
 static enum store_file_status reopen_file(struct store *store)
 {
     store_file_close(&store->file);
+    store_file_forget_mark(store->path); /* it is of the file that is gone */
     enum store_file_status status = store_writer_open(store);
     if (status != STORE_FILE_GOOD)
         return status;

@@ -51,6 +51,54 @@ like($err, qr/^headgated: state_dir is '\Q$daemon->{config}\E\/below': expected 
     $unit->stop;
 }
 
+# ---- who may look, and what is no file ----
+
+my $open = alone();
+mkdir $open->{state_dir} or die $!;
+chmod 0777, $open->{state_dir};
+Headgate::write_file("$open->{state_dir}/headgate.db", '');
+chmod 0666, "$open->{state_dir}/headgate.db";
+$open->start;
+$open->client->command('RULE', 'SET', '{id: x, service: shop, rate: 1/s}');
+my %modes = map { $_ => (stat)[2] & 07777 } glob "$open->{state_dir}/*";
+cmp_ok(scalar(keys %modes), '>=', 2, 'a file, its log and its mark');
+is_deeply([grep { $modes{$_} & ~0640 } keys %modes], [], 'others read none of them, though the directory is open');
+like($open->log, qr/ warning state is kept in \S+: others may write it \(mode 0777\): expected 0750 or less$/m,
+     'which is told of');
+like($open->log, qr/ warning \S+headgate\.db could be read or written by others: its mode is 0640 or less now$/m,
+     'as is the file');
+$open->kill9;
+for my $name (qw(headgate.db headgate.db-wal headgate.db-mark)) {
+    my $victim = Headgate::write_file(Headgate::scratch() . '/victim', 'mine');
+    rename "$open->{state_dir}/$name", "$open->{state_dir}/away" or die "$name: $!";
+    symlink $victim, "$open->{state_dir}/$name" or die $!;
+    ($status, $out, $err) = Headgate::run(10, Headgate::headgated(), '--config', $open->{config});
+    is($status, 73, "$name as a symbolic link: the daemon does not start");
+    like($err, qr/^headgated: state_dir: \S+ cannot be used \(\Q$name\E is a symbolic link\): expected a directory/m,
+         'and names it');
+    is(Headgate::read_file($victim), 'mine', 'what it leads to is left alone');
+    unlink "$open->{state_dir}/$name";
+    rename "$open->{state_dir}/away", "$open->{state_dir}/$name" or die "$name: $!";
+}
+
+# ---- a log that is damaged ----
+
+my $log = "$open->{state_dir}/headgate.db-wal";
+$open->start;
+$open->client->command('RULE', 'SET', "{id: rule-$_, service: shop, rate: 1/s}") for 1 .. 5;
+is($open->kill9, 137, 'kill -9');
+my $bytes = Headgate::read_file($log);
+substr($bytes, length($bytes) - 4120 * 4 + 100, 1) ^= "\x01";
+Headgate::write_file($log, $bytes);
+$open->start;
+my $kept = grep { defined $open->client->command(qw(RULE GET shop), "rule-$_") } 1 .. 5;
+cmp_ok($kept, '<', 5, "a bit of the log is another: of five rules $kept are there");
+my $lost = 5 - $kept;
+like($open->log, qr/ warning \S+ was damaged \(its last \d+ transactions are lost, of rules: $lost\): set aside /m,
+     'and the rest is told of');
+cmp_ok(store($open)->{store_transactions_lost}, '>=', $lost, 'INFO counts them');
+is($open->stop, 0, 'it ends as usual');
+
 # ---- files that are not as they were ----
 
 Headgate::write_file($file, 'x' x 10000);

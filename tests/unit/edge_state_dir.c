@@ -78,6 +78,14 @@ int main(void)
     OK(find(long_name, NULL, "/y", "a", path, &error) == STATE_DIR_WRONG && strstr(error.text, "too long"),
        "a path that is too long is refused");
 
+    (void)chmod(below("one/two"), 0777);
+    OK(find(below("one/two"), NULL, "/y", "a", path, &error) == STATE_DIR_READY &&
+           strcmp(error.text, "others may write it (mode 0777): expected 0750 or less") == 0,
+       "a directory that others may write is told of");
+    (void)chmod(below("one/two"), 0755);
+    OK(find(below("one/two"), NULL, "/y", "a", path, &error) == STATE_DIR_READY && error.text[0] == '\0',
+       "one that they may read is not");
+
     (void)unlink(below("file"));
     const char *made[] = {"one/two", "one", "systemd", "lib/us-east", "lib", ""};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
