@@ -68,7 +68,7 @@ struct rule_changes {
 
 /* Rules that already are as asked for (and are not in a canary) stay as they are and are no change. */
 struct rules_result {
-    bool asked;   /* the step was an EVENT_RULES */
+    bool asked;   /* the step was an EVENT_RULES; of an EVENT_HEALTH only `refused` and `error` are told */
     bool in_work; /* what comes of it is not known yet: see node_rules_result, with this ticket */
     bool refused; /* nothing changed: `error` says which field of which rule, and why */
     uint64_t ticket;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #define HEALTH_REMEMBERED_NS 60000000000u /* a service that is well and says no more is forgotten */
 
@@ -14,12 +15,17 @@ static struct plane_service *find(const struct plane *plane, struct bytes name)
     return NULL;
 }
 
-/* NULL: a limit, or no memory. */
+/*
+ * NULL: no rule here is about the service, or too many report, or there is no memory. Who is not known takes no place, so
+ * that names that somebody makes up keep none out.
+ */
 static struct plane_service *obtain(struct node *node, struct bytes name)
 {
     struct plane *plane = node->plane;
+    if (!ruleset_has_service(plane->rules, name))
+        return NULL;
     struct plane_service *service = find(plane, name);
-    if (service || name.size == 0 || name.size > RULE_NAME_MAX_BYTES)
+    if (service)
         return service;
     if (plane->service_count < PLANE_HEALTH_MAX)
         service = calloc(1, sizeof *service);
@@ -70,8 +76,16 @@ void plane_health(struct node *node, const struct health_report *report, struct 
     struct plane *plane = node->plane;
     struct plane_service *service = obtain(node, report->service);
     if (!service) {
-        effects_notice(effects, NOTICE_WARNING, "the health of service %.*s is ignored: too many services report",
-                       (int)report->service.size, report->service.data);
+        effects->rules.refused = true;
+        if (ruleset_has_service(plane->rules, report->service))
+            (void)error_set(&effects->rules.error, EX_TEMPFAIL, "%u services report their health: expected no more",
+                            plane->service_count);
+        else
+            (void)error_set(&effects->rules.error, EX_DATAERR,
+                            "unknown service '%.*s': no rule is about it, and RULE LIST names those that have some",
+                            (int)(report->service.size < RULE_NAME_MAX_BYTES ? report->service.size
+                                                                             : RULE_NAME_MAX_BYTES),
+                            report->service.data);
         return;
     }
     uint64_t target_ns = ruleset_latency_target_ns(plane->rules, report->service);
@@ -95,8 +109,10 @@ void plane_health_hear(struct node *node, uint32_t member, struct bytes service_
         health_report(&service->heard[member], level, node->now_ns);
 }
 
-static bool is_forgettable(const struct plane_service *service, uint64_t now_ns)
+static bool is_forgettable(const struct plane *plane, const struct plane_service *service, uint64_t now_ns)
 {
+    if (!ruleset_has_service(plane->rules, bytes_of(service->name)))
+        return true;
     return service->scale == HEALTH_STEPS && level_of(service, now_ns) == HEALTH_ONE &&
            (!service->own.told || now_ns - service->own.reported_ns > HEALTH_REMEMBERED_NS);
 }
@@ -107,7 +123,7 @@ void plane_health_step(struct node *node)
     for (uint32_t i = 0; i < plane->service_count;) {
         struct plane_service *service = plane->service[i];
         (void)apply(node, service);
-        if (!is_forgettable(service, node->now_ns)) {
+        if (!is_forgettable(plane, service, node->now_ns)) {
             i++;
             continue;
         }

@@ -248,7 +248,15 @@ void call_health(struct call *call)
     }
     if (asked.kind == HEALTH_ASKED) {
         struct scale_search search = {asked.service, RULE_SCALE_ONE};
-        ruleset_visit_services(node_rules(call->commands->node), look_for_scale, &search);
+        const struct ruleset *rules = node_rules(call->commands->node);
+        if (!ruleset_has_service(rules, asked.service)) {
+            answer_error(&call->answer,
+                         "ERR unknown service '%.*s': no rule is about it, and RULE LIST names those "
+                         "that have some",
+                         call_shown(asked.service), asked.service.data);
+            return;
+        }
+        ruleset_visit_services(rules, look_for_scale, &search);
         answer_double(&call->answer, (double)search.scale / RULE_SCALE_ONE);
         return;
     }
@@ -259,6 +267,10 @@ void call_health(struct call *call)
         .latency_count = asked.sample_count,
     };
     struct event event = {.kind = EVENT_HEALTH, .now_ns = call->now_ns, .health = &report};
-    call->commands->submit(call->commands->context, &event, NULL);
-    answer_simple(&call->answer, "OK");
+    struct rules_result result = {0};
+    call->commands->submit(call->commands->context, &event, &result);
+    if (result.refused)
+        answer_error(&call->answer, "ERR %s", result.error.text);
+    else
+        answer_simple(&call->answer, "OK");
 }

@@ -158,6 +158,9 @@ void ruleset_visit_rules(const struct ruleset *ruleset, struct bytes service,
 /* NULL if there is no such rule. */
 const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes service, struct bytes id);
 
+/* Whether it has rules that are in use. */
+bool ruleset_has_service(const struct ruleset *ruleset, struct bytes service);
+
 struct ruleset_stats {
     uint32_t services, rules;
     uint32_t windows; /* different kinds of windows in use */

@@ -97,6 +97,11 @@ struct rule_counts ruled_counts(const struct ruled *rule)
     return sum;
 }
 
+bool ruleset_has_service(const struct ruleset *ruleset, struct bytes service)
+{
+    return ruleset_service(ruleset, service) != NULL;
+}
+
 void ruleset_stats(const struct ruleset *ruleset, struct ruleset_stats *stats)
 {
     *stats = (struct ruleset_stats){.services = ruleset->service_count, .rules = ruleset->rule_count};

@@ -155,6 +155,34 @@ static void test_health(void)
     world_close();
 }
 
+/* Names that somebody makes up take no place, say nothing in the log, and are refused. */
+static void test_health_of_unknown_services(void)
+{
+    unsigned refused = 0;
+    size_t notices = 0;
+    world_of(2);
+    (void)set(ANN, "{id: a, service: s, rate: 1000/m, adaptive: {floor: 20%}}");
+    world_run(INTERVAL_MS);
+    for (unsigned i = 0; i < 2000; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "made-up-%u", i);
+        struct health_report health = {.service = bytes_of(name), .health_millionths = 300000};
+        step(ANN, (struct event){.kind = EVENT_HEALTH, .health = &health}, ANN);
+        refused += world.effects.rules.refused;
+        notices += world.effects.notice_count;
+    }
+    OK_U64(refused, 2000, "the health of services without rules is refused");
+    OK_STRING(world.effects.rules.error.text,
+              "unknown service 'made-up-1999': no rule is about it, and RULE LIST names those that have some",
+              "... in one sentence");
+    OK_U64(notices, 0, "... without a line in the log");
+    report(ANN, 500000);
+    OK(!world.effects.rules.refused && scale(ANN) == 10, "a real report counts all the same");
+    world_run(INTERVAL_MS);
+    OK_U64(scale(BOB), 10, "... everywhere");
+    world_close();
+}
+
 int main(void)
 {
     test_canary_rolls_back(ANN, "where it was made");
@@ -163,5 +191,6 @@ int main(void)
     test_canary_becomes_general(true);
     test_canary_refused();
     test_health();
+    test_health_of_unknown_services();
     return tap_done();
 }
