@@ -1,5 +1,6 @@
 #include "cluster/effects.h"
 #include "cluster/parts.h"
+#include "cluster/plane.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -274,6 +275,10 @@ bool member_rests(const struct node *node, uint32_t index)
 
 void membership_refresh(struct node *node, struct effects *effects)
 {
+    const uint64_t share = node->share;
+    const bool alone = node->alone;
     silence_refresh(node, effects);
     shares_refresh(node);
+    if (node->share != share || node->alone != alone)
+        plane_warn_of_reach(node, effects);
 }

@@ -74,6 +74,8 @@ struct rules_result {
     uint64_t ticket;
     struct error error;
     size_t changed_rules, unchanged_rules;
+    size_t warnings;         /* of the changed rules, so many admit nothing at some daemon: */
+    struct error warning;    /* which the first one is, and what to write instead */
     struct rule_stamp stamp; /* of the change; 0 if nothing changed */
 };
 

@@ -47,6 +47,8 @@ void silence_refresh(struct node *node, struct effects *effects);
 
 /* ---- shares.c: what part of every limit each member has ---- */
 void shares_refresh(struct node *node);
+/* The shares of all members that count, as this node sees them, this node's among them. Returns how many. */
+uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX]);
 /* Members that take a share and that this node's config does not name: those that have left, or the others. */
 uint32_t shares_unlisted(const struct node *node, bool left);
 

@@ -36,6 +36,8 @@ bool plane_is_passed_on(const struct node *node);
 bool plane_knows_the_rules(const struct node *node);
 /* All peers are known to have the same rules, and no service's health is told. */
 bool plane_is_at_rest(const struct node *node);
+/* The shares have changed: says if this node can admit nothing any more under some rules or limits of the config. */
+void plane_warn_of_reach(const struct node *node, struct effects *effects);
 /* Keys of the config's limits have the bound of a service as long as some service has rules; alone, none. */
 void plane_bound_keys(struct node *node);
 void plane_check(const struct node *node);

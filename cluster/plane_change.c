@@ -1,5 +1,6 @@
 #include "cluster/effects.h"
 #include "cluster/plane_work.h"
+#include "rules/rule_reach.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -111,6 +112,29 @@ static bool put(struct node *node, struct plane_work *work, const struct rule_re
     return true;
 }
 
+/*
+ * Whether the rule admits anything at all with the shares that peers have now. One that admits nothing anywhere is a
+ * mistake; one that admits nothing at some peers may be meant, and is told.
+ */
+static bool reaches(struct node *node, struct plane_work *work, const struct rule *rule)
+{
+    uint64_t shares[NODE_PEERS_MAX];
+    const struct reach_peers peers = {shares_of_all(node, shares), shares};
+    struct error sentence;
+    switch (rule_reach(rule, &peers, &sentence)) {
+    case RULE_REACHES:
+        return true;
+    case RULE_FALLS_SHORT:
+        if (work->result.warnings++ == 0)
+            work->result.warning = sentence;
+        return true;
+    case RULE_NOWHERE:
+        break;
+    }
+    work->result.error = sentence;
+    return false;
+}
+
 static bool set(struct node *node, struct plane_work *work, struct rule **rule)
 {
     const struct rule_changes *changes = &work->changes;
@@ -121,6 +145,8 @@ static bool set(struct node *node, struct plane_work *work, struct rule **rule)
         work->result.unchanged_rules++;
         return true;
     }
+    if (!reaches(node, work, *rule))
+        return false;
     struct rule_record record = new_record(node, work, service, id);
     record.text = text;
     record.epoch = epoch_of(work, known, *rule, text);
@@ -183,6 +209,8 @@ void plane_change_end(struct node *node, struct plane_work *work, struct effects
         return;
     work->result.stamp = work->stamp;
     node->stats.rule_changes++;
+    if (work->result.warnings > 0)
+        effects_notice(effects, NOTICE_WARNING, "%s", work->result.warning.text);
     const struct rule_record *first = &work->version[0]->record;
     effects_notice(effects, NOTICE_INFO, "rules changed by %s: %s/%s%s%s%s", first->author.data,
                    first->service.data, first->id.data, work->added > 1 ? " and others" : "",

@@ -16,8 +16,8 @@ static struct plane_service *find(const struct plane *plane, struct bytes name)
 }
 
 /*
- * NULL: no rule here is about the service, or too many report, or there is no memory. Who is not known takes no place, so
- * that names that somebody makes up keep none out.
+ * NULL: no rule here is about the service, or too many report, or there is no memory. A service that is not known takes
+ * no place, so that names that somebody makes up keep none out.
  */
 static struct plane_service *obtain(struct node *node, struct bytes name)
 {

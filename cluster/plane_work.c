@@ -114,6 +114,7 @@ bool plane_result(const struct plane *plane, uint64_t ticket, struct rules_resul
     const struct plane_answer *answer = &plane->answer[ticket % PLANE_RESULTS_MAX];
     if (answer->ticket == ticket) {
         *result = answer->result;
+        result->ticket = ticket;
         return true;
     }
     for (const struct plane_work *work = plane->work; work; work = work->next)

@@ -42,6 +42,15 @@ static uint64_t member_share(const struct node *node, const struct member *membe
     return sharers == 0 ? 0 : region_weight(node, member->region) / sharers;
 }
 
+uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (node->member[i].used && !node->member[i].share_freed)
+            shares[count++] = member_share(node, &node->member[i]);
+    return count;
+}
+
 void membership_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];

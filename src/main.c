@@ -121,6 +121,8 @@ static bool run(struct settings *settings, const struct request *request, struct
         return false;
     switch (request->action) {
     case ACTION_CHECK:
+        if (settings->warning[0])
+            (void)fprintf(stderr, "headgated: %s: %s\n", request->config, settings->warning);
         (void)printf("%s is good: node %s in region %s, limits: %u, peers: %u\n", request->config,
                      settings->node.name, settings->node.region, settings->limits.count, settings->node.peer_count);
         return true;

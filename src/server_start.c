@@ -112,6 +112,8 @@ static void introduce(struct server *server)
         log_write(
             &server->log, LOG_LEVEL_WARNING,
             "secret is none: whoever reaches the ports for peers can forge what they spend, and who they are");
+    if (settings->warning[0])
+        log_write(&server->log, LOG_LEVEL_WARNING, "%s", settings->warning);
     if (settings->debug)
         log_write(&server->log, LOG_LEVEL_WARNING, "debug is true: any client may cut this node off (DEBUG DROP)");
 }

@@ -62,11 +62,12 @@ struct session {
     uint64_t id;
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
-    bool waits_simply;      /* to be answered with OK */
+    uint8_t waits_form;     /* enum change_form, of the answer to a change of rules */
     uint32_t late_count;    /* answers that are put off */
     uint64_t waits_for;     /* a change of rules that is in work, by its ticket; 0: for nothing */
     uint64_t waits_kept;    /* until the store keeps what was put up to that number; 0: for nothing */
-    uint64_t changed_rules; /* what is then to be answered */
+    uint64_t changed_rules; /* what is then to be answered, */
+    uint64_t warned_of;     /* with the warnings of that change, by its ticket; 0: there are none */
     struct transaction transaction;
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];

@@ -6,6 +6,7 @@
 #include "wire/command_rules.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define STAGED_KEPT_NS 30000000000u /* a text that nobody adds to any more gives way to another */
@@ -53,12 +54,41 @@ static void forget_staged(struct staged *staged)
 
 /* ---- changes ---- */
 
-static void answer_changed(struct answer *answer, const struct session *session)
+/* What is said of a change that is in force. */
+enum change_form {
+    CHANGE_COUNT,   /* how many rules changed */
+    CHANGE_SIMPLE,  /* OK, and a warning if there is one */
+    CHANGE_VERBOSE, /* how many, and a warning or nothing */
+};
+
+/* Rules that admit nothing at some daemon: "" if there are none, or if that is too long ago to be remembered. */
+static void find_warning(const struct commands *commands, const struct session *session, char *warning, size_t room)
 {
-    if (session->waits_simply)
-        answer_simple(answer, "OK");
-    else
-        answer_integer(answer, (int64_t)session->changed_rules);
+    struct rules_result result;
+    warning[0] = '\0';
+    if (session->warned_of == 0 || !node_rules_result(commands->node, session->warned_of, &result))
+        return;
+    if (result.warnings == 1)
+        (void)snprintf(warning, room, "%s", result.warning.text);
+    else if (result.warnings > 1)
+        (void)snprintf(warning, room, "%s (and so on for %zu more)", result.warning.text, result.warnings - 1);
+}
+
+static void answer_changed(const struct commands *commands, struct answer *answer, const struct session *session)
+{
+    char warning[ERROR_TEXT_BYTES + 64], said[sizeof warning + 16] = "OK";
+    find_warning(commands, session, warning, sizeof warning);
+    if (session->waits_form == CHANGE_SIMPLE) {
+        if (warning[0] != '\0')
+            (void)snprintf(said, sizeof said, "OK, but %s", warning);
+        answer_simple(answer, said);
+        return;
+    }
+    if (session->waits_form == CHANGE_VERBOSE)
+        answer_array(answer, 2);
+    answer_integer(answer, (int64_t)session->changed_rules);
+    if (session->waits_form == CHANGE_VERBOSE)
+        answer_text(answer, warning);
 }
 
 /* Answers once the store keeps what was put; false: it does not yet. */
@@ -72,7 +102,7 @@ static bool answer_if_kept(struct commands *commands, struct session *session, s
         return false;
     session->waits_kept = 0;
     if (kept == STORE_KEPT)
-        answer_changed(answer, session);
+        answer_changed(commands, answer, session);
     else
         answer_error(
             answer,
@@ -92,17 +122,18 @@ static bool answer_change(struct commands *commands, struct session *session, st
         return true;
     }
     session->changed_rules = result->changed_rules;
+    session->warned_of = result->warnings > 0 ? result->ticket : 0;
     session->waits_kept = commands->store != NULL ? store_versions_put(commands->store) : 0;
     return answer_if_kept(commands, session, answer);
 }
 
-/* Answers with OK or the number of rules that changed, now or when that is known and kept. */
-static void change(struct call *call, const struct rule_changes *changes, bool simply)
+/* Answers in that form, now or when what came of it is known and kept. */
+static void change(struct call *call, const struct rule_changes *changes, enum change_form form)
 {
     struct event event = {.kind = EVENT_RULES, .now_ns = call->now_ns, .rules = changes};
     struct rules_result result = {0};
     call->commands->submit(call->commands->context, &event, &result);
-    call->session->waits_simply = simply;
+    call->session->waits_form = (uint8_t)form;
     if (result.in_work)
         call->session->waits_for = result.ticket;
     else
@@ -150,7 +181,7 @@ static void apply(struct call *call, bool alone)
         .watch_ms = asked.watch_ms,
         .threshold_millionths = asked.threshold_millionths,
     };
-    change(call, &changes, alone);
+    change(call, &changes, alone ? CHANGE_SIMPLE : asked.verbose ? CHANGE_VERBOSE : CHANGE_COUNT);
     if (asked.staged)
         forget_staged(staged);
 }
@@ -163,7 +194,7 @@ static void delete_rule(struct call *call, struct bytes service, struct bytes id
                                    .deleted = &name,
                                    .deleted_count = 1,
                                    .note = note};
-    change(call, &changes, false);
+    change(call, &changes, CHANGE_COUNT);
 }
 
 static void del(struct call *call)
@@ -171,7 +202,7 @@ static void del(struct call *call)
     struct bytes service = call->words->args[2], id = call->words->args[3];
     const struct rulebook_rule *rule = rulebook_find(node_rulebook(call->commands->node), service, id);
     const struct rules_result none = {.asked = true};
-    call->session->waits_simply = false;
+    call->session->waits_form = CHANGE_COUNT;
     if (rule == NULL || (rulebook_stable(rule) == NULL && rulebook_candidate(rule) == NULL))
         (void)answer_change(call->commands, call->session, &call->answer, &none); /* its end may not be kept yet */
     else
@@ -197,7 +228,7 @@ static void rollback(struct call *call)
     if (version->record.deleted)
         delete_rule(call, version->record.service, version->record.id, bytes_of(note));
     else
-        change(call, &changes, false);
+        change(call, &changes, CHANGE_COUNT);
     rule_version_release(&version);
 }
 

@@ -3,6 +3,7 @@
 #include "base/units.h"
 #include "edge/settings_cluster.h"
 #include "edge/settings_outline.h"
+#include "edge/settings_reach.h"
 #include "edge/settings_reader.h"
 #include "edge/settings_text.h"
 
@@ -302,7 +303,7 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
     if (!read_name(reader, "node", text->node, node->name, sizeof node->name, "this node's name"))
         return false;
     return settings_read_cluster(settings, reader, text) && read_limits(reader, settings, text) &&
-           read_rest(reader, settings, text);
+           read_rest(reader, settings, text) && settings_check_reach(settings, reader);
 }
 
 bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error)

@@ -21,6 +21,7 @@
 enum {
     SETTINGS_SECRET_BYTES = 257, /* with the terminator */
     SETTINGS_PATH_BYTES = 257,   /* with the terminator */
+    SETTINGS_WARNING_BYTES = 512,
     SETTINGS_FILE_MAX_BYTES = 1 << 20,
     SETTINGS_CONNECTIONS_MAX = 1000000,
     SETTINGS_THREADS_MAX = GATE_LANES_MAX,
@@ -44,7 +45,8 @@ struct settings {
     enum store_sync state_sync;
     enum log_level log_level;
     bool debug;
-    bool table_populate; /* all of its memory is asked for at once, in the background */
+    char warning[SETTINGS_WARNING_BYTES]; /* what may be meant and may be a mistake; "": nothing */
+    bool table_populate;                  /* all of its memory is asked for at once, in the background */
 };
 
 /*

@@ -11,7 +11,7 @@
 
 enum {
     PIECE_BYTES = 48 * 1024, /* of a text that is too long for one request */
-    APPLY_WORDS_MAX = 11,
+    APPLY_WORDS_MAX = 12,
 };
 
 static const char *plural(uint64_t count)
@@ -79,11 +79,16 @@ static int apply_text(struct rules_invocation *invocation, const char *text, siz
         words[used] = extra[i].value;
         sizes[used++] = strlen(extra[i].value);
     }
+    words[used] = "VERBOSE";
+    sizes[used++] = 7;
     const struct headgate_reply *reply;
-    int status = rules_ask(invocation, used, words, sizes, HEADGATE_REPLY_INTEGER, false, &reply);
+    int status = rules_ask(invocation, used, words, sizes, HEADGATE_REPLY_ARRAY, false, &reply);
     if (status != EX_OK)
         return status;
-    uint64_t changed = reply->integer > 0 ? (uint64_t)reply->integer : 0;
+    const struct headgate_reply *number = headgate_reply_at(reply, 0), *warning = headgate_reply_at(reply, 1);
+    uint64_t changed = number && number->integer > 0 ? (uint64_t)number->integer : 0;
+    if (warning && warning->kind == HEADGATE_REPLY_TEXT && warning->size > 0)
+        fprintf(stderr, "headgate %s: %s\n", invocation->name, warning->text);
     report(invocation, changed, count > changed ? count - changed : 0);
     return EX_OK;
 }

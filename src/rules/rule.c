@@ -68,6 +68,15 @@ static void scale_rate(struct limit_terms *terms, uint32_t scale)
     }
 }
 
+uint32_t rule_scale(uint32_t adaptive_floor, uint32_t scale)
+{
+    if (adaptive_floor == 0)
+        return RULE_SCALE_ONE;
+    uint32_t least = (uint32_t)(((uint64_t)adaptive_floor * RULE_SCALE_ONE + 1000000 - 1) / 1000000);
+    uint32_t more = scale > least ? scale : least;
+    return more < RULE_SCALE_ONE ? more : RULE_SCALE_ONE;
+}
+
 void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint32_t scale,
                 struct limit_terms *terms)
 {

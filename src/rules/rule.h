@@ -153,6 +153,9 @@ bool rule_is_bucket(enum rule_algorithm algorithm);
 void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint32_t scale,
                 struct limit_terms *terms);
 
+/* What of `scale` an adaptive rule with that floor heeds, 1..RULE_SCALE_ONE; all of it if it is not adaptive (0). */
+uint32_t rule_scale(uint32_t adaptive_floor, uint32_t scale);
+
 /* Names as they stand in rules and replies; static. */
 const char *rule_algorithm_name(enum rule_algorithm algorithm);
 const char *rule_mode_name(enum rule_mode mode);

@@ -155,6 +155,9 @@ void ruleset_visit_services(const struct ruleset *ruleset,
 /* The rules of one service, sorted by id; none if it has none. "" are the config's named limits. */
 void ruleset_visit_rules(const struct ruleset *ruleset, struct bytes service,
                          void (*visit)(void *context, const struct ruled *rule), void *context);
+/* The limits of all amounts by which a request may be denied, the config's first; those of one rule in a row. */
+void ruleset_visit_amounts(const struct ruleset *ruleset,
+                           void (*visit)(void *context, const struct ruled *rule, uint16_t limit), void *context);
 /* NULL if there is no such rule. */
 const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes service, struct bytes id);
 

@@ -97,6 +97,40 @@ struct rule_counts ruled_counts(const struct ruled *rule)
     return sum;
 }
 
+/* Of one slot. */
+struct amounts_visit {
+    const struct ruled *rule;
+    void (*visit)(void *context, const struct ruled *rule, uint16_t limit);
+    void *context;
+};
+
+static void pass_on(void *context, uint16_t limit)
+{
+    const struct amounts_visit *visit = context;
+    visit->visit(visit->context, visit->rule, limit);
+}
+
+static void visit_slot(const struct slot *slot, struct amounts_visit *visit)
+{
+    visit->rule = &slot->ruled;
+    for (int i = 0; i < 2; i++)
+        if (slot->variant[i] && !slot->variant[i]->shadow)
+            variant_visit_limits(slot->variant[i], pass_on, visit);
+}
+
+void ruleset_visit_amounts(const struct ruleset *ruleset,
+                           void (*visit)(void *context, const struct ruled *rule, uint16_t limit), void *context)
+{
+    struct amounts_visit each = {.visit = visit, .context = context};
+    for (uint32_t i = 0; i < ruleset->named_count; i++)
+        visit_slot(&ruleset->named[i], &each);
+    for (uint32_t i = 0; i <= ruleset->places.mask; i++) {
+        const struct service *service = ruleset->places.place[i].service;
+        for (uint32_t k = 0; service && k < service->slot_count; k++)
+            visit_slot(&service->slot[k], &each);
+    }
+}
+
 bool ruleset_has_service(const struct ruleset *ruleset, struct bytes service)
 {
     return ruleset_service(ruleset, service) != NULL;

@@ -24,21 +24,12 @@ static struct amount *amount_at(struct variant *variant, uint32_t index)
     return index <= tiers ? &variant->tier[index - 1] : &variant->overrides[index - 1 - tiers];
 }
 
-static uint32_t scale_of(uint32_t adaptive_floor, uint32_t scale)
-{
-    if (adaptive_floor == 0)
-        return RULE_SCALE_ONE;
-    uint32_t least = (uint32_t)(((uint64_t)adaptive_floor * RULE_SCALE_ONE + MILLION - 1) / MILLION);
-    uint32_t more = scale > least ? scale : least;
-    return more < RULE_SCALE_ONE ? more : RULE_SCALE_ONE;
-}
-
 static bool intern(struct ruleset *ruleset, struct variant *variant, uint32_t index, uint32_t scale,
                    struct error *error)
 {
     struct amount *amount = amount_at(variant, index);
     struct limit_terms terms;
-    rule_terms(&variant->basis, &variant->amounts[index], scale_of(variant->adaptive_floor, scale), &terms);
+    rule_terms(&variant->basis, &variant->amounts[index], rule_scale(variant->adaptive_floor, scale), &terms);
     int limit = ruleset->options.intern(ruleset->options.context, &terms, error);
     if (limit < 0)
         return false;

@@ -68,8 +68,8 @@ static bool parse_apply_option(struct bytes word, struct bytes value, struct com
         return parse_watch(value, &apply->watch_ms, error);
     if (word_is(word, "note"))
         return parse_note(value, &apply->note, error);
-    return word_fail(error, "unknown option '%.*s': expected CANARY, WATCH, THRESHOLD or NOTE", word_shown(word),
-                     word.data);
+    return word_fail(error, "unknown option '%.*s': expected CANARY, WATCH, THRESHOLD, NOTE or VERBOSE",
+                     word_shown(word), word.data);
 }
 
 bool command_parse_apply(const struct resp_command *command, struct command_apply *apply, char *error)
@@ -77,6 +77,11 @@ bool command_parse_apply(const struct resp_command *command, struct command_appl
     *apply = (struct command_apply){.text = command->args[2]};
     for (uint32_t i = 3; i < command->count; i += 2) {
         struct bytes word = command->args[i];
+        if (word_is(word, "verbose")) {
+            apply->verbose = true;
+            i--;
+            continue;
+        }
         if (i + 1 == command->count)
             return word_fail(error, "nothing after '%.*s': expected its value", word_shown(word), word.data);
         if (!parse_apply_option(word, command->args[i + 1], apply, error))

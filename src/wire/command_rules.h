@@ -23,6 +23,7 @@ enum {
 struct command_apply {
     struct bytes text;         /* YAML; empty when `staged` */
     bool staged;               /* the text was sent before, in pieces */
+    bool verbose;              /* warnings are asked for */
     uint32_t share_millionths; /* of the keys that get the new version first; 0: all, at once */
     uint32_t threshold_millionths;
     uint64_t watch_ms;

@@ -54,13 +54,27 @@ says(78, "$scratch/w.yaml:3: regions have weights that sum to 0.900000000: expec
      Headgate::write_file("$scratch/w.yaml", "node: a\nregion: x\nregions:\n- {name: x, weight: 0.9}\n"));
 
 my $peers = "node: a\nregion: x\nregions: [{name: x, weight: 1}]\n"
-    . "peers: [{node: b, region: x, gossip: '127.0.0.1:1'}]\nlimits: [{name: d, capacity: 1, rate: 1/s}]\n";
+    . "peers: [{node: b, region: x, gossip: '127.0.0.1:1'}]\nlimits: [{name: d, capacity: 10, rate: 1/s}]\n";
 says(78, "$scratch/s.yaml:4: peers are named, but secret is missing: expected a long random text, "
          . 'the same at all peers, or none where no stranger can reach their ports', 'peers without a secret', '-c',
      Headgate::write_file("$scratch/s.yaml", $peers));
 ($status, $out, $err) = Headgate::run(10, $headgated, '--check-config', '-c',
                                       Headgate::write_file("$scratch/s.yaml", "${peers}secret: none\n"));
 is("$status$err", '0', 'none is an answer as well');
+
+# ---- limits that are too small for the shares of the daemons that the config names ----
+
+my $small = "node: a\nregion: x\nregions: [{name: x, weight: 0.9}, {name: y, weight: 0.1}]\nsecret: none\n"
+    . "peers: [{node: b, region: y, gossip: '127.0.0.1:1'}]\nlimits: [{name: d, capacity: 2, rate: 1/h, overshoot: ";
+my $since = 'since each uses its share of the limit: expected overshoot:';
+says(78, "$scratch/t.yaml:6: limits[0] 'd': a request of cost 1 is ever admitted at none of 2 daemons, $since "
+         . "10, or a capacity or burst of 14", 'a limit that admits nothing anywhere', '--check-config', '-c',
+     Headgate::write_file("$scratch/t.yaml", "${small}0}]\n" =~ s/capacity: 2/capacity: 1/r));
+($status, $out, $err) = Headgate::run(10, $headgated, '--check-config', '-c',
+                                      Headgate::write_file("$scratch/u.yaml", "${small}2}]\n"));
+is($status, 0, 'a limit that admits nothing in a small region is no mistake');
+is($err, "headgated: $scratch/u.yaml: limits[0] 'd': a request of cost 1 is ever admitted at 1 of 2 daemons only, "
+         . "$since 9, or a capacity or burst of 11\n", 'but a warning');
 
 # ---- checking and printing ----
 

@@ -157,7 +157,8 @@ is($said[0], '0 16 15 -1 2', 'CL.THROTTLE: allowed');
 
 is(ask($east, qw(RULE APPLY), '{id: can, service: c, rate: 1000/s}'), 1, 'a rule');
 ok(everywhere(5, sub { ask($_[0], qw(RULE GET c can)) =~ /1000/ }), 'everywhere');
-is(ask($east, qw(RULE APPLY), '{id: can, service: c, rate: 1/h, burst: 1}', qw(CANARY 50% WATCH 60s THRESHOLD 10%)),
+is(ask($east, qw(RULE APPLY), '{id: can, service: c, rate: 1/h, burst: 1, overshoot: 3}',
+       qw(CANARY 50% WATCH 60s THRESHOLD 10%)),
     1, 'a new version for half of the keys');
 my $rolled = Headgate::wait_until(20, sub {
     $west->pipeline(map { ['CHECK', "user$_", 'SERVICE', 'c'] } 1 .. 200);

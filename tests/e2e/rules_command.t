@@ -150,13 +150,13 @@ is((headgate(qw(check alice --service asked --priority urgent)))[0], 65, 'an unk
 
 # ---- many ----
 my $form = "- {id: r%04d, service: many, endpoint: /%d, rate: %d/m}\n";
-my $many = file('many.yaml', join '', map { sprintf $form, $_, $_, $_ } 1 .. 900);
+my $many = file('many.yaml', join '', map { sprintf $form, $_, $_, $_ + 9 } 1 .. 900);
 ($status, $out, $err) = rules('apply', $many, '--timeout', '15s');
 is($out, "900 rules changed, 0 as before\n", 'more than one request holds: sent in pieces') or diag($err);
 is(scalar @{json($one, 'list', 'many')}, 900, 'and more than one answer holds: asked for in pieces');
 ok(Headgate::wait_until(15, sub { 900 == @{json($three, 'list', 'many')} }), 'the others have them all');
 is((rules('get', 'many/r0900'))[1],
-   "id: r0900\nservice: many\nendpoint: /900\nalgorithm: token_bucket\nrate: 900/m\n", 'the last one');
+   "id: r0900\nservice: many\nendpoint: /900\nalgorithm: token_bucket\nrate: 909/m\n", 'the last one');
 
 # ---- canaries ----
 my $text = "id: tried\nservice: api\nalgorithm: token_bucket\nrate: 1000000/s\n";
@@ -166,7 +166,7 @@ my $better = file('better.yaml', $text =~ s/1000000/2000000/r);
 is($out, "1 rule changed, 0 as before; on trial for 10% of the keys, watched for 1s\n", 'a canary') or diag($err);
 ok(Headgate::wait_until(15, sub { (rules('history', 'api/tried'))[1] =~ /^\S+ +1 .* in force +became general$/m }),
    'after its watch it becomes general');
-my $worse = file('worse.yaml', $text =~ s{1000000/s}{1/h}r);
+my $worse = file('worse.yaml', $text =~ s{1000000/s}{1/h\novershoot: 3}r);
 rules('apply', $worse, '--canary', '50%', '--watch', '10m', '--threshold', '5%');
 like((rules('list', 'api'))[1], qr/canary 50%/, 'list says that there is one');
 my $client = $two->client;
@@ -175,6 +175,17 @@ ok(Headgate::wait_until(20, sub {
     return (rules('history', 'api/tried'))[1] =~ /^\S+ +1 .* in force +rolled back: /m;
 }), 'one that denies too often is rolled back');
 ok(becomes($_, 'api/tried', $text =~ s/1000000/2000000/r), "$_->{name} is back") for $one, $two, $three;
+
+# ---- rules that are too small for three regions ----
+
+my $advice = qr/since each uses its share of the limit: expected overshoot: \d, or a capacity or burst of \d\n\z/;
+($status, $out, $err) = rules('apply', file('small.yaml', "- {id: small, service: few, rate: 1/h}\n"));
+isnt($status, 0, 'apply of a rule that would admit nothing anywhere');
+like($err, qr/rule few\/small: under rate \(1\/h\) a request of cost 1 is ever admitted at none of 3 daemons, $advice/,
+     '... is refused, with what to write instead');
+($status, $out, $err) = rules('apply', file('small.yaml', "- {id: small, service: few, rate: 1/h, mode: shadow}\n"));
+is("$status $out", "0 1 rule changed, 0 as before\n", 'apply of a shadow rule that admits nothing');
+like($err, qr/\Aheadgate rules apply: rule few\/small: under rate .* at none of 3 daemons, $advice/, '... warns of it');
 
 ok($cluster->stop, 'all end well');
 done_testing();

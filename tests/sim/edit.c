@@ -149,7 +149,7 @@ static size_t write_rule(struct sim *sim, char *text, size_t room, unsigned rule
 {
     struct random *random = &sim->edits.random;
     int size = snprintf(text, room, "- {id: %s, service: %s, endpoint: /v%u, rate: %u/m", edit_rule_id(rule),
-                        edit_service(rule), number, 1 + (unsigned)random_below(random, 1000));
+                        edit_service(rule), number, 100 + (unsigned)random_below(random, 1000));
     size_t used = (size_t)size, pad = sim->plan.edits.pad_bytes;
     const char *comma = ", allow: [";
     for (pad = pad > 0 ? random_below(random, pad) : 0; pad >= 100; pad -= 100) {

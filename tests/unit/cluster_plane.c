@@ -349,7 +349,7 @@ static void test_too_many_together(void)
     world_run(1000);
     world_links(BOB, LINK_CUT);
     struct rules_result result =
-        set(ANN, "rules: [{id: a1, service: s, by: d1, rate: 1/m}, {id: a2, service: s, by: d2, rate: 2/m}]");
+        set(ANN, "rules: [{id: a1, service: s, by: d1, rate: 7/m}, {id: a2, service: s, by: d2, rate: 6/m}]");
     OK(!result.refused, "one side makes two rules %s", result.refused ? result.error.text : "");
     (void)set(BOB, "rules: [{id: u, service: s, rate: 4/m}]");
     result = set(BOB, "rules: [{id: b2, service: s, by: d3, rate: 3/m}]");

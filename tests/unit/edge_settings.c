@@ -122,6 +122,11 @@ static const struct mistake mistakes[] = {
     {"node: a\nlimits:\n- name: d\n  capacity: 5\n  rate: 1/s\n  overshoot: 1000.1%\n",
      "f:6: limits[0].overshoot is '1000.1%': expected a part of the capacity from 0% to 1000%, or tokens from 0 to "
      "1000000000000"},
+    {"node: a\n" REGIONS PEER "secret: none\nlimits:\n- {name: d, capacity: 100, rate: 1/s}\n"
+     "- {name: few, capacity: 1, rate: 1/h, overshoot: 0, default: true}\n",
+     "f:11: limits[1] 'few': a request of cost 1 is ever admitted at none of 2 daemons, since each uses its share "
+     "of the "
+     "limit: expected overshoot: 2, or a capacity or burst of 3"},
     {LEAST "- {name: d, capacity: 1, rate: 1/s}\n",
      "f:4: limits[1].name is 'd': expected a name that limits[0] does not have already"},
     {LEAST "- {name: e, capacity: 1, rate: 1/s}\n",
@@ -319,6 +324,20 @@ static void accepts(void)
     OK(parse(&settings, LEAST REGIONS PEER "secret: none\n", &error) && settings.secret[0] == '\0' &&
            settings.secret_is_none,
        "peers without a secret, if the config says so: %s", error.text);
+
+    OK(parse(&settings,
+             "node: a\nregion: x\nregions: [{name: x, weight: 0.9}, {name: y, weight: 0.1}]\n" PEER
+             "secret: none\nlimits: [{name: d, capacity: 2, rate: 1/h}]\n",
+             &error),
+       "a limit that admits nothing in a small region: %s", error.text);
+    OK_STRING(
+        settings.warning,
+        "limits[0] 'd': a request of cost 1 is ever admitted at 1 of 2 daemons only, since each uses its share of "
+        "the limit: expected overshoot: 9, or a capacity or burst of 11",
+        "... is told");
+    OK(parse(&settings, "node: a\nlimits: [{name: d, capacity: 1, rate: 1/h, overshoot: 0}]\n", &error) &&
+           settings.warning[0] == '\0',
+       "a node alone admits whatever is there");
 
     OK(parse(&settings, full, &error), "everything: %s", error.text);
     OK(!settings.secret_is_none, "a secret");

@@ -1,7 +1,9 @@
 /*
- * Every rule that people may copy is right: config/rules/ and the blocks of docs/rules.md, read from the top of the
- * sources. What they do is tried out in tests/e2e/rules_examples.t.
+ * Every rule that people may copy is right, and lets something through at each of three even regions: config/rules/
+ * and the blocks of docs/rules.md, read from the top of the sources. What they do is tried out in
+ * tests/e2e/rules_examples.t.
  */
+#include "rules/rule_reach.h"
 #include "rules/rule_text.h"
 #include "tests/tap.h"
 
@@ -28,6 +30,13 @@ static void right(struct bytes text, const char *name)
     struct error error = {0};
     bool good = rules_parse(text, name, &list, &error);
     if (!OK(good && list.count > 0, "%s has %zu rules", name, list.count))
+        printf("# %s\n", error.text);
+    const uint64_t third = SHARE_ONE * 33 / 100, shares[] = {third, third, third};
+    const struct reach_peers peers = {3, shares};
+    enum rule_reach reach = RULE_REACHES;
+    for (size_t i = 0; i < list.count && reach == RULE_REACHES; i++)
+        reach = rule_reach(list.rule[i], &peers, &error);
+    if (!OK(reach == RULE_REACHES, "... of three daemons each admits something"))
         printf("# %s\n", error.text);
     size_t size = rules_print((const struct rule *const *)list.rule, list.count, printed, sizeof printed);
     rules_close(&list);

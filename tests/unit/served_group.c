@@ -29,7 +29,7 @@ static struct told together, alone;
 static const char rules[] =
     "rules:\n"
     "- {id: per-user, service: shop, by: user, rate: 50/s, burst: 6, tiers: {pro: 100/s, free: unlimited}}\n"
-    "- {id: per-ip, service: shop, by: ip, rate: 20/s, burst: 10, overrides: [{for: ip1, amount: 1/s}]}\n"
+    "- {id: per-ip, service: shop, by: ip, rate: 20/s, burst: 10, overrides: [{for: ip1, amount: 3/s}]}\n"
     "- {id: pair, service: shop, by: [user, ip], algorithm: sliding_window, limit: 9, window: 1m}\n"
     "- {id: window, service: shop, endpoint: /w/*, by: tenant, algorithm: fixed_window, limit: 12, window: 1s}\n"
     "- {id: log, service: shop, endpoint: /l, by: tenant, algorithm: sliding_log, limit: 8, window: 1s}\n"

@@ -229,10 +229,10 @@ static void test_health(void)
     OK_STRING(ask("HEALTH g 0.5"), "+OK", "it is told to be half well");
     OK_STRING(ask("HEALTH g"), "'0.5'", "its scale");
     OK_STRING(ask("HEALTH gg 0.5"),
-              "-ERR unknown service 'gg': no rule is about it, and RULE LIST names those that have some",
+              "!ERR unknown service 'gg': no rule is about it, and RULE LIST names those that have some",
               "a service that has no rule is told so");
     OK_STRING(ask("HEALTH gg"),
-              "-ERR unknown service 'gg': no rule is about it, and RULE LIST names those that have some",
+              "!ERR unknown service 'gg': no rule is about it, and RULE LIST names those that have some",
               "... also where its scale is asked for");
     (void)ask("CHECK u SERVICE g");
     OK_STRING(ask("CHECK u SERVICE g"), "[0 1 0 20 20 'h']", "half the rate");

@@ -125,7 +125,7 @@ static void test_apply(void)
     OK_STRING(told_apply("RULE APPLY x NOTE \"a\\nb\"\n"), "NOTE has control characters: expected one line of text",
               "a note of two lines");
     OK_STRING(told_apply("RULE APPLY x FORCE 1\n"),
-              "unknown option 'FORCE': expected CANARY, WATCH, THRESHOLD or NOTE", "an unknown option");
+              "unknown option 'FORCE': expected CANARY, WATCH, THRESHOLD, NOTE or VERBOSE", "an unknown option");
 }
 
 static void test_list(void)

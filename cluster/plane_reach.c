@@ -1,0 +1,51 @@
+#include "cluster/effects.h"
+#include "cluster/plane_state.h"
+
+/*
+ * A rule is checked when it is set, with the shares of then. Who joins or leaves changes shares, and what was fine may
+ * come to nothing: that is said once with each change of this node's own share.
+ */
+struct unreached {
+    const struct node *node;
+    const struct ruled *first, *last;
+    uint32_t rules;
+};
+
+static bool admits(const struct node *node, uint16_t index)
+{
+    const struct limit *limit = &node->limits.limit[index];
+    const struct bucket full = {.settled = limit->capacity_units};
+    return bucket_allows(&full, limit, &node->budget[index], 1, 0);
+}
+
+/* Amounts of one rule come one after the other. */
+static void look_at(void *context, const struct ruled *rule, uint16_t limit)
+{
+    struct unreached *unreached = context;
+    if (unreached->last == rule || admits(unreached->node, limit))
+        return;
+    unreached->last = rule;
+    if (unreached->rules++ == 0)
+        unreached->first = rule;
+}
+
+void plane_warn_of_reach(const struct node *node, struct effects *effects)
+{
+    struct unreached unreached = {.node = node};
+    const struct plane *plane = node->plane;
+    if (!plane || !plane->rules || node->share == 0)
+        return;
+    ruleset_visit_amounts(plane->rules, look_at, &unreached);
+    const struct ruled *first = unreached.first;
+    if (!first)
+        return;
+    char others[48] = "";
+    if (unreached.rules > 1)
+        (void)snprintf(others, sizeof others, " and %u more", unreached.rules - 1);
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "with a share of %.2f%% this node admits no request under %s %.*s%s%.*s%s: expected a larger overshoot",
+        (double)node->share * 100 / (double)SHARE_ONE, first->service.size > 0 ? "rule" : "limit",
+        (int)first->service.size, first->service.data, first->service.size > 0 ? "/" : "", (int)first->id.size,
+        first->id.data, others);
+}

@@ -1,0 +1,78 @@
+#include "limit/reach.h"
+
+#include <assert.h>
+
+enum { MILLION = 1000000 };
+
+static bool admits(const struct limit *limit, uint64_t share, bool alone, uint64_t floor_tokens)
+{
+    struct budget budget;
+    /* What bucket_fill makes; a LOG lists nothing, and is not asked for more here. */
+    const struct bucket full = {.settled = limit->capacity_units};
+    budget_init(&budget, limit, share, alone);
+    return bucket_allows(&full, limit, &budget, 1, floor_tokens);
+}
+
+uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths, const struct reach_peers *peers)
+{
+    struct limit limit;
+    struct error error;
+    uint32_t count = 0;
+    const bool sound = limit_init(&limit, terms, &error), alone = peers->count == 1;
+    assert(sound);
+    const uint64_t floor_tokens = limit.capacity * floor_millionths / MILLION;
+    for (uint32_t i = 0; i < peers->count; i++)
+        count += admits(&limit, alone ? SHARE_ONE : peers->shares[i], alone, floor_tokens);
+    return count;
+}
+
+/* What is asked with other numbers: the overshoot, or else the capacity. */
+struct search {
+    struct limit_terms terms;
+    bool overshoot;
+    uint32_t floor_millionths;
+    const struct reach_peers *peers;
+};
+
+static bool suffices(struct search *search, uint64_t value)
+{
+    struct limit ignored;
+    struct error error;
+    *(search->overshoot ? &search->terms.overshoot : &search->terms.capacity) = value;
+    return limit_init(&ignored, &search->terms, &error) &&
+           reach_count(&search->terms, search->floor_millionths, search->peers) == search->peers->count;
+}
+
+/* With more of either, peers can no less. */
+static uint64_t least(struct search *search, uint64_t from)
+{
+    const uint64_t most = search->terms.kind == LIMIT_LOG ? LIMIT_LOG_MAX : LIMIT_CAPACITY_MAX;
+    uint64_t low = from, high = from > 0 ? from : 1;
+    while (high <= most && !suffices(search, high)) {
+        low = high + 1;
+        high = 2 * high;
+    }
+    if (high > most)
+        return 0;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (suffices(search, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return high;
+}
+
+uint64_t reach_overshoot(const struct limit_terms *terms, uint32_t floor_millionths,
+                         const struct reach_peers *peers)
+{
+    struct search search = {*terms, true, floor_millionths, peers};
+    return terms->flags & LIMIT_SPLIT ? 0 : least(&search, terms->overshoot);
+}
+
+uint64_t reach_capacity(const struct limit_terms *terms, uint32_t floor_millionths, const struct reach_peers *peers)
+{
+    struct search search = {*terms, false, floor_millionths, peers};
+    return least(&search, terms->capacity);
+}
