@@ -21,6 +21,7 @@ enum {
     MESSAGE_VERSION = 3,
     ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member and as many ended incarnations */
     PARTS_MAX = 1024,                 /* of what was merged */
+    MESSAGE_BATCHES_MAX = 1024,       /* of one message: each costs its reader a look, however empty it is */
     MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
 };
 
@@ -137,7 +138,7 @@ struct message_writer {
 };
 
 void message_begin(struct message_writer *writer, struct effects *effects, const struct message *header);
-/* Then exactly `batch_count` (0 unless gossip) times message_put_batch. */
+/* Then exactly `batch_count` (0 unless gossip, MESSAGE_BATCHES_MAX at most) times message_put_batch. */
 void message_begin_batches(struct message_writer *writer, uint32_t batch_count);
 void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t now_ns, const struct batch *batch,
                        const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits);

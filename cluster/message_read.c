@@ -146,7 +146,7 @@ static bool read_page_head(const msgpack_object *object, struct message *message
 
 static bool read_message(struct message *message, const msgpack_object *root)
 {
-    msgpack_object_array a;
+    msgpack_object_array a, batches;
     uint64_t version;
     uint32_t kind;
     if (!read_array(root, 12, 12, &a) || !read_u64(&a.ptr[0], &version) || version != MESSAGE_VERSION ||
@@ -157,10 +157,10 @@ static bool read_message(struct message *message, const msgpack_object *root)
         !read_u32_below(&a.ptr[3], NODE_PEERS_MAX, &message->sender) || !read_u64(&a.ptr[4], &message->number) ||
         !read_u64(&a.ptr[5], &message->floor) || !read_u64(&a.ptr[6], &message->muted) ||
         !read_members(&a.ptr[7], message) || !read_origins(&a.ptr[8], message) || !read_rows(&a.ptr[9], message) ||
-        a.ptr[10].type != MSGPACK_OBJECT_ARRAY)
+        !read_array(&a.ptr[10], 0, MESSAGE_BATCHES_MAX, &batches))
         return false;
     message->batches = a.ptr[10];
-    message->batch_count = a.ptr[10].via.array.size;
+    message->batch_count = batches.size;
     return read_page_head(&a.ptr[11], message);
 }
 
@@ -179,7 +179,7 @@ bool message_unseal(struct bytes *bytes, const struct hash_key *key)
 
 bool message_open(struct message *message, struct bytes bytes)
 {
-    if (!scan_is_sound(bytes))
+    if (!scan_is_sound(bytes, MESSAGE_BATCHES_MAX))
         return false;
     size_t offset = 0;
     msgpack_unpacked_init(&message->unpacked);

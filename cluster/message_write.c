@@ -77,6 +77,7 @@ void message_begin(struct message_writer *writer, struct effects *effects, const
 
 void message_begin_batches(struct message_writer *writer, uint32_t batch_count)
 {
+    assert(batch_count <= MESSAGE_BATCHES_MAX);
     msgpack_pack_array(&writer->packer, batch_count);
 }
 

@@ -354,7 +354,7 @@ bool plane_receive(struct node *node, const struct event *event, struct effects 
     msgpack_unpacked unpacked;
     size_t offset = 0;
     msgpack_unpacked_init(&unpacked);
-    bool sound = scan_is_sound(bytes) &&
+    bool sound = scan_is_sound(bytes, UINT64_MAX) &&
                  msgpack_unpack_next(&unpacked, bytes.data, bytes.size, &offset) == MSGPACK_UNPACK_SUCCESS &&
                  take(node, &unpacked.data, event->kind, effects);
     if (!sound)

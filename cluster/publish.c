@@ -284,6 +284,7 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
 struct load {
     size_t bytes;
     uint64_t keys;
+    uint32_t batches;
 };
 
 /* False, and it is not in it: it does not fit the message, or the step of whoever hears it. */
@@ -293,9 +294,9 @@ static bool load_takes(const struct node *node, struct load *load, const struct 
         load->bytes + batch_encoded_max_bytes(batch->spend_count, spends_groups(batch->spend, batch->spend_count),
                                               node->header.origin_count);
     uint64_t keys = load->keys + batch->spend_count;
-    if (bytes > node->options.message_max_bytes || keys > node->step_keys)
+    if (bytes > node->options.message_max_bytes || keys > node->step_keys || load->batches == MESSAGE_BATCHES_MAX)
         return false;
-    *load = (struct load){bytes, keys};
+    *load = (struct load){bytes, keys, load->batches + 1};
     return true;
 }
 

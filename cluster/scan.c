@@ -1,6 +1,6 @@
 #include "cluster/scan.h"
 
-enum { DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 8, INNER_DEPTH = 1 };
 
 struct scanner {
     const uint8_t *at;
@@ -56,7 +56,7 @@ static bool pass_value(struct scanner *scanner, uint64_t *children)
     return false;
 }
 
-bool scan_is_sound(struct bytes bytes)
+bool scan_is_sound(struct bytes bytes, uint64_t inner_max)
 {
     struct scanner scanner = {(const uint8_t *)bytes.data, bytes.size};
     uint64_t open[DEPTH_MAX] = {1}; /* values still to come at each level */
@@ -68,7 +68,7 @@ bool scan_is_sound(struct bytes bytes)
         }
         open[depth]--;
         uint64_t children;
-        if (!pass_value(&scanner, &children))
+        if (!pass_value(&scanner, &children) || (depth == INNER_DEPTH && children > inner_max))
             return false;
         if (children > 0) {
             if (++depth == DEPTH_MAX)

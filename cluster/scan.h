@@ -11,7 +11,10 @@
 
 #include <stdbool.h>
 
-/* True if `bytes` is exactly one msgpack value, nested at most a few levels, without maps or extensions. */
-bool scan_is_sound(struct bytes bytes);
+/*
+ * True if `bytes` is exactly one msgpack value, nested at most a few levels, without maps or extensions. No array that
+ * stands in the outermost one has more than `inner_max` values: so much work is refused before it begins.
+ */
+bool scan_is_sound(struct bytes bytes, uint64_t inner_max);
 
 #endif

@@ -246,35 +246,96 @@ static void check_seals(void)
     effects_close(&effects);
 }
 
+static bool opens(const struct effects *effects)
+{
+    return message_open(&opened, (struct bytes){(const char *)effects->arena, effects->arena_size});
+}
+
+/* A message that claims to hold `count` batches, followed by so many bytes of filling. */
+static void promise(struct effects *effects, uint32_t count, const char *filling)
+{
+    static struct message header;
+    struct message_writer writer;
+    header = plain_header(MESSAGE_GOSSIP);
+    effects_clear(effects);
+    message_begin(&writer, effects, &header);
+    msgpack_pack_array(&writer.packer, count);
+    effects_append(effects, filling, count);
+    message_end(&writer);
+}
+
 static void check_memory(void)
 {
     enum { BYTES = 1 << 20 };
-    static struct message header;
     static char junk[BYTES];
     struct effects effects;
-    struct message_writer writer;
+    struct message_walk walk;
     effects_init(&effects);
-    header = plain_header(MESSAGE_GOSSIP);
     static const unsigned char fillers[] = {0x90, 0x00, 0xa0};
     for (size_t f = 0; f < sizeof fillers; f++) {
-        effects_clear(&effects);
         memset(junk, fillers[f], sizeof junk);
-        message_begin(&writer, &effects, &header);
-        message_begin_batches(&writer, BYTES);
-        effects_append(&effects, junk, sizeof junk);
-        message_end(&writer);
+        promise(&effects, BYTES, junk);
         size_t before = allocated_bytes();
-        bool sound = message_open(&opened, (struct bytes){(const char *)effects.arena, effects.arena_size});
-        size_t taken = allocated_bytes() - before;
-        OK(sound && opened.batch_count == BYTES, "a message may promise a million batches of one byte (0x%02x)",
+        OK(!opens(&effects), "a message of a million batches of one byte (0x%02x) is refused",
            (unsigned)fillers[f]);
-        OK(taken <= 64u * BYTES, "it takes %zu times its size while it is open: at most 64", taken / BYTES);
+        OK(allocated_bytes() <= before, "and nothing is kept of it");
+        promise(&effects, MESSAGE_BATCHES_MAX, junk);
+        before = allocated_bytes();
+        bool sound = opens(&effects);
+        size_t taken = allocated_bytes() - before;
+        OK(sound && opened.batch_count == MESSAGE_BATCHES_MAX, "it may promise %d", MESSAGE_BATCHES_MAX);
+        OK(taken <= 64u * effects.arena_size, "it takes %zu times its size while it is open: at most 64",
+           taken / effects.arena_size);
         message_close(&opened);
-        struct message_walk walk;
         OK(message_walk(&walk, (struct bytes){(const char *)effects.arena, effects.arena_size}) &&
-               walk.malformed_batches == BYTES,
+               walk.malformed_batches == MESSAGE_BATCHES_MAX,
            "and none of them is a batch");
     }
+    effects_close(&effects);
+}
+
+/* A message of that many batches that are sound and have no spends. */
+static bool opens_with_empty_batches(struct effects *effects, uint32_t count)
+{
+    static struct message header;
+    struct message_writer writer;
+    header = plain_header(MESSAGE_GOSSIP);
+    header.origins[header.origin_count++] = (struct origin_record){.member = 0, .incarnation = 1};
+    effects_clear(effects);
+    message_begin(&writer, effects, &header);
+    msgpack_packer *packer = &writer.packer;
+    msgpack_pack_array(packer, count);
+    for (uint32_t i = 0; i < count; i++) {
+        msgpack_pack_array(packer, 7);
+        msgpack_pack_uint64(packer, 0);
+        msgpack_pack_uint64(packer, i + 1);
+        msgpack_pack_uint64(packer, i + 1);
+        msgpack_pack_uint64(packer, 0);
+        msgpack_pack_uint64(packer, 0);
+        msgpack_pack_array(packer, header.origin_count);
+        for (uint32_t o = 0; o < header.origin_count; o++)
+            msgpack_pack_uint64(packer, 0);
+        msgpack_pack_array(packer, 0);
+    }
+    message_end(&writer);
+    return opens(effects);
+}
+
+/* Each batch costs its reader a look, so the work of a message is bounded by their number as well as by its keys. */
+static void check_empty_batches(void)
+{
+    struct effects effects;
+    struct batch_record record;
+    uint32_t sound = 0;
+    effects_init(&effects);
+    bool accepted = opens_with_empty_batches(&effects, MESSAGE_BATCHES_MAX);
+    for (uint32_t i = 0; accepted && i < opened.batch_count; i++)
+        sound += message_batch(&opened, i, &record) && record.spend_count == 0;
+    OK_U64(sound, MESSAGE_BATCHES_MAX, "a message may hold %d empty batches", MESSAGE_BATCHES_MAX);
+    if (accepted)
+        message_close(&opened);
+    OK(!opens_with_empty_batches(&effects, MESSAGE_BATCHES_MAX + 1), "not one more");
+    OK(!opens_with_empty_batches(&effects, 48000), "nor 48,000");
     effects_close(&effects);
 }
 
@@ -346,6 +407,7 @@ int main(void)
     check_names();
     check_seals();
     check_memory();
+    check_empty_batches();
     check_ends();
     return tap_done();
 }

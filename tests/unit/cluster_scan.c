@@ -65,7 +65,7 @@ static bool scans(const char *data, size_t size)
     char *exact = malloc(size > 0 ? size : 1); /* so that reading beyond the end shows */
     if (size > 0)
         memcpy(exact, data, size);
-    bool sound = scan_is_sound((struct bytes){exact, size});
+    bool sound = scan_is_sound((struct bytes){exact, size}, UINT64_MAX);
     free(exact);
     return sound;
 }
@@ -110,11 +110,22 @@ static void check_random(void)
     OK_U64(disagreements, 0, "whatever is sound is one value to the unpacker");
 }
 
+/* Only arrays that stand in the outermost one are counted: so much work is refused before it begins. */
+static void check_inner_arrays(void)
+{
+    static const char two_in_it[] = "\x92\x00\x92\x01\x02", deeper[] = "\x91\x91\x93\x00\x00\x00";
+    struct bytes inner = {two_in_it, sizeof two_in_it - 1}, innermost = {deeper, sizeof deeper - 1};
+    OK(scan_is_sound(inner, 2), "an array of as many values as there may be is sound");
+    OK(!scan_is_sound(inner, 1), "one of more is refused");
+    OK(scan_is_sound(innermost, 1), "not so one that is nested deeper");
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++)
         OK(scans(samples[i].bytes, samples[i].size) == samples[i].sound, "%s is %s", samples[i].what,
            samples[i].sound ? "sound" : "refused");
     check_random();
+    check_inner_arrays();
     return tap_done();
 }
