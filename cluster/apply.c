@@ -102,7 +102,7 @@ static uint64_t returned_since_ns(const struct node *node, const struct spend *s
 }
 
 /* The same key may have got another limit here than where it was spent from: a token is a token. */
-static void apply_spend(struct node *node, struct entry *entry, const struct batch *batch,
+static void apply_spend(struct node *node, struct entry *entry, uint32_t member, const struct batch *batch,
                         const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
@@ -117,9 +117,12 @@ static void apply_spend(struct node *node, struct entry *entry, const struct bat
         lost = lost_units(node, entry, returned - spend->tokens, batch);
     else
         note_peak(node, entry);
+    const struct bucket before = entry->bucket;
     bucket_apply(&entry->bucket, limit, budget, spend->tokens, returned, batch->at_ns,
                  returned_since_ns(node, spend));
     entry->bucket.settled -= lost;
+    if (spend->tokens > returned)
+        aside_spare(node, entry, &before, member, spend->tokens - returned, batch->at_ns);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
     if (-left > node->worst_debt_units[entry->limit])
         node->worst_debt_units[entry->limit] = -left;
@@ -159,7 +162,7 @@ static void apply_spends(struct node *node, uint32_t count)
             untold_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
-        apply_spend(node, entry, batch, &fresh);
+        apply_spend(node, entry, origin->member, batch, &fresh);
         entry->last_spender = (origin->member + 1) & 0x7f;
         counters_touch(node, entry);
         tokens += fresh.tokens;

@@ -9,6 +9,7 @@
 enum {
     MERGE_PATIENCE_INTERVALS = 64,
     GROWTH_PART = 16,
+    LOG_RUNS = 256,
     HEADROOM_PART = 8, /* merging begins when so much of the log is free, since it takes many steps */
 };
 
@@ -51,6 +52,19 @@ static bool has_grown(uint64_t now, uint64_t then)
     return now > then + then / GROWTH_PART;
 }
 
+/*
+ * What is merged counts as spent at its newest end. So a log that is only too long keeps the times: it becomes about
+ * LOG_RUNS batches. One that is too large becomes as few as can be.
+ */
+static uint64_t run_span_ns(const struct origin *origin, bool to_limit)
+{
+    if (to_limit || list_empty(&origin->log))
+        return UINT64_MAX;
+    const struct batch *oldest = LIST_OWNER(origin->log.next, const struct batch, link);
+    const struct batch *newest = LIST_OWNER(origin->log.previous, const struct batch, link);
+    return newest->at_ns > oldest->at_ns ? (newest->at_ns - oldest->at_ns) / LOG_RUNS : 0;
+}
+
 static void begin_sweep(struct node *node, uint32_t slot, enum merging how, bool to_limit)
 {
     struct merger *merger = &node->merger;
@@ -58,6 +72,7 @@ static void begin_sweep(struct node *node, uint32_t slot, enum merging how, bool
     merger->slot = slot;
     merger->slot_uid = node->origin[slot].uid;
     merger->how = how;
+    merger->span_ns = run_span_ns(&node->origin[slot], to_limit);
     merger->to_limit = to_limit;
     merger->reclaimed = false;
     merger->next = 0;

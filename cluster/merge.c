@@ -155,6 +155,12 @@ static struct batch *batch_at(struct list *link)
     return LIST_OWNER(link, struct batch, link);
 }
 
+/* The run that began with that batch would span too much time. */
+static bool is_too_late(const struct merger *merger, const struct batch *oldest, const struct batch *batch)
+{
+    return batch->at_ns > oldest->at_ns && batch->at_ns - oldest->at_ns > merger->span_ns;
+}
+
 /* Where the run that begins at `first` ends (exclusive): parts stay together, and it is not too much for parts. */
 static struct list *end_of_run(const struct node *node, const struct merger *merger, struct list *first)
 {
@@ -164,7 +170,10 @@ static struct list *end_of_run(const struct node *node, const struct merger *mer
     while (end != &origin->log && keys <= keys_max) {
         if (end != first && !may_merge(node, merger->slot, batch_at(end->previous), batch_at(end), merger->how))
             return end;
-        if (end != first && !batch_is_beside(batch_at(end->previous), batch_at(end)))
+        bool beside = end != first && batch_is_beside(batch_at(end->previous), batch_at(end));
+        if (end != first && !beside && is_too_late(merger, batch_at(first), batch_at(end)))
+            return end;
+        if (end != first && !beside)
             part = end;
         keys += batch_at(end)->spend_count;
         end = end->next;

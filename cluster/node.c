@@ -145,6 +145,7 @@ void node_destroy(struct node **node)
     counters_destroy(dying);
     untold_destroy(dying);
     lanes_destroy(dying);
+    aside_close(dying);
     free(dying->snapshot.page);
     free(dying);
     *node = NULL;
@@ -387,6 +388,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
         return;
     }
     membership_refresh(node, effects);
+    aside_step(node);
     plane_step(node, effects);
     if (node->state == PEER_JOINING && !node->stopping)
         join_step(node, effects);

@@ -64,6 +64,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(stores_taken, "peers of which it was asked what their stores had when they started")                         \
     X(parts_beyond, "parts of snapshots that may contain more than their donor had told")                          \
     X(doubted_tokens, "tokens that were charged, or not given back, though such parts may contain that")           \
+    X(spared_tokens, "tokens told late that were not charged, since refill had paid them off")                     \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
     X(log_ghost_keys, "those of them that were made by a start that is over: they do not heed the limit (now)")    \

@@ -18,6 +18,8 @@ int member_find(const struct node *node, struct bytes name);
 bool member_needed(const struct member *member);
 /* Takes over what a message says of members; map[i] becomes the member index of its record i, or -1. */
 void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
+/* What part of every limit that member has, in 1/SHARE_ONE, as long as nobody else gets it. */
+uint64_t membership_share(const struct node *node, uint32_t index);
 /* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
 void membership_refresh(struct node *node, struct effects *effects);
 /* What this node may use of limit number `index`, after its terms or the shares changed. */

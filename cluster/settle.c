@@ -103,8 +103,11 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
         lost = lost_units(node, entry, spend->credit - spend->tokens, batch);
     else
         note_peak(node, entry);
+    const struct bucket before = entry->bucket;
     bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], &settlement);
     entry->bucket.settled -= lost;
+    if (spend->tokens > spend->credit)
+        aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
     if (node->limits.limit[entry->limit].kind != LIMIT_LOG && node->limits.limit[spend->limit].kind != LIMIT_LOG)
         refundable_settle(&node->refundable, entry->id, spend->tokens, batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* what only now counts as given back, the store is told now */

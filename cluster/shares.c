@@ -51,6 +51,12 @@ uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX])
     return count;
 }
 
+uint64_t membership_share(const struct node *node, uint32_t index)
+{
+    const struct member *member = &node->member[index];
+    return member->used && !member->share_freed ? member_share(node, member) : 0;
+}
+
 void membership_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];

@@ -370,6 +370,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     credit_what_is_paid(node, &page, &stage);
     /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
     table_absent_are_full(node->table, node->now_ns);
+    aside_forget(node);
     step_works(node, stage.count);
     snapshot_add_page(snapshot, &page);
     free(stage.staged);
@@ -393,6 +394,7 @@ void snapshot_merge_store(struct node *node, const struct message *reply, struct
     table_lower(node->table, reply->page_prefix, reply->page_bits, &reply->page_owed, node->now_ns, is_staged,
                 &stage);
     merge_stage(node, &stage);
+    aside_forget(node);
     step_works(node, stage.count);
     node->store_taken_ns = node->now_ns;
     free(stage.staged);

@@ -178,6 +178,35 @@ static int donor_of_what_is_missing(struct node *node)
     return donor >= 0 || !node->snapshot_wanted ? donor : snapshot_donor(node);
 }
 
+/* Our oldest batch that it has not applied is old: it has not heard of us for long. */
+static bool lacks_old_ones_of_ours(const struct node *node, const struct member *donor)
+{
+    const struct origin *mine = &node->origin[node->my_slot];
+    for (struct list *at = mine->log.next; at != &mine->log; at = at->next) {
+        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
+        if (batch->last > donor->known[node->my_slot])
+            return node->now_ns - batch->at_ns > BEHIND_INTERVALS * node->options.interval_ns;
+    }
+    return false;
+}
+
+/*
+ * After a cut both sides hear of each other at once. What the donor has not heard of ours would be charged in full
+ * here, on top of what it says; it knows better how much of that refill has paid off (see aside.h). So it is given time
+ * to hear.
+ */
+static bool donor_is_about_to_hear(struct node *node, uint32_t donor)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    if (!lacks_old_ones_of_ours(node, &node->member[donor])) {
+        snapshot->awaits_since_ns = 0;
+        return false;
+    }
+    if (snapshot->awaits_since_ns == 0)
+        snapshot->awaits_since_ns = node->now_ns;
+    return node->now_ns - snapshot->awaits_since_ns <= BEHIND_INTERVALS * node->options.interval_ns;
+}
+
 void snapshot_catch_up(struct node *node, struct effects *effects)
 {
     const struct snapshot *snapshot = &node->snapshot;
@@ -187,9 +216,10 @@ void snapshot_catch_up(struct node *node, struct effects *effects)
     }
     uint64_t gap_ns = SNAPSHOT_GAP_INTERVALS * node->options.interval_ns;
     int donor = donor_of_what_is_missing(node), source = donor < 0 ? stores_source(node) : -1;
+    bool waits = donor >= 0 && donor_is_about_to_hear(node, (uint32_t)donor);
     if (donor < 0)
         donor = source >= 0 ? source : stores_active_source(node);
-    if (donor < 0 || (snapshot->started_ns && node->now_ns - snapshot->started_ns <= gap_ns))
+    if (donor < 0 || waits || (snapshot->started_ns && node->now_ns - snapshot->started_ns <= gap_ns))
         return;
     snapshot_start(node, (uint32_t)donor, source >= 0);
     snapshot_ask(node, effects);

@@ -15,20 +15,22 @@ struct collection {
     const struct node *node;
     struct spend *numbers;
     uint32_t count, room;
-    struct spend *own; /* told and not settled, of buckets, by id: its tokens are what settling will charge */
+    struct spend *own; /* told and not settled, of buckets, by id, in the order of batches */
     uint32_t own_count, own_room;
 };
 
 /* ---- own spends ---- */
 
-static void add_own(struct collection *collection, const struct spend *spend)
+/* `expires_ns` says when its batch was closed: buckets do not expire. */
+static void add_own(struct collection *collection, const struct spend *spend, uint64_t at_ns)
 {
     if (collection->own_count == collection->own_room) {
         collection->own_room = collection->own_room ? 2 * collection->own_room : OWN_ROOM_MIN;
         collection->own = realloc(collection->own, collection->own_room * sizeof *collection->own);
         assert(collection->own && "out of memory");
     }
-    collection->own[collection->own_count++] = *spend;
+    collection->own[collection->own_count] = *spend;
+    collection->own[collection->own_count++].expires_ns = at_ns;
 }
 
 /*
@@ -43,27 +45,18 @@ static void gather_batch(struct collection *collection, struct batch *batch, uin
         if (!is_bucket)
             continue;
         for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++)
-            add_own(collection, &batch->spend[i]);
+            add_own(collection, &batch->spend[i], batch->at_ns);
     }
 }
 
-/* One for each key, by id. */
-static void add_up(struct collection *collection)
+static void sort_own(struct collection *collection)
 {
-    uint32_t count = 0, all = collection->own_count;
-    struct spend *sorted = malloc(all * sizeof *sorted);
+    struct spend *sorted = malloc(collection->own_count * sizeof *sorted);
     assert(sorted && "out of memory");
-    spends_sort(sorted, collection->own, all, SPENDS_BY_ID);
-    for (uint32_t i = 0; i < all; i++) {
-        if (count > 0 && key_id_equal(sorted[count - 1].id, sorted[i].id))
-            spend_add(&sorted[count - 1], &sorted[i], false);
-        else
-            sorted[count++] = sorted[i];
-    }
+    spends_sort(sorted, collection->own, collection->own_count, SPENDS_BY_ID);
     free(collection->own);
     collection->own = sorted;
-    collection->own_count = count;
-    collection->own_room = all;
+    collection->own_room = collection->own_count;
 }
 
 static void gather_own(struct collection *collection, uint64_t prefix, uint32_t bits)
@@ -79,15 +72,40 @@ static void gather_own(struct collection *collection, uint64_t prefix, uint32_t 
             gather_batch(collection, LIST_OWNER(at, struct batch, link), first, last);
     }
     if (collection->own_count > 0)
-        add_up(collection);
+        sort_own(collection);
 }
 
-/* Units that settling will charge to the key. */
-static int64_t own_units(const struct limit *limit, const struct spend *own)
+/* The first of the key's own spends, and how many there are. */
+static const struct spend *own_of(const struct collection *collection, struct key_id id, uint32_t *count)
 {
-    uint64_t tokens = own->tokens > own->credit ? own->tokens - own->credit : 0;
+    struct spend key = {.id = id};
+    uint32_t low = 0, high = collection->own_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (spend_compare_ids(&collection->own[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*count = 0; low + *count < collection->own_count; ++*count)
+        if (!key_id_equal(collection->own[low + *count].id, id))
+            break;
+    return &collection->own[low];
+}
+
+/* Units that settling all of its own spends would charge to a key that has so much left. */
+static int64_t own_units(const struct node *node, const struct entry *entry, const struct spend *own,
+                         uint32_t count)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    struct spend sum = {0};
+    for (uint32_t i = 0; i < count; i++)
+        spend_add(&sum, &own[i], false);
+    uint64_t tokens = sum.tokens > sum.credit ? sum.tokens - sum.credit : 0;
     uint64_t most = limit->capacity + limit->overshoot;
-    return (int64_t)(tokens < most ? tokens : most) * limit->units_per_token;
+    int64_t units = (int64_t)(tokens < most ? tokens : most) * limit->units_per_token;
+    int64_t lowered = aside_lowers(node, entry, own, count);
+    return lowered < units ? lowered : units;
 }
 
 /* ---- numbers ---- */
@@ -118,28 +136,28 @@ static void collect(void *context, const struct entry *visited)
         return;
     bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
     struct bucket bucket = entry->bucket;
-    struct spend key = {.id = entry->id};
-    const struct spend *own =
-        limit->kind != LIMIT_BUCKET || collection->own_count == 0
-            ? NULL
-            : bsearch(&key, collection->own, collection->own_count, sizeof key, spend_compare_ids);
-    if (own && own_units(limit, own) > bucket.unsettled)
-        bucket.unsettled = own_units(limit, own);
+    uint32_t count = 0;
+    const struct spend *own = limit->kind == LIMIT_BUCKET ? own_of(collection, entry->id, &count) : NULL;
+    int64_t units = count > 0 ? own_units(node, entry, own, count) : 0;
+    if (units > bucket.unsettled || (count > 0 && aside_lowers(node, entry, own, count) < INT64_MAX))
+        bucket.unsettled = units;
     put_number(collection, entry->id, entry->limit, &bucket);
 }
 
 /* Own keys that were full and are forgotten. */
 static void collect_absent(struct collection *collection)
 {
-    for (uint32_t i = 0; i < collection->own_count; i++) {
-        const struct spend *own = &collection->own[i];
-        const struct limit *limit = &collection->node->limits.limit[own->limit];
-        if (table_find(collection->node->table, own->id))
+    const struct node *node = collection->node;
+    uint32_t count;
+    for (uint32_t i = 0; i < collection->own_count; i += count) {
+        const struct spend *own = own_of(collection, collection->own[i].id, &count);
+        if (table_find(node->table, own->id))
             continue;
-        struct bucket bucket = {.settled = limit->capacity_units,
-                                .unsettled = own_units(limit, own),
-                                .last_refill_ns = collection->node->now_ns};
-        put_number(collection, own->id, own->limit, &bucket);
+        struct entry full = {.id = own->id, .limit = own->limit & (unsigned)LIMITS_MAX};
+        full.bucket = (struct bucket){.settled = node->limits.limit[own->limit].capacity_units,
+                                      .last_refill_ns = node->now_ns};
+        full.bucket.unsettled = own_units(node, &full, own, count);
+        put_number(collection, own->id, own->limit, &full.bucket);
     }
 }
 

@@ -10,6 +10,7 @@
 #define HEADGATE_CLUSTER_STATE_H
 
 #include "base/random.h"
+#include "cluster/aside.h"
 #include "cluster/message.h"
 #include "cluster/node.h"
 #include "cluster/peaks.h"
@@ -128,6 +129,7 @@ struct merger {
     enum merging how;
     uint32_t slot, slot_uid; /* whose log is swept */
     uint64_t next;           /* its batches up to this number are done with */
+    uint64_t span_ns;        /* what is merged into one was closed within so long */
 
     uint32_t uid; /* of the origin, while one of its runs is merged; else 0 */
     uint64_t first;
@@ -180,6 +182,7 @@ struct snapshot {
     uint64_t donor_incarnation;
     uint64_t donor_knows_stores; /* as in its member, when the snapshot began */
     uint64_t started_ns;
+    uint64_t awaits_since_ns;  /* since when a donor is given time to hear of us; 0: it is not */
     uint64_t refused_ns;       /* when a part could last not be taken since batches were dropped; 0: never */
     uint64_t refused_since_ns; /* and when first, since a snapshot was whole; 0: not since then */
     uint32_t depth;            /* bits of the first part that was not split; 0: there is none yet */
@@ -341,6 +344,7 @@ struct node {
     uint64_t everywhere;     /* own batches up to this one are acknowledged by all */
     struct merger merger;
     struct tally tally;
+    struct aside aside;
 
     /* The work of a step is bounded: see step_has_time(). */
     uint32_t step_keys, step_left;

@@ -75,10 +75,21 @@ static uint32_t add_equal_ones(const struct node *node, struct spend *spends, ui
     return kept;
 }
 
+/* While somebody is late, what is told now may be acknowledged late. */
+static void note_aside(struct node *node)
+{
+    for (uint32_t i = 0; node->aside.on && i < node->telling_count; i++) {
+        const struct entry *entry = table_find(node->table, node->telling[i].id);
+        if (entry)
+            aside_note(node, entry);
+    }
+}
+
 static void flush(struct node *node)
 {
     if (node->telling_count == 0)
         return;
+    note_aside(node);
     spends_sort(node->sorted, node->telling, node->telling_count, SPENDS_BY_LIMIT);
     uint32_t count = add_equal_ones(node, node->sorted, node->telling_count);
     bool complete = !node->telling_orphans && urgent_count(node) == 0;

@@ -111,6 +111,8 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
                                              : node_can_access(n->node, key->id, key->limit, cost, now_ns);
     sim_hash_u64(sim, (uint64_t)i << 1 | allowed);
+    if (sim->healing != NULL)
+        healing_note(sim, allowed);
     if (!allowed) {
         sim->refusals++;
         return false;

@@ -12,6 +12,7 @@
  *       --edits          operators change rules meanwhile, in several places
  *       --disks          all start anew, some with what their disks kept
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
+ *   sim --healing SEEDS                           who is refused after a healed cut
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
  *
  * Exit status 1 if a law was broken. A failing seed is a command to paste.
@@ -38,7 +39,7 @@ struct arguments {
     double seconds;
     unsigned jobs;
     bool one, verbose, trace, hash, tap, keep_going, edits, disks, early;
-    unsigned scenario_seeds, pair_seeds;
+    unsigned scenario_seeds, healing_seeds, pair_seeds;
     struct search_options search;
 };
 
@@ -278,7 +279,7 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks]\n"
-        "       %s --scenarios SEEDS [--tap]\n"
+        "       %s (--scenarios | --healing) SEEDS [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program);
     return EX_USAGE;
@@ -331,6 +332,8 @@ static bool option(struct arguments *arguments, const char *word, const char *va
         arguments->seconds = number;
     else if (strcmp(word, "--scenarios") == 0)
         arguments->scenario_seeds = (unsigned)whole;
+    else if (strcmp(word, "--healing") == 0)
+        arguments->healing_seeds = (unsigned)whole;
     else if (strcmp(word, "--pairs") == 0)
         arguments->pair_seeds = (unsigned)whole;
     else if (strcmp(word, "--search") == 0)
@@ -348,6 +351,8 @@ static int run(struct arguments *arguments)
 {
     if (arguments->scenario_seeds > 0)
         return scenarios_run(sim, arguments->scenario_seeds, arguments->tap);
+    if (arguments->healing_seeds > 0)
+        return healing_run(sim, arguments->healing_seeds, arguments->tap);
     if (arguments->pair_seeds > 0)
         return pairs_run(arguments->pair_seeds, arguments->tap);
     if (arguments->search.trials > 0 || arguments->search.seconds > 0) {

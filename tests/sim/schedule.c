@@ -131,7 +131,8 @@ static void start(struct schedule *schedule, unsigned i, const uint64_t *weights
     }
     options.region_count = schedule->nodes;
     options.interval_ns = schedule->interval_ns;
-    options.silent_after_ns = options.join_timeout_ns = options.leave_timeout_ns = 3600 * SECOND;
+    options.join_timeout_ns = options.leave_timeout_ns = 3600 * SECOND;
+    options.silent_after_ns = schedule->silent_after_ns;
     options.table_keys = 64;
     options.untold_max = 64;
     options.log_keys_max = 65536;
@@ -193,6 +194,7 @@ void schedule_init(struct schedule *schedule, uint64_t seed)
     effects_init(&schedule->effects);
     schedule->now_ns = SECOND;
     schedule->interval_ns = SECOND / 100;
+    schedule->silent_after_ns = 3600 * SECOND;
 }
 
 bool schedule_start(struct schedule *schedule, unsigned nodes)

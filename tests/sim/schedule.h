@@ -19,8 +19,8 @@ struct wire {
 
 struct schedule {
     struct random random;
-    struct test_limits limits; /* for schedule_start */
-    uint64_t interval_ns;      /* the same */
+    struct test_limits limits;             /* for schedule_start */
+    uint64_t interval_ns, silent_after_ns; /* the same */
     struct effects effects;
     struct node *node[SIM_NODES_MAX];
     uint64_t wake_ns[SIM_NODES_MAX]; /* when it wants to be woken */

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+
 #define SECOND UINT64_C(1000000000)
 
 enum {
@@ -367,10 +368,12 @@ static void draw_limit(struct attack *attack)
 
 struct outcome search_refill(struct schedule *schedule, uint64_t seed)
 {
-    static const uint8_t sizes[] = {2, 2, 3, 3, 4, 5, 7};
+    static const uint8_t sizes[] = {2, 2, 3, 3, 4, 5, 7}, silences[] = {2, 4, 12};
     struct attack attack = {.schedule = schedule, .closest = INT64_MAX};
     schedule_init(schedule, seed);
     schedule->interval_ns = one_in(&attack, 2) ? SECOND / 10 : SECOND / 100;
+    if (seed % 2 == 1) /* what is told late is set aside then: cluster/aside.h */
+        schedule->silent_after_ns = silences[seed / 2 % sizeof silences] * schedule->interval_ns;
     draw_limit(&attack);
     attack.precise = !one_in(&attack, 3);
     bool started = schedule_start(schedule, sizes[drawn(&attack, 0, sizeof sizes - 1)]);

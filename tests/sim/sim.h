@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIM_FAILURE_BYTES = 512, SIM_STEPS_AT_ONCE_MAX = 10000 };
+enum { SIM_FAILURE_BYTES = 512, SIM_STEPS_AT_ONCE_MAX = 10000, HEALING_WINDOWS = 3 };
 
 enum phase {
     PHASE_SAFETY,  /* faults and load */
@@ -76,6 +76,14 @@ struct arrival {
     uint8_t node;
 };
 
+/* What is asked and refused after a cut: see healing.c. */
+struct healing {
+    uint64_t from_ns;
+    const bool *lawful; /* by arrival: one bucket would admit it */
+    size_t asked_count;
+    uint64_t asked[HEALING_WINDOWS], refused[HEALING_WINDOWS];
+};
+
 struct sim {
     struct plan plan;
     struct random network_random, fault_random, load_random, lane_random, apart_random;
@@ -90,6 +98,7 @@ struct sim {
     struct sim_clock fast, slow;    /* the clocks of the truth */
     const struct arrival *arrivals; /* a scenario's load, or NULL: drawn */
     size_t arrival_count, arrival_next;
+    struct healing *healing;                /* NULL: nothing of that is counted */
     bool measured[SIM_KEYS_MAX];            /* has its utilisation measured */
     bool rested[SIM_KEYS_MAX];              /* was full everywhere when the steady load began */
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
@@ -230,7 +239,7 @@ void story_admission(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 void story_views(struct sim *sim);
 const char *phase_name(enum phase phase);
 
-/* ---- scenarios.c, search.c, pairs.c: print and return an exit status ---- */
+/* ---- scenarios.c, healing.c, search.c, pairs.c: print and return an exit status ---- */
 struct search_options {
     uint64_t from, trials;
     double seconds; /* > 0: for so long, instead of so many trials */
@@ -238,6 +247,9 @@ struct search_options {
     bool tap;
 };
 int scenarios_run(struct sim *sim, unsigned seeds, bool tap);
+int healing_run(struct sim *sim, unsigned seeds, bool tap);
+/* One of the listed requests was decided. */
+void healing_note(struct sim *sim, bool allowed);
 int search_run(const struct search_options *options);
 /* Holds if every two features of plans meet, and each comes without the other, within so many seeds. */
 int pairs_run(unsigned seeds, bool tap);

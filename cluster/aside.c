@@ -1,0 +1,290 @@
+#include "cluster/aside.h"
+
+#include "cluster/parts.h"
+#include "limit/bucket_units.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ASIDE_KEYS_MAX = 1 << 16,
+    SLOTS_PER_KEY = 2,
+    STREAMS = 6,                 /* of a key */
+    STREAM_OTHERS = STREAMS - 1, /* of all members that find no other place: nothing pays it off */
+    LATE_PART = 2,       /* of silent_after: whoever was not heard for so long, or what was not acknowledged */
+    CALM_INTERVALS = 64, /* after somebody was late, old batches may still come */
+};
+
+#define DEBTS_MOST ((int64_t)1 << 62) /* of all members together: twice what any bucket holds or owes */
+
+/* What one member spent of a key and its part of the refill has not paid off, as of a moment. */
+struct debt {
+    int64_t units;
+    uint64_t at_ns; /* on whole ticks, rounded up */
+};
+
+struct aside_key {
+    struct key_id id;
+    uint32_t epoch;
+    uint16_t limit;
+    uint8_t member[STREAMS]; /* whose, plus one; 0: nobody's. The first is this node's */
+    struct debt debt[STREAMS];
+    uint64_t since_ns; /* nothing is charged earlier than that */
+};
+_Static_assert(sizeof(struct aside_key) <= 136, "see ASIDE_KEYS_MAX: 17 MiB");
+
+/* ---- when ---- */
+
+/* Who shares a limit, and by which incarnation. */
+static uint64_t members_hash(const struct node *node)
+{
+    uint64_t hash = node->member_end;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        hash = (hash ^ member->incarnation) * UINT64_C(0x9e3779b97f4a7c15);
+        hash = (hash ^ (uint64_t)(member->used && !member->share_freed)) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static bool begin(struct node *node)
+{
+    struct aside *aside = &node->aside;
+    uint64_t slots = SLOTS_PER_KEY;
+    while (slots < SLOTS_PER_KEY * node->options.table_keys && slots < SLOTS_PER_KEY * (uint64_t)ASIDE_KEYS_MAX)
+        slots *= 2;
+    if (!aside->slot) {
+        aside->slot = calloc(slots, sizeof *aside->slot);
+        aside->mask = slots - 1;
+    }
+    return aside->slot != NULL;
+}
+
+void aside_forget(struct node *node)
+{
+    struct aside *aside = &node->aside;
+    aside->epoch++;
+    if (aside->epoch == 0 && aside->slot) { /* slots of the first epochs must not seem to be of this one */
+        memset(aside->slot, 0, (aside->mask + 1) * sizeof *aside->slot);
+        aside->epoch = 1;
+    }
+    aside->count = 0;
+    aside->overflowed = false;
+    aside->began_ns = node->now_ns;
+    aside->converted_ns = node->converted_ns;
+    aside->swept_ns = node->swept_ns;
+    aside->members = members_hash(node);
+    uint64_t left = SHARE_ONE;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        uint64_t share = membership_share(node, i);
+        aside->share[i] = share < left ? share : left;
+        left -= aside->share[i];
+    }
+}
+
+void aside_close(struct node *node)
+{
+    free(node->aside.slot);
+    node->aside.slot = NULL;
+}
+
+static uint64_t late_after_ns(const struct node *node)
+{
+    return node->options.silent_after_ns / LATE_PART;
+}
+
+/* Somebody was not heard for a while, or has not acknowledged what was told a while ago. */
+static bool somebody_is_late(const struct node *node)
+{
+    const struct origin *mine = &node->origin[node->my_slot];
+    const uint64_t late_ns = late_after_ns(node);
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (member_needed(member) && (!member->heard_ns || node->now_ns - member->heard_ns > late_ns))
+            return true;
+    }
+    return !list_empty(&mine->log) &&
+           node->now_ns - LIST_OWNER(mine->log.next, const struct batch, link)->at_ns > late_ns;
+}
+
+void aside_step(struct node *node)
+{
+    struct aside *aside = &node->aside;
+    bool late = node->state == PEER_ACTIVE && !node->alone && somebody_is_late(node);
+    aside->late_ns = late ? node->now_ns : aside->late_ns;
+    if (!aside->on) {
+        aside->on = late && begin(node);
+        if (aside->on)
+            aside_forget(node);
+        return;
+    }
+    if (node->now_ns - aside->late_ns > CALM_INTERVALS * node->options.interval_ns || node->alone)
+        aside->on = false;
+    else if (aside->members != members_hash(node))
+        aside_forget(node);
+}
+
+/* ---- keys ---- */
+
+static uint64_t ticks_up(const struct limit *limit, uint64_t ns)
+{
+    uint64_t whole = whole_ticks(limit, ns);
+    return whole == ns ? ns : whole + limit->tick_ns;
+}
+
+static int64_t owed(const struct aside *aside, const struct limit *limit, const struct aside_key *key, uint32_t s,
+                    uint64_t now_ns)
+{
+    const struct debt *debt = &key->debt[s];
+    uint64_t ticks = now_ns > debt->at_ns ? (now_ns - debt->at_ns) / limit->tick_ns : 0, refill;
+    if (debt->units == 0 || s == STREAM_OTHERS || key->member[s] == 0)
+        return debt->units;
+    if (__builtin_mul_overflow(ticks, (uint64_t)limit->units_per_tick, &refill) || refill > UNITS_MOST)
+        refill = UNITS_MOST;
+    int64_t paid = units_times((int64_t)refill, aside->share[key->member[s] - 1]);
+    return paid < debt->units ? debt->units - paid : 0;
+}
+
+/* Both within DEBTS_MOST. */
+static int64_t debts_added(int64_t a, int64_t b)
+{
+    return a > DEBTS_MOST - b ? DEBTS_MOST : a + b;
+}
+
+static int64_t owed_by_all(const struct aside *aside, const struct limit *limit, const struct aside_key *key,
+                           uint64_t now_ns)
+{
+    int64_t sum = 0;
+    for (uint32_t s = 0; s < STREAMS; s++)
+        sum = debts_added(sum, owed(aside, limit, key, s, whole_ticks(limit, now_ns)));
+    return sum;
+}
+
+static void owe(const struct aside *aside, const struct limit *limit, struct aside_key *key, uint32_t s,
+                int64_t units, uint64_t at_ns)
+{
+    struct debt *debt = &key->debt[s];
+    at_ns = ticks_up(limit, at_ns > key->since_ns ? at_ns : key->since_ns);
+    at_ns = at_ns > debt->at_ns ? at_ns : debt->at_ns;
+    *debt = (struct debt){.units = debts_added(owed(aside, limit, key, s, at_ns), units), .at_ns = at_ns};
+}
+
+static struct aside_key *slot_of(const struct aside *aside, struct key_id id)
+{
+    uint64_t index = id.high & aside->mask;
+    while (aside->slot[index].epoch == aside->epoch && !key_id_equal(aside->slot[index].id, id))
+        index = (index + 1) & aside->mask;
+    return &aside->slot[index];
+}
+
+/*
+ * A key that was not charged since all of it began is full by now, at the latest since what it may have owed then has
+ * refilled: no bucket owes more than -E, unless it was converted.
+ */
+static void begin_key(struct node *node, struct aside_key *key, const struct entry *entry, int64_t settled)
+{
+    const struct aside *aside = &node->aside;
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    uint64_t full_ns = limit_refill_ns(limit, limit->capacity_units + limit->overshoot_units);
+    *key =
+        (struct aside_key){.id = entry->id, .epoch = aside->epoch, .limit = entry->limit, .since_ns = node->now_ns};
+    key->member[0] = (uint8_t)(node->me + 1);
+    if (!aside->overflowed && aside->converted_ns == 0 && node->now_ns - aside->began_ns > full_ns)
+        key->since_ns = aside->began_ns + full_ns;
+    else
+        owe(aside, limit, key, 0, limit->capacity_units - settled, node->now_ns);
+}
+
+/* NULL: there is no place for it. `settled`: what it has before it is charged. */
+static struct aside_key *obtain(struct node *node, const struct entry *entry, int64_t settled)
+{
+    struct aside *aside = &node->aside;
+    struct aside_key *key = slot_of(aside, entry->id);
+    bool found = key->epoch == aside->epoch;
+    if (found && key->limit == entry->limit)
+        return key;
+    if (!found && aside->count >= (aside->mask + 1) / SLOTS_PER_KEY) {
+        aside->overflowed = true;
+        return NULL;
+    }
+    aside->count += !found;
+    begin_key(node, key, entry, settled);
+    return key;
+}
+
+static uint32_t stream_of(struct aside_key *key, uint32_t member)
+{
+    for (uint32_t s = 0; s < STREAM_OTHERS; s++) {
+        if (key->member[s] == 0)
+            key->member[s] = (uint8_t)(member + 1);
+        if (key->member[s] == member + 1)
+            return s;
+    }
+    return STREAM_OTHERS;
+}
+
+/* Requests convert keys between steps. */
+static bool is_on(struct node *node)
+{
+    struct aside *aside = &node->aside;
+    if (aside->on && (aside->converted_ns != node->converted_ns || aside->swept_ns != node->swept_ns))
+        aside_forget(node);
+    return aside->on;
+}
+
+static int64_t settled_now(const struct node *node, const struct limit *limit, struct bucket bucket)
+{
+    (void)bucket_refill_settled(&bucket, limit, node->now_ns);
+    return bucket.settled;
+}
+
+void aside_note(struct node *node, const struct entry *entry)
+{
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (is_on(node) && limit->kind == LIMIT_BUCKET)
+        (void)obtain(node, entry, settled_now(node, limit, entry->bucket));
+}
+
+void aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
+                 uint64_t tokens, uint64_t at_ns)
+{
+    struct aside *aside = &node->aside;
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!is_on(node) || limit->kind != LIMIT_BUCKET)
+        return;
+    int64_t settled = settled_now(node, limit, *before), least = limit->capacity_units;
+    struct aside_key *key = obtain(node, entry, settled);
+    if (!key)
+        return;
+    if (node->now_ns - at_ns > late_after_ns(node))
+        aside->late_ns = node->now_ns;
+    owe(aside, limit, key, stream_of(key, member), units_of_tokens(limit, tokens), at_ns);
+    least -= owed_by_all(aside, limit, key, node->now_ns);
+    least = least < settled ? least : settled;
+    int64_t charged = settled_now(node, limit, entry->bucket);
+    if (least <= charged)
+        return;
+    node->stats.spared_tokens += (uint64_t)((least - charged) / limit->units_per_token);
+    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
+    entry->bucket.settled = least;
+}
+
+int64_t aside_lowers(const struct node *node, const struct entry *entry, const struct spend *own, uint32_t count)
+{
+    const struct aside *aside = &node->aside;
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    if (!aside->on || aside->converted_ns != node->converted_ns || aside->swept_ns != node->swept_ns)
+        return INT64_MAX;
+    const struct aside_key *found = slot_of(aside, entry->id);
+    if (found->epoch != aside->epoch || found->limit != entry->limit)
+        return INT64_MAX;
+    struct aside_key key = *found;
+    for (uint32_t i = 0; i < count; i++)
+        if (own[i].tokens > own[i].credit)
+            owe(aside, limit, &key, 0, units_of_tokens(limit, own[i].tokens - own[i].credit), own[i].expires_ns);
+    int64_t least = limit->capacity_units - owed_by_all(aside, limit, &key, node->now_ns);
+    int64_t settled = settled_now(node, limit, entry->bucket);
+    return least < settled ? settled - least : 0;
+}
