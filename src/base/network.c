@@ -138,8 +138,10 @@ bool address_parse(struct bytes text, struct address *address)
 
 void address_mask(struct address *address, unsigned bits)
 {
-    for (unsigned i = bits / 8; i < IPV6_BYTES; i++)
-        address->byte[i] &= i == bits / 8 ? (uint8_t)(0xff00u >> bits % 8) : 0;
+    for (unsigned i = bits / 8; i < IPV6_BYTES; i++) {
+        const unsigned mask = i == bits / 8 ? 0xff00u >> bits % 8 : 0;
+        address->byte[i] = (uint8_t)(address->byte[i] & mask);
+    }
 }
 
 enum network_status network_parse(struct bytes text, struct network *network)
