@@ -36,7 +36,7 @@ static void killed(void)
 
 static void flip(const char *name, uint64_t offset, uint8_t bits)
 {
-    uint8_t byte;
+    uint8_t byte = 0;
     int file = open(path_of(name), O_RDWR);
     bool done = file >= 0 && pread(file, &byte, 1, (off_t)offset) == 1;
     byte ^= bits;
