@@ -287,7 +287,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base_gate.c tests/unit
     tests/unit/limit_table_threads.c tests/unit/rules_ruleset_lanes.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/docs.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t

@@ -254,14 +254,14 @@ struct node {
     struct limit_set limits;
     struct random random;
     enum peer_state state; /* of this node */
-    bool superseded;       /* a newer incarnation of this name lives somewhere else: */
+    bool superseded;       /* a newer incarnation of this name lives somewhere else: see rival */
+    bool stopping;
+    bool alone; /* no other peer exists */
+    bool somebody_silent;
     struct {
         uint64_t incarnation, number; /* the newest that was heard of it */
         uint64_t heard_awake_ns;      /* when something newer was */
     } rival;
-    bool stopping;
-    bool alone; /* no other peer exists */
-    bool somebody_silent;
     uint64_t now_ns;           /* never runs backwards */
     uint64_t wake_ns;          /* when the last step asked for the next one */
     uint64_t lost_ns;          /* in which this node did not get to run: see awake_ns() */

@@ -56,7 +56,7 @@ static bool make_room(struct pool *pool, struct transaction *transaction, size_t
     struct pool_buffer *larger = pool_take(pool, whole);
     if (larger == NULL)
         return false;
-    if (transaction->size > 0)
+    if (transaction->queued != NULL)
         memcpy(larger->data, transaction->queued->data, transaction->size);
     pool_put(pool, &transaction->queued);
     transaction->queued = larger;

@@ -19,6 +19,6 @@ struct store_count {
 struct store_count store_mark_read(const char *path);
 /* Opens it for writing, and makes it if need be; -1: there cannot be one. To be closed with close(). */
 int store_mark_open(const char *path);
-void store_mark_write(int mark, const struct store_count *count);
+void store_mark_write(int file, const struct store_count *count);
 
 #endif

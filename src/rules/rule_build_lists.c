@@ -127,7 +127,7 @@ static bool read_override(struct rule_builder *builder, const struct rule_node *
     if (!whom || !amount)
         return rule_fail(&builder->reader, node->line, "%s is missing", field[whom ? 1 : 0]);
     struct bytes dimension = {"", 0};
-    struct rule_pattern pattern;
+    struct rule_pattern pattern = {0};
     if (!split(builder, whom, field[0], &dimension, &pattern))
         return false;
     size_t at = 0;
@@ -183,7 +183,7 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
          node = rule_node_next(builder->reader.tree, list, node)) {
         char field[32];
         struct bytes dimension = {"", 0};
-        struct rule_pattern pattern;
+        struct rule_pattern pattern = {0};
         (void)snprintf(field, sizeof field, "%s[%u]", rule_field_names[which], (unsigned)*count);
         if (!split(builder, node, field, &dimension, &pattern))
             return false;

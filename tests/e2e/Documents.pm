@@ -16,6 +16,7 @@
 #   <!-- varies: load -->       the tokens of a region and their sum in a row of `make up`: see load_row
 #   <!-- varies: links -->      in a row of `headgate nodes` the times and the batches on their way
 #   <!-- varies: report -->     the figures of `headgate load`, but not what was asked for, nor that the bound is kept
+#   <!-- varies: demand -->     what EXPLAIN says of tokens in flight: it follows what was asked for lately
 #   <!-- within 10 s -->        `headgate nodes` and `rules list`, which only look, are given again until they answer so
 package Documents;
 
@@ -132,6 +133,8 @@ my %varies = (
         my $less = $remark =~ /\bseconds\b/ ? $elapsed_ms / 1000 : $elapsed_ms;
         return agree($where, sub { return $_[1] <= $_[0] && $_[1] >= $_[0] - $less - 1 }, $expected, $got);
     }],
+    demand => [qr/in flight between peers [\d.]+$/,
+               sub { return agree(qr/in flight between peers \K[\d.]+$/, sub { 1 }, @_) }],
     load => [qr/requests.* holds$/, \&load_row],
     links => [qr/^\S+.* (?:same|CONFIG)$/, \&links_row],
     report => [qr/^bound .*; kept$/, \&report_line],

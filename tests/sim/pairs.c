@@ -74,7 +74,6 @@ static bool has_closed(const struct plan *plan)
     X("forgets", has_fault(plan, FAULT_FORGET))                                                                    \
     X("jumps", has_fault(plan, FAULT_JUMP))                                                                        \
     X("stalls", has_fault(plan, FAULT_STALL))                                                                      \
-    X("refunds elsewhere", plan->asks.strangers)                                                                   \
     X("loss", plan->loss > 0)                                                                                      \
     X("duplicates", plan->duplicate > 0)                                                                           \
     X("damage", plan->corrupt > 0)                                                                                 \
@@ -118,6 +117,7 @@ static bool has_closed(const struct plan *plan)
     X("shadows", has_shadow(plan))                                                                                 \
     X("closed", has_closed(plan))                                                                                  \
     X("returns", plan->asks.holds_in_8 > 0)                                                                        \
+    X("refunds elsewhere", plan->asks.strangers)                                                                   \
     X("greedy requests", plan->asks.greedy)                                                                        \
     X("wall clocks apart", has_skew(plan))
 
