@@ -279,7 +279,7 @@ void node_decide(struct node *node, struct run *runs, uint32_t run_count, const 
         deciding.ahead.count += runs[i].charge_count * runs[i].request_count;
     assert(deciding.ahead.count <= NODE_KEYS_MAX);
     if (deciding.ahead.count == 1) { /* the key is looked up at once: there is no time to ask for it */
-        hints[0] = 0;
+        deciding.ahead.hints[0] = 0;
         deciding.ahead.asked = deciding.near = 1;
     }
     for (uint32_t i = 0; i < run_count; i++)
