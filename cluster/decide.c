@@ -10,7 +10,7 @@
 
 bool may_decide(const struct node *node)
 {
-    return node->state == PEER_ACTIVE && !node->stopping && !node->superseded;
+    return node->state == PEER_ACTIVE && !node->stopping && node->accord.decides;
 }
 
 uint64_t request_time(const struct node *node, uint64_t now_ns)

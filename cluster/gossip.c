@@ -69,6 +69,7 @@ static void take_row(struct node *node, const struct message *message, const str
     if (row->number <= member->number)
         return;
     member->number = row->number;
+    member->refuses = message->members[row->member].refuses;
     member->heard_ns = node->now_ns;
     member->heard_awake_ns = awake_ns(node);
     member->hears = 0;
@@ -178,22 +179,6 @@ static int accepted_sender(struct node *node, const struct message *message, str
     return muted ? -1 : 0;
 }
 
-static void note_config(struct node *node, const struct message *message, struct member *member,
-                        struct effects *effects)
-{
-    bool differs = message->config_digest != node->options.config_digest;
-    if (differs)
-        node->stats.config_mismatches++;
-    if (differs && !member->config_differs)
-        effects_notice(
-            effects, NOTICE_WARNING,
-            "config of %s differs in weights, limits or interval (its digest %016llx, ours %016llx): the "
-            "declared bounds hold only when they are equal",
-            member->name, (unsigned long long)message->config_digest,
-            (unsigned long long)node->options.config_digest);
-    member->config_differs = differs;
-}
-
 static void hear(struct node *node, const struct message *message, const int *member_map, uint32_t sender,
                  struct effects *effects)
 {
@@ -206,7 +191,8 @@ static void hear(struct node *node, const struct message *message, const int *me
     for (uint32_t i = 0; i < message->member_count; i++)
         if (member_map[i] == (int)node->me && message->members[i].incarnation == node->incarnation)
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
-    note_config(node, message, member, effects);
+    member->config = message->config_digest;
+    node->stats.config_mismatches += message->config_digest != node->options.config_digest;
     stores_hear(node, message, member_map, sender);
     bool next = message->number == member->echo_number + 1;
     uint64_t made_ns = made_after_ns(node, message, member_map, member);

@@ -72,6 +72,7 @@ void incarnation_heard(struct node *node, const struct member_record *record, st
     bool outbid = node->state != PEER_JOINING || node->incarnation_changes >= INCARNATION_CHANGES_MAX;
     if (newer && outbid && !over) {
         node->superseded = true;
+        node->accord.decides = false;
         node->rival.incarnation = record->incarnation;
         node->rival.number = 0;
         node->rival.heard_awake_ns = awake_ns(node);

@@ -127,7 +127,8 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     member->forgotten = false;
     member->incarnation = record->incarnation;
     member->state = PEER_JOINING;
-    member->share_freed = member->knows_me = false;
+    member->share_freed = member->knows_me = member->refuses = false;
+    member->config = 0;
     member->number = member->echo = member->echo_number = 0;
     member->hears = 0;
     member->acknowledged = 0;
@@ -207,6 +208,8 @@ static void merge_record(struct node *node, const struct member_record *record, 
     }
     if (record->incarnation != member->incarnation)
         return;
+    if (record->config != 0)
+        member->config = record->config;
     if (record->state == PEER_LEFT)
         membership_left(node, index, record->forgotten, effects, record->forgotten ? "is forgotten" : "has left");
     if (record->state == PEER_ACTIVE && member->state == PEER_JOINING) {
@@ -278,6 +281,7 @@ void membership_refresh(struct node *node, struct effects *effects)
     const uint64_t share = node->share;
     const bool alone = node->alone;
     silence_refresh(node, effects);
+    accord_refresh(node, effects);
     shares_refresh(node);
     if (node->share != share || node->alone != alone)
         plane_warn_of_reach(node, effects);

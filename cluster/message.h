@@ -33,7 +33,7 @@ enum {
 #define INCARNATION_MAX (UINT64_MAX / 2) /* there is always a larger one */
 
 /* Flags of a member on the wire. */
-enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_FLAGS_END = 8 };
+enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_REFUSES = 8, MEMBER_FLAGS_END = 16 };
 
 enum message_kind { MESSAGE_GOSSIP, MESSAGE_REQUEST, MESSAGE_REPLY };
 
@@ -41,6 +41,8 @@ struct member_record {
     struct bytes name, region, gossip_address, snapshot_address;
     uint64_t incarnation;         /* 0: never heard */
     uint64_t retired_incarnation; /* everything of incarnations up to this one is known everywhere */
+    uint64_t config;              /* digest of that incarnation's config; 0: not known */
+    bool refuses;                 /* it decided nothing when it made the message that its row names */
     enum peer_state state;        /* never PEER_SILENT: silence is in the ear of the listener */
     bool reserved;                /* counted in its region's division before this incarnation */
     bool forgotten;               /* left because it was forgotten: it has no claim to its share */

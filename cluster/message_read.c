@@ -30,19 +30,20 @@ static bool read_member(const msgpack_object *object, struct member_record *memb
 {
     msgpack_object_array a;
     uint32_t state, flags;
-    if (!read_array(object, 8, 8, &a) || !read_text(&a.ptr[0], 1, NODE_NAME_BYTES, &member->name) ||
+    if (!read_array(object, 9, 9, &a) || !read_text(&a.ptr[0], 1, NODE_NAME_BYTES, &member->name) ||
         !read_text(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
         !read_text(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
         !read_text(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
         !read_u64(&a.ptr[4], &member->incarnation) || !read_u64(&a.ptr[5], &member->retired_incarnation) ||
         !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) || !read_u32_below(&a.ptr[7], MEMBER_FLAGS_END, &flags) ||
-        state == PEER_SILENT || member->incarnation > INCARNATION_MAX ||
+        !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT || member->incarnation > INCARNATION_MAX ||
         member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;
     member->forgotten = (flags & MEMBER_FORGOTTEN) != 0;
     member->stored = (flags & MEMBER_STORED) != 0;
+    member->refuses = (flags & MEMBER_REFUSES) != 0;
     return true;
 }
 

@@ -21,7 +21,7 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
     msgpack_pack_array(packer, header->member_count);
     for (uint32_t i = 0; i < header->member_count; i++) {
         const struct member_record *member = &header->members[i];
-        msgpack_pack_array(packer, 8);
+        msgpack_pack_array(packer, 9);
         pack_text(packer, member->name);
         pack_text(packer, member->region);
         pack_text(packer, member->gossip_address);
@@ -31,7 +31,9 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
         msgpack_pack_uint64(packer, (uint64_t)member->state);
         msgpack_pack_uint64(packer, (member->reserved ? MEMBER_RESERVED : 0u) |
                                         (member->forgotten ? MEMBER_FORGOTTEN : 0u) |
-                                        (member->stored ? MEMBER_STORED : 0u));
+                                        (member->stored ? MEMBER_STORED : 0u) |
+                                        (member->refuses ? MEMBER_REFUSES : 0u));
+        msgpack_pack_uint64(packer, member->config);
     }
 }
 

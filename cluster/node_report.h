@@ -26,7 +26,8 @@ struct peer_report {
     char gossip_address[NODE_ADDRESS_BYTES];
     enum peer_state state;
     bool self;
-    bool config_differs;
+    bool config_differs; /* from ours; ours: from what is agreed on, so that we decide nothing */
+    bool decides;        /* as last heard */
     uint64_t incarnation;   /* 0: never heard */
     uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0 for whoever has none yet */
     uint64_t heard_ago_ns;  /* UINT64_MAX: never */
@@ -96,11 +97,16 @@ void node_stats(const struct node *node, struct node_stats *stats);
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit);
 void node_table_stats(const struct node *node, struct table_stats *stats);
 
+/* What is known of the configs of others: the same; another, which does not count; ours does not count. */
+enum config_state { CONFIG_SAME, CONFIG_DIFFERS, CONFIG_OUT, CONFIG_UNHEARD };
+const char *config_state_name(enum config_state state);
+
 struct node_status {
     enum peer_state state;           /* of this node itself */
     uint32_t peers, reachable_peers; /* members that hold or await a share, this node included */
     uint64_t share;                  /* in 1/SHARE_ONE */
     bool config_differs;             /* some peer's config digest is another */
+    enum config_state config_state;
     uint64_t config_digest;
 };
 void node_status(const struct node *node, struct node_status *status);

@@ -37,6 +37,10 @@ void incarnation_heard(struct node *node, const struct member_record *record, st
 /* The same while this node is superseded: whether whoever took its place is still there. */
 void incarnation_watch(struct node *node, const struct message *message, struct effects *effects);
 
+/* ---- accord.c: whose config counts ---- */
+/* Whether this node decides: node->accord.decides. Before shares_refresh. */
+void accord_refresh(struct node *node, struct effects *effects);
+
 /* ---- silence.c: who is not heard ---- */
 /* For how long this node has run: its clock without the time in which it did not get to. */
 static inline uint64_t awake_ns(const struct node *node)

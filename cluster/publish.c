@@ -29,6 +29,8 @@ static void put_member(const struct node *node, struct message *header, const st
         .state = member->self ? node->state : member->state,
         .reserved = member->reserved,
         .forgotten = member->forgotten,
+        .config = member->self ? node->options.config_digest : member->config,
+        .refuses = member->self ? !node->accord.decides : member->refuses,
         .stored = member->self ? node->has_store : member_store_is_known(member),
     };
 }

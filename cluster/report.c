@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *config_state_name(enum config_state state)
+{
+    static const char *const names[] = {"same", "differs", "out", "unheard"};
+    return names[state];
+}
+
 static uint64_t share_of(const struct node *node, uint32_t index)
 {
     uint64_t sharers = 0;
@@ -34,7 +40,8 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     report->state = !member->self ? member->state : node->superseded ? PEER_LEFT : node->state;
     if (member_needed(member) && member->silent)
         report->state = PEER_SILENT;
-    report->config_differs = member->config_differs;
+    report->config_differs = member->self ? node->accord.told_out : member->config_differs;
+    report->decides = member->self ? may_decide(node) : member->state == PEER_ACTIVE && !member->refuses;
     report->incarnation = member->self ? node->incarnation : member->incarnation;
     report->share = share_of(node, index);
     report->heard_ago_ns = member->self ? 0 : UINT64_MAX;
@@ -116,6 +123,7 @@ void node_table_stats(const struct node *node, struct table_stats *stats)
 
 void node_status(const struct node *node, struct node_status *status)
 {
+    bool known = false;
     memset(status, 0, sizeof *status);
     status->state = node->superseded ? PEER_LEFT : node->state;
     status->config_digest = node->options.config_digest;
@@ -126,7 +134,12 @@ void node_status(const struct node *node, struct node_status *status)
         status->peers++;
         status->reachable_peers += member->self || (member->heard_ns && !member->silent);
         status->config_differs |= member->config_differs;
+        known |= !member->self && member->config != 0;
     }
+    status->config_state = node->accord.told_out         ? CONFIG_OUT
+                           : status->config_differs      ? CONFIG_DIFFERS
+                           : known || status->peers == 1 ? CONFIG_SAME
+                                                         : CONFIG_UNHEARD;
     status->share = node->budget[0].share;
 }
 

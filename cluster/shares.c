@@ -83,8 +83,8 @@ static void refresh_budgets(struct node *node)
     }
     bool alone = counted == 1;
     uint64_t share =
-        node->state == PEER_ACTIVE && !node->superseded ? member_share(node, &node->member[node->me]) : 0;
-    if (alone && node->state == PEER_ACTIVE && !node->superseded)
+        node->state == PEER_ACTIVE && node->accord.decides ? member_share(node, &node->member[node->me]) : 0;
+    if (alone && node->state == PEER_ACTIVE && node->accord.decides)
         share = SHARE_ONE;
     if (node->share == share && node->alone == alone && node->peer_count == peers_before)
         return;

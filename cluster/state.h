@@ -52,6 +52,8 @@ struct member {
     bool silent;
     bool mute_in, mute_out;
     bool config_differs;
+    bool refuses;          /* as of its newest message known here it decides nothing: see accord.c */
+    uint64_t config;       /* digest of that incarnation's config; 0: not known */
     bool forgotten;        /* left because an operator, or forget_after, said so */
     bool share_freed;      /* left for good, and everything of it is applied here */
     bool has_store;        /* it began with counters of its store, as it says itself */
@@ -258,6 +260,12 @@ struct node {
     bool stopping;
     bool alone; /* no other peer exists */
     bool somebody_silent;
+    struct {
+        bool decides;  /* our config is the one in use */
+        bool asks;     /* it will be, when whoever has another one has heard message `asked_number` */
+        bool told_out; /* the log says that it is not */
+        uint64_t asked_number;
+    } accord;
     struct {
         uint64_t incarnation, number; /* the newest that was heard of it */
         uint64_t heard_awake_ns;      /* when something newer was */

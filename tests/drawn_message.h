@@ -71,6 +71,8 @@ static void draw_header(struct random *random, struct message *header)
         member->retired_incarnation = draw_u64(random) % (member->incarnation + 1);
         member->state = states[random_below(random, 3)];
         member->reserved = random_below(random, 2) != 0;
+        member->refuses = random_below(random, 2) != 0;
+        member->config = draw_u64(random);
     }
     for (uint32_t i = 0; i < header->origin_count; i++) {
         uint32_t member = (uint32_t)random_below(random, header->member_count);

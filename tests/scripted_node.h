@@ -167,6 +167,11 @@ const char *peer_state_name(enum peer_state state)
     return state == PEER_ACTIVE ? "active" : "other";
 }
 
+const char *config_state_name(enum config_state state)
+{
+    return state == CONFIG_SAME ? "same" : "other";
+}
+
 size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room)
 {
     (void)now_ns;

@@ -20,7 +20,7 @@ void call_nodes(struct call *call)
     answer_array(answer, count);
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
-        answer_map(answer, 12);
+        answer_map(answer, 13);
         answer_text(answer, "node");
         answer_text(answer, peer->name);
         answer_text(answer, "region");
@@ -43,6 +43,8 @@ void call_nodes(struct call *call)
         answer_double(answer, share_of(peer));
         answer_text(answer, "config_differs");
         answer_bool(answer, peer->config_differs);
+        answer_text(answer, "decides");
+        answer_bool(answer, peer->decides);
         answer_text(answer, "incarnation");
         answer_integer(answer, (int64_t)peer->incarnation);
     }

@@ -23,6 +23,16 @@ static const char *reason_text(enum verdict_reason reason)
     return "?";
 }
 
+/* The same where this node decides nothing. */
+static const char *reason_here(const struct call *call, enum verdict_reason reason)
+{
+    struct node_status status;
+    node_status(call->commands->node, &status);
+    return reason == VERDICT_JOINING && status.config_state == CONFIG_OUT
+               ? "refused: this node's config differs from that of its peers, and so it decides nothing"
+               : reason_text(reason);
+}
+
 static void print_ms(struct output *output, const char *label, uint64_t ns)
 {
     if (ns == UINT64_MAX)
@@ -90,7 +100,7 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     node_explain(call->commands->node, charge->id, charge->limit, call->now_ns, &seen);
     output_print(output, "asked of          %s (%s), which holds %.2f%% of the limit\n", call->commands->name,
                  call->commands->region, seen.share * 100);
-    output_print(output, "one more now      %s\n", reason_text(verdict->reason));
+    output_print(output, "one more now      %s\n", reason_here(call, verdict->reason));
     if (!verdict->allowed)
         print_ms(output, "retry after       ", verdict->retry_after_ns);
     output_print(output, "remaining here    %llu tokens\n", (unsigned long long)verdict->remaining_tokens);
@@ -213,9 +223,9 @@ static void look_at(struct call *call, const struct question *question, const st
         output_print(output, "allowed, remaining here %llu tokens\n",
                      (unsigned long long)verdict[0].remaining_tokens);
     else if (verdict[0].retry_after_ns == UINT64_MAX)
-        output_print(output, "%s, at any time\n", reason_text(verdict[0].reason));
+        output_print(output, "%s, at any time\n", reason_here(call, verdict[0].reason));
     else
-        output_print(output, "%s, retry after %lld ms\n", reason_text(verdict[0].reason),
+        output_print(output, "%s, retry after %lld ms\n", reason_here(call, verdict[0].reason),
                      (long long)call_ms(verdict[0].retry_after_ns));
 }
 

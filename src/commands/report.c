@@ -219,6 +219,7 @@ static void print_cluster(struct call *call)
     output_print(output, "share:%.6f\r\n", (double)status.share / (double)SHARE_ONE);
     output_print(output, "config_digest:%016" PRIx64 "\r\n", status.config_digest);
     field_text(output, "config_differs", status.config_differs ? "yes" : "no");
+    field_text(output, "config_state", config_state_name(status.config_state));
     for (size_t i = 0; i < count; i++) {
         const struct peer_report *peer = &peers[i];
         output_print(output,

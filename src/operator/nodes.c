@@ -74,7 +74,8 @@ static void print_nodes(const struct invocation *invocation, const struct headga
             const struct headgate_reply *key = headgate_reply_at(node, k), *value = headgate_reply_at(node, k + 1);
             if (key->kind != HEADGATE_REPLY_TEXT)
                 continue;
-            if (strcmp(key->text, "self") == 0 || strcmp(key->text, "config_differs") == 0)
+            if (strcmp(key->text, "self") == 0 || strcmp(key->text, "config_differs") == 0 ||
+                strcmp(key->text, "decides") == 0)
                 json_bool(&json, key->text, value->integer != 0);
             else if (value->kind == HEADGATE_REPLY_INTEGER)
                 json_integer(&json, key->text, value->integer);

@@ -118,6 +118,8 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
         return false;
     }
     sim->admissions++;
+    if (sim->plan.has_odd && sim->plan.odd == i)
+        sim_fail(sim, "config: %s admits by a config that others do not have", n->name);
     n->admitted_tokens += cost;
     n->life_tokens[k] += cost;
     n->admitted_requests++;

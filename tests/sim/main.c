@@ -10,6 +10,7 @@
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
+ *       --odd            one node of three or more has another config, and must not decide
  *       --disks          all start anew, some with what their disks kept
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
  *   sim --healing SEEDS                           who is refused after a healed cut
@@ -38,7 +39,7 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, disks, early;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, early;
     unsigned scenario_seeds, healing_seeds, pair_seeds;
     struct search_options search;
 };
@@ -71,6 +72,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         disks_draw(&sim->plan);
     if (!arguments->early)
         plan_draw_late(&sim->plan);
+    if (arguments->odd)
+        plan_draw_odd(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
     return sim_run(sim);
@@ -82,6 +85,7 @@ static void print_failure(const struct arguments *arguments, uint64_t seed, cons
            what, arguments->program,
            arguments->edits   ? " --edits"
            : arguments->disks ? " --disks"
+           : arguments->odd   ? " --odd"
                               : "",
            seed);
     (void)fflush(stdout);
@@ -278,7 +282,7 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks]\n"
+        "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks | --odd]\n"
         "       %s (--scenarios | --healing) SEEDS [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program);
@@ -298,6 +302,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--keep-going", &arguments->keep_going},
         {"--edits", &arguments->edits},
         {"--disks", &arguments->disks},
+        {"--odd", &arguments->odd},
         {"--early", &arguments->early},
         {"--refill", &arguments->search.refill},
     };

@@ -345,3 +345,27 @@ void plan_draw(struct plan *plan, uint64_t seed)
     ask_draw(plan);
     draw_early_slices(plan);
 }
+
+void plan_draw_odd(struct plan *plan)
+{
+    struct random random;
+    if (plan->nodes < 3)
+        return;
+    random_seed(&random, plan->seed ^ 0x6f6464);
+    plan->has_odd = true;
+    plan->odd = (unsigned)random_below(&random, plan->nodes);
+    for (uint16_t i = 0; i < plan->limits.count; i++) {
+        struct limit_terms terms = plan->limits.named.limit[i].terms;
+        bool added = false;
+        for (uint64_t times = 3; !added; times++) /* others may have these terms, or these need too many bits */
+            added = limits_add(&plan->odd_limits, plan->limits.named.limit[i].name, terms.capacity,
+                               terms.rate * times, terms.period_ns, terms.overshoot);
+    }
+    for (unsigned i = 0; i < plan->nodes; i++) /* so that nobody begins, or goes on, without having heard others */
+        plan->node[i].unnamed = false;
+    plan->seeds_only = false;
+    plan->join_timeout_ns = plan->forget_after_ns = 0;
+    plan->faults &= ~(1u << FAULT_LEAVE | 1u << FAULT_FORGET);
+    plan->asks.rules = 0;
+    plan->liveness = false;
+}

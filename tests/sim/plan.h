@@ -63,6 +63,9 @@ struct plan {
     struct plan_key key[SIM_KEYS_MAX];
     struct test_limits limits;
     bool seeds_only; /* configs name only the first node */
+    bool has_odd;    /* node `odd` has another config: of each limit three times the rate */
+    unsigned odd;
+    struct test_limits odd_limits;
 
     /* Node options. */
     uint64_t interval_ns, early_push_share, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;
@@ -110,6 +113,9 @@ struct plan {
 void plan_draw(struct plan *plan, uint64_t seed);
 /* but for what never met without this, and did not when many seeds were kept for what they are. */
 void plan_draw_late(struct plan *plan);
+
+/* One node of three or more has another config, in a world where it hears of the others' before it may decide. */
+void plan_draw_odd(struct plan *plan);
 
 /* Integers in [low, high]. */
 uint64_t draw_between(struct random *random, uint64_t low, uint64_t high);

@@ -133,8 +133,9 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->incarnation = n->incarnation;
     options->seed = plan->seed * 31 + i;
     hash_key_from_secret(&options->hash_key, "secret", 6);
-    options->limits = &plan->limits.named;
-    options->config_digest = 1;
+    bool odd = plan->has_odd && plan->odd == i;
+    options->limits = odd ? &plan->odd_limits.named : &plan->limits.named;
+    options->config_digest = odd ? 2 : 1;
 }
 
 void world_start(struct sim *sim, unsigned i)

@@ -365,31 +365,6 @@ static void same_name(void)
     world_close();
 }
 
-static void config(void)
-{
-    world_init(2);
-    world_name_all();
-    world.host[BOB].options.config_digest = 0xbad;
-    world_start_all();
-    world_run(1000);
-    struct node_status status;
-    node_status(world.host[ANN].node, &status);
-    tell("ann's status: config %s", status.config_differs ? "differs" : "is equal everywhere");
-    EXPECT("peers whose config differs say so, once",
-           "bob: ann (region ann's) is heard for the first time\n"
-           "bob: config of ann differs in weights, limits or interval (its digest 0000000000c0ffee, ours "
-           "0000000000000bad): the declared bounds hold only when they are equal\n"
-           "ann: bob (region bob's) is heard for the first time\n"
-           "ann: config of bob differs in weights, limits or interval (its digest 0000000000000bad, ours "
-           "0000000000c0ffee): the declared bounds hold only when they are equal\n"
-           "ann: ann is active: all peers are new\n"
-           "bob: bob is active: all peers are new\n"
-           "bob: ann is active\n"
-           "ann: bob is active\n"
-           "ann's status: config differs\n");
-    world_close();
-}
-
 int main(void)
 {
     leaving();
@@ -400,6 +375,5 @@ int main(void)
     unlisted();
     unlisted_and_unheard();
     same_name();
-    config();
     return tap_done();
 }

@@ -15,7 +15,7 @@ static bool same_members(const struct message *a, const struct message *b)
                bytes_equal(x->gossip_address, y->gossip_address) &&
                bytes_equal(x->snapshot_address, y->snapshot_address) && x->incarnation == y->incarnation &&
                x->retired_incarnation == y->retired_incarnation && x->state == y->state &&
-               x->reserved == y->reserved;
+               x->reserved == y->reserved && x->refuses == y->refuses && x->config == y->config;
     }
     return same;
 }

@@ -1,0 +1,149 @@
+#include "cluster/effects.h"
+#include "cluster/parts.h"
+
+#include <string.h>
+
+/*
+ * Whose config counts. Limits, weights and the interval must be the same at all peers, or each keeps
+ * another bound. While they differ, as in a rolling change, only peers of one config decide: of the one
+ * that most members have; of two that equally many have, the one whose oldest member started first.
+ * All others refuse, and their shares are unused. Members that are silent count with the config that was
+ * last heard of them; members that have left do not count.
+ *
+ * Two configs must not be in use at the same time, and news travels. So a peer whose config is the one to
+ * be used begins only when every peer of another config that it hears has said that it refuses, and said
+ * so knowing that this peer is about to begin. Whoever hears nobody cannot know: it decides by its own.
+ */
+
+struct vote {
+    uint64_t config, oldest;
+    uint32_t count;
+};
+
+static uint64_t config_of(const struct node *node, const struct member *member)
+{
+    return member->self ? node->options.config_digest : member->config;
+}
+
+static bool votes(const struct node *node, const struct member *member)
+{
+    return (member->self || member_needed(member)) && config_of(node, member) != 0;
+}
+
+static struct vote votes_for(const struct node *node, uint64_t config)
+{
+    struct vote vote = {.config = config, .oldest = UINT64_MAX};
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (!votes(node, member) || config_of(node, member) != config)
+            continue;
+        vote.count++;
+        if (member->incarnation < vote.oldest)
+            vote.oldest = member->incarnation;
+    }
+    return vote;
+}
+
+static bool beats(const struct vote *a, const struct vote *b)
+{
+    if (a->count != b->count)
+        return a->count > b->count;
+    return a->oldest != b->oldest ? a->oldest < b->oldest : a->config < b->config;
+}
+
+/* Tells which members have another config, once for each. True: some have. */
+static bool note_differences(struct node *node, struct effects *effects)
+{
+    uint64_t ours = node->options.config_digest;
+    bool some = false;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        struct member *member = &node->member[i];
+        bool differs = ours != 0 && !member->self && votes(node, member) && member->config != ours;
+        if (differs && !member->config_differs)
+            effects_notice(
+                effects, NOTICE_WARNING,
+                "config of %s differs in limits, weights or interval (its digest %016llx, ours %016llx): "
+                "only peers of one config decide",
+                member->name, (unsigned long long)member->config, (unsigned long long)ours);
+        member->config_differs = differs;
+        some |= differs;
+    }
+    return some;
+}
+
+static struct vote winner_of(const struct node *node)
+{
+    struct vote best = votes_for(node, node->options.config_digest);
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        if (!votes(node, &node->member[i]))
+            continue;
+        struct vote vote = votes_for(node, config_of(node, &node->member[i]));
+        if (beats(&vote, &best))
+            best = vote;
+    }
+    return best;
+}
+
+/* Whoever has another config and is heard refuses, and knows that we are about to begin. */
+static bool others_refuse(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        if (!member->config_differs || member->silent || member->heard_ns == 0)
+            continue;
+        bool knows = member->echo >= node->accord.asked_number;
+        if (!member->refuses || (!knows && member_hears(node, &node->member[node->me], i)))
+            return false;
+    }
+    return true;
+}
+
+static void begin(struct node *node, struct effects *effects)
+{
+    node->accord.decides = true;
+    node->accord.asks = false;
+    node->answer_wanted = true;
+    if (node->accord.told_out)
+        effects_notice(effects, NOTICE_INFO, "%s decides again: its limits, weights and interval are in use",
+                       node->options.name);
+    node->accord.told_out = false;
+}
+
+static void stand_aside(struct node *node, const struct vote *winner, struct effects *effects)
+{
+    node->answer_wanted |= node->accord.decides;
+    node->accord.decides = node->accord.asks = false;
+    if (!node->accord.told_out)
+        effects_notice(
+            effects, NOTICE_WARNING,
+            "%s decides nothing: its limits, weights or interval are not those in use (daemons with digest "
+            "%016llx: %u; ours is %016llx)",
+            node->options.name, (unsigned long long)winner->config, winner->count,
+            (unsigned long long)node->options.config_digest);
+    node->accord.told_out = true;
+}
+
+void accord_refresh(struct node *node, struct effects *effects)
+{
+    bool differ = note_differences(node, effects);
+    if (node->state != PEER_ACTIVE || node->superseded) {
+        node->accord.decides = node->accord.asks = false;
+        return;
+    }
+    struct vote winner = {.config = node->options.config_digest};
+    if (differ)
+        winner = winner_of(node);
+    if (winner.config != node->options.config_digest) {
+        stand_aside(node, &winner, effects);
+        return;
+    }
+    if (node->accord.decides)
+        return;
+    if (differ && !node->accord.asks) {
+        node->accord.asks = true;
+        node->accord.asked_number = node->number + 1;
+        node->answer_wanted = true;
+    }
+    if (!differ || others_refuse(node))
+        begin(node, effects);
+}
