@@ -36,6 +36,9 @@ static bool open_listeners(struct server *server, struct error *error)
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
     options.connections_max = settings->max_connections;
     options.buffers_max_bytes /= settings->threads;
+    options.request_timeout_ms = settings->request_timeout_ns / MILLISECOND_NS;
+    options.stranger_timeout_ms = settings->password[0] ? settings->auth_timeout_ns / MILLISECOND_NS : 0;
+    options.idle_timeout_ms = settings->idle_timeout_ns / MILLISECOND_NS;
     options.id_step = settings->threads;
     options.shares_port = settings->threads > 1;
     options.connected = settings->threads > 1 ? &server->connected : NULL;
@@ -83,9 +86,9 @@ static void set_commands(struct server *server, const char *config_path)
         .crew = serving,
         .store = server->keep.store,
     };
-    worker_set_commands(&server->worker, &like);
+    worker_set_commands(&server->worker, &like, &server->log);
     for (uint32_t i = 0; i < server->crew.count; i++)
-        worker_set_commands(&server->crew.mate[i].worker, &like);
+        worker_set_commands(&server->crew.mate[i].worker, &like, &server->log);
     serving->count = settings->threads;
     serving->gate = server->worker.gate;
     serving->member[0] = &server->worker.commands;

@@ -3,7 +3,10 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { RESUME_MS = 1 };
+enum {
+    RESUME_MS = 1,
+    REFUSED_LOG_MS = 10000, /* of wrong passwords there is one line in this time */
+};
 
 /* ---- the gate ---- */
 
@@ -102,11 +105,24 @@ static void on_resumes(uv_timer_t *timer)
         (void)uv_timer_stop(timer);
 }
 
+static bool on_knows(void *context, void *session)
+{
+    (void)context;
+    return session_is_known(session);
+}
+
+/* What of the budget is left after so much work. */
+static uint32_t left_of(uint32_t budget, uint32_t worked)
+{
+    return worked < budget ? budget - worked : 0;
+}
+
 static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
-                                  size_t *consumed)
+                                  struct serve_budget *budget, size_t *consumed)
 {
     struct worker *worker = context;
     struct turn turn = worker_turn(worker);
+    turn.work_max = budget->work > 0 ? budget->work : 1;
     if (!atomic_load_explicit(&worker->asked, memory_order_relaxed))
         atomic_store_explicit(&worker->asked, true, memory_order_relaxed);
     enter(worker);
@@ -118,6 +134,9 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
     }
     worker->serving = false;
     leave(worker);
+    budget->work = left_of(budget->work, worker->commands.worked);
+    if (status == SERVE_DELAY)
+        budget->delay_ms = session_delay_ms(session);
     if (status == SERVE_WAIT && !uv_is_active((uv_handle_t *)&worker->resumes))
         (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
     return status;
@@ -176,6 +195,20 @@ static void on_submit(void *context, const struct event *event, struct rules_res
 {
     struct worker *worker = context;
     worker->owner.submit(worker->owner.context, event, result);
+}
+
+static void on_refused(void *context, const char *address)
+{
+    struct worker *worker = context;
+    const uint64_t now_ms = uv_now(&worker->loop);
+    worker->refused_count++;
+    if (worker->refused_log_ms > 0 && now_ms - worker->refused_log_ms < REFUSED_LOG_MS)
+        return;
+    log_write(&worker->log, LOG_LEVEL_WARNING,
+              "wrong password from %s; wrong passwords since the last such line: %llu", address,
+              (unsigned long long)worker->refused_count);
+    worker->refused_log_ms = now_ms > 0 ? now_ms : 1;
+    worker->refused_count = 0;
 }
 
 /* ---- beginning and end ---- */
@@ -237,6 +270,7 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
         .serve = on_serve,
         .answer = on_answer,
         .resume = on_resume,
+        .knows = on_knows,
         .close = on_close,
     };
     if (!listener_init(&worker->listener, &worker->loop, &service, options, error))
@@ -246,12 +280,14 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
                            : listener_join(&worker->listener, &first->listener, error);
 }
 
-void worker_set_commands(struct worker *worker, const struct commands *like)
+void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log)
 {
+    worker->log = *log;
     worker->commands = *like;
     worker->commands.lane = (uint8_t)worker->lane;
     worker->commands.listener = &worker->listener.stats;
     worker->commands.alone = worker->gate != NULL ? on_alone : NULL;
+    worker->commands.refused = on_refused;
     worker->commands.submit = on_submit;
     worker->commands.context = worker;
     commands_init(&worker->commands);

@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "edge/clock.h"
 #include "edge/listener.h"
+#include "edge/log.h"
 
 #include <stdatomic.h>
 
@@ -43,6 +44,9 @@ struct worker {
     uv_check_t polled;
     uv_prepare_t sleeps;
     uv_timer_t resumes; /* while clients wait for what becomes of a change */
+    struct log log;     /* of its own: it counts lines */
+    uint64_t refused_count;  /* wrong passwords since the last line about them, */
+    uint64_t refused_log_ms; /* and when that was written; 0: never */
     struct listener listener;
     struct commands commands;
 };
@@ -61,7 +65,7 @@ void worker_close(struct worker *worker);
 bool worker_listen(struct worker *worker, const struct listener_options *options, const char *address,
                    const struct worker *first, struct error *error);
 /* Before the loop runs: what all workers' commands have in common; the rest is filled in. */
-void worker_set_commands(struct worker *worker, const struct commands *like);
+void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log);
 /* No requests after this; the loop goes on until clients have read what they were told. */
 void worker_close_listener(struct worker *worker);
 

@@ -23,24 +23,30 @@
 enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
 
 /*
- * ---- a service: each line is answered; "big N" by N bytes, "late" alone when asked for, "wait" when it is known;
- * "quit" ends ----
+ * ---- a service: each line is answered, and is work; "work N" so much; "big N" by N bytes, "late" alone when asked
+ * for, "wait" when it is known, "delay" after a while; "who" makes a client known; "quit" ends ----
  */
+
+enum { DELAY_MS = 150, ORDER_MAX = 4096 };
 
 struct visit {
     uint64_t id;
     uint32_t lines;
+    bool known;
 };
 
 static struct listener listener;
 
 static struct {
     uint32_t opened, closed, served, answered;
+    bool asks_who;                     /* clients are known once they have said so; else with their first line */
     uint64_t order[LISTENER_LATE_MAX]; /* ids of those that were answered late */
     bool known;                        /* what some wait for, */
     uint64_t unknown;                  /* but for whoever has this id */
     bool session_was_zero;
     uint64_t writes; /* that there had been when a line was served last */
+    uint64_t turn_of[ORDER_MAX], id_of[ORDER_MAX],
+        work_of[ORDER_MAX]; /* of calls of serve: the loop's turn, and work */
     char address[LISTENER_ADDRESS_BYTES];
 } seen;
 
@@ -51,6 +57,7 @@ static void on_open(void *context, void *session, uint64_t id, const char *addre
     seen.session_was_zero = visit->id == 0 && visit->lines == 0;
     seen.opened++;
     visit->id = id;
+    visit->known = !seen.asks_who;
     (void)snprintf(seen.address, sizeof seen.address, "%s", address);
 }
 
@@ -79,6 +86,13 @@ static bool on_resume(void *context, void *session, struct output *output)
     return true;
 }
 
+static bool on_knows(void *context, void *session)
+{
+    const struct visit *visit = session;
+    (void)context;
+    return visit->known;
+}
+
 static void answer_big(struct output *output, size_t size, uint32_t number)
 {
     static char block[OUTPUT_REPLY_MAX_BYTES];
@@ -86,39 +100,60 @@ static void answer_big(struct output *output, size_t size, uint32_t number)
     output_append(output, block, size);
 }
 
+/* One line, with its end. False: it is not answered now, or the last one; then *status says so. */
+static bool serve_line(struct visit *visit, const char *line, size_t size, bool alone, struct output *output,
+                       enum serve_status *status)
+{
+    visit->lines++;
+    *status = alone && strncmp(line, "late\n", 5) == 0 ? SERVE_LATER
+              : strncmp(line, "wait\n", 5) == 0        ? SERVE_WAIT
+              : strncmp(line, "delay\n", 6) == 0       ? SERVE_DELAY
+              : strncmp(line, "quit", 4) == 0          ? SERVE_CLOSE
+                                                       : SERVE_MORE;
+    visit->known |= strncmp(line, "who\n", 4) == 0;
+    if (*status == SERVE_CLOSE)
+        output_append(output, "bye\n", 4);
+    if (*status != SERVE_MORE)
+        return false;
+    if (strncmp(line, "alone\n", 6) == 0) { /* as whoever changes what answers depend on */
+        listener_answer(&listener);
+        seen.writes = listener.stats.total_writes;
+    }
+    if (strncmp(line, "big ", 4) == 0)
+        answer_big(output, strtoul(line + 4, NULL, 10), visit->lines);
+    else
+        output_append(output, line, size);
+    return true;
+}
+
 static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
-                                  size_t *consumed)
+                                  struct serve_budget *budget, size_t *consumed)
 {
     struct visit *visit = session;
+    const uint32_t call = seen.served++ % ORDER_MAX;
+    enum serve_status status = SERVE_MORE;
     (void)context;
-    seen.served++;
     seen.writes = listener.stats.total_writes;
+    seen.turn_of[call] = listener.turn;
+    seen.id_of[call] = visit->id;
+    seen.work_of[call] = 0;
     *consumed = 0;
-    while (*consumed < input.size) {
+    for (bool begun = false; *consumed < input.size; begun = true) {
         const char *line = input.data + *consumed;
         const char *end = memchr(line, '\n', input.size - *consumed);
         if (end == NULL)
             return input.size - *consumed > 60000 ? SERVE_CLOSE : SERVE_MORE;
+        if (begun && budget->work == 0)
+            return SERVE_ENOUGH;
         if (output->room - output->size < OUTPUT_REPLY_MAX_BYTES)
             return SERVE_AGAIN;
+        const uint32_t work = strncmp(line, "work ", 5) == 0 ? (uint32_t)strtoul(line + 5, NULL, 10) : 1;
+        budget->work -= work < budget->work ? work : budget->work;
+        budget->delay_ms = DELAY_MS;
+        seen.work_of[call] += work;
         *consumed += (size_t)(end + 1 - line);
-        visit->lines++;
-        if (input.size == 5 && strncmp(line, "late\n", 5) == 0)
-            return SERVE_LATER;
-        if (strncmp(line, "wait\n", 5) == 0)
-            return SERVE_WAIT;
-        if (strncmp(line, "alone\n", 6) == 0) { /* as whoever changes what answers depend on */
-            listener_answer(&listener);
-            seen.writes = listener.stats.total_writes;
-        }
-        if (strncmp(line, "big ", 4) == 0) {
-            answer_big(output, strtoul(line + 4, NULL, 10), visit->lines);
-        } else if (strncmp(line, "quit", 4) == 0) {
-            output_append(output, "bye\n", 4);
-            return SERVE_CLOSE;
-        } else {
-            output_append(output, line, (size_t)(end + 1 - line));
-        }
+        if (!serve_line(visit, line, (size_t)(end + 1 - line), input.size == 5, output, &status))
+            return status;
     }
     return SERVE_MORE;
 }
@@ -147,6 +182,7 @@ __attribute__((unused)) static void open_listener(const struct listener_options 
                               .serve = on_serve,
                               .answer = on_answer,
                               .resume = on_resume,
+                              .knows = on_knows,
                               .close = on_close};
     struct error error;
     memset(&seen, 0, sizeof seen);

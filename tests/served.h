@@ -211,7 +211,7 @@ static const char *served_send(struct bytes input)
 {
     size_t consumed, at = 0;
     struct output output = output_over(served.reply, sizeof served.reply);
-    struct turn turn = {served.now_ns, served.wall_ns};
+    struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
     struct reply_parser parser;
     enum serve_status status = commands_serve(&served.commands, &served.session, input, &output, turn, &consumed);
     while (status == SERVE_WAIT && !commands_resume(&served.commands, &served.session, &output)) {

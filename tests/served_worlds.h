@@ -37,7 +37,7 @@ static size_t served_words(char *out, size_t room, const char *line)
 
 static void served_serve(struct bytes input, struct served_answers *answers)
 {
-    const struct turn turn = {served.now_ns, served.wall_ns};
+    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
     for (size_t at = 0; at < input.size;) {
         struct output output = output_over(served.reply, sizeof served.reply);
         size_t consumed;

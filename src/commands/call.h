@@ -20,6 +20,8 @@ struct call {
     bool close; /* after the reply */
 };
 
+/* Executes the call, or queues it for EXEC, or answers an error. */
+void call_dispatch(struct call *call);
 /* Finds the subcommand in words->args[1] and checks its arity; answers an error and says COUNT otherwise. */
 enum subcommand_id call_subcommand(struct call *call, enum command_id parent);
 /* Answers that the number of words is wrong, with what was expected. */
@@ -162,6 +164,8 @@ struct rule_version *call_rule_version(struct call *call, struct bytes service, 
 
 /* commands_session.c */
 void session_reset(struct session *session, struct commands *commands);
+/* The answer to a wrong password that waited. */
+void session_resume_refused(struct session *session, struct answer *answer);
 void call_ping(struct call *call);
 void call_hello(struct call *call);
 void call_auth(struct call *call);
@@ -181,7 +185,7 @@ enum {
 void transaction_queue(struct call *call, enum command_id id);
 /* Forgets what is queued. */
 void transaction_end(struct session *session, struct commands *commands);
-/* An error among the answers of a transaction, from `begun` on, must fit the room that was kept for the answer. */
+/* Cuts an error among a transaction's answers, which begins at `begun`, to the room that was kept for it. */
 void transaction_cut_error(struct output *output, size_t begun);
 void call_multi(struct call *call);
 void call_exec(struct call *call);

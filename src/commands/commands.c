@@ -44,149 +44,15 @@ void session_open(struct session *session, struct commands *commands, uint64_t i
     session_reset(session, commands);
 }
 
-/* ---- single commands ---- */
-
-void call_wrong_arity(struct call *call, const struct command_spec *parent, const struct command_spec *spec)
-{
-    const char *first = parent != NULL ? parent->name : "", *between = parent != NULL ? " " : "";
-    answer_error(&call->answer, "ERR wrong number of arguments for '%s%s%s' command: expected %s%s%s%s%s", first,
-                 between, spec->name, first, between, spec->name, spec->syntax[0] != '\0' ? " " : " alone",
-                 spec->syntax);
-}
-
-enum subcommand_id call_subcommand(struct call *call, enum command_id parent)
-{
-    const struct resp_command *words = call->words;
-    enum subcommand_id id = subcommand_find(parent, words->args[1]);
-    if (id == SUBCOMMAND_ID_COUNT) {
-        struct bytes word = words->args[1];
-        char known[COMMAND_ERROR_BYTES] = "";
-        struct output list = output_over(known, sizeof known - 1);
-        for (unsigned i = 0; i < SUBCOMMAND_ID_COUNT; i++)
-            if (subcommand_table[i].parent == parent)
-                output_print(&list, "%s%s", list.size > 0 ? ", " : "", subcommand_table[i].spec.name);
-        answer_error(&call->answer, "ERR unknown subcommand '%.*s' of %s: expected one of %s", call_shown(word),
-                     word.data, command_table[parent].name, known);
-        return id;
-    }
-    const struct command_spec *spec = &subcommand_table[id].spec;
-    if (command_arity_fits(spec->arity, words->count))
-        return id;
-    call_wrong_arity(call, &command_table[parent], spec);
-    return SUBCOMMAND_ID_COUNT;
-}
-
-void call_alone(struct call *call, bool alone)
-{
-    const struct commands *commands = call->commands;
-    if (commands->alone != NULL)
-        commands->alone(commands->context, alone);
-}
-
-int64_t call_ms(uint64_t ns)
-{
-    return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
-}
-
-static void call_echo(struct call *call)
-{
-    answer_bulk(&call->answer, call->words->args[1]);
-}
-
-static void call_quit(struct call *call)
-{
-    answer_simple(&call->answer, "OK");
-    call->close = true;
-}
-
-/* Of a key, or of the connection. */
-static void call_reset_either(struct call *call)
-{
-    if (call->words->count > 1)
-        call_reset_keys(call);
-    else
-        call_reset(call);
-}
-
-static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
-    [COMMAND_CAN_ACCESS] = call_can_access,
-    [COMMAND_CHECK] = call_check,
-    [COMMAND_PEEK] = call_peek,
-    [COMMAND_EXPLAIN] = call_explain,
-    [COMMAND_REFUND] = call_refund,
-    [COMMAND_RESERVE] = call_reserve,
-    [COMMAND_COMMIT] = call_commit,
-    [COMMAND_CANCEL] = call_cancel,
-    [COMMAND_RENEW] = call_renew,
-    [COMMAND_CL_THROTTLE] = call_cl_throttle,
-    [COMMAND_THROTTLE] = call_throttle,
-    [COMMAND_RULE] = call_rule,
-    [COMMAND_HEALTH] = call_health,
-    [COMMAND_PING] = call_ping,
-    [COMMAND_ECHO] = call_echo,
-    [COMMAND_HELLO] = call_hello,
-    [COMMAND_AUTH] = call_auth,
-    [COMMAND_CLIENT] = call_client,
-    [COMMAND_SELECT] = call_select,
-    [COMMAND_RESET] = call_reset_either,
-    [COMMAND_QUIT] = call_quit,
-    [COMMAND_MULTI] = call_multi,
-    [COMMAND_EXEC] = call_exec,
-    [COMMAND_DISCARD] = call_discard,
-    [COMMAND_WATCH] = call_watch,
-    [COMMAND_UNWATCH] = call_unwatch,
-    [COMMAND_COMMAND] = call_command,
-    [COMMAND_INFO] = call_info,
-    [COMMAND_DBSIZE] = call_dbsize,
-    [COMMAND_TIME] = call_time,
-    [COMMAND_CONFIG] = call_config,
-    [COMMAND_NODES] = call_nodes,
-    [COMMAND_CLUSTER] = call_cluster,
-    [COMMAND_FORGET] = call_forget,
-    [COMMAND_DEBUG] = call_debug,
+/* Units of work, see command.h: of a usual request, and besides what a command has in the table. */
+enum {
+    USUAL_WORK = 1,
+    UNKNOWN_WORK = 10,
+    FRAME_WORK_BYTES = 128, /* of a request */
+    OUTPUT_WORK_BYTES = 64, /* of an answer */
 };
 
-/* The command that can be called; COMMAND_ID_COUNT: an error was answered. */
-static enum command_id find_call(struct call *call)
-{
-    struct bytes name = call->words->args[0];
-    enum command_id id = command_find(name);
-    if (id == COMMAND_ID_COUNT && (word_is(name, "post") || word_is(name, "host:"))) {
-        /* A web page made a browser talk to us: what follows may be anything. */
-        answer_error(&call->answer, "ERR Protocol error: this is not an HTTP server");
-        call->commands->stats.protocol_errors++;
-        call->close = true;
-    } else if (id == COMMAND_ID_COUNT) {
-        answer_error(&call->answer, "ERR unknown command '%.*s': COMMAND LIST names what this server knows",
-                     call_shown(name), name.data);
-    } else if (!command_arity_fits(command_table[id].arity, call->words->count)) {
-        call_wrong_arity(call, NULL, &command_table[id]);
-    } else if (!call->session->authenticated && (command_table[id].flags & COMMAND_NO_AUTH) == 0) {
-        answer_error(&call->answer, "NOAUTH Authentication required.");
-    } else {
-        return id;
-    }
-    return COMMAND_ID_COUNT;
-}
-
-static void dispatch(struct call *call)
-{
-    struct transaction *transaction = &call->session->transaction;
-    enum command_id id = find_call(call);
-    bool at_once = id == COMMAND_ID_COUNT || (command_table[id].flags & COMMAND_AT_ONCE) != 0 ||
-                   (id == COMMAND_RESET && call->words->count == 1);
-    if (id == COMMAND_ID_COUNT) {
-        transaction->failed = transaction->open;
-    } else if (transaction->open && !at_once) {
-        transaction_queue(call, id);
-    } else if ((command_table[id].flags & COMMAND_TOGETHER) != 0) {
-        calls[id](call);
-    } else {
-        call_alone(call, true);
-        calls[id](call);
-        call_alone(call, false);
-    }
-}
+/* ---- serving ---- */
 
 /* What is served of one input; usual requests and others that are grouped wait for more of their kind. */
 struct serving {
@@ -196,8 +62,9 @@ struct serving {
     struct turn turn;
     struct group group;
     uint32_t usual_count;
-    bool usual;  /* there may be some */
-    bool closes; /* the connection is to be closed */
+    uint32_t work; /* that was done, see command.h */
+    bool usual;    /* there may be some */
+    bool closes;   /* the connection is to be closed */
 };
 
 /* `words`, which `frame` was parsed to. False: the connection is to be closed. */
@@ -213,7 +80,7 @@ static bool execute(struct serving *serving, const struct resp_command *words, s
                         .answer = {.output = output, .protocol = serving->session->protocol},
                         .now_ns = serving->turn.now_ns,
                         .wall_ns = serving->turn.wall_ns};
-    dispatch(&call);
+    call_dispatch(&call);
     if (output->overflowed) {
         output->overflowed = false;
         output->size = before;
@@ -260,6 +127,7 @@ static size_t serve_usual(struct serving *serving, struct bytes input)
            (one = usual_join(serving->commands, (struct bytes){input.data + size, input.size - size},
                              serving->usual_count)) > 0) {
         serving->usual_count++;
+        serving->work += USUAL_WORK;
         size += one;
     }
     return size;
@@ -271,13 +139,23 @@ static size_t serve_alike(struct serving *serving, struct bytes input)
     size_t size = 0, one;
     while (size < input.size && serving->group.count < COMMANDS_GROUP_MAX &&
            (one = group_join_alike(&serving->group, serving->commands, serving->session,
-                                   (struct bytes){input.data + size, input.size - size})) > 0)
+                                   (struct bytes){input.data + size, input.size - size})) > 0) {
+        serving->work += command_table[COMMAND_CHECK].work;
         size += one;
+    }
     if (size == 0)
         return 0;
     decide_usual(serving);
     decide_group_if_full(serving);
     return size;
+}
+
+/* What a command costs but for its answer. */
+static uint32_t work_of(const struct resp_command *words, size_t frame_size)
+{
+    enum command_id id = command_find(words->args[0]);
+    return (uint32_t)(frame_size / FRAME_WORK_BYTES) +
+           (id == COMMAND_ID_COUNT ? UNKNOWN_WORK : command_table[id].work);
 }
 
 /* One command of any kind, or what is none. False: the connection is to be closed. */
@@ -288,6 +166,8 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
     if (parsed == RESP_COMMAND && words->count == 0)
         return true;
     decide_usual(serving);
+    if (parsed == RESP_COMMAND)
+        serving->work += work_of(words, frame.size);
     if (parsed == RESP_COMMAND &&
         group_join(&serving->group, commands, serving->session, words, frame, serving->turn)) {
         decide_group_if_full(serving);
@@ -350,14 +230,25 @@ static void serve_queued(struct serving *serving)
     transaction_end(session, serving->commands);
 }
 
+/* Answers from `begun` on included. */
+static uint32_t work_done(const struct serving *serving, size_t begun)
+{
+    return serving->work + (uint32_t)((serving->output->size - begun) / OUTPUT_WORK_BYTES);
+}
+
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed)
 {
     struct serving serving = {.commands = commands, .session = session, .output = output, .turn = turn};
     enum serve_status status = SERVE_MORE;
+    const size_t begun = output->size;
     serving.usual = usual_possible(commands, session);
     *consumed = 0;
     while (!serving.closes && !session_waits(session) && *consumed < input.size) {
+        if (turn.work_max > 0 && work_done(&serving, begun) >= turn.work_max) {
+            status = SERVE_ENOUGH;
+            break;
+        }
         if (!has_room(&serving)) {
             status = SERVE_AGAIN;
             break;
@@ -369,12 +260,15 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
         if (session->transaction.runs)
             serve_queued(&serving);
     }
-    const bool going = !serving.closes;
-    if (session_waits(session))
-        return going ? SERVE_WAIT : SERVE_CLOSE;
-    if (going && output->size == 0 && *consumed == input.size && serving.group.count == 0 &&
-        usual_put_off(commands, session, serving.usual_count))
+    if (!serving.closes && !session_waits(session) && output->size == begun && *consumed == input.size &&
+        serving.group.count == 0 && usual_put_off(commands, session, serving.usual_count)) {
+        commands->worked = serving.work;
         return SERVE_LATER;
-    decide_all(&serving);
-    return going ? status : SERVE_CLOSE;
+    }
+    if (!session_waits(session))
+        decide_all(&serving);
+    else
+        status = session->waits_for == SESSION_WAITS_REFUSED ? SERVE_DELAY : SERVE_WAIT;
+    commands->worked = work_done(&serving, begun);
+    return serving.closes ? SERVE_CLOSE : status;
 }

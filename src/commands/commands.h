@@ -28,6 +28,8 @@
 
 enum {
     SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
+    SESSION_REFUSED_MAX = 5, /* wrong passwords of one connection: with the last one it is closed */
+    SESSION_DELAY_MS = 250,  /* before the first one is answered; each further one takes twice as long */
     COMMANDS_GROUP_MAX = 16, /* decisions whose tags are fetched together */
     COMMANDS_USUAL_MAX = 64, /* the same of usual ones; also, what may be put off */
 };
@@ -39,6 +41,8 @@ enum {
     X(protocol_errors, "connections closed because of what they sent")                                             \
     X(auth_failures, "wrong passwords")                                                                            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in groups")
+
+#define SESSION_WAITS_REFUSED UINT64_MAX /* instead of a ticket: for the answer to a wrong password */
 
 struct commands_stats {
 #define X(name, help) uint64_t name;
@@ -63,6 +67,7 @@ struct session {
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
     uint8_t waits_form;     /* enum change_form, of the answer to a change of rules */
+    uint8_t refused;        /* wrong passwords, one after the other */
     uint32_t late_count;    /* answers that are put off */
     uint64_t waits_for;     /* a change of rules that is in work, by its ticket; 0: for nothing */
     uint64_t waits_kept;    /* until the store keeps what was put up to that number; 0: for nothing */
@@ -75,10 +80,11 @@ struct session {
     char library_version[SESSION_NAME_BYTES];
 };
 
-/* When something is served: the node's clock, and the world's. */
+/* When something is served, by the node's clock and the world's, and how much of it. */
 struct turn {
     uint64_t now_ns;
-    uint64_t wall_ns; /* since 1970 */
+    uint64_t wall_ns;  /* since 1970 */
+    uint32_t work_max; /* the command that uses it up is the last one; 0: no bound */
 };
 
 /* A long text of rules on its way in, in pieces: of one connection at a time. */
@@ -173,9 +179,12 @@ struct commands {
      * changed. NULL: there are no other threads.
      */
     void (*alone)(void *context, bool alone);
+    /* A wrong password came from that client. May be NULL. */
+    void (*refused)(void *context, const char *address);
     void *context;
 
     /* The commands' own: */
+    uint32_t worked; /* in the last call of commands_serve */
     struct commands_stats stats;
     struct pool queues; /* of transactions */
     struct staged staged;
@@ -195,10 +204,15 @@ void commands_close(struct commands *commands);
 void session_open(struct session *session, struct commands *commands, uint64_t id, const char *address);
 void session_close(struct session *session, struct commands *commands);
 
-/* As struct service asks of `serve` and `answer`, with the time of this turn. Afterwards see node_wants_step. */
+/* As struct service asks of `serve` and `answer`, with the time of this turn. Afterwards see node_wants_step, and for
+ * SERVE_DELAY session_delay_ms. */
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed);
 void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
+/* For how long the answer to a wrong password waits. */
+uint32_t session_delay_ms(const struct session *session);
+/* As struct service asks of `knows`: it has asked something, after the password if there is one. */
+bool session_is_known(const struct session *session);
 /* As struct service asks of `resume`: what became of a change of rules, once that is known. */
 bool commands_resume(struct commands *commands, struct session *session, struct output *output);
 

@@ -147,7 +147,10 @@ bool commands_resume(struct commands *commands, struct session *session, struct 
     size_t before = output->size;
     bool answered;
     assert(session_waits(session));
-    if (session->waits_for > 0) {
+    if (session->waits_for == SESSION_WAITS_REFUSED) {
+        session_resume_refused(session, &answer);
+        answered = true;
+    } else if (session->waits_for > 0) {
         if (!node_rules_result(commands->node, session->waits_for, &result))
             return false;
         session->waits_for = 0;

@@ -37,8 +37,40 @@ static bool password_fits(struct call *call, struct bytes user, struct bytes pas
     bool same = ((given_hash.high ^ expected_hash.high) | (given_hash.low ^ expected_hash.low)) == 0;
     if (same && bytes_equal(user, bytes_of("default")))
         return true;
-    call->commands->stats.auth_failures++;
     return false;
+}
+
+/* The answer waits, and longer each time, so that guessing takes time; other connections do not notice. */
+static void refuse(struct call *call)
+{
+    struct commands *commands = call->commands;
+    struct session *session = call->session;
+    commands->stats.auth_failures++;
+    if (commands->refused != NULL)
+        commands->refused(commands->context, session->address);
+    if (++session->refused < SESSION_REFUSED_MAX) {
+        session->waits_for = SESSION_WAITS_REFUSED;
+        return;
+    }
+    answer_error(&call->answer, "%s", wrong_password);
+    call->close = true;
+}
+
+uint32_t session_delay_ms(const struct session *session)
+{
+    assert(session->refused > 0 && session->refused < SESSION_REFUSED_MAX);
+    return (uint32_t)SESSION_DELAY_MS << (session->refused - 1);
+}
+
+void session_resume_refused(struct session *session, struct answer *answer)
+{
+    session->waits_for = 0;
+    answer_error(answer, "%s", wrong_password);
+}
+
+bool session_is_known(const struct session *session)
+{
+    return session->authenticated;
 }
 
 /* False: an error was answered. */
@@ -49,7 +81,7 @@ static bool authenticate(struct call *call, struct bytes user, struct bytes pass
     else if (password_fits(call, user, password))
         return true;
     else
-        answer_error(&call->answer, "%s", wrong_password);
+        refuse(call);
     return false;
 }
 
@@ -64,6 +96,7 @@ void call_auth(struct call *call)
     if (!authenticate(call, user, words->args[words->count - 1]))
         return;
     call->session->authenticated = true;
+    call->session->refused = 0;
     answer_simple(&call->answer, "OK");
 }
 
@@ -154,6 +187,7 @@ void call_hello(struct call *call)
         return;
     }
     call->session->authenticated = true;
+    call->session->refused = 0;
     call->session->protocol = (uint8_t)protocol;
     if (named)
         copy_name(call->session->name, name);

@@ -28,15 +28,22 @@ enum connection_state {
 struct connection {
     struct listener *listener;
     struct list link;      /* of all connections, or of the free ones */
-    struct list timed;     /* in the listener's list while it has a deadline */
+    struct list timed;     /* in a list of the listener's while it has a deadline */
     struct list late;      /* in the listener's list while its answers are put off, */
     struct list waiting;   /* and while it waits for one: then it is not read */
+    struct list backlog;   /* in the listener's list while its input waits for a turn: then it is not read */
+    struct list heard;     /* in the listener's list of strangers or of those that it knows */
     struct list unwritten; /* in the listener's list while it has answers there that are not written, */
     size_t unwritten_at, unwritten_bytes; /* and where they are */
     uint64_t deadline_ms;                 /* on the loop's clock */
     size_t queued_bytes;                  /* not yet taken by the reader when the deadline was set */
+    uint64_t heard_ms;  /* when it was heard, within LISTENER_HEARD_STEP_MS; a stranger: accepted */
+    uint64_t resume_ms; /* when it has waited with SERVE_DELAY for long enough */
+    uint64_t turn;      /* of the loop in which it was served last */
     struct pool_buffer *input, *output;
-    size_t input_size;
+    size_t input_at, input_size; /* what is held, in `input` */
+    bool stranger;
+    bool heavy; /* it asked for more than a turn of the loop has room for, and is served from the backlog */
     enum connection_state state;
     bool has_session;
     uv_tcp_t tcp;
@@ -60,8 +67,14 @@ void connection_write(struct connection *connection);
 void connection_resume(struct connection *connection);
 /* Lets the reader take what was answered, then closes. */
 void connection_finish(struct connection *connection);
+/* Serves what is held, as far as `work` allows, which becomes what is left of it; then reads on, if that was all. */
+void connection_take_turn(struct connection *connection, uint32_t *work);
 /* Its deadline has come. */
 void connection_expire(struct connection *connection);
+/* Closes it, counted in `count`; it is told `text` if it is not blocked. */
+void connection_turn_out(struct connection *connection, uint64_t *count, const char *text);
+/* Nothing of it is being served, written or waited for. */
+bool connection_is_quiet(const struct connection *connection);
 
 /* The listener's: has connection_write called for all that wait. */
 void listener_write(struct listener *listener);
@@ -70,5 +83,29 @@ void listener_dismiss(struct listener *listener);
 /* The listener's: gives the slot of a closed connection back, and (re)starts the timer of deadlines. */
 void listener_release(struct listener *listener, struct connection *connection);
 void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms);
+
+/* ---- the listener's deadlines: listener_deadlines.c ---- */
+
+void listener_deadlines_init(struct listener *listener);
+/* It was accepted. */
+void listener_meet(struct listener *listener, struct connection *connection);
+/* It was served: the service may know it now. */
+void listener_ask_known(struct listener *listener, struct connection *connection);
+/* It was heard after LISTENER_HEARD_STEP_MS or more. */
+void listener_note_heard(struct listener *listener, struct connection *connection);
+/* It begins a request that is not whole yet. */
+void listener_note_begun(struct listener *listener, struct connection *connection);
+/* It waits with SERVE_DELAY. */
+void listener_delay(struct listener *listener, struct connection *connection, uint32_t delay_ms);
+/* Closes the one that was silent for longest, a stranger first. False: none was silent for long. */
+bool listener_make_room(struct listener *listener);
+
+/* ---- the listener's backlog: listener_backlog.c ---- */
+
+void listener_backlog_init(struct listener *listener);
+/* What it holds waits for another turn: it is not read. */
+void listener_put_aside(struct listener *listener, struct connection *connection);
+/* A turn of the loop ends: serves the backlog as far as there is work for one. */
+void listener_serve_backlog(struct listener *listener);
 
 #endif

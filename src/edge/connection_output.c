@@ -36,6 +36,8 @@ void connection_close(struct connection *connection)
     connection_set_state(connection, CONNECTION_CLOSING);
     list_remove(&connection->timed);
     list_remove(&connection->waiting);
+    list_remove(&connection->backlog);
+    list_remove(&connection->heard);
     assert(list_empty(&connection->unwritten));
     if (connection->has_session) {
         connection->has_session = false;
@@ -202,6 +204,22 @@ void connection_finish(struct connection *connection)
     case CONNECTION_CLOSING:
         break;
     }
+}
+
+void connection_turn_out(struct connection *connection, uint64_t *count, const char *text)
+{
+    struct output output = output_over((char *)(uintptr_t)text, strlen(text)); /* it is only read */
+    output.size = output.room;
+    tally_add(count, 1);
+    if (output.size > 0 && connection->state == CONNECTION_OPEN && list_empty(&connection->unwritten))
+        (void)send_at_once(connection, &output);
+    connection_close(connection);
+}
+
+bool connection_is_quiet(const struct connection *connection)
+{
+    return connection->state == CONNECTION_OPEN && list_empty(&connection->waiting) &&
+           list_empty(&connection->backlog) && list_empty(&connection->late) && list_empty(&connection->unwritten);
 }
 
 void connection_expire(struct connection *connection)

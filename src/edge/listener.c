@@ -17,7 +17,6 @@ enum {
     BACKLOG = 511,
     SPARE_CONNECTIONS = 16,   /* slots to refuse from; more wait unaccepted until one is free */
     OTHER_DESCRIPTORS = 1024, /* peers, files, the loop's own */
-    DEADLINE_STEP_MS = 100,
 };
 
 /* Raises the soft limit of descriptors if it is under what the options promise; the hard limit is the operator's. */
@@ -84,7 +83,7 @@ static void on_connection(uv_stream_t *stream, int status)
     listener->waiting[index] = connection == NULL;
     if (connection == NULL)
         return; /* libuv listens on when it is accepted, in listener_release */
-    if (!admit(listener)) {
+    if (!admit(listener) && !(listener_make_room(listener) && admit(listener))) {
         connection_refuse(connection, listener, &listener->sockets[index]);
         return;
     }
@@ -119,6 +118,7 @@ static void close_after_connections(struct listener *listener)
         return;
     uv_close((uv_handle_t *)&listener->timer, on_handle_closed);
     uv_close((uv_handle_t *)&listener->polled, on_handle_closed);
+    uv_close((uv_handle_t *)&listener->busy, on_handle_closed);
 }
 
 void listener_release(struct listener *listener, struct connection *connection)
@@ -132,33 +132,7 @@ void listener_release(struct listener *listener, struct connection *connection)
     handle_closed(listener);
 }
 
-/* ---- deadlines ---- */
-
-static void on_timer(uv_timer_t *timer)
-{
-    struct listener *listener = timer->data;
-    uint64_t now_ms = uv_now(listener->loop);
-    /* Expiring one never touches another, and puts it back at the end of the list at most. */
-    struct list *end = listener->timed.previous, *link = listener->timed.next;
-    for (bool last = link == &listener->timed; !last;) {
-        struct connection *connection = LIST_OWNER(link, struct connection, timed);
-        last = link == end;
-        link = link->next;
-        if (connection->deadline_ms <= now_ms)
-            connection_expire(connection);
-    }
-    if (list_empty(&listener->timed))
-        (void)uv_timer_stop(timer);
-}
-
-void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms)
-{
-    list_remove(&connection->timed);
-    list_insert_before(&listener->timed, &connection->timed);
-    connection->deadline_ms = uv_now(listener->loop) + timeout_ms;
-    if (!uv_is_active((uv_handle_t *)&listener->timer))
-        (void)uv_timer_start(&listener->timer, on_timer, DEADLINE_STEP_MS, DEADLINE_STEP_MS);
-}
+/* ---- turns of the loop ---- */
 
 void listener_write(struct listener *listener)
 {
@@ -170,7 +144,9 @@ void listener_write(struct listener *listener)
 static void on_polled(uv_check_t *handle)
 {
     struct listener *listener = handle->data;
+    listener_serve_backlog(listener);
     listener_write(listener);
+    listener->turn++;
     listener->crowded = listener->heard_count >= listener->options.crowd_count;
     listener->heard_count = 0;
 }
@@ -203,7 +179,6 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
         (struct listener){.loop = loop, .service = *service, .options = *options, .next_id = options->id_first};
     list_init(&listener->connections);
     list_init(&listener->free_connections);
-    list_init(&listener->timed);
     list_init(&listener->late);
     list_init(&listener->waiters);
     list_init(&listener->unwritten);
@@ -222,11 +197,12 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
         free(listener->unwritten_output.data);
         return error_set(error, EX_OSERR, "not enough memory for %u connections", options->connections_max);
     }
-    (void)uv_timer_init(loop, &listener->timer);
+    listener_deadlines_init(listener);
+    listener_backlog_init(listener);
     (void)uv_check_init(loop, &listener->polled);
-    listener->timer.data = listener->polled.data = listener;
+    listener->polled.data = listener;
     (void)uv_check_start(&listener->polled, on_polled);
-    listener->handles_open = 2;
+    listener->handles_open = 3;
     return true;
 }
 

@@ -3,9 +3,11 @@
  *
  * The one idea: all connections share one input and one output buffer, because a turn serves one of them
  * at a time; a connection holds a buffer of its own (from a bounded pool) only while it owes bytes: half a
- * frame received, or a reply that its reader does not take. It knows no protocol: a struct service parses
- * and answers everything that arrived in one read, and the replies leave in one write, once all connections that the
- * loop has heard of in a turn are served. What a service puts off waits for others' only where clients crowd.
+ * frame received, what is not served yet, or a reply that its reader does not take. It knows no protocol: a
+ * struct service parses and answers what arrived in one read, and the replies leave in one write, once all connections
+ * that the loop has heard of in a turn are served. What a service puts off waits for others' only where clients crowd.
+ * A connection that asks for more work than turn_work in one turn of the loop joins the backlog: those share turn_work
+ * among themselves, in turns, so that others wait for one share of work at most. Silence has deadlines.
  */
 #ifndef HEADGATE_EDGE_LISTENER_H
 #define HEADGATE_EDGE_LISTENER_H
@@ -28,14 +30,27 @@ enum {
     LISTENER_LATE_BYTES = 64,    /* answers of one connection that may be put off */
     LISTENER_LATE_MAX = 16,      /* connections whose answers are: more clients would be idle for too long */
     LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: a millisecond's work */
+    LISTENER_HEARD_STEP_MS = 1000,       /* how exactly it is known when a connection was heard */
+    LISTENER_NEW_MS = 1000,              /* a stranger is not closed for others so soon, */
+    LISTENER_QUIET_MS = 10000,           /* nor a client that was heard since */
 };
 
 enum serve_status {
-    SERVE_MORE,  /* every complete command was served */
-    SERVE_AGAIN, /* the output has no room for another reply: write it, then call again */
-    SERVE_CLOSE, /* write the output, then close */
-    SERVE_LATER, /* all of the input was taken, and nothing answered yet: `answer` will be asked, or is at once */
-    SERVE_WAIT,  /* the last command that was taken is not answered yet: `resume` will be asked, before all else */
+    SERVE_MORE,   /* every complete command was served */
+    SERVE_AGAIN,  /* the output has no room for another reply: write it, then call again */
+    SERVE_CLOSE,  /* write the output, then close */
+    SERVE_LATER,  /* all of the input was taken, and nothing answered yet: `answer` will be asked, or is at once */
+    SERVE_WAIT,   /* the last command that was taken is not answered yet: `resume` will be asked, before all else */
+    SERVE_DELAY,  /* the same, and `resume`, which then knows, is asked in delay_ms */
+    SERVE_ENOUGH, /* as much as may be done was done: write the output, and call again in another turn */
+};
+
+/* What one call of `serve` may do. */
+struct serve_budget {
+    uint32_t
+        work; /* so much, in units of the service: the command during which it is used up is the last one. Becomes
+                          what is left */
+    uint32_t delay_ms; /* set with SERVE_DELAY */
 };
 
 /* What serves the bytes. All calls come from the loop's thread. */
@@ -51,7 +66,7 @@ struct service {
      * refuse with SERVE_CLOSE.
      */
     enum serve_status (*serve)(void *context, void *session, struct bytes input, struct output *output,
-                               size_t *consumed);
+                               struct serve_budget *budget, size_t *consumed);
     /*
      * Appends what `serve` put off with SERVE_LATER, at most LISTENER_LATE_BYTES. Sessions are asked in the order in
      * which they put off, all of them (the connection may be closed meanwhile) before any is served again. NULL if
@@ -63,6 +78,8 @@ struct service {
      * that never happens.
      */
     bool (*resume)(void *context, void *session, struct output *output);
+    /* Whether the client has shown who it is. Asked after it was served, until it has. NULL: every one has. */
+    bool (*knows)(void *context, void *session);
     void (*close)(void *context, void *session); /* may be NULL */
 };
 
@@ -77,6 +94,11 @@ struct listener_options {
     uint32_t crowd_count;
     uint64_t stall_timeout_ms; /* a reader that takes nothing of its replies for this long is closed */
     uint64_t close_timeout_ms; /* how long a closing connection may take to read its last reply */
+    uint64_t request_timeout_ms;  /* a request that is not whole after this long ends its connection */
+    uint64_t stranger_timeout_ms; /* a client that the service does not know after this long is closed; 0: never */
+    uint64_t idle_timeout_ms;     /* one that says nothing for this long is closed; 0: never */
+    uint32_t
+        turn_work; /* what a connection may have done in a turn, and all of the backlog together: 0.1 ms or so */
     /* Several listeners, each on a loop and in a thread of its own: */
     atomic_uint_least32_t
         *connected;             /* connections of all: connections_max is of them together. NULL: it is alone */
@@ -90,6 +112,8 @@ struct listener_options {
                                .crowd_count = 6,                                                                   \
                                .stall_timeout_ms = 30000,                                                          \
                                .close_timeout_ms = 1000,                                                           \
+                               .request_timeout_ms = 10000,                                                        \
+                               .turn_work = 512,                                                                   \
                                .id_first = 1,                                                                      \
                                .id_step = 1})
 
@@ -100,6 +124,11 @@ struct listener_options {
     X(buffer_bytes, "held for half frames and untaken replies (now)")                                              \
     X(total_connections_received, "connections accepted")                                                          \
     X(rejected_connections, "connections closed at once: too many")                                                \
+    X(closed_for_room, "silent connections closed because others came while there were too many")                  \
+    X(closed_unfinished, "connections closed: a request was begun and did not become whole in time")               \
+    X(closed_strangers, "connections closed: no password in time")                                                 \
+    X(closed_idle, "connections closed: silent for too long")                                                      \
+    X(turns_put_off, "turns of the loop in which a connection had to leave the rest of its requests for another")  \
     X(accept_failures, "connections that could not be accepted: no descriptors or memory")                         \
     X(closed_by_error, "connections closed after a protocol error or QUIT")                                        \
     X(closed_stalled, "connections closed: replies not taken in time")                                             \
@@ -127,6 +156,11 @@ struct listener {
     char *slots; /* room for all connections, touched as they come */
     struct list connections, free_connections;
     struct list timed; /* connections with a deadline */
+    struct list begun; /* connections that hold half a request, by deadline */
+    struct list strangers, known; /* all connections by what the service knows, the longest silent one first */
+    struct list delayed;          /* connections that wait with SERVE_DELAY */
+    struct list backlog;          /* connections whose input waits for another turn, the first one first */
+    uint64_t turn;                /* of the loop, from 1 */
     struct list late;  /* connections whose answers are put off, the first one first */
     uint32_t late_count;
     uint32_t heard_count;           /* reads in this turn of the loop, */
@@ -136,10 +170,11 @@ struct listener {
     struct output unwritten_output; /* in here */
     uv_timer_t timer;
     uv_check_t polled;
+    uv_idle_t busy; /* while there is a backlog the loop does not sleep */
     struct pool pool;
     char *input, *output; /* shared by all connections */
     uint64_t next_id;
-    uint32_t handles_open; /* of sockets, connections and its own two */
+    uint32_t handles_open; /* of sockets, connections and its own three */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;

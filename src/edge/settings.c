@@ -63,6 +63,7 @@ static void set_defaults(struct settings *settings)
     node->events_max = NODE_EVENTS_DEFAULT;
     node->rules = (struct rule_caps){NODE_SERVICES_MAX, DEFAULT_RULES, DEFAULT_SERVICE_RULES};
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
+    settings->request_timeout_ns = settings->auth_timeout_ns = 10 * SECOND;
     settings->threads = threads_by_default();
     settings->log_level = LOG_LEVEL_INFO;
 }
@@ -279,6 +280,26 @@ static bool read_secret(const struct settings_reader *reader, struct settings *s
     return settings->secret_is_none || read_text(reader, "secret", text->secret, settings->secret);
 }
 
+/* How long clients may be silent. */
+static bool read_clients(const struct settings_reader *reader, struct settings *settings,
+                         const struct settings_text *text)
+{
+    const struct clients_text *clients = &text->clients;
+    const bool idle = clients->idle_timeout && strcmp(clients->idle_timeout, "off") != 0;
+    uint64_t ns;
+    if (clients->auth_timeout && !settings->password[0])
+        return reader_wrong(reader, "clients.auth_timeout", clients->auth_timeout,
+                            "no such key, as there is no password to wait for");
+    if (idle && !units_parse_duration(bytes_of(clients->idle_timeout), &ns))
+        return reader_wrong(reader, "clients.idle_timeout", clients->idle_timeout, "off, or a duration such as 1h");
+    return read_duration(reader, "clients.request_timeout", clients->request_timeout, SECOND, DAY,
+                         &settings->request_timeout_ns) &&
+           read_duration(reader, "clients.auth_timeout", clients->auth_timeout, SECOND, DAY,
+                         &settings->auth_timeout_ns) &&
+           (!idle || read_duration(reader, "clients.idle_timeout", clients->idle_timeout, SECOND, 366 * DAY,
+                                   &settings->idle_timeout_ns));
+}
+
 static bool read_rest(const struct settings_reader *reader, struct settings *settings,
                       const struct settings_text *text)
 {
@@ -287,7 +308,7 @@ static bool read_rest(const struct settings_reader *reader, struct settings *set
         !read_times(reader, &settings->node, text) || !read_sizes(reader, settings, text) ||
         !read_caps(reader, settings, text) || !read_state(reader, settings, text) ||
         !read_text(reader, "password", text->password, settings->password) ||
-        !read_bool(reader, "debug", text->debug, &settings->debug))
+        !read_clients(reader, settings, text) || !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;
     settings->node.lanes = settings->threads;
     if (text->log_level && !log_level_parse(bytes_of(text->log_level), &settings->log_level))

@@ -39,6 +39,9 @@ struct settings {
     bool secret_is_none;                  /* the config says so: strangers may be peers */
     char password[SETTINGS_SECRET_BYTES]; /* "": clients need none */
     uint32_t max_connections;             /* over all threads */
+    uint64_t request_timeout_ns;          /* for a request that was begun to be whole, */
+    uint64_t auth_timeout_ns;             /* for the password, where there is one, */
+    uint64_t idle_timeout_ns;             /* and for the next request; 0: no matter how long */
     uint32_t threads;                     /* that serve clients; at least 1 */
     uint64_t service_keys_max;            /* see node_set_tenant_keys_max */
     char state_dir[SETTINGS_PATH_BYTES];  /* "": the default, see state_dir.h; "none": nothing is kept */

@@ -129,6 +129,11 @@ static void print_values(struct printer *printer)
     text->log_keys = number(printer, node->log_keys_max);
     text->message_max = size_text(printer, node->message_max_bytes);
     text->max_connections = number(printer, settings->max_connections);
+    text->clients =
+        (struct clients_text){duration(printer, settings->request_timeout_ns),
+                              settings->password[0] ? duration(printer, settings->auth_timeout_ns) : NULL,
+                              settings->idle_timeout_ns ? duration(printer, settings->idle_timeout_ns)
+                                                        : word(printer, "off")};
     text->threads = number(printer, settings->threads);
     text->state_dir = settings->state_dir[0] ? settings->state_dir : NULL;
     text->state_sync = word(printer, settings->state_sync == STORE_SYNC_FULL ? "full" : "normal");

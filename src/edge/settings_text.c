@@ -39,6 +39,12 @@ static const cyaml_schema_field_t rules_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t clients_fields[] = {
+    TEXT_KEY(clients_text, request_timeout),
+    TEXT_KEY(clients_text, auth_timeout),
+    TEXT_KEY(clients_text, idle_timeout),
+    CYAML_FIELD_END,
+};
 static const cyaml_schema_field_t region_fields[] = {
     TEXT_KEY(region_text, name),
     TEXT_KEY(region_text, weight),
@@ -84,6 +90,7 @@ static const cyaml_schema_field_t settings_fields[] = {
     TEXT_KEY(settings_text, forget_after),
     CYAML_FIELD_MAPPING("table", CYAML_FLAG_OPTIONAL, struct settings_text, table, table_fields),
     CYAML_FIELD_MAPPING("rules", CYAML_FLAG_OPTIONAL, struct settings_text, rules, rules_fields),
+    CYAML_FIELD_MAPPING("clients", CYAML_FLAG_OPTIONAL, struct settings_text, clients, clients_fields),
     TEXT_KEY(settings_text, reservations),
     TEXT_KEY(settings_text, unlisted_peers),
     TEXT_KEY(settings_text, gossip_pace),
@@ -156,6 +163,8 @@ static const cyaml_schema_field_t *fields_at(const char *path)
         return table_fields;
     if (strncmp(path, "rules", 5) == 0)
         return rules_fields;
+    if (strncmp(path, "clients", 7) == 0)
+        return clients_fields;
     if (strncmp(path, "regions[", 8) == 0)
         return region_fields;
     if (strncmp(path, "peers[", 6) == 0)
@@ -201,7 +210,7 @@ static bool wrong_shape(const struct complaint *complaint, const struct outline 
                    strcmp(complaint->path, "limits") == 0;
     bool is_map = complaint->path[0] == '\0' || strcmp(complaint->path, "listen") == 0 ||
                   strcmp(complaint->path, "table") == 0 || strcmp(complaint->path, "rules") == 0 ||
-                  complaint->path[strlen(complaint->path) - 1] == ']';
+                  strcmp(complaint->path, "clients") == 0 || complaint->path[strlen(complaint->path) - 1] == ']';
     return error_set(error, EX_CONFIG, "%s:%u: %s is %s: expected %s", file, outline_line(outline, complaint->path),
                      complaint->path[0] ? complaint->path : "the file",
                      node ? kind_name(node->kind) : "something else",

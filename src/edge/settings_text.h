@@ -30,6 +30,10 @@ struct rules_text {
     char *services, *rules, *service_rules, *service_keys;
 };
 
+struct clients_text {
+    char *request_timeout, *auth_timeout, *idle_timeout;
+};
+
 struct region_text {
     char *name, *weight;
 };
@@ -53,6 +57,7 @@ struct settings_text {
     char *interval, *early_push, *silent_after, *join_timeout, *leave_timeout, *forget_after;
     struct table_text table;
     struct rules_text rules;
+    struct clients_text clients;
     char *reservations, *unlisted_peers, *gossip_pace, *log_keys, *message_max, *max_connections, *threads,
         *state_dir, *state_sync, *secret, *password, *log_level, *debug;
 };

@@ -40,81 +40,84 @@ enum {
 };
 
 /*
- * X(IDENTIFIER, "name", arity, flags, "group", "syntax of the arguments", "summary")
- * Arity counts the name; a negative one is the least.
+ * X(IDENTIFIER, "name", arity, work, flags, "group", "syntax of the arguments", "summary")
+ * Arity counts the name; a negative one is the least. Work is what it takes but for its bytes, in units of about a
+ * tenth of a microsecond: a connection has turn_work of them (see the listener's options) in a turn of the loop.
  */
 #define COMMANDS(X)                                                                                                \
-    X(CAN_ACCESS, "can_access", -2,                                                                                \
+    X(CAN_ACCESS, "can_access", -2, 4,                                                                             \
       COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, "limits", "key [cost]",      \
       "Takes cost tokens (1) of the default limit for user=key: 1 if it was allowed, 0 if not.")                   \
-    X(CHECK, "check", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,          \
+    X(CHECK, "check", -2, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,       \
       "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                                     \
       "Takes tokens of every rule, or of none: allowed, limit, remaining, retry_after_ms, reset_after_ms, rule.")  \
-    X(PEEK, "peek", -2, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",   \
-      "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]", "What CHECK would answer; takes nothing.")    \
-    X(REFUND, "refund", -2, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,        \
+    X(PEEK, "peek", -2, 4, COMMAND_READ | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,          \
+      "limits", "id [id ...] " COMMAND_SELECTORS " [COST n] [WAIT] [VERBOSE]",                                     \
+      "What CHECK would answer; takes nothing.")                                                                   \
+    X(REFUND, "refund", -2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,     \
       "limits", "id [id ...] " COMMAND_SELECTORS " [COST n]",                                                      \
       "Gives tokens back, at most what was taken; how many every rule got back.")                                  \
-    X(RESERVE, "reserve", -4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,      \
+    X(RESERVE, "reserve", -4, 8, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,   \
       "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n]",                                               \
       "Takes tokens until COMMIT, CANCEL or the end of TTL: as CHECK, then the reservation or nil.")               \
-    X(COMMIT, "commit", 3, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",             \
+    X(COMMIT, "commit", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",          \
       "reservation cost", "Says what a reservation cost: the tokens charged in the end.")                          \
-    X(CANCEL, "cancel", 2, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",             \
+    X(CANCEL, "cancel", 2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",          \
       "reservation", "Gives back all that a reservation holds: 1, or 0 if there is none.")                         \
-    X(RENEW, "renew", 3, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",               \
+    X(RENEW, "renew", 3, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",            \
       "reservation ms", "A reservation ends this much after now: 1, or 0 if there is none.")                       \
-    X(CL_THROTTLE, "cl.throttle", -5,                                                                              \
+    X(CL_THROTTLE, "cl.throttle", -5, 4,                                                                           \
       COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, "limits",                    \
       "key max_burst count period [quantity]",                                                                     \
       "As redis-cell: limited, max_burst + 1, remaining, retry_after s or -1, reset_after s.")                     \
-    X(THROTTLE, "throttle", -5, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,    \
+    X(THROTTLE, "throttle", -5, 4, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED, \
       "limits", "key max_burst count period [quantity]",                                                           \
       "As throttlecrab: allowed, max_burst, remaining, reset_after s, retry_after s.")                             \
-    X(EXPLAIN, "explain", -2, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,              \
+    X(EXPLAIN, "explain", -2, 200, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,         \
       "Why a request is allowed or refused here, for people.")                                                     \
-    X(RULE, "rule", -2, 0, "rules", "subcommand ...", "The rules of all services, in every region.")               \
-    X(HEALTH, "health", -2, COMMAND_WRITE | COMMAND_FAST, "rules", "service [0.0..1.0 | LATENCY ms [ms ...]]",     \
+    X(RULE, "rule", -2, 100, 0, "rules", "subcommand ...", "The rules of all services, in every region.")          \
+    X(HEALTH, "health", -2, 50, COMMAND_WRITE | COMMAND_FAST, "rules", "service [0.0..1.0 | LATENCY ms [ms ...]]", \
       "How well a service does: its adaptive rules scale with it. Alone: the scale now.")                          \
-    X(PING, "ping", -1, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "[message]",               \
+    X(PING, "ping", -1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "[message]",            \
       "PONG, or the message.")                                                                                     \
-    X(ECHO, "echo", 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "message", "The message.")  \
-    X(HELLO, "hello", -1, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection",                         \
+    X(ECHO, "echo", 2, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "message",               \
+      "The message.")                                                                                              \
+    X(HELLO, "hello", -1, 10, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection",                     \
       "[2|3 [AUTH user password] [SETNAME name]]", "Chooses the protocol's version and says who this is.")         \
-    X(AUTH, "auth", -2, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection", "[user] password",        \
+    X(AUTH, "auth", -2, 10, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER, "connection", "[user] password",    \
       "Gives the password; the user is default.")                                                                  \
-    X(CLIENT, "client", -2, COMMAND_TOGETHER, "connection", "subcommand ...", "About this connection.")            \
-    X(SELECT, "select", 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "0",                    \
+    X(CLIENT, "client", -2, 10, COMMAND_TOGETHER, "connection", "subcommand ...", "About this connection.")        \
+    X(SELECT, "select", 2, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "connection", "0",                 \
       "There is one database, 0.")                                                                                 \
-    X(RESET, "reset", -1, COMMAND_WRITE | COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER | COMMAND_QUEUED,      \
+    X(RESET, "reset", -1, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER | COMMAND_QUEUED,   \
       "connection", "[id [id ...] " COMMAND_SELECTORS "]",                                                         \
       "With ids: makes their keys full, and says how many. Alone: the connection is as new.")                      \
-    X(QUIT, "quit", -1, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER | COMMAND_AT_ONCE, "connection", "",     \
+    X(QUIT, "quit", -1, 2, COMMAND_FAST | COMMAND_NO_AUTH | COMMAND_TOGETHER | COMMAND_AT_ONCE, "connection", "",  \
       "Says OK and closes.")                                                                                       \
-    X(MULTI, "multi", 1, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",                    \
+    X(MULTI, "multi", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",                 \
       "Queues the commands that follow, until EXEC or DISCARD.")                                                   \
-    X(EXEC, "exec", 1, COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",                                     \
+    X(EXEC, "exec", 1, 2, COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",                                  \
       "Executes what is queued, in order, with nothing of this thread between: an array of the answers.")          \
-    X(DISCARD, "discard", 1, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",                \
+    X(DISCARD, "discard", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "",             \
       "Forgets what is queued.")                                                                                   \
-    X(WATCH, "watch", -2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "key [key ...]",      \
+    X(WATCH, "watch", -2, 4, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_AT_ONCE, "transactions", "key [key ...]",   \
       "Refused: a decision checks and takes in one step.")                                                         \
-    X(UNWATCH, "unwatch", 1, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "transactions", "",                 \
+    X(UNWATCH, "unwatch", 1, 2, COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "transactions", "",              \
       "OK: nothing is ever watched.")                                                                              \
-    X(COMMAND, "command", -1, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                       \
+    X(COMMAND, "command", -1, 100, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                  \
       "All commands, for client libraries.")                                                                       \
-    X(INFO, "info", -1, COMMAND_READ, "server", "[section ...]",                                                   \
+    X(INFO, "info", -1, 450, COMMAND_READ, "server", "[section ...]",                                              \
       "Figures: server, clients, limits, rules, table, cluster, stats, store, memory, keyspace.")                  \
-    X(DBSIZE, "dbsize", 1, COMMAND_READ, "server", "", "How many keys owe something here.")                        \
-    X(TIME, "time", 1, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "server", "",              \
+    X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, "server", "", "How many keys owe something here.")                    \
+    X(TIME, "time", 1, 4, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "server", "",           \
       "This machine's clock: seconds since 1970, and microseconds.")                                               \
-    X(CONFIG, "config", -2, COMMAND_ADMIN | COMMAND_TOGETHER, "server", "subcommand ...",                          \
+    X(CONFIG, "config", -2, 10, COMMAND_ADMIN | COMMAND_TOGETHER, "server", "subcommand ...",                      \
       "Only what client tools ask for.")                                                                           \
-    X(NODES, "nodes", 1, COMMAND_READ, "cluster", "", "The peers of the cluster as maps.")                         \
-    X(CLUSTER, "cluster", -2, COMMAND_READ, "cluster", "subcommand ...", "The peers of the cluster.")              \
-    X(FORGET, "forget", 2, COMMAND_WRITE | COMMAND_ADMIN, "cluster", "node",                                       \
+    X(NODES, "nodes", 1, 100, COMMAND_READ, "cluster", "", "The peers of the cluster as maps.")                    \
+    X(CLUSTER, "cluster", -2, 100, COMMAND_READ, "cluster", "subcommand ...", "The peers of the cluster.")         \
+    X(FORGET, "forget", 2, 100, COMMAND_WRITE | COMMAND_ADMIN, "cluster", "node",                                  \
       "Declares a peer gone for good, so that others may have its share.")                                         \
-    X(DEBUG, "debug", -2, COMMAND_ADMIN, "server", "subcommand ...",                                               \
+    X(DEBUG, "debug", -2, 100, COMMAND_ADMIN, "server", "subcommand ...",                                          \
       "Breaks links, to show partitions; only where the config says debug: true.")
 
 /* X(PARENT, IDENTIFIER, "name", arity with both names, "syntax of the arguments", "summary") */
@@ -165,6 +168,7 @@ struct command_spec {
     const char *name; /* lower case, as client libraries list it */
     size_t name_size;
     int arity;
+    uint32_t work;
     unsigned flags;
     const char *group, *syntax, *summary;
 };

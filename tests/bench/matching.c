@@ -121,7 +121,7 @@ static void serve(const struct prepared *prepared, struct cost *cost)
 {
     size_t consumed;
     struct output output = output_over(served.reply, sizeof served.reply);
-    const struct turn turn = {served.now_ns, served.wall_ns};
+    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
     const struct bytes input = {prepared->command, prepared->command_size};
     (void)commands_serve(&served.commands, &served.session, input, &output, turn, &consumed);
     cost->refused += consumed != input.size || output.size < 8 || memcmp(output.data, "*6\r\n:1\r\n", 8) != 0;

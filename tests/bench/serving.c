@@ -131,7 +131,7 @@ static uint64_t carry(int from, int to, struct bytes data)
 
 static void serve_pipeline(struct bytes input, int depth, struct output *output)
 {
-    const struct turn turn = {served.now_ns, served.wall_ns};
+    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
     size_t consumed;
     (void)commands_serve(&served.commands, &served.session, input, output, turn, &consumed);
     if (consumed != input.size || output->size < 4 * (size_t)depth)

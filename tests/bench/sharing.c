@@ -178,7 +178,7 @@ static void step(uint64_t now_ns)
 static void serve_some(struct server *server, uint64_t now_ns)
 {
     struct text *text = &server->text[server->kind];
-    const struct turn turn = {now_ns, SERVED_WALL_NS + now_ns};
+    const struct turn turn = {.now_ns = now_ns, .wall_ns = SERVED_WALL_NS + now_ns};
     const struct bytes input = {text->bytes, text->size};
     struct output output = output_over(server->reply, sizeof server->reply);
     size_t consumed;

@@ -44,7 +44,8 @@ static const struct mistake mistakes[] = {
     {"node: a\nlimits: []\n", "f:2: limits is missing: expected at least one limit with name, capacity and rate"},
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
-     "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, reservations, "
+     "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
+     "reservations, "
      "unlisted_peers, gossip_pace, log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
@@ -93,6 +94,17 @@ static const struct mistake mistakes[] = {
     {LEAST "message_max: 1\n", "f:4: message_max is '1': expected a size from 64 KiB to 64 MiB"},
     {LEAST "message_max: 1 parsec\n", "f:4: message_max is '1 parsec': expected a size from 64 KiB to 64 MiB"},
     {LEAST "max_connections: 0\n", "f:4: max_connections is '0': expected a whole number from 1 to 1,000,000"},
+    {LEAST "clients: {auth_timeout: 5s}\n",
+     "f:4: clients.auth_timeout is '5s': expected no such key, as there is no password to wait for"},
+    {LEAST "clients: {request_timeout: 0s}\n",
+     "f:4: clients.request_timeout is '0s': expected a duration from 1 s to 1 d, "
+     "such as 100ms or 2s"},
+    {LEAST "clients:\n  idle_timeout: never\n",
+     "f:5: clients.idle_timeout is 'never': expected off, or a duration such "
+     "as 1h"},
+    {LEAST "clients: 10s\n", "f:4: clients is a single value: expected a mapping of keys to values"},
+    {LEAST "clients: {timeout: 1s}\n", "f:4: clients.timeout is not a known key: expected one of request_timeout, "
+                                       "auth_timeout, idle_timeout"},
     {LEAST "threads: 0\n", "f:4: threads is '0': expected a whole number from 1 to 64"},
     {LEAST "threads: many\n", "f:4: threads is 'many': expected a whole number from 1 to 64"},
     {LEAST "debug: maybe\n", "f:4: debug is 'maybe': expected true or false"},
@@ -294,7 +306,8 @@ static const char full[] =
     "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0}\n"
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
     "interval: 50ms\nearly_push: 2.5%\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
-    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\nthreads: "
+    "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
+    "clients: {request_timeout: 3s, auth_timeout: 4s, idle_timeout: 1h}\nthreads: "
     "3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
     "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\nunlisted_peers: 3\n"
@@ -366,6 +379,9 @@ static void accepts(void)
            settings.node.reservations_max == 0 && settings.node.unlisted_max == 3,
        "what a service may have");
     OK(settings.max_connections == 77 && settings.threads == 3, "connections and threads");
+    OK(settings.request_timeout_ns == 3000000000u && settings.auth_timeout_ns == 4000000000u &&
+           settings.idle_timeout_ns == 3600000000000u,
+       "deadlines of clients");
     OK(strcmp(settings.state_dir, "/srv/headgate") == 0 && settings.state_sync == STORE_SYNC_FULL, "the store");
 }
 

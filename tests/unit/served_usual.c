@@ -9,7 +9,7 @@ static struct output output;
 
 static enum serve_status serve(struct session *session, const char *text, size_t *consumed)
 {
-    const struct turn turn = {served.now_ns, served.wall_ns};
+    const struct turn turn = {.now_ns = served.now_ns, .wall_ns = served.wall_ns};
     output = output_over(served.reply, sizeof served.reply);
     enum serve_status status = commands_serve(&served.commands, session, bytes_of(text), &output, turn, consumed);
     served.reply[output.size] = '\0';
@@ -32,7 +32,8 @@ static const char *answers(struct session *session, const char *text)
 static const char *later(struct session *session)
 {
     output = output_over(served.reply, sizeof served.reply);
-    commands_answer(&served.commands, session, &output, (struct turn){served.now_ns, served.wall_ns});
+    commands_answer(&served.commands, session, &output,
+                    (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns});
     served.reply[output.size] = '\0';
     return served.reply;
 }

@@ -20,7 +20,7 @@ static struct commands commands;
 static struct session session;
 static char reply[OUTPUT_ROOM + 1];
 static struct output output;
-static const struct turn now = {1000, 1000};
+static const struct turn now = {.now_ns = 1000, .wall_ns = 1000};
 
 static void submit(void *context, const struct event *event, struct rules_result *result)
 {
@@ -88,6 +88,14 @@ static struct key_id key_of(const char *rule, const char *dimension, const char 
     return match.charge[0].id;
 }
 
+static uint32_t refused;
+
+static void on_refused(void *context, const char *address)
+{
+    (void)context;
+    refused += strcmp(address, "127.0.0.1:50000") == 0;
+}
+
 static void set_scene(const char *password, bool debug)
 {
     struct error error;
@@ -109,6 +117,7 @@ static void set_scene(const char *password, bool debug)
                                  .version = "1.2.3",
                                  .password = password,
                                  .debug = debug,
+                                 .refused = on_refused,
                                  .submit = submit};
     hash_key_from_secret(&commands.hash_key, "secret", 6);
     make_rules();
@@ -276,11 +285,27 @@ static void test_password(void)
     OK_U64(node.decided, 0, "and nothing is taken");
     (void)ask("HELLO 3\n");
     OK(has("-NOAUTH HELLO must be called"), "HELLO neither");
-    OK_STRING(ask("AUTH wrong\nAUTH root sesame\n"),
-              "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
-              "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
-              "a wrong password, a wrong user");
-    OK_U64(commands.stats.auth_failures, 2, "are counted");
+    for (uint32_t i = 0; i < SESSION_REFUSED_MAX - 1; i++) {
+        const char *line = i == 1   ? "AUTH root sesame\nPING\n"
+                           : i == 2 ? "HELLO 3 AUTH default x\n"
+                                    : "AUTH wrong\n";
+        OK(serve(bytes_of(line)) == SERVE_DELAY && output.size == 0, "a wrong password is not answered at once");
+        OK_U64(session_delay_ms(&session), 250u << i, "but after %u ms", 250u << i);
+        OK_STRING(resume(), "-WRONGPASS invalid username-password pair or user is disabled.\r\n", "then it is");
+        OK(!session_is_known(&session), "and lets nobody in");
+    }
+    OK(serve(bytes_of("AUTH wrong\nAUTH sesame\n")) == SERVE_CLOSE, "too many close the connection");
+    OK_STRING(reply, "-WRONGPASS invalid username-password pair or user is disabled.\r\n", "with an answer");
+    OK_U64(commands.stats.auth_failures, SESSION_REFUSED_MAX, "all are counted");
+    OK_U64(refused, SESSION_REFUSED_MAX, "and told");
+    set_scene("sesame", false);
+    (void)serve(bytes_of("AUTH wrong\n"));
+    (void)resume();
+    (void)ask("AUTH sesame\n");
+    (void)serve(bytes_of("AUTH wrong\n"));
+    OK_U64(session_delay_ms(&session), 250, "who knows it begins anew");
+    (void)resume();
+    (void)ask("RESET\n");
     OK_STRING(ask("CAN_ACCESS alice\nAUTH sesame\nCAN_ACCESS alice\n"),
               "-NOAUTH Authentication required.\r\n+OK\r\n:1\r\n", "the password lets in");
     OK_STRING(ask("RESET\nPING\n"), "+RESET\r\n-NOAUTH Authentication required.\r\n", "RESET takes it back");

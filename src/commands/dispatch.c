@@ -1,0 +1,146 @@
+/*
+ * From a command's words to the function that executes it, or the error that says why none does.
+ */
+#include "commands/call.h"
+
+void call_wrong_arity(struct call *call, const struct command_spec *parent, const struct command_spec *spec)
+{
+    const char *first = parent != NULL ? parent->name : "", *between = parent != NULL ? " " : "";
+    answer_error(&call->answer, "ERR wrong number of arguments for '%s%s%s' command: expected %s%s%s%s%s", first,
+                 between, spec->name, first, between, spec->name, spec->syntax[0] != '\0' ? " " : " alone",
+                 spec->syntax);
+}
+
+enum subcommand_id call_subcommand(struct call *call, enum command_id parent)
+{
+    const struct resp_command *words = call->words;
+    enum subcommand_id id = subcommand_find(parent, words->args[1]);
+    if (id == SUBCOMMAND_ID_COUNT) {
+        struct bytes word = words->args[1];
+        char known[COMMAND_ERROR_BYTES] = "";
+        struct output list = output_over(known, sizeof known - 1);
+        for (unsigned i = 0; i < SUBCOMMAND_ID_COUNT; i++)
+            if (subcommand_table[i].parent == parent)
+                output_print(&list, "%s%s", list.size > 0 ? ", " : "", subcommand_table[i].spec.name);
+        answer_error(&call->answer, "ERR unknown subcommand '%.*s' of %s: expected one of %s", call_shown(word),
+                     word.data, command_table[parent].name, known);
+        return id;
+    }
+    const struct command_spec *spec = &subcommand_table[id].spec;
+    if (command_arity_fits(spec->arity, words->count))
+        return id;
+    call_wrong_arity(call, &command_table[parent], spec);
+    return SUBCOMMAND_ID_COUNT;
+}
+
+void call_alone(struct call *call, bool alone)
+{
+    const struct commands *commands = call->commands;
+    if (commands->alone != NULL)
+        commands->alone(commands->context, alone);
+}
+
+int64_t call_ms(uint64_t ns)
+{
+    return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
+}
+
+static void call_echo(struct call *call)
+{
+    answer_bulk(&call->answer, call->words->args[1]);
+}
+
+static void call_quit(struct call *call)
+{
+    answer_simple(&call->answer, "OK");
+    call->close = true;
+}
+
+/* Of a key, or of the connection. */
+static void call_reset_either(struct call *call)
+{
+    if (call->words->count > 1)
+        call_reset_keys(call);
+    else
+        call_reset(call);
+}
+
+static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
+    [COMMAND_CAN_ACCESS] = call_can_access,
+    [COMMAND_CHECK] = call_check,
+    [COMMAND_PEEK] = call_peek,
+    [COMMAND_EXPLAIN] = call_explain,
+    [COMMAND_REFUND] = call_refund,
+    [COMMAND_RESERVE] = call_reserve,
+    [COMMAND_COMMIT] = call_commit,
+    [COMMAND_CANCEL] = call_cancel,
+    [COMMAND_RENEW] = call_renew,
+    [COMMAND_CL_THROTTLE] = call_cl_throttle,
+    [COMMAND_THROTTLE] = call_throttle,
+    [COMMAND_RULE] = call_rule,
+    [COMMAND_HEALTH] = call_health,
+    [COMMAND_PING] = call_ping,
+    [COMMAND_ECHO] = call_echo,
+    [COMMAND_HELLO] = call_hello,
+    [COMMAND_AUTH] = call_auth,
+    [COMMAND_CLIENT] = call_client,
+    [COMMAND_SELECT] = call_select,
+    [COMMAND_RESET] = call_reset_either,
+    [COMMAND_QUIT] = call_quit,
+    [COMMAND_MULTI] = call_multi,
+    [COMMAND_EXEC] = call_exec,
+    [COMMAND_DISCARD] = call_discard,
+    [COMMAND_WATCH] = call_watch,
+    [COMMAND_UNWATCH] = call_unwatch,
+    [COMMAND_COMMAND] = call_command,
+    [COMMAND_INFO] = call_info,
+    [COMMAND_DBSIZE] = call_dbsize,
+    [COMMAND_TIME] = call_time,
+    [COMMAND_CONFIG] = call_config,
+    [COMMAND_NODES] = call_nodes,
+    [COMMAND_CLUSTER] = call_cluster,
+    [COMMAND_FORGET] = call_forget,
+    [COMMAND_DEBUG] = call_debug,
+};
+
+/* The command that can be called; COMMAND_ID_COUNT: an error was answered. */
+static enum command_id find_call(struct call *call)
+{
+    struct bytes name = call->words->args[0];
+    enum command_id id = command_find(name);
+    if (id == COMMAND_ID_COUNT && (word_is(name, "post") || word_is(name, "host:"))) {
+        /* A web page made a browser talk to us: what follows may be anything. */
+        answer_error(&call->answer, "ERR Protocol error: this is not an HTTP server");
+        call->commands->stats.protocol_errors++;
+        call->close = true;
+    } else if (id == COMMAND_ID_COUNT) {
+        answer_error(&call->answer, "ERR unknown command '%.*s': COMMAND LIST names what this server knows",
+                     call_shown(name), name.data);
+    } else if (!command_arity_fits(command_table[id].arity, call->words->count)) {
+        call_wrong_arity(call, NULL, &command_table[id]);
+    } else if (!call->session->authenticated && (command_table[id].flags & COMMAND_NO_AUTH) == 0) {
+        answer_error(&call->answer, "NOAUTH Authentication required.");
+    } else {
+        return id;
+    }
+    return COMMAND_ID_COUNT;
+}
+
+void call_dispatch(struct call *call)
+{
+    struct transaction *transaction = &call->session->transaction;
+    enum command_id id = find_call(call);
+    bool at_once = id == COMMAND_ID_COUNT || (command_table[id].flags & COMMAND_AT_ONCE) != 0 ||
+                   (id == COMMAND_RESET && call->words->count == 1);
+    if (id == COMMAND_ID_COUNT) {
+        transaction->failed = transaction->open;
+    } else if (transaction->open && !at_once) {
+        transaction_queue(call, id);
+    } else if ((command_table[id].flags & COMMAND_TOGETHER) != 0) {
+        calls[id](call);
+    } else {
+        call_alone(call, true);
+        calls[id](call);
+        call_alone(call, false);
+    }
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/perl
+# Clients that say nothing, or the wrong thing: deadlines, wrong passwords, and room for others.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use IO::Select;
+use Test::More;
+use Time::HiRes qw(time);
+
+my @limits = ({name => 'default', capacity => 1000, rate => '1/h', default => 'true'});
+
+sub counts { my ($client) = @_; return $client->fields('INFO', 'clients') }
+
+subtest 'deadlines' => sub {
+    my $cluster = Headgate::cluster(regions => ['here'], limits => \@limits, password => 'sesame',
+                                    clients => {request_timeout => '1s', auth_timeout => '2s', idle_timeout => '2s'});
+    my $daemon = $cluster->daemon('here')->spawn;
+    my $client;
+    ok(Headgate::wait_until(10, sub { $client = eval { $daemon->client } }), 'the daemon listens');
+    is($client->command('AUTH', 'sesame'), 'OK', 'one with the password');
+    my ($half, $nobody, $idle) = map { $daemon->client } 1 .. 3;
+    is($_->command('AUTH', 'sesame'), 'OK', 'and others') for $half, $idle;
+    $half->send_raw("*2\r\n\$10\r\nCAN_ACC");
+    my $ends = sub {
+        my ($other, $seconds) = @_;
+        return Headgate::wait_until($seconds, sub {
+            $client->command('PING');
+            return IO::Select->new($other->{socket})->can_read(0.05);
+        });
+    };
+    ok($ends->($half, 10), 'half a request ends');
+    like($half->reply, qr/^ERR the request is not whole after clients.request_timeout/, 'with a word');
+    ok($half->closed, 'and the connection');
+    ok($ends->($nobody, 10), 'so does one without a password');
+    like($nobody->reply, qr/^NOAUTH no password came within clients.auth_timeout/, 'with a word');
+    ok($nobody->closed, 'and the connection');
+    ok($ends->($idle, 10) && $idle->closed, 'and one that says nothing');
+    my $counts = counts($client);
+    is_deeply([@{$counts}{qw(closed_unfinished closed_strangers closed_idle)}], [1, 1, 1], 'each is counted');
+    ok($cluster->stop, 'the daemon ends in peace');
+};
+
+subtest 'wrong passwords' => sub {
+    my $cluster = Headgate::cluster(regions => ['here'], limits => \@limits, password => 'sesame', threads => 1);
+    my $daemon = $cluster->daemon('here')->spawn;
+    my $client;
+    ok(Headgate::wait_until(10, sub { $client = eval { $daemon->client } }), 'the daemon listens');
+    is($client->command('AUTH', 'sesame'), 'OK', 'the right one is answered at once');
+    my $guesser = $daemon->client;
+    my $begun = time;
+    $guesser->send_raw(Headgate::Client::encode('AUTH', "guess$_")) for 1 .. 20;
+    is($client->command('PING'), 'PONG', 'others are served while the answer waits');
+    ok(!IO::Select->new($guesser->{socket})->can_read(0), 'it does wait');
+    like($guesser->reply, qr/^WRONGPASS/, 'wrong') for 1 .. 5;
+    cmp_ok(time - $begun, '>=', 3.5, 'five guesses take their time');
+    ok($guesser->closed, 'then it is closed');
+    is(counts($client)->{auth_failures}, 5, 'five guesses of twenty were looked at');
+    my @lines = $daemon->log =~ /wrong password from 127\.0\.0\.1:\d+/g;
+    is(scalar @lines, 1, 'one line tells of them');
+    my @many = map { $daemon->client } 1 .. 200;
+    $_->send_raw(Headgate::Client::encode('AUTH', 'guess') x 5) for @many;
+    is($client->command('PING'), 'PONG', 'many who guess hold nobody up');
+    ok($cluster->stop, 'the daemon ends in peace');
+};
+
+subtest 'room for others' => sub {
+    my $cluster = Headgate::cluster(regions => ['here'], limits => \@limits, max_connections => 20, threads => 1);
+    my $daemon = $cluster->start->daemon('here');
+    my $client = $daemon->client;
+    is($client->command('CAN_ACCESS', 'ann'), 1, 'one that asks');
+    my @silent = map { $daemon->client } 1 .. 19;
+    my @new;
+    for my $i (1 .. 19) {
+        my $new = Headgate::wait_until(20, sub {
+            my $try = $daemon->client;
+            my $answer = eval { $try->command('PING') } // '';
+            return "$answer" eq 'PONG' ? $try : 0;
+        });
+        push @new, $new or last;
+    }
+    is(scalar(grep { $_ } @new), 19, 'nineteen silent ones make room for others');
+    is($client->command('CAN_ACCESS', 'ann'), 1, 'not the one that asked');
+    cmp_ok(counts($client)->{closed_for_room}, '>=', 19, 'which is counted');
+    ok($cluster->stop, 'the daemon ends in peace');
+};
+
+done_testing();
