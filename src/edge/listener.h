@@ -31,8 +31,6 @@ enum {
     LISTENER_LATE_MAX = 16,      /* connections whose answers are: more clients would be idle for too long */
     LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: a millisecond's work */
     LISTENER_HEARD_STEP_MS = 1000,       /* how exactly it is known when a connection was heard */
-    LISTENER_NEW_MS = 1000,              /* a stranger is not closed for others so soon, */
-    LISTENER_QUIET_MS = 10000,           /* nor a client that was heard since */
 };
 
 enum serve_status {
@@ -94,6 +92,8 @@ struct listener_options {
     uint32_t crowd_count;
     uint64_t stall_timeout_ms; /* a reader that takes nothing of its replies for this long is closed */
     uint64_t close_timeout_ms; /* how long a closing connection may take to read its last reply */
+    /* Beyond connections_max, a newcomer gets the place of an older stranger, or of one silent for so long. */
+    uint64_t newcomer_ms, quiet_ms;
     uint64_t request_timeout_ms;  /* a request that is not whole after this long ends its connection */
     uint64_t stranger_timeout_ms; /* a client that the service does not know after this long is closed; 0: never */
     uint64_t idle_timeout_ms;     /* one that says nothing for this long is closed; 0: never */
@@ -112,6 +112,8 @@ struct listener_options {
                                .crowd_count = 6,                                                                   \
                                .stall_timeout_ms = 30000,                                                          \
                                .close_timeout_ms = 1000,                                                           \
+                               .newcomer_ms = 1000,                                                                \
+                               .quiet_ms = 10000,                                                                  \
                                .request_timeout_ms = 10000,                                                        \
                                .turn_work = 512,                                                                   \
                                .id_first = 1,                                                                      \

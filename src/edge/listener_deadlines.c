@@ -92,9 +92,9 @@ static struct connection *find_silent(struct listener *listener, const struct li
 
 bool listener_make_room(struct listener *listener)
 {
-    struct connection *silent = find_silent(listener, &listener->strangers, LISTENER_NEW_MS);
+    struct connection *silent = find_silent(listener, &listener->strangers, listener->options.newcomer_ms);
     if (silent == NULL)
-        silent = find_silent(listener, &listener->known, LISTENER_QUIET_MS);
+        silent = find_silent(listener, &listener->known, listener->options.quiet_ms);
     if (silent == NULL)
         return false;
     connection_turn_out(silent, &listener->stats.closed_for_room, "");

@@ -177,7 +177,7 @@ static const cyaml_schema_field_t *fields_at(const char *path)
 static bool unknown_key(const struct complaint *complaint, const char *key, const struct outline *outline,
                         const char *file, struct error *error)
 {
-    char path[OUTLINE_PATH_BYTES * 2], known[300];
+    char path[OUTLINE_PATH_BYTES * 2], known[400];
     size_t size = 0;
     (void)snprintf(path, sizeof path, "%s%s%.90s", complaint->path, complaint->path[0] ? "." : "", key);
     for (const cyaml_schema_field_t *field = fields_at(complaint->path); field->key; field++) {

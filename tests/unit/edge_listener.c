@@ -67,6 +67,7 @@ static void test_connections_max(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
     options.connections_max = 2;
+    options.newcomer_ms = options.quiet_ms = DEADLINE_MS * 10; /* none is silent for long enough to make room */
     open_listener(&options);
     int fds[2] = {dial(), dial()};
     TURN_UNTIL(listener.stats.connected_clients == 2);
@@ -229,6 +230,7 @@ static void test_joined(void)
     int fds[DIALLED];
     char address[64];
     options.connections_max = ADMITTED;
+    options.newcomer_ms = DEADLINE_MS * 10;
     options.connected = &connected;
     options.shares_port = true;
     options.id_step = 2;

@@ -4,7 +4,7 @@
  */
 #include "tests/listener_scene.h"
 
-enum { LONG_MS = 3600000 };
+enum { LONG_MS = 3600000, NEWCOMER_MS = 1000000, QUIET_MS = 2000000 };
 
 static struct listener_options options;
 
@@ -132,6 +132,8 @@ static void test_room(void)
 {
     options = LISTENER_OPTIONS_DEFAULT;
     options.connections_max = 4;
+    options.newcomer_ms = NEWCOMER_MS;
+    options.quiet_ms = QUIET_MS;
     open_listener(&options);
     int fd[4];
     for (uint32_t i = 0; i < 4; i++)
@@ -144,14 +146,14 @@ static void test_room(void)
     OK(hears(more, "-ERR max number of clients reached\r\n") && hears_end(more),
        "while all are new, one more is refused");
     (void)close(more);
-    age(1, LISTENER_QUIET_MS + 5000);
-    age(2, LISTENER_QUIET_MS - 5000);
+    age(1, QUIET_MS + 5000);
+    age(2, QUIET_MS - 5000);
     connection_of(3)->heard_ms = connection_of(4)->heard_ms = uv_now(&loop);
     more = dial();
     TURN_UNTIL(listener.stats.closed_for_room == 1);
     OK(listener.stats.closed_for_room == 1 && hears_end(fd[0]),
        "the longest silent one makes room where strangers are new");
-    age(3, LISTENER_NEW_MS);
+    age(3, NEWCOMER_MS);
     int next = dial();
     TURN_UNTIL(listener.stats.closed_for_room == 2);
     OK(hears_end(fd[2]), "one that never said anything before those that did");
