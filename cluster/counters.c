@@ -77,9 +77,10 @@ static void emit_one(struct node *node, struct key_id id, struct effects *effect
     effects_counter(effects, &counter);
 }
 
-void counters_emit(struct node *node, struct effects *effects)
+bool counters_emit(struct node *node, struct effects *effects)
 {
     uint32_t most = COUNTERS_PER_STEP / node->lane_count;
+    bool all = true;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         struct changed *changed = &node->lane[i].changed;
         for (uint32_t k = 0; k < most && changed->count > 0; k++) {
@@ -88,7 +89,9 @@ void counters_emit(struct node *node, struct effects *effects)
             changed->count--;
             emit_one(node, id, effects);
         }
+        all &= changed->count == 0;
     }
+    return all;
 }
 
 /* A quarter of every ring stays free: until it has been told, new spends need it. */

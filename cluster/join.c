@@ -134,7 +134,7 @@ static bool everybody_knows_we_left(const struct node *node)
 
 /*
  * First everything that was spent is acknowledged, and changes of rules are done and passed on; then the goodbye is;
- * neither waits beyond leave_timeout.
+ * neither waits beyond leave_timeout. The store is told of every counter that changed, however long that takes.
  */
 void leave_step(struct node *node, struct effects *effects)
 {
@@ -152,5 +152,7 @@ void leave_step(struct node *node, struct effects *effects)
         node->farewell_ns = node->now_ns;
         gossip_publish(node, effects);
     }
-    effects->left = late || node->peer_count == 1 || everybody_knows_we_left(node);
+    bool kept = counters_emit(node, effects); /* no tick may come any more */
+    node->step_again |= !kept;
+    effects->left = kept && (late || node->peer_count == 1 || everybody_knows_we_left(node));
 }

@@ -283,7 +283,7 @@ static void average_demand(struct node *node)
 static void tick(struct node *node, struct effects *effects)
 {
     average_demand(node);
-    counters_emit(node, effects);
+    (void)counters_emit(node, effects);
     node->tick_ns += node->options.interval_ns;
     if (node->tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
         node->tick_ns = node->now_ns + node->options.interval_ns;
@@ -383,8 +383,9 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     if (node->superseded) {
         shares_refresh(node);
         plane_end(node, effects);
-        effects->left = node->stopping;
-        effects->next_wake_ns = node->wake_ns = node->now_ns + node->options.interval_ns;
+        bool kept = counters_emit(node, effects);
+        effects->left = node->stopping && kept;
+        effects->next_wake_ns = node->wake_ns = node->now_ns + (kept ? node->options.interval_ns : 0);
         return;
     }
     membership_refresh(node, effects);

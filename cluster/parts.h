@@ -192,7 +192,8 @@ void counters_destroy(struct node *node);
 void counters_touch(struct node *node, struct entry *entry);
 /* False: the store could not be told of one more key. */
 bool counters_have_room(const struct node *node, const struct entry *entry);
-void counters_emit(struct node *node, struct effects *effects);
+/* Tells the store, of so many keys as one step has time for; false: further ones changed as well. */
+bool counters_emit(struct node *node, struct effects *effects);
 /* All of them are to be told again; a part of the table in each step. */
 void counters_retell(struct node *node);
 void counters_step(struct node *node);

@@ -98,6 +98,18 @@ like($open->log, qr/ warning \S+ was damaged \(its last \d+ transactions are los
      'and the rest is told of');
 cmp_ok(store($open)->{store_transactions_lost}, '>=', $lost, 'INFO counts them');
 is($open->stop, 0, 'it ends as usual');
+# ---- a graceful end, before an interval is over ----
+
+my $brief = alone(interval => '30s')->start;
+is($brief->client->command('RULE', 'SET', '{id: calls, by: user, algorithm: quota, limit: 100, window: year}'), 'OK',
+   'a quota');
+my $spender = $brief->client;
+$spender->pipeline(map { ['CHECK', "user$_", 'COST', '40'] } 1 .. 5000);
+is($brief->stop, 0, 'SIGTERM right behind spends of 5,000 keys, long before the next tick');
+$brief->start;
+is_deeply([map { $_->[2] } $brief->client->pipeline(map { ['PEEK', "user$_"] } 1, 2500, 5000)], [60, 60, 60],
+          'what they used is kept');
+is($brief->stop, 0, 'and it ends as usual');
 
 # ---- files that are not as they were ----
 
