@@ -77,6 +77,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \
     X(rule_scans, "times that a peer was asked for its rules")                                                     \
     X(step_keys_max, "most keys that one step worked on")                                                          \
+    X(refunds_forgotten, "accounts of what may be given back that made room for others")                           \
     X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
     X(incarnations_refused, "members in messages that were dropped since their clock is too far ahead")            \
     X(unlisted_refused, "members that no config names, dropped beyond unlisted_peers")                             \

@@ -74,6 +74,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     stats->batches_waiting = node->inbox_count;
     stats->log_keys = node->log_keys;
     stats->open_keys = untold_count(node);
+    stats->refunds_forgotten = node->refundable.forgotten_count;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         const struct lane *lane = &node->lane[i];
         stats->admitted_requests += lane->admitted_requests;

@@ -251,6 +251,41 @@ static void settling(void)
     OK(bucket_is_full(&bucket, &limit), "... acknowledged or not");
 }
 
+/* ---- whose tokens ---- */
+
+/* What others return is one of theirs, and the one that it was, as near as its age tells. */
+static void whose(void)
+{
+    const struct limit limit = log_limit(16, SECOND_NS, 0, events);
+    struct budget budget;
+    struct bucket bucket;
+    uint64_t credit, count;
+    budget_init(&budget, &limit, SHARE_ONE, false);
+    bucket_fill(&bucket, &limit, 0, 0);
+    for (uint64_t at = 1; at <= 4; at++)
+        bucket_apply(&bucket, &limit, &budget, 1, 0, at * 100 * MS_NS, 0);
+    (void)bucket_take(&bucket, &limit, &budget, 2, 0, 450 * MS_NS);
+    (void)bucket_take(&bucket, &limit, &budget, 3, 0, 460 * MS_NS);
+    uint64_t spent_ns = bucket_hold(&bucket, &limit, 3, 700 * MS_NS);
+    OK(spent_ns == 460 * MS_NS && bucket.settled - bucket.unsettled == 7,
+       "4 of others, 2 own ones, 3 that are held");
+    bucket_apply(&bucket, &limit, &budget, 0, 1, 470 * MS_NS, 280 * MS_NS);
+    bucket_refill(&bucket, &limit, &budget, 1300 * MS_NS);
+    OK(bucket.settled - bucket.unsettled == 10 && events_at(events, bucket.events.oldest)->at_ns == 400 * MS_NS,
+       "others return what they spent at 300 ms: the spends of 100 and 200 ms end at their time");
+    bucket_apply(&bucket, &limit, &budget, 0, 9, 1300 * MS_NS, 0);
+    OK(bucket.settled - bucket.unsettled == 11, "they cannot return what this peer spent");
+    OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1300 * MS_NS, &credit), 2, "nor can this peer what is held");
+    OK_U64(bucket_release(&bucket, &limit, &budget, 1, spent_ns, 1300 * MS_NS), 1, "but whoever holds it");
+    OK_U64(bucket_unhold(&bucket, &limit, 1, spent_ns), 1, "what is held no longer");
+    OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1300 * MS_NS, &credit), 1, "anybody can return");
+    bucket_renew(&bucket, &limit, 0, 1310 * MS_NS);
+    OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1310 * MS_NS, &credit), 0, "what is renewed is held still");
+    OK_U64(bucket_release(&bucket, &limit, &budget, 9, spent_ns, 1310 * MS_NS), 1,
+           "and known by when it was spent");
+    OK(bucket_is_full(&bucket, &limit) && events_check(events, &bucket.events, &count) == 0, "that was all");
+}
+
 /* ---- merging ---- */
 
 /* Another's number says how many count, not which, nor until when. */
@@ -334,6 +369,7 @@ int main(void)
     random_spends(100, 30 * SECOND_NS, 7, 47);
     late_spends();
     settling();
+    whose();
     renewing();
     pool();
     struct events_stats stats;

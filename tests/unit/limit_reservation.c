@@ -96,6 +96,29 @@ static void test_ends_in_order(void)
     reservations_destroy(&pool);
 }
 
+/* Of a key, all that its reservations hold is known at once. */
+static void test_what_a_key_has_held(void)
+{
+    struct reservations *pool = reservations_create(4, 4);
+    struct key_id alice = {7, 7}, bert = {7, 8};
+    struct charge charges[2] = {{.id = alice, .cost = 5}, {.id = bert, .cost = 3}};
+    struct reservation_id first, second;
+    bool opened = reservations_open(pool, charges, 2, (struct key_id){1, 1}, 10, &first) &&
+                  reservations_open(pool, charges, 2, (struct key_id){2, 2}, 20, &second);
+    assert(opened);
+    OK(reservations_held(pool, alice) == 10 && reservations_held(pool, bert) == 6, "what two hold is added up");
+    charges[0].cost = 1;
+    reservations_renew(pool, first, charges, 30);
+    OK(reservations_held(pool, alice) == 6 && reservations_end_ns(pool, first) == 30,
+       "one needs less, and for longer");
+    reservations_close(pool, second);
+    OK(reservations_held(pool, alice) == 1 && reservations_held(pool, bert) == 3, "one has ended");
+    reservations_close(pool, first);
+    OK(reservations_held(pool, alice) == 0 && reservations_held(pool, bert) == 0, "nobody holds anything");
+    reservations_check(pool);
+    reservations_destroy(&pool);
+}
+
 /* ---- against a plain array ---- */
 
 enum { MODEL_ROOM = 60, OPERATIONS = 1000000 };
@@ -105,6 +128,24 @@ struct model {
     struct reservation_id id[MODEL_ROOM];
     uint64_t expires_ns[MODEL_ROOM], number[MODEL_ROOM];
 };
+
+enum { MODEL_KEYS = 8 };
+
+/* Reservations of one key come and go, so that several hold some of it. */
+static struct charge model_charge(uint64_t number)
+{
+    struct charge charge = charge_of(number);
+    charge.id = (struct key_id){number % MODEL_KEYS, 1};
+    return charge;
+}
+
+static bool model_held(const struct reservations *pool, const struct model *model, uint64_t key)
+{
+    uint64_t held = 0;
+    for (int i = 0; i < MODEL_ROOM; i++)
+        held += model->used[i] && model->number[i] % MODEL_KEYS == key ? model->number[i] : 0;
+    return reservations_held(pool, (struct key_id){key, 1}) == held;
+}
 
 static uint64_t model_next_ns(const struct model *model)
 {
@@ -123,7 +164,7 @@ static bool model_step(struct reservations *pool, struct model *model, struct ra
         model->number[i] = number;
         model->expires_ns[i] = random_below(random, 1000);
         model->used[i] = true;
-        charges[0] = charge_of(number);
+        charges[0] = model_charge(number);
         return reservations_open(pool, charges, 1, (struct key_id){number, number}, model->expires_ns[i],
                                  &model->id[i]);
     }
@@ -132,7 +173,7 @@ static bool model_step(struct reservations *pool, struct model *model, struct ra
     if (random_below(random, 2) == 0) {
         model->expires_ns[i] = random_below(random, 1000);
         model->number[i] = number;
-        charges[0] = charge_of(number);
+        charges[0] = model_charge(number);
         reservations_renew(pool, model->id[i], charges, model->expires_ns[i]);
     } else {
         model->used[i] = false;
@@ -149,7 +190,7 @@ static void test_model(void)
     uint64_t wrong = 0;
     random_seed(&random, 20);
     for (uint64_t n = 1; n <= OPERATIONS; n++) {
-        wrong += !model_step(pool, &model, &random, n);
+        wrong += !model_step(pool, &model, &random, n) || !model_held(pool, &model, n % MODEL_KEYS);
         if (n % 1024 == 0)
             reservations_check(pool);
     }
@@ -163,6 +204,7 @@ int main(void)
     test_made_up_ids_are_nobodys();
     test_full_pool_refuses();
     test_ends_in_order();
+    test_what_a_key_has_held();
     test_model();
     return tap_done();
 }
