@@ -26,8 +26,8 @@ struct peer_report {
     char gossip_address[NODE_ADDRESS_BYTES];
     enum peer_state state;
     bool self;
-    bool config_differs; /* from ours; ours: from what is agreed on, so that we decide nothing */
-    bool decides;        /* as last heard */
+    bool config_differs;    /* from ours; ours: from what is agreed on, so that we decide nothing */
+    bool decides;           /* as last heard */
     uint64_t incarnation;   /* 0: never heard */
     uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0 for whoever has none yet */
     uint64_t heard_ago_ns;  /* UINT64_MAX: never */

@@ -43,8 +43,8 @@ struct worker {
     struct loop_clock clock;
     uv_check_t polled;
     uv_prepare_t sleeps;
-    uv_timer_t resumes; /* while clients wait for what becomes of a change */
-    struct log log;     /* of its own: it counts lines */
+    uv_timer_t resumes;      /* while clients wait for what becomes of a change */
+    struct log log;          /* of its own: it counts lines */
     uint64_t refused_count;  /* wrong passwords since the last line about them, */
     uint64_t refused_log_ms; /* and when that was written; 0: never */
     struct listener listener;

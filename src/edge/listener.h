@@ -157,13 +157,13 @@ struct listener {
     uint32_t slots_used;
     char *slots; /* room for all connections, touched as they come */
     struct list connections, free_connections;
-    struct list timed; /* connections with a deadline */
-    struct list begun; /* connections that hold half a request, by deadline */
+    struct list timed;            /* connections with a deadline */
+    struct list begun;            /* connections that hold half a request, by deadline */
     struct list strangers, known; /* all connections by what the service knows, the longest silent one first */
     struct list delayed;          /* connections that wait with SERVE_DELAY */
     struct list backlog;          /* connections whose input waits for another turn, the first one first */
     uint64_t turn;                /* of the loop, from 1 */
-    struct list late;  /* connections whose answers are put off, the first one first */
+    struct list late;             /* connections whose answers are put off, the first one first */
     uint32_t late_count;
     uint32_t heard_count;           /* reads in this turn of the loop, */
     bool crowded;                   /* and whether the one before had crowd_count */

@@ -212,8 +212,8 @@ static void serve_case(const char *which)
 {
     unsigned kind, peers, keys;
     int depth;
-    if (sscanf(which, "%u:%u:%u:%d", &kind, &peers, &keys, &depth) != 4 || kind >= KINDS || keys == 0 || depth < 1 ||
-        depth > 64 || command_counts[kind] % depth != 0)
+    if (sscanf(which, "%u:%u:%u:%d", &kind, &peers, &keys, &depth) != 4 || kind >= KINDS || keys == 0 ||
+        depth < 1 || depth > 64 || command_counts[kind] % depth != 0)
         give_up("--case: expected KIND:PEERS:KEYS:DEPTH");
     open_node(peers);
     struct commands_text commands = write_commands((enum kind)kind, keys, 1);
@@ -238,7 +238,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--case") == 0)
             options.only = argv[++i < argc ? i : 0];
         else
-            give_up("usage: serving [--quick] [--kernel] [--table KEYS] [--rounds N] [--case KIND:PEERS:KEYS:DEPTH]");
+            give_up(
+                "usage: serving [--quick] [--kernel] [--table KEYS] [--rounds N] [--case KIND:PEERS:KEYS:DEPTH]");
     }
     if (options.only) {
         serve_case(options.only);

@@ -332,9 +332,11 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
     for (unsigned c = 0; c < held->count; c++) {
         if (!commits)
             check_cancelled(sim, held, c, before[c], listed[c]);
-        if (held->ending)
-            keep_what_is_left(sim, &held->part[c], commits ? actual : 0);
+        struct ask_part left = held->part[c];
+        keep_what_is_left(sim, &left, commits ? actual : 0);
         note_change(sim, i, held, c, before[c], spends);
+        if (held->ending) /* what a commit takes besides is not held */
+            held->part[c].taken = left.taken;
     }
     if (commits)
         check_committed(sim, held, actual, charged);

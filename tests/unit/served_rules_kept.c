@@ -98,8 +98,9 @@ static enum serve_status send_line(const char *line)
 {
     size_t consumed;
     output = output_over(answers, sizeof answers - 1);
-    enum serve_status status = commands_serve(&served.commands, &served.session, bytes_of(line), &output,
-                                              (struct turn){served.now_ns, served.wall_ns}, &consumed);
+    enum serve_status status =
+        commands_serve(&served.commands, &served.session, bytes_of(line), &output,
+                       (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns}, &consumed);
     while (status == SERVE_WAIT && served.session.waits_for > 0 &&
            !commands_resume(&served.commands, &served.session, &output)) {
         served_step((struct event){.kind = EVENT_WAKE});
