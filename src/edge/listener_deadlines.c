@@ -32,7 +32,7 @@ static bool waits_for_some(const struct listener *listener)
 
 /* ---- who was heard, and when ---- */
 
-static void place(struct listener *listener, struct connection *connection)
+static void queue_by_silence(struct listener *listener, struct connection *connection)
 {
     list_remove(&connection->heard);
     list_insert_before(connection->stranger ? &listener->strangers : &listener->known, &connection->heard);
@@ -42,7 +42,7 @@ static void place(struct listener *listener, struct connection *connection)
 void listener_meet(struct listener *listener, struct connection *connection)
 {
     connection->stranger = true;
-    place(listener, connection);
+    queue_by_silence(listener, connection);
     if (waits_for_some(listener))
         run_timer(listener);
 }
@@ -53,14 +53,14 @@ void listener_ask_known(struct listener *listener, struct connection *connection
     if (service->knows != NULL && !service->knows(service->context, connection->session))
         return;
     connection->stranger = false;
-    place(listener, connection);
+    queue_by_silence(listener, connection);
 }
 
 /* What strangers say gives them no more time. */
 void listener_note_heard(struct listener *listener, struct connection *connection)
 {
     if (!connection->stranger)
-        place(listener, connection);
+        queue_by_silence(listener, connection);
 }
 
 static struct connection *first_heard(const struct list *list)
@@ -85,7 +85,7 @@ static struct connection *find_silent(struct listener *listener, const struct li
             return NULL;
         if (connection->stranger ? list_empty(&connection->unwritten) : connection_is_quiet(connection))
             return connection;
-        place(listener, connection);
+        queue_by_silence(listener, connection);
     }
     return NULL;
 }

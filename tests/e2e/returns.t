@@ -64,7 +64,8 @@ cmp_ok($taken, '>=', $capacity / 2, 'and not few');
 my $spent = sum0 map { take($_, 'cut', 12) } @names;
 ok(all_settled('cut', $spent), "$spent are taken, and known everywhere");
 is($client{'ap-south'}->command('DEBUG', 'DROP', $_, 'both'), 'OK', "ap-south is cut off from $_") for @names[0, 1];
-is((sum0 refunds('cut', $capacity)), $spent, "both sides are asked to refund $capacity: together they give the $spent back");
+is((sum0 refunds('cut', $capacity)), $spent,
+   "both sides are asked to refund $capacity: together they give the $spent back");
 $taken = sum0 map { take($_, 'cut', $capacity) } @names;
 is($client{'ap-south'}->command('DEBUG', 'HEAL'), 'OK', 'the cut heals');
 $taken += take_all('cut');
