@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+enum { FAREWELL_MAX_BYTES = 256 }; /* an error before a connection is closed for its silence */
+
 /* ---- states ---- */
 
 void connection_set_state(struct connection *connection, enum connection_state state)
@@ -208,8 +210,9 @@ void connection_finish(struct connection *connection)
 
 void connection_turn_out(struct connection *connection, uint64_t *count, const char *text)
 {
-    struct output output = output_over((char *)(uintptr_t)text, strlen(text)); /* it is only read */
-    output.size = output.room;
+    char farewell[FAREWELL_MAX_BYTES];
+    struct output output = output_over(farewell, sizeof farewell);
+    output_append(&output, text, strlen(text));
     tally_add(count, 1);
     if (output.size > 0 && connection->state == CONNECTION_OPEN && list_empty(&connection->unwritten))
         (void)send_at_once(connection, &output);
