@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOTICE_GAP_NS UINT64_C(60000000000)
+
 enum { NOTICES_MAX = 64 }; /* per step; more are cut, the last one says so */
 
 void effects_init(struct effects *effects)
@@ -105,4 +107,12 @@ void effects_notice(struct effects *effects, enum notice_level level, const char
     va_start(arguments, format);
     (void)vsnprintf(notice->text, sizeof notice->text, format, arguments);
     va_end(arguments);
+}
+
+bool effects_notice_is_due(uint64_t *told_ns, uint64_t now_ns)
+{
+    if (*told_ns > 0 && now_ns - *told_ns < NOTICE_GAP_NS)
+        return false;
+    *told_ns = now_ns;
+    return true;
 }

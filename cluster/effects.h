@@ -16,5 +16,10 @@ void effects_counter(struct effects *effects, const struct counter *counter);
 void effects_add_version(struct effects *effects, struct rule_version *version);
 void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/*
+ * Whether a notice of something that peers can bring about at will is due, which is given once a minute at most.
+ * `told_ns`: when it was last given; 0: never.
+ */
+bool effects_notice_is_due(uint64_t *told_ns, uint64_t now_ns);
 
 #endif

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define UNSEALED_NOTICE_GAP_NS 60000000000u
-
 static void note_round_trip(struct member *member, uint64_t sample_ns)
 {
     if (member->round_trip_ns == 0) {
@@ -210,12 +208,10 @@ static void hear(struct node *node, const struct message *message, const int *me
     node->answer_wanted |= applied;
 }
 
-/* Told at most once a minute: whoever floods us must not flood the log. */
 static void note_unsealed(struct node *node, struct effects *effects)
 {
-    if (node->unsealed_told_ns && node->now_ns - node->unsealed_told_ns < UNSEALED_NOTICE_GAP_NS)
+    if (!effects_notice_is_due(&node->unsealed_told_ns, node->now_ns))
         return;
-    node->unsealed_told_ns = node->now_ns;
     effects_notice(
         effects, NOTICE_WARNING,
         "a message without this cluster's seal was dropped: either it was damaged or its sender has another "

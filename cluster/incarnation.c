@@ -13,7 +13,6 @@
  * nobody else has the name.
  */
 #define AHEAD_MAX_NS (UINT64_C(10) * 365 * 24 * 3600 * 1000000000)
-#define TOLD_GAP_NS UINT64_C(60000000000)
 
 enum {
     INCARNATION_CHANGES_MAX = 16, /* two new nodes of one name would outbid each other for ever */
@@ -25,9 +24,8 @@ bool incarnation_is_plausible(struct node *node, const struct member_record *rec
     if (record->incarnation <= clock_ns + AHEAD_MAX_NS)
         return true;
     node->stats.incarnations_refused++;
-    if (node->implausible_told_ns > 0 && node->now_ns - node->implausible_told_ns < TOLD_GAP_NS)
+    if (!effects_notice_is_due(&node->implausible_told_ns, node->now_ns))
         return false;
-    node->implausible_told_ns = node->now_ns;
     effects_notice(
         effects, NOTICE_WARNING,
         "a message says that %.*s started more than ten years from now: that is dropped; either it was made "

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define REFUSED_NOTICE_GAP_NS UINT64_C(60000000000)
-
 const char *peer_state_name(enum peer_state state)
 {
     static const char *const names[] = {"joining", "active", "silent", "left"};
@@ -181,9 +179,8 @@ static bool has_room_for(struct node *node, const struct member_record *record, 
     if (shares_unlisted(node, left) + (left ? 0 : shares_unlisted(node, true)) < most)
         return true;
     node->stats.unlisted_refused++;
-    if (node->crowded_told_ns > 0 && node->now_ns - node->crowded_told_ns < REFUSED_NOTICE_GAP_NS)
+    if (!effects_notice_is_due(&node->crowded_told_ns, node->now_ns))
         return false;
-    node->crowded_told_ns = node->now_ns;
     effects_notice(
         effects, NOTICE_WARNING,
         "%.*s is not taken in: the config does not name it, and of such peers at most %u are (unlisted_peers)",

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define UNSEALED_NOTICE_GAP_NS 60000000000u
 
 enum {
     RESEND_BACKOFF_MAX = 5, /* doublings */

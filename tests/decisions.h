@@ -53,23 +53,24 @@ static inline bool node_check(struct node *node, const struct charge *charges, s
     return node_decide_one(node, charges, count, take, now_ns, verdicts);
 }
 
+static inline struct verdict node_ask(struct node *node, const struct charge *charge, bool take, uint64_t now_ns)
+{
+    struct verdict verdict;
+    (void)node_decide_one(node, charge, 1, take, now_ns, &verdict);
+    return verdict;
+}
+
 static inline struct verdict node_admit(struct node *node, struct key_id id, uint16_t limit, uint64_t cost,
                                         uint64_t now_ns)
 {
-    struct verdict verdict;
-    const struct charge charge = {.id = id, .limit = limit, .cost = cost};
-    (void)node_decide_one(node, &charge, 1, true, now_ns, &verdict);
-    return verdict;
+    return node_ask(node, &(struct charge){.id = id, .limit = limit, .cost = cost}, true, now_ns);
 }
 
 /* What node_admit would answer; takes nothing. */
 static inline struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost,
                                        uint64_t now_ns)
 {
-    struct verdict verdict;
-    const struct charge charge = {.id = id, .limit = limit, .cost = cost};
-    (void)node_decide_one(node, &charge, 1, false, now_ns, &verdict);
-    return verdict;
+    return node_ask(node, &(struct charge){.id = id, .limit = limit, .cost = cost}, false, now_ns);
 }
 
 #endif

@@ -206,21 +206,6 @@ uint64_t events_remove_oldest(struct events *events, struct event_list *list, ui
     return removed;
 }
 
-uint64_t events_take_back(struct events *events, struct event_list *list, uint64_t tokens)
-{
-    uint64_t removed = 0;
-    for (uint32_t index = list->newest, older; index && removed < tokens; index = older) {
-        struct log_event *event = &events->event[index];
-        uint32_t part = events_least(tokens - removed, event->own);
-        older = event->older;
-        event->own -= part;
-        removed += part;
-        if (part > 0)
-            events_lower(events, list, index, part);
-    }
-    return removed;
-}
-
 uint64_t events_clear(struct events *events, struct event_list *list)
 {
     return events_remove_oldest(events, list, UINT64_MAX);

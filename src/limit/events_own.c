@@ -15,19 +15,31 @@ uint64_t events_oldest_own_ns(const struct events *events, const struct event_li
     return UINT64_MAX;
 }
 
-uint64_t events_remove_own(struct events *events, struct event_list *list, uint64_t tokens)
+/* From `index` on, towards the newest event or the oldest one. */
+static uint64_t remove_own(struct events *events, struct event_list *list, uint32_t index, bool to_newest,
+                           uint64_t tokens)
 {
     uint64_t removed = 0;
-    for (uint32_t index = list->oldest, newer; index && removed < tokens; index = newer) {
+    for (uint32_t next; index && removed < tokens; index = next) {
         struct log_event *event = &events->event[index];
         uint32_t part = events_least(tokens - removed, event->own);
-        newer = event->newer;
+        next = to_newest ? event->newer : event->older;
         event->own -= part;
         removed += part;
         if (part > 0)
             events_lower(events, list, index, part);
     }
     return removed;
+}
+
+uint64_t events_remove_own(struct events *events, struct event_list *list, uint64_t tokens)
+{
+    return remove_own(events, list, list->oldest, true, tokens);
+}
+
+uint64_t events_take_back(struct events *events, struct event_list *list, uint64_t tokens)
+{
+    return remove_own(events, list, list->newest, false, tokens);
 }
 
 /* The first event of that moment or later; 0: none. From the newest on: most that is given back was spent lately. */
