@@ -280,6 +280,8 @@ struct ruleset *node_rules(struct node *node);
  * 64 are remembered; of earlier ones it is said that it is not known.
  */
 bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result);
+/* Rules of peers may be on their way: this node has not joined yet, or a peer that it hears has other versions. */
+bool node_rules_may_lack(const struct node *node);
 /* All rules and their histories; valid until the next step. */
 const struct rulebook *node_rulebook(const struct node *node);
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "limit/named_limit.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -77,6 +78,8 @@ struct node_options {
     uint32_t events_max;    /* spends that sliding logs and leases list at once; 0: NODE_EVENTS_DEFAULT */
     uint64_t config_digest; /* of what must be equal everywhere */
     struct rule_caps rules;
+    bool
+        unknown_service_open; /* requests of a service that no rule is about are allowed, else MATCH_UNKNOWN_SERVICE */
 };
 
 #endif

@@ -48,6 +48,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .named = named,
         .named_count = limits->count,
         .named_by_default = limits->by_default,
+        .unknown_service_open = node->options.unknown_service_open,
         .lanes = node->options.lanes,
         .intern = intern,
         .context = node,
@@ -265,6 +266,16 @@ bool plane_knows_the_rules(const struct node *node)
         if (plane_differs(node, i) && node->member[i].state == PEER_ACTIVE)
             return false;
     return true;
+}
+
+bool node_rules_may_lack(const struct node *node)
+{
+    if (node->state == PEER_JOINING || node->plane->scan.running || !plane_is_idle(node))
+        return true;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (plane_differs(node, i))
+            return true;
+    return false;
 }
 
 void plane_check(const struct node *node)

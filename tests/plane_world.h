@@ -65,14 +65,14 @@ __attribute__((unused)) static uint64_t rate(unsigned i, const char *service, co
     return stable ? stable->rule->amount.rate : 0;
 }
 
-/* The limit that a request by this user of "s" meets: its tokens, or 0 when nothing limits it. */
+/* The limit that a request by this user of "s" meets: its tokens, or 0 when nothing limits it or "s" has no rule. */
 __attribute__((unused)) static uint64_t limit_met(unsigned i, const char *service, const char *user)
 {
     struct request request = {.service = bytes_of(service), .cost = 1, .id_count = 1};
     struct match match;
     request.id[0] = (struct request_id){bytes_of("user"), bytes_of(user)};
     if (!ruleset_match(node_rules(world.host[i].node), &request, world.now_ns, world.now_ns, &match))
-        return UINT64_MAX;
+        return match.status == MATCH_UNKNOWN_SERVICE ? 0 : UINT64_MAX;
     return match.count > 0 ? match.rule[0].limit_tokens : 0;
 }
 

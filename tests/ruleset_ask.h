@@ -47,6 +47,8 @@ static const char *ask(struct world *world, const char *text)
     case MATCH_DENIED:
         (void)snprintf(out, sizeof out, "DENIED by %s", match.passed[match.denied_by].rule->id.data);
         return charges || match.count > 0 ? "denied with charges?" : out;
+    case MATCH_UNKNOWN_SERVICE:
+        return charges ? "unknown service, with charges?" : "UNKNOWN SERVICE";
     case MATCH_UNKNOWN_RULE:
         return charges ? "unknown, with charges?" : "UNKNOWN";
     case MATCH_RULE_NOT_CONCERNED:

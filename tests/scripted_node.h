@@ -152,6 +152,12 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
     return &node->terms[index];
 }
 
+bool node_rules_may_lack(const struct node *node)
+{
+    (void)node;
+    return false;
+}
+
 struct ruleset *node_rules(struct node *node)
 {
     return node->rules;

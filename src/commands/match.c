@@ -22,6 +22,21 @@ void call_fill_request(struct request *request, const struct command_query *quer
         request->id[i] = (struct request_id){query->id[i].dimension, query->id[i].value};
 }
 
+/* Answers that a request names a service or a rule that is not there, or not yet; `of`: the service, for a rule. */
+static void refuse_name(struct call *call, const char *kind, struct bytes name, const char *of,
+                        struct bytes service)
+{
+    if (node_rules_may_lack(call->commands->node))
+        answer_error(
+            &call->answer,
+            "LOADING %s '%.*s'%s%.*s%s is not known here yet, and rules of peers are on their way: ask again, "
+            "or another node",
+            kind, call_shown(name), name.data, of, call_shown(service), service.data, of[0] ? "'" : "");
+    else
+        answer_error(&call->answer, "ERR unknown %s '%.*s'%s%.*s%s: RULE LIST names them all", kind,
+                     call_shown(name), name.data, of, call_shown(service), service.data, of[0] ? "'" : "");
+}
+
 bool call_question(struct call *call, unsigned takes, struct question *question)
 {
     char error[COMMAND_ERROR_BYTES];
@@ -39,9 +54,11 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
     case MATCH_CHARGES:
     case MATCH_DENIED:
         return true;
+    case MATCH_UNKNOWN_SERVICE:
+        refuse_name(call, "service", service, "", bytes_of(""));
+        return false;
     case MATCH_UNKNOWN_RULE:
-        answer_error(&call->answer, "ERR unknown rule '%.*s' of service '%.*s': RULE LIST names them all",
-                     call_shown(rule), rule.data, call_shown(service), service.data);
+        refuse_name(call, "rule", rule, " of service '", service);
         return false;
     case MATCH_RULE_NOT_CONCERNED:
         answer_error(
@@ -93,8 +110,7 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
                            call_ms(verdict->reset_after_ns), rule);
             return;
         }
-        const int64_t figures[] = {allowed, (int64_t)verdict->limit_tokens,
-                                   (int64_t)verdict->remaining_tokens,
+        const int64_t figures[] = {allowed, (int64_t)verdict->limit_tokens, (int64_t)verdict->remaining_tokens,
                                    verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
                                    call_ms(verdict->reset_after_ns)};
         answer_array_of(answer, VERDICT_FIELDS + more, figures, sizeof figures / sizeof figures[0]);

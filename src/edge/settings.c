@@ -253,6 +253,14 @@ static bool read_caps(const struct settings_reader *reader, struct settings *set
                             &node->reservations_max);
 }
 
+static bool read_unknown_service(const struct settings_reader *reader, const char *text, bool *open)
+{
+    if (text && strcmp(text, "error") != 0 && strcmp(text, "open") != 0)
+        return reader_wrong(reader, "unknown_service", text, "error or open");
+    *open = text && text[0] == 'o';
+    return true;
+}
+
 static bool read_state(const struct settings_reader *reader, struct settings *settings,
                        const struct settings_text *text)
 {
@@ -306,8 +314,9 @@ static bool read_rest(const struct settings_reader *reader, struct settings *set
     if (!read_secret(reader, settings, text) ||
         !read_early_push(reader, text->early_push, &settings->node.early_push_share) ||
         !read_times(reader, &settings->node, text) || !read_sizes(reader, settings, text) ||
-        !read_caps(reader, settings, text) || !read_state(reader, settings, text) ||
-        !read_text(reader, "password", text->password, settings->password) ||
+        !read_caps(reader, settings, text) ||
+        !read_unknown_service(reader, text->unknown_service, &settings->node.unknown_service_open) ||
+        !read_state(reader, settings, text) || !read_text(reader, "password", text->password, settings->password) ||
         !read_clients(reader, settings, text) || !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;
     settings->node.lanes = settings->threads;

@@ -123,6 +123,7 @@ static void print_values(struct printer *printer)
         (struct rules_text){number(printer, node->rules.services_max), number(printer, node->rules.rules_max),
                             number(printer, node->rules.service_rules_max),
                             number(printer, settings->service_keys_max)};
+    text->unknown_service = word(printer, node->unknown_service_open ? "open" : "error");
     text->reservations = number(printer, node->reservations_max);
     text->unlisted_peers = number(printer, node->unlisted_max);
     text->gossip_pace = number(printer, node->tell_pace);

@@ -91,6 +91,7 @@ static const cyaml_schema_field_t settings_fields[] = {
     CYAML_FIELD_MAPPING("table", CYAML_FLAG_OPTIONAL, struct settings_text, table, table_fields),
     CYAML_FIELD_MAPPING("rules", CYAML_FLAG_OPTIONAL, struct settings_text, rules, rules_fields),
     CYAML_FIELD_MAPPING("clients", CYAML_FLAG_OPTIONAL, struct settings_text, clients, clients_fields),
+    TEXT_KEY(settings_text, unknown_service),
     TEXT_KEY(settings_text, reservations),
     TEXT_KEY(settings_text, unlisted_peers),
     TEXT_KEY(settings_text, gossip_pace),

@@ -58,6 +58,7 @@ struct settings_text {
     struct table_text table;
     struct rules_text rules;
     struct clients_text clients;
+    char *unknown_service;
     char *reservations, *unlisted_peers, *gossip_pace, *log_keys, *message_max, *max_connections, *threads,
         *state_dir, *state_sync, *secret, *password, *log_level, *debug;
 };

@@ -378,6 +378,8 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
         matcher.tally_offset = (size_t)request->lane * matcher.service->slot_count;
         match->tenant = matcher.service->tenant;
         read_request(&matcher);
+    } else if (!by_default && !(ruleset->options.unknown_service_open && request->only_rule.size == 0)) {
+        return refuse(match, MATCH_UNKNOWN_SERVICE);
     }
     if (request->only_rule.size > 0)
         return match_one(&matcher, by_default);

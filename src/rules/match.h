@@ -44,6 +44,7 @@ struct request {
 enum match_status {
     MATCH_CHARGES,            /* the charges decide; if there is none, nothing limits this request */
     MATCH_DENIED,             /* an enforced rule's deny list: `passed[denied_by]` */
+    MATCH_UNKNOWN_SERVICE,    /* a service other than "default" that no rule is about, see ruleset_options */
     MATCH_UNKNOWN_RULE,       /* only_rule is no rule of the service */
     MATCH_RULE_NOT_CONCERNED, /* only_rule does not cover the endpoint, or counts by a dimension that is not given */
 };

@@ -51,6 +51,7 @@ struct ruleset_options {
     const struct ruleset_named *named; /* copied; named_count <= RULESET_NAMED_MAX */
     uint32_t named_count;
     uint32_t named_by_default; /* an index into `named`; not used if there is none */
+    bool unknown_service_open; /* nothing limits a service without rules; else it is MATCH_UNKNOWN_SERVICE */
     uint32_t lanes;            /* threads that match at the same time, up to RULESET_LANES_MAX; 0: one */
     /* The index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);

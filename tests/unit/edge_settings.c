@@ -45,8 +45,7 @@ static const struct mistake mistakes[] = {
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
-     "reservations, "
-     "unlisted_peers, gossip_pace, log_keys, message_max, "
+     "unknown_service, reservations, unlisted_peers, gossip_pace, log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
@@ -82,6 +81,7 @@ static const struct mistake mistakes[] = {
     {LEAST "rules: {keys: 5}\n",
      "f:4: rules.keys is not a known key: expected one of services, rules, service_rules, service_keys"},
     {LEAST "rules: [a]\n", "f:4: rules is a list: expected a mapping of keys to values"},
+    {LEAST "unknown_service: allow\n", "f:4: unknown_service is 'allow': expected error or open"},
     {LEAST "reservations: -1\n", "f:4: reservations is '-1': expected a whole number from 0 to 16,777,216"},
     {LEAST "unlisted_peers: 64\n", "f:4: unlisted_peers is '64': expected a whole number from 0 to 63"},
     {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
@@ -311,6 +311,7 @@ static const char full[] =
     "3\n"
     "secret: \"it's: a #secret\"\npassword: '12345'\nlog_level: warning\ndebug: true\n"
     "state_dir: /srv/headgate\nstate_sync: full\nreservations: 0\nunlisted_peers: 3\n"
+    "unknown_service: open\n"
     "rules: {services: 7, rules: 70, service_rules: 60, service_keys: 1000}\n";
 
 static void accepts(void)
@@ -329,6 +330,7 @@ static void accepts(void)
     OK(settings.node.limits == &settings.limits && settings.limits.by_default == 0,
        "the only limit is the default");
 
+    OK(!settings.node.unknown_service_open, "a service without rules is an error, by default");
     OK(settings.secret[0] == '\0' && !settings.secret_is_none, "alone, it needs no secret");
     OK_U64(settings.node.unlisted_max, 0, "nor takes strangers in");
     OK(parse(&settings, LEAST "secret: s\n", &error) && settings.node.unlisted_max == 8,
@@ -378,6 +380,7 @@ static void accepts(void)
            settings.node.rules.service_rules_max == 60 && settings.service_keys_max == 1000 &&
            settings.node.reservations_max == 0 && settings.node.unlisted_max == 3,
        "what a service may have");
+    OK(settings.node.unknown_service_open, "services without rules are open");
     OK(settings.max_connections == 77 && settings.threads == 3, "connections and threads");
     OK(settings.request_timeout_ns == 3000000000u && settings.auth_timeout_ns == 4000000000u &&
            settings.idle_timeout_ns == 3600000000000u,

@@ -58,7 +58,7 @@ static void endpoints(void)
               {"u SERVICE other", ""},
               {"u SERVICE other ENDPOINT /x", "other:rule"},
               {"u SERVICE other ENDPOINT /xx", ""},
-              {"u SERVICE others ENDPOINT /x", ""},
+              {"u SERVICE others ENDPOINT /x", "UNKNOWN SERVICE"},
               {"u SERVICE default ENDPOINT /v2", "all:rule"},
           });
 }
@@ -146,7 +146,7 @@ static void lists(void)
             {"api_key=1 TIER free", "only-tier:tier"},
             {"api_key=1 TIER gold", " | only-tier:unlimited"},
             {"api_key=1 TIER gold ENDPOINT /p", "more-tiers:tier"},
-            {"foe SERVICE other", ""},
+            {"foe SERVICE other", "UNKNOWN SERVICE"},
         });
 }
 
@@ -172,14 +172,14 @@ static void by_name(void)
               {"u RULE other", "other:config"},
               {"u RULE other SERVICE s", "UNKNOWN"},
               {"u RULE all SERVICE s", "all:rule"},
-              {"u RULE all SERVICE t", "UNKNOWN"},
+              {"u RULE all SERVICE t", "UNKNOWN SERVICE"},
           });
     TABLE("no rules at all", true, "- {id: x, service: x, rate: 1/s}\n",
           {
               {"u", "default:config"},
               {"ip=1", "default:config"},
               {"u SERVICE default", "default:config"},
-              {"u SERVICE y", ""},
+              {"u SERVICE y", "UNKNOWN SERVICE"},
           });
     TABLE("no rules, no config", false, "- {id: x, service: x, rate: 1/s}\n",
           {{"u", ""}, {"u RULE other", "UNKNOWN"}});

@@ -56,7 +56,8 @@ static void changes_within_a_group(void)
     OK_U64(recognised() - before, 1, "where values matter nothing is recognised");
     OK_STRING(ask_all(RULE("rate:~10/s,burst:~9,mode:~off"), CHECK_OF("bad"), RULE("rate:~10/s,burst:~9"),
                       CHECK_OF("dora"), "RULE DEL shop a", CHECK_OF("dora"), NULL),
-              "+OK [1 -1 -1 0 0 ''] +OK [1 9 7 0 200 'a'] 1 [1 -1 -1 0 0 '']", "the rule is off, on and gone");
+              "+OK [1 -1 -1 0 0 ''] +OK [1 9 7 0 200 'a'] 1 !ERR unknown service 'shop': RULE LIST names them all",
+              "the rule is off, on and gone");
     served_close();
 }
 

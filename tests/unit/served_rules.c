@@ -19,7 +19,6 @@ static void test_config(void)
     OK_STRING(ask("CHECK alice RULE slow COST 9"), "[0 5 5 -1 0 'slow']", "or another one of it");
     OK_STRING(ask("CAN_ACCESS alice"), "1", "CAN_ACCESS");
     OK_STRING(ask("PEEK alice"), "[1 100 98 0 20 'default']", "counts with it");
-    OK_STRING(ask("CHECK alice SERVICE pay"), "[1 -1 -1 0 0 '']", "a service without rules is not limited");
     OK_STRING(ask("CHECK alice RULE fast"),
               "!ERR unknown rule 'fast' of service 'default': RULE LIST names them all", "an unknown rule");
 }
