@@ -15,7 +15,7 @@ use Time::HiRes qw(time);
 # Blocks of each document that are not run. A further one is to be run, or to be counted here.
 my %not_run = (
     'README.md' => 3,
-    'docs/accounting.md' => 4,
+    'docs/accounting.md' => 5,
     'docs/architecture.md' => 2,
     'docs/operations.md' => 5,
     'docs/performance.md' => 2,
