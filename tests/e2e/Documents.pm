@@ -27,7 +27,7 @@ our %REASONS = map { $_ => 1 } (
     'a picture',          # of the cluster, of the tree
     'a formula',
     'a format',           # of messages, of requests, of a command's words
-    'a figure',           # a unit test holds its lines: tests/unit/cluster_timeline.c
+    'a figure',           # a unit test holds its lines: tests/unit/cluster_settle_timeline.c
     'a log',              # lines that a daemon may write
     'a measurement',      # figures of another machine, and how they were measured: minutes of load
     'the whole system',   # root installs packages or files, or containers start

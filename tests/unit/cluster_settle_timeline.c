@@ -57,7 +57,8 @@ static void compare_with(const char *page)
 {
     const char *place = page;
     unsigned count = 0;
-    for (char *line = strtok(world.text, "\n"); line; line = strtok(NULL, "\n")) {
+    for (char *line = world.text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        *end = '\0';
         const char *found = strstr(place, line);
         OK(found != NULL, "docs/accounting.md says: %s", line);
         place = found ? found : place;
