@@ -1,3 +1,7 @@
+/*
+ * Periods by ICU's calendars. calendar_create asks ICU once in advance, so that later calls do not
+ * allocate.
+ */
 #include "rules/calendar.h"
 
 #include <assert.h>
@@ -14,7 +18,7 @@ struct calendar {
     UCalendar *icu;
 };
 
-/* The zone's name as ICU wants it; its characters are ASCII. False if it cannot be one. */
+/* The zone's name in ICU's encoding. Returns false if no zone can have that name. Names are ASCII. */
 static bool widen(struct bytes zone, UChar wide[RULE_ZONE_MAX_BYTES + 1])
 {
     if (zone.size == 0 || zone.size > RULE_ZONE_MAX_BYTES)
@@ -29,7 +33,7 @@ static bool widen(struct bytes zone, UChar wide[RULE_ZONE_MAX_BYTES + 1])
     return true;
 }
 
-/* ICU also makes zones up, from names such as GMT+3: those are not of the tz database. */
+/* ICU also accepts names that it composes, such as GMT+3; those are not names of the tz database. */
 bool calendar_zone_known(struct bytes zone)
 {
     UChar wide[RULE_ZONE_MAX_BYTES + 1], canonical[128];
@@ -66,7 +70,7 @@ struct calendar *calendar_create(enum rule_calendar unit, struct bytes zone, str
     ucal_setAttribute(calendar->icu, UCAL_LENIENT, true);
     ucal_setAttribute(calendar->icu, UCAL_REPEATED_WALL_TIME, UCAL_WALLTIME_FIRST);
     ucal_setAttribute(calendar->icu, UCAL_SKIPPED_WALL_TIME, UCAL_WALLTIME_NEXT_VALID);
-    /* ICU works out a zone's transitions, and allocates for it, when it is first asked. */
+    /* ICU computes the transitions of a zone at the first question, and allocates for them. */
     uint64_t start_ns, end_ns;
     calendar_period(calendar, 0, &start_ns, &end_ns);
     return calendar;
@@ -97,8 +101,9 @@ static double offset_ms_at(UCalendar *icu, double ms)
 }
 
 /*
- * By the offset that holds at this moment; cut where the offset changes, so that hours before and after a change
- * that is not a whole hour do not overlap. Only within such an hour ICU is asked when: for that it allocates.
+ * Computes the hour from the offset at this moment, and cuts it where the offset changes, so that
+ * hours around a change by less than a whole hour do not overlap. Only in such an hour does it ask
+ * ICU for the moment of the change, which allocates.
  */
 static void period_of_hour(UCalendar *icu, double now_ms, double *start_ms, double *end_ms)
 {
@@ -119,7 +124,8 @@ static void period_of_hour(UCalendar *icu, double now_ms, double *start_ms, doub
     assert(U_SUCCESS(status));
 }
 
-/* The moment when that local day begins; months and days beyond their range count on into the next ones. */
+/* The moment when that local day begins. Months and days beyond their range continue in the next
+ * year or month. */
 static double midnight_ms(UCalendar *icu, int32_t year, int32_t month, int32_t day)
 {
     UErrorCode status = U_ZERO_ERROR;
@@ -136,7 +142,7 @@ static void period_of_days(UCalendar *icu, enum rule_calendar unit, double *star
     int32_t year = ucal_get(icu, UCAL_EXTENDED_YEAR, &status);
     int32_t month = ucal_get(icu, UCAL_MONTH, &status), day = ucal_get(icu, UCAL_DATE, &status);
     int32_t weekday = ucal_get(icu, UCAL_DAY_OF_WEEK, &status);
-    int32_t years = 0, months = 0, days = 0; /* how long the period is */
+    int32_t years = 0, months = 0, days = 0; /* the length of the period */
     assert(U_SUCCESS(status));
     switch (unit) {
     case RULE_DAY:

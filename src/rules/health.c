@@ -3,12 +3,12 @@
 enum {
     CUT_NUMERATOR = 7,
     CUT_DENOMINATOR = 10,
-    RISE_PER_S = HEALTH_ONE / 20,    /* of a service that is in time */
-    RECOVER_PER_S = HEALTH_ONE / 10, /* of one that is silent */
+    RISE_PER_S = HEALTH_ONE / 20,    /* for a service without late samples */
+    RECOVER_PER_S = HEALTH_ONE / 10, /* for a silent service */
 };
 #define SECOND_NS 1000000000ull
 
-/* How far a level rises at so much a second, at most to the whole. */
+/* The level after rising by `per_s` for `ns`, at most the whole. */
 static uint32_t risen(uint32_t level, uint32_t per_s, uint64_t ns)
 {
     uint64_t needed = HEALTH_ONE - level;
@@ -45,7 +45,7 @@ void health_report(struct health *health, uint32_t level, uint64_t now_ns)
     health->changed_ns = health->reported_ns;
 }
 
-/* It rises by whole seconds: what is left of the time counts on. */
+/* The level rises by whole seconds; a remaining part of a second counts later. */
 void health_sample(struct health *health, uint64_t latency_ns, uint64_t target_ns, uint64_t now_ns)
 {
     uint32_t before = health_level(health, now_ns);

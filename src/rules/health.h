@@ -1,12 +1,14 @@
 /*
- * health: how much of its limits a service can stand at this moment, by its own account.
+ * health: the part of its limits that a service can bear now, by the service's own reports.
  *
- * The one idea: one level between 0 and 1, in millionths. A service either says it outright, or gives samples of
- * its latency, from which the level is steered: cut to 0.7 of itself by a late sample, at most once an interval,
- * and raised by a twentieth of the whole for each second without one (AIMD). A service that falls silent is taken to be
- * recovering: after 30 s the level rises by a tenth each second. Pure: times are passed in.
+ * The one idea: one level between 0 and 1, in millionths. A service reports the level, or gives
+ * latency samples that steer it (AIMD): a late sample cuts the level to 0.7 of itself, at most once
+ * per HEALTH_CUT_EVERY_NS; each second without a late sample raises it by a twentieth of the whole.
+ * A service that has been silent for 30 s counts as recovering: the level then rises by a tenth
+ * each second.
  *
- * Times are nanoseconds of one monotonic clock; one that runs backwards stands still.
+ * Times are nanoseconds of one monotonic clock, passed in by the caller; a clock that runs
+ * backwards counts as standing still.
  */
 #ifndef HEADGATE_RULES_HEALTH_H
 #define HEADGATE_RULES_HEALTH_H
@@ -18,30 +20,31 @@ enum {
     HEALTH_ONE = 1000000, /* the whole, in millionths */
     HEALTH_STEPS = 20,    /* limits are scaled in twentieths (RULE_SCALE_ONE) */
 };
-#define HEALTH_SILENT_NS 30000000000ull   /* without a report, a level holds for so long */
-#define HEALTH_CUT_EVERY_NS 1000000000ull /* late samples within this time are one */
+#define HEALTH_SILENT_NS 30000000000ull   /* a level holds for this long without a report */
+#define HEALTH_CUT_EVERY_NS 1000000000ull /* late samples within this time count as one */
 
 struct health {
-    uint32_t level;        /* millionths, as of changed_ns */
-    bool told;             /* something was ever reported */
-    uint64_t changed_ns;   /* good seconds are counted from here */
-    uint64_t reported_ns;  /* when the service was last heard */
-    uint64_t cut_again_ns; /* until then, late samples do not cut */
+    uint32_t level;        /* millionths at changed_ns */
+    bool told;             /* the service has reported at least once */
+    uint64_t changed_ns;   /* the start of the seconds that count as good */
+    uint64_t reported_ns;  /* the time of the last report */
+    uint64_t cut_again_ns; /* late samples do not cut before this time */
 };
 
-/* Never heard: the whole. */
+/* Begins with the whole level. */
 void health_init(struct health *health);
 
-/* The service says: this well, 0..HEALTH_ONE (more counts as that). */
+/* The service reports a level, 0..HEALTH_ONE; larger values count as HEALTH_ONE. */
 void health_report(struct health *health, uint32_t level, uint64_t now_ns);
 
-/* The service took latency_ns for a request that should take at most target_ns. */
+/* The service took latency_ns for a request whose target is target_ns. */
 void health_sample(struct health *health, uint64_t latency_ns, uint64_t target_ns, uint64_t now_ns);
 
-/* The level at now_ns; the whole if it was never heard. */
+/* The level at now_ns; the whole if the service never reported. */
 uint32_t health_level(const struct health *health, uint64_t now_ns);
 
-/* A level as twentieths, rounded to the nearest: what ruleset_set_scale takes. 0..HEALTH_STEPS. */
+/* The level in twentieths, rounded to the nearest: the argument of ruleset_set_scale.
+ * 0..HEALTH_STEPS. */
 uint32_t health_scale(uint32_t level);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * Finds the rules of a request and fills their charges. The service's plan for the endpoint lists the steps
+ * (ruleset_state.h); a step applies if the request names all of its dimensions. Nearly all steps are plain:
+ * only the variant's own amount can apply. Lists, tiers, windows and canaries take the slower functions.
+ */
 #include "rules/match.h"
 
 #include "base/bits.h"
@@ -7,25 +12,25 @@
 
 #include <assert.h>
 
-/* What is known of the request at hand; an identifier is hashed when the first rule asks for it. */
+/* The state of one call. An identifier is hashed when the first rule needs its hash. */
 struct matcher {
     struct ruleset *ruleset;
-    const struct service *service; /* NULL: it has no rules */
+    const struct service *service; /* NULL: the service has no rules */
     const struct request *request;
     struct match *match;
     uint64_t now_ns, wall_ns;
     uint32_t given;       /* bits: the service's dimensions that the request names */
-    uint32_t hashed;      /* bits: of those, whose part is there */
-    uint32_t joined_of;   /* `joined` is of these dimensions, if it is of any */
-    struct key_id joined; /* parts without salt */
+    uint32_t hashed;      /* bits: the dimensions of `given` whose hash is in `part` */
+    uint32_t joined_of;   /* the dimensions that `joined` is made of; 0: none yet */
+    struct key_id joined; /* the joined hashes, without salt */
     uint8_t priority;     /* less than RULE_PRIORITIES */
-    uint64_t tier;        /* one bit, or none */
-    size_t tally_offset;  /* of this thread's tallies, behind those of the first */
+    uint64_t tier;        /* bits: one or none */
+    size_t tally_offset;  /* from the first thread's tallies to those of the calling thread */
     uint8_t id_of[SERVICE_DIMENSIONS_MAX];
     struct key_id part[SERVICE_DIMENSIONS_MAX];
 };
 
-/* Of the identifier of that dimension, which the request names. */
+/* The hash of the identifier of that dimension. The request must name the dimension. */
 __attribute__((always_inline)) static inline struct key_id part_of(struct matcher *matcher, unsigned dimension)
 {
     if (!(matcher->hashed >> dimension & 1)) {
@@ -36,7 +41,7 @@ __attribute__((always_inline)) static inline struct key_id part_of(struct matche
     return matcher->part[dimension];
 }
 
-/* Parts without salt; several dimensions together are mostly those of several rules. */
+/* The hashes of these dimensions, without salt. Rules with several dimensions mostly share them. */
 static inline struct key_id joined_of(struct matcher *matcher, uint32_t dimensions)
 {
     if (dimensions != 0 && (dimensions & (dimensions - 1)) == 0)
@@ -50,7 +55,7 @@ static inline struct key_id joined_of(struct matcher *matcher, uint32_t dimensio
     return matcher->joined;
 }
 
-/* During a canary, a key's hash decides which version it falls under; of the key as it is without epoch and window. */
+/* During a canary the hash of a key selects its version. The hash excludes epoch and window. */
 static bool is_selected(const struct variant *variant, struct key_id joined)
 {
     uint64_t drawn = ((joined.low ^ variant->selector) >> 32) * MILLION >> 32;
@@ -60,7 +65,7 @@ static bool is_selected(const struct variant *variant, struct key_id joined)
 /* ---- how much ---- */
 
 struct finding {
-    const struct amount *amount; /* NULL: none applies */
+    const struct amount *amount; /* NULL: no entry applies */
     enum match_why why;
     uint8_t id;
 };
@@ -76,10 +81,10 @@ static const struct roster_entry *look_up(const struct roster *roster, struct ke
     }
 }
 
-/* What one dimension's entries say, the most specific one first. */
+/* The result of one dimension's entries, the most specific entry first. */
 struct opinion {
     bool denied, allowed;
-    const struct amount *amount; /* of an override that holds; NULL: none does */
+    const struct amount *amount; /* of an override that holds now; NULL: none */
 };
 
 static inline void hear(const struct matcher *matcher, const struct roster_entry *entry, struct opinion *opinion)
@@ -105,7 +110,8 @@ static struct opinion ask_roster(struct matcher *matcher, const struct roster *r
     return opinion;
 }
 
-/* To deny is stronger than to allow, that than an override; of several dimensions the first one's override counts. */
+/* A deny entry outweighs allow entries, and an allow entry outweighs overrides. Among several dimensions the
+ * override of the first one counts. */
 static struct finding consult(struct matcher *matcher, const struct roster *roster)
 {
     struct finding finding = {.why = WHY_RULE};
@@ -146,7 +152,7 @@ static struct finding find_amount(struct matcher *matcher, const struct variant 
 
 /* ---- charges ---- */
 
-/* Field by field: as a whole it would be made aside and copied, as what fill_matched fills. */
+/* Fills field by field: a compound literal would be built aside and copied. fill_matched does the same. */
 static inline void fill_charge(const struct matcher *matcher, const struct variant *variant,
                                const struct amount *amount, struct key_id joined, struct charge *charge)
 {
@@ -194,7 +200,7 @@ static inline void fill_matched(const struct variant *variant, struct rule_tally
     matched->shadow = variant->shadow;
 }
 
-/* Of this thread; ruleset_note will want it. */
+/* The calling thread's tally; prefetched, since ruleset_note writes it. */
 static inline struct rule_tally *tally_of(const struct matcher *matcher, const struct variant *variant)
 {
     struct rule_tally *tally = variant->tally + matcher->tally_offset;
@@ -202,7 +208,7 @@ static inline struct rule_tally *tally_of(const struct matcher *matcher, const s
     return tally;
 }
 
-/* The variant applies, and nothing else than its own amount can: as it is with nearly all. */
+/* Applies a variant whose own amount is the only one that can apply, as for nearly all variants. */
 static inline void apply_plain(const struct matcher *matcher, const struct variant *variant, struct key_id joined)
 {
     struct match *match = matcher->match;
@@ -212,7 +218,7 @@ static inline void apply_plain(const struct matcher *matcher, const struct varia
     fill_matched(variant, tally_of(matcher, variant), &variant->base, WHY_RULE, 0, &match->rule[index]);
 }
 
-/* The variant applies. False: its deny list has the last word. */
+/* Applies any variant. False: its deny list denies the request. */
 __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const struct variant *variant,
                                                 struct key_id joined)
 {
@@ -270,7 +276,7 @@ static void read_request(struct matcher *matcher)
     }
 }
 
-/* Where rules have canaries: see ruleset_state.h. */
+/* Follows a plan with canaries: see ruleset_state.h. */
 __attribute__((noinline)) static bool follow_canaries(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false, hides = false;
@@ -336,7 +342,7 @@ static bool match_one(struct matcher *matcher, bool by_default)
             return match_config(ruleset, request, &ruleset->named[i], matcher->match);
     if (!slot)
         return refuse(matcher->match, MATCH_UNKNOWN_RULE);
-    bool concerned = !slot->variant[0] && !slot->variant[1]; /* it is off: that is no mistake */
+    bool concerned = !slot->variant[0] && !slot->variant[1]; /* the rule is off, which is no mistake */
     for (int i = 0; i < 2; i++) {
         const struct variant *variant = slot->variant[i];
         if (!variant || (variant->dimensions & ~matcher->given) ||
@@ -361,8 +367,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     match->plain = true;
     if (by_default && ruleset_is_direct(ruleset) && request->only_rule.size == 0)
         return match_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
-    struct matcher
-        matcher; /* the arrays in it are filled as far as they are needed: clearing them would cost more */
+    struct matcher matcher; /* the arrays are filled as far as needed; clearing them would cost more */
     matcher.ruleset = ruleset;
     matcher.service = by_default ? ruleset->by_default : ruleset_service(ruleset, request->service);
     matcher.request = request;

@@ -1,3 +1,8 @@
+/*
+ * Learns which identifiers each key is made of, from one request and its match, and makes the ids
+ * for other values. is_itself proves what was learned: the ids of the request's own values must
+ * come out.
+ */
 #include "rules/match_alike.h"
 
 #include "limit/key.h"
@@ -7,7 +12,7 @@
 
 _Static_assert(REQUEST_IDS_MAX <= 8, "a bit each");
 
-/* Which of the request's identifiers are of these dimensions, one each. False: one is missing. */
+/* Finds the request's identifier for each of these dimensions. False: one is missing. */
 static bool find_ids(const struct service *service, const struct request *request, uint32_t dimensions, uint8_t *of)
 {
     uint32_t found = 0;
@@ -54,7 +59,7 @@ static void note_charge(const struct service *service, const struct request *req
     alike->salt[charge] = variant->salt;
 }
 
-/* Made of its own values, it is what it was made of. */
+/* True if the request's own values give the ids of its own match. */
 static bool is_itself(const struct alike *alike, const struct request *request)
 {
     struct bytes values[REQUEST_IDS_MAX];

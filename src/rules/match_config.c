@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-/* Where no rule is about a request of the service "default", a limit of the config counts. */
+/* Matches requests of the service "default" by a limit of the config, where no rule is about them. */
 
 /* Limits of the config have neither windows nor floors. */
 static struct charge charge_by_config(const struct variant *variant)
@@ -29,7 +29,7 @@ bool match_config(const struct ruleset *ruleset, const struct request *request, 
     charge->id = key_join(variant->salt, key_part(&dimension_key, first->value));
     charge->cost = request->cost;
     charge->tenant = match->tenant;
-    match->plain = false; /* of which dimension the first is, it did not look up */
+    match->plain = false; /* the dimension of the first identifier was not looked up */
     match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
         .tally = variant->tally + (size_t)request->lane * ruleset->named_count,

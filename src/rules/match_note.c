@@ -1,6 +1,7 @@
+/*
+ * Counts decisions, each rule by itself, in the tallies of the calling thread.
+ */
 #include "rules/match.h"
-
-/* ---- counting ---- */
 
 static inline void note(const struct matched *matched, bool allowed, uint64_t requests)
 {

@@ -1,3 +1,7 @@
+/*
+ * From a rule's amounts to the terms that limits count with, at any scale; and the names of a
+ * rule's choices.
+ */
 #include "rules/rule.h"
 
 #include "limit/limit.h"
@@ -55,7 +59,7 @@ static uint64_t divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* rate * scale / 20 per period: exact if a longer period can say it. */
+/* rate * scale / 20 per period. The result is exact if a longer period can express it. */
 static void scale_rate(struct limit_terms *terms, uint32_t scale)
 {
     uint64_t rate = terms->rate * scale, period_ns = terms->period_ns * RULE_SCALE_ONE;

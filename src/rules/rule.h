@@ -1,9 +1,10 @@
 /*
- * rule: what one rule says: whom it counts, by which algorithm, how much, and for whom else or not at all.
+ * rule: one rule as a value: the requests that it counts, its algorithm, its amounts, and the
+ * tiers, overrides and lists that change them.
  *
- * The one idea: a rule is a value. It is read whole from its text (rule_text.h), is right in itself from then on,
- * and never changes; another version is another value. It is one block of memory, and its views point into it.
- * A rule knows nothing of keys, of other rules, or of its own history.
+ * The one idea: a rule is read whole from its text (rule_text.h), is valid from then on, and never
+ * changes; another version is another value. A rule is one block of memory, and its views point
+ * into that block. A rule knows nothing of keys, of other rules, or of its own history.
  */
 #ifndef HEADGATE_RULES_RULE_H
 #define HEADGATE_RULES_RULE_H
@@ -20,19 +21,19 @@
 struct limit_terms;
 
 enum {
-    RULE_NAME_MAX_BYTES = 63, /* of an id, a service, a tier */
+    RULE_NAME_MAX_BYTES = 63, /* for ids, services and tiers */
     RULE_ENDPOINT_MAX_BYTES = 255,
     RULE_ZONE_MAX_BYTES = 63,
-    RULE_VALUE_MAX_BYTES = KEY_VALUE_MAX_BYTES, /* of an identifier in an override or a list */
+    RULE_VALUE_MAX_BYTES = KEY_VALUE_MAX_BYTES, /* for identifiers in overrides and lists */
     RULE_DIMENSIONS_MAX = 8,
     RULE_TIERS_MAX = 16,
     RULE_OVERRIDES_MAX = 256,
-    RULE_LISTED_MAX = 256,           /* in `allow`, and in `deny` */
-    RULE_TEXT_MAX_BYTES = 32 * 1024, /* of one rule's canonical text: it fits any message between peers */
+    RULE_LISTED_MAX = 256,           /* for `allow`, and again for `deny` */
+    RULE_TEXT_MAX_BYTES = 32 * 1024, /* the canonical text of one rule; it fits into any message between peers */
     RULE_OVERSHOOT_MAX = 10000000,   /* millionths of the amount's limit: 1000% */
     RULE_OVERSHOOT_DEFAULT = 1000000,
     RULE_ADAPTIVE_FLOOR_DEFAULT = 100000, /* millionths */
-    RULE_LOG_MAX = 10000, /* requests that a sliding log or a concurrency rule remembers for a key */
+    RULE_LOG_MAX = 10000, /* requests that a sliding log or a concurrency rule remembers for each key */
     RULE_SCALE_ONE = 20,  /* adaptive rules are scaled in steps of one twentieth */
 };
 
@@ -56,11 +57,11 @@ enum rule_algorithm {
 enum rule_mode { RULE_ENFORCE, RULE_SHADOW, RULE_OFF };
 enum rule_sync { RULE_GOSSIP, RULE_BUDGET };
 
-/* What a key that was counted under another version of the rule starts with. */
+/* The state in which a key starts that was counted under another version of the rule. */
 enum rule_inherit {
-    RULE_KEEP,         /* tokens used stay used */
-    RULE_PROPORTIONAL, /* the part of the limit that is used stays used */
-    RULE_RESET,        /* nothing is used */
+    RULE_KEEP,         /* used tokens stay used */
+    RULE_PROPORTIONAL, /* the used part of the limit stays used */
+    RULE_RESET,        /* no token is used */
 };
 
 /* A quota's period. */
@@ -68,19 +69,20 @@ enum rule_calendar { RULE_HOUR, RULE_DAY, RULE_WEEK, RULE_MONTH, RULE_YEAR, RULE
 
 enum rule_priority {
     RULE_PRIORITY_LOW,
-    RULE_PRIORITY_NORMAL, /* of requests that do not say */
+    RULE_PRIORITY_NORMAL, /* the priority of requests that name none */
     RULE_PRIORITY_HIGH,
     RULE_PRIORITY_CRITICAL,
     RULE_PRIORITIES,
 };
 
-/* How much a rule lets through, for everybody, a tier or one identifier. All of 0 if it is unlimited. */
+/* How many tokens a rule admits for everybody, for a tier or for one identifier. All other fields
+ * of an unlimited amount are 0. */
 struct rule_amount {
     bool unlimited;
-    uint64_t limit;          /* buckets: the burst; windows and quotas: of a window; concurrency: at a time */
-    uint64_t rate;           /* buckets: tokens per period_ns; else 0 */
+    uint64_t limit; /* buckets: the burst; windows and quotas: tokens per window; concurrency: holders at a time */
+    uint64_t rate;  /* buckets: tokens per period_ns; others: 0 */
     uint64_t period_ns;      /* buckets: of the rate; windows: the window; concurrency: the lease; quotas: 0 */
-    enum rule_calendar unit; /* quotas; else 0 */
+    enum rule_calendar unit; /* of quotas; others: 0 */
 };
 
 struct rule_tier {
@@ -88,11 +90,11 @@ struct rule_tier {
     struct rule_amount amount;
 };
 
-/* Which values an entry names: see rule_pattern.h. */
+/* How an entry names values: see rule_pattern.h. */
 enum rule_form {
-    RULE_EXACT,   /* this one */
-    RULE_PREFIX,  /* all that begin with it; at most 255 bytes */
-    RULE_NETWORK, /* addresses in it, however they are written; its text, as network_text writes it */
+    RULE_EXACT,   /* one value */
+    RULE_PREFIX,  /* all values that begin with this text, which has at most 255 bytes */
+    RULE_NETWORK, /* all addresses of a network, in any spelling; the text is network_text's */
     RULE_FORMS,
 };
 
@@ -101,66 +103,69 @@ struct rule_override {
     uint8_t form;      /* enum rule_form */
     struct bytes value;
     struct rule_amount amount;
-    uint64_t until_s; /* seconds since 1970 (UTC) from which on it holds no more; 0: it always holds */
+    uint64_t until_s; /* seconds since 1970 (UTC) at which the override ends; 0: it never ends */
 };
 
-/* An identifier whose requests the rule lets through uncounted (allow) or denies (deny). */
+/* An identifier whose requests the rule admits uncounted (allow) or denies (deny). */
 struct rule_listed {
     struct bytes dimension; /* any name, not only one of `by` */
     struct bytes value;
-    uint8_t form; /* enum rule_form, of the value */
+    uint8_t form; /* enum rule_form of the value */
 };
 
 /*
- * Views are terminated by a zero behind their last byte, so that .data is also a string; absent ones are "".
- * Names, dimensions and zones are of letters, digits, dot, dash and underscore (zones: also + and /).
+ * A zero follows the last byte of each view, so that .data is also a C string; absent views are "".
+ * Names, dimensions and zones consist of letters, digits, dot, dash and underscore (zones: also +
+ * and /).
  */
 struct rule {
     struct bytes id, service;
     struct bytes endpoint;                /* exact; or a prefix, which ends in '*': "/v1/" and '*', or '*' alone */
     uint8_t by_count;                     /* 0: all requests have one key */
-    struct bytes by[RULE_DIMENSIONS_MAX]; /* sorted by bytes, each once */
+    struct bytes by[RULE_DIMENSIONS_MAX]; /* sorted by bytes, without duplicates */
     enum rule_algorithm algorithm;
     struct rule_amount amount;
     struct bytes zone;       /* quotas: a name of the tz database; else "" */
-    bool overshoot_relative; /* `overshoot` is millionths of an amount's limit, else tokens */
+    bool overshoot_relative; /* true: `overshoot` is millionths of an amount's limit; false: tokens */
     uint64_t overshoot;      /* 0 if sync is RULE_BUDGET */
     enum rule_sync sync;
     enum isolation on_isolation;
     enum rule_mode mode;
     enum rule_inherit inherit;
-    bool persist;                             /* counters are kept over a restart of everything */
-    uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit; falling, 0 for critical */
-    uint32_t adaptive_floor;                  /* millionths of the amount, 1..1,000,000; 0: not adaptive */
-    uint64_t adaptive_latency_ns;             /* the target of latency samples; 0: none */
+    bool persist;                             /* counters survive a restart of the whole cluster */
+    uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */
+    uint32_t adaptive_floor;      /* millionths of the amount, 1..1,000,000; 0: the rule is not adaptive */
+    uint64_t adaptive_latency_ns; /* the target of latency samples; 0: none */
     uint16_t tier_count, override_count, allow_count, deny_count;
-    const struct rule_tier *tiers;          /* sorted by name, each once */
-    const struct rule_override *overrides;  /* sorted by dimension, form, value; each once */
-    const struct rule_listed *allow, *deny; /* sorted by dimension, form, value; each once */
+    const struct rule_tier *tiers;          /* sorted by name, without duplicates */
+    const struct rule_override *overrides;  /* sorted by dimension, form and value, without duplicates */
+    const struct rule_listed *allow, *deny; /* sorted by dimension, form and value, without duplicates */
 };
 
-/* Frees what rule_text.h made; NULL is allowed. */
+/* Frees a rule that rule_text.h made; *rule may be NULL. */
 void rule_destroy(struct rule **rule);
 
-/* Buckets, as opposed to rules that count what was spent within a window. */
+/* True for buckets, false for rules that count what was spent within a window. */
 bool rule_is_bucket(enum rule_algorithm algorithm);
 
 /*
- * The terms of `amount`, which is the rule's, a tier's or an override's and is not unlimited, at `scale` twentieths
- * (1..RULE_SCALE_ONE) of it: buckets scale their rate, the others their limit; at least 1 is left. A part that
- * `overshoot` names is of the limit that remains.
+ * The terms of `amount` at `scale` twentieths of it (1..RULE_SCALE_ONE). The amount must belong to
+ * the rule, one of its tiers or one of its overrides, and must not be unlimited. A bucket scales
+ * its rate, other algorithms scale their limit; at least 1 remains. A relative overshoot is a part
+ * of the scaled limit.
  */
 void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint32_t scale,
                 struct limit_terms *terms);
 
-/* What of `scale` an adaptive rule with that floor heeds, 1..RULE_SCALE_ONE; all of it if it is not adaptive (0). */
+/* The part of `scale` that an adaptive rule with this floor applies, 1..RULE_SCALE_ONE. Floor 0
+ * (not adaptive) gives RULE_SCALE_ONE. */
 uint32_t rule_scale(uint32_t adaptive_floor, uint32_t scale);
 
-/* Names as they stand in rules and replies; static. */
+/* Names as rules and replies spell them; static. */
 const char *rule_algorithm_name(enum rule_algorithm algorithm);
 const char *rule_mode_name(enum rule_mode mode);
 const char *rule_priority_name(enum rule_priority priority);
-/* Case is ignored; false leaves `priority`. */
+/* Ignores case; leaves `priority` unchanged if it returns false. */
 bool rule_priority_parse(struct bytes text, enum rule_priority *priority);
 
 #endif

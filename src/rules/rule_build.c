@@ -1,3 +1,7 @@
+/*
+ * Opens the block of a rule, reads its names, dimensions and endpoint, and calls the other readers
+ * of rule_builder.h in order. Names come first: the sentences about other fields name the rule.
+ */
 #include "rules/rule_build.h"
 
 #include "rules/rule_builder.h"
@@ -41,7 +45,8 @@ static bool make_block(struct rule_builder *builder)
     size_t texts = sizeof RULE_DEFAULT_SERVICE;
     for (const struct rule_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
         texts +=
-            node->key.size + node->text.size + 4; /* a network's text may have two bytes more than was written */
+            /* the text of a network may be two bytes longer than in the document */
+            node->key.size + node->text.size + 4;
     char *block = calloc(1, sizeof(struct rule) + arrays + texts);
     if (!block)
         return error_set(builder->reader.error, EX_OSERR, "out of memory while reading %s", builder->reader.file);
@@ -149,7 +154,7 @@ static bool find_fields(struct rule_builder *builder)
     return true;
 }
 
-/* First of all, so that the sentences about the others can say whose they are. */
+/* Must be called before other fields are read: sentences about them name the rule. */
 static bool read_names(struct rule_builder *builder)
 {
     struct rule_reader *reader = &builder->reader;

@@ -1,8 +1,10 @@
 /*
- * rule_build: one map of the tree becomes one rule, whole and right, or a sentence.
+ * rule_build: turns one map of a tree into one valid rule, or into a sentence that names the
+ * mistake.
  *
- * The one idea: everything of a rule lies in one block, whose size is known before anything is read: the numbers of
- * entries, and the sizes of all texts below the map.
+ * The one idea: a rule lies in one block. The size of the block is known before any field is read,
+ * from the number of entries and the sizes of all texts below the map. This header does not read
+ * YAML: rule_tree.h does.
  */
 #ifndef HEADGATE_RULES_RULE_BUILD_H
 #define HEADGATE_RULES_RULE_BUILD_H
@@ -12,8 +14,8 @@
 #include "rules/rule_tree.h"
 
 /*
- * `node` is of `tree`; `number` is the rule's place in the document, from 1; `kept`: see rule_parse_kept. NULL: see
- * `error`.
+ * `node` must be of `tree`; `number` is the rule's place in the document, from 1; for `kept` see
+ * rule_parse_kept. The caller destroys the rule. NULL: `error` holds the sentence.
  */
 struct rule *rule_build(const struct rule_tree *tree, const struct rule_node *node, const char *file,
                         unsigned number, bool kept, struct error *error);

@@ -1,3 +1,8 @@
+/*
+ * Reads what a rule counts with (algorithm, rate, burst, limit, window, zone) and how it behaves
+ * (overshoot, sync, isolation, mode, priority floors, adaptive), and checks that all amounts can be
+ * counted.
+ */
 #include "base/units.h"
 #include "limit/limit.h"
 #include "rules/calendar.h"
@@ -12,7 +17,7 @@ static uint64_t limit_most(enum rule_algorithm algorithm)
     return listed ? RULE_LOG_MAX : LIMIT_CAPACITY_MAX;
 }
 
-/* What a text said: in range, and countable. */
+/* Checks the range of an amount that was parsed. */
 static bool check_amount(const struct rule_builder *builder, const struct rule_node *node, const char *field,
                          const struct rule_amount *amount)
 {
@@ -48,7 +53,7 @@ static bool is_unlimited(const struct rule_node *node)
     return node && node->kind == RULE_NODE_TEXT && bytes_equal(node->text, bytes_of("unlimited"));
 }
 
-/* Fields that do not belong to the algorithm, or to a rule that is unlimited but for its tiers. */
+/* Refuses fields that the algorithm does not have, and fields that an unlimited rule does not have. */
 static bool check_fields(const struct rule_builder *builder, bool unlimited)
 {
     static const struct {
@@ -204,7 +209,7 @@ bool rule_read_choices(struct rule_builder *builder)
     return read_overshoot(builder);
 }
 
-/* A level that is absent leaves as much as the one above it. */
+/* An absent level gets the floor of the level above it. */
 bool rule_read_floors(struct rule_builder *builder)
 {
     const struct rule_node *map = builder->field[RULE_FIELD_PRIORITY_FLOOR];
@@ -257,7 +262,7 @@ bool rule_read_adaptive(struct rule_builder *builder)
 
 /* ---- whether it can be counted ---- */
 
-/* At full scale and, if the rule is adaptive, at every smaller one. */
+/* Tries full scale and, for an adaptive rule, every smaller scale. */
 static bool check_terms(const struct rule_builder *builder, const char *field, const char *of,
                         const struct rule_amount *amount)
 {

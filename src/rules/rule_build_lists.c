@@ -1,3 +1,7 @@
+/*
+ * Reads the tiers, overrides, allow list and deny list of a rule, sorts them, and refuses
+ * duplicates.
+ */
 #include "rules/rule_builder.h"
 #include "rules/rule_pattern.h"
 
@@ -35,8 +39,8 @@ bool rule_read_tiers(struct rule_builder *builder)
 }
 
 /*
- * The pattern that the value is. Rules that were kept before a text was taken for a pattern stay as they were: what is
- * refused today was a literal then.
+ * Reads the pattern of `value`. A text that is no valid pattern stays a literal in kept rules: an
+ * older version took each text literally.
  */
 static bool read_pattern(const struct rule_builder *builder, const struct rule_node *node, const char *field,
                          struct bytes value, struct rule_pattern *pattern)
@@ -52,7 +56,8 @@ static bool read_pattern(const struct rule_builder *builder, const struct rule_n
     return true;
 }
 
-/* "dimension=value", or a bare value if the rule counts by one dimension: then *dimension is of no bytes. */
+/* Splits "dimension=value". A bare value is allowed if the rule counts by one dimension; *dimension
+ * is then empty. */
 static bool split(const struct rule_builder *builder, const struct rule_node *node, const char *field,
                   struct bytes *dimension, struct rule_pattern *pattern)
 {
@@ -80,7 +85,7 @@ static struct bytes keep_value(struct rule_builder *builder, const struct rule_p
     return rule_keep(builder, (struct bytes){pattern->value, pattern->size});
 }
 
-/* "overrides has user=x twice". */
+/* Fails with a sentence such as "overrides has user=x twice". */
 static bool is_twice(const struct rule_builder *builder, const struct rule_node *list, const char *field,
                      struct bytes dimension, enum rule_form form, struct bytes value)
 {

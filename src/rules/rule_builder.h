@@ -1,8 +1,10 @@
 /*
- * rule_builder: a rule in the making, and the parts of reading it.
+ * rule_builder: a rule under construction, and the functions that read its parts.
  *
- * The one idea: rule_build.c opens the block and reads names; what a rule counts with, for whom and how it behaves
- * stands in files of its own, which all fill the same rule. Each function returns false after filling the error.
+ * The one idea: rule_build.c opens the block and reads names. Amounts and behaviour
+ * (rule_build_amounts.c) and tiers, overrides and lists (rule_build_lists.c) fill the same rule.
+ * Each function returns false after it has filled the error. Only rule_build*.c includes this
+ * header.
  */
 #ifndef HEADGATE_RULES_RULE_BUILDER_H
 #define HEADGATE_RULES_RULE_BUILDER_H
@@ -40,36 +42,36 @@ extern const char *const rule_field_names[RULE_FIELDS];
 
 struct rule_builder {
     struct rule_reader reader;
-    const struct rule_node *field[RULE_FIELDS]; /* NULL: absent */
+    const struct rule_node *field[RULE_FIELDS]; /* NULL: the field is absent */
     struct rule *rule;
-    struct rule_tier *tiers; /* the rule's arrays, not yet constant */
+    struct rule_tier *tiers; /* the rule's arrays while they are still writable */
     struct rule_override *overrides;
     struct rule_listed *allow, *deny;
-    char *at, *end; /* room for texts */
+    char *at, *end; /* free room for texts in the block */
 };
 
-/* Copies a text into the block. */
+/* Copies a text into the block and returns the copy. */
 struct bytes rule_keep(struct rule_builder *builder, struct bytes text);
-/* The order of bytes. */
+/* Compares bytes as memcmp does; a shorter text comes first. */
 int rule_compare(struct bytes a, struct bytes b);
 bool rule_missing(const struct rule_builder *builder, enum rule_field field, const char *expected);
 
-/* algorithm, rate, burst, limit, window, zone. */
+/* Reads algorithm, rate, burst, limit, window and zone. */
 bool rule_read_amounts(struct rule_builder *builder);
-/* An amount of a tier or an override, once the rule's own is known. */
+/* Reads the amount of a tier or an override. The rule's own amount must be known. */
 bool rule_read_amount(const struct rule_builder *builder, const struct rule_node *node, const char *field,
                       struct rule_amount *amount);
-/* overshoot, sync, on_isolation, mode, persist, inherit. */
+/* Reads overshoot, sync, on_isolation, mode, persist and inherit. */
 bool rule_read_choices(struct rule_builder *builder);
 bool rule_read_floors(struct rule_builder *builder);
 bool rule_read_adaptive(struct rule_builder *builder);
 bool rule_read_tiers(struct rule_builder *builder);
 bool rule_read_overrides(struct rule_builder *builder);
-/* allow, deny */
+/* Reads the list `which`: RULE_FIELD_ALLOW or RULE_FIELD_DENY. */
 bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struct rule_listed *listed,
                       uint16_t *count);
 
-/* Every amount of the rule, which is complete, has terms that a limit can have. */
+/* Checks that a limit can have the terms of each amount. The rule must be complete. */
 bool rule_check_terms(const struct rule_builder *builder);
 
 #endif

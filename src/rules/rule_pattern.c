@@ -1,3 +1,7 @@
+/*
+ * Reads and writes the patterns of lists and overrides. Escapes are removed first; `escaped`
+ * remembers which characters had a backslash and are literals.
+ */
 #include "rules/rule_pattern.h"
 
 #include "base/network.h"
@@ -27,7 +31,8 @@ static void unescape(struct bytes text, struct unescaped *out)
     }
 }
 
-/* Where the character stands for itself and was not escaped, from `from` on; out->size: nowhere. */
+/* The index, from `from` on, of the first unescaped character of `characters`; out->size if there
+ * is none. */
 static size_t find(const struct unescaped *in, size_t from, const char *characters)
 {
     while (from < in->size && (in->escaped[from] || !in->text[from] || !strchr(characters, in->text[from])))
@@ -43,7 +48,7 @@ static bool consists_of(struct bytes text, const char *characters)
     return text.size > 0;
 }
 
-/* Digits and what stands between those of addresses, and behind the slash numbers. */
+/* True for digits with the separators of addresses, followed by a slash and a number. */
 static bool looks_like_network(struct bytes address, struct bytes bits)
 {
     bool dotted = memchr(address.data, '.', address.size) || memchr(address.data, ':', address.size);
@@ -111,7 +116,7 @@ bool rule_pattern_parse(struct bytes text, struct rule_pattern *pattern, char ex
     return true;
 }
 
-/* With a backslash before each of these characters. */
+/* Copies `value` and puts a backslash before each character of `characters`. Returns the size. */
 static size_t escape(struct bytes value, const char *characters, char *out)
 {
     size_t size = 0;

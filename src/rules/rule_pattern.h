@@ -1,9 +1,10 @@
 /*
- * rule_pattern: which values an entry of a list or an override is about: one, all that begin so, or a network's.
+ * rule_pattern: the values that an entry of a list or an override names: one value, all values with
+ * a prefix, or the addresses of a network.
  *
- * The one idea: whatever looks like a pattern is one that matches, or is refused; nothing is quietly taken for a
- * literal. A backslash makes a literal of \, *, ?, [, / and -. Printing gives the one text that reads back to the same
- * pattern.
+ * The one idea: a text that looks like a pattern is a pattern or is refused; it is never quietly
+ * taken for a literal. A backslash makes a literal of \, *, ?, [, / and -. Printing gives the one
+ * text that reads back as the same pattern.
  */
 #ifndef HEADGATE_RULES_RULE_PATTERN_H
 #define HEADGATE_RULES_RULE_PATTERN_H
@@ -20,12 +21,12 @@ enum {
 struct rule_pattern {
     enum rule_form form;
     size_t size;
-    char value[RULE_VALUE_MAX_BYTES]; /* RULE_NETWORK: its text */
+    char value[RULE_VALUE_MAX_BYTES]; /* RULE_NETWORK: the network's text */
 };
 
-/* False: `expected` says what would be right. */
+/* False: `expected` says which texts are right. */
 bool rule_pattern_parse(struct bytes text, struct rule_pattern *pattern, char expected[PATTERN_EXPECTED_BYTES]);
-/* The text of such a value. Returns its size, at most PATTERN_TEXT_MAX_BYTES. */
+/* Writes the text of a value. Returns its size, at most PATTERN_TEXT_MAX_BYTES. */
 size_t rule_pattern_text(enum rule_form form, struct bytes value, char out[PATTERN_TEXT_MAX_BYTES]);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * Writes the canonical text of a rule: fixed order of fields, no defaults, one spelling for each
+ * value, quotes only where YAML needs them.
+ */
 #include "rules/rule_pattern.h"
 #include "rules/rule_text.h"
 #include "rules/rule_value.h"
@@ -6,11 +10,11 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Text in the making; what does not fit is counted and cut. */
+/* The text under construction; bytes beyond the room are counted and cut. */
 struct printer {
     char *out;
     size_t room, size;
-    const char *indent; /* before every line but the first */
+    const char *indent; /* stands before every line but the first */
     bool begun;
 };
 
@@ -28,7 +32,7 @@ static void put_string(struct printer *printer, const char *text)
     put(printer, text, strlen(text));
 }
 
-/* Begins a line: "key: ", `depth` levels below the rule's own fields. */
+/* Begins a line with "key: ", `depth` levels below the rule's own fields. */
 static void key(struct printer *printer, unsigned depth, const char *name)
 {
     if (printer->begun)
@@ -47,8 +51,9 @@ static void line(struct printer *printer, const char *name, const char *value)
     put_string(printer, "\n");
 }
 
-/* Whether YAML reads it as the same text without quotes, and no program takes it for a number, a date or a truth. */
-static bool is_plain(struct bytes text)
+/* True if YAML reads the unquoted text as the same text, and no program takes it for a number, a
+ * date or a boolean. */
+static bool needs_no_quotes(struct bytes text)
 {
     static const char *const words[] = {"y", "n", "yes", "no", "true", "false", "on", "off", "null"};
     if (text.size == 0)
@@ -69,14 +74,14 @@ static bool is_plain(struct bytes text)
     return true;
 }
 
-/* Two texts that stand as one: "dimension=value". */
+/* Writes two texts as one scalar: "dimension=value". */
 static void scalar(struct printer *printer, struct bytes head, struct bytes tail)
 {
-    bool plain = is_plain(head.size > 0 ? head : tail);
-    /* What follows a beginning that is plain cannot make a number of it, so only its characters matter. */
+    bool plain = needs_no_quotes(head.size > 0 ? head : tail);
+    /* After a plain beginning the rest cannot make the scalar a number: only its characters matter. */
     struct bytes rest = head.size > 0 ? tail : (struct bytes){"", 0};
     for (size_t i = 0; i < rest.size && plain; i++)
-        plain = is_plain((struct bytes){(char[2]){'a', rest.data[i]}, 2});
+        plain = needs_no_quotes((struct bytes){(char[2]){'a', rest.data[i]}, 2});
     if (!plain)
         put_string(printer, "\"");
     for (int part = 0; part < 2; part++) {
@@ -198,7 +203,7 @@ static void tiers(struct printer *printer, const struct rule *rule)
     }
 }
 
-/* "dimension=pattern". */
+/* Writes "dimension=pattern". */
 static void whom(struct printer *printer, struct bytes dimension, enum rule_form form, struct bytes value)
 {
     char text[PATTERN_TEXT_MAX_BYTES];

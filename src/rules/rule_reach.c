@@ -1,3 +1,7 @@
+/*
+ * Asks limit/reach.h about each amount of a rule: at full scale for each priority, and at the
+ * smallest scale of an adaptive rule. Keeps the sentence about the worst answer.
+ */
 #include "rules/rule_reach.h"
 
 #include "rules/rule_value.h"
@@ -35,8 +39,8 @@ void reach_sentence(const struct limit_terms *terms, uint32_t floor_millionths, 
 struct inquiry {
     const struct rule *rule;
     const struct reach_peers *peers;
-    enum rule_reach reach;  /* the worst so far; */
-    struct error *sentence; /* says which */
+    enum rule_reach reach;  /* the worst answer so far */
+    struct error *sentence; /* the sentence about the worst answer */
 };
 
 static void ask(struct inquiry *inquiry, const char *what, const struct rule_amount *amount, uint32_t scale,
@@ -47,7 +51,7 @@ static void ask(struct inquiry *inquiry, const char *what, const struct rule_amo
     struct limit_terms terms;
     rule_terms(rule, amount, scale, &terms);
     const uint32_t floor = rule->priority_floor[priority], can = reach_count(&terms, floor, inquiry->peers);
-    /* What happens while a service is unwell passes; and a shadow rule denies nobody. */
+    /* Grave is only a lasting denial: a service recovers, and a shadow rule denies nobody. */
     const bool grave = can == 0 && scale == RULE_SCALE_ONE && rule->mode == RULE_ENFORCE;
     const enum rule_reach reach = can == inquiry->peers->count ? RULE_REACHES
                                   : grave                      ? RULE_NOWHERE

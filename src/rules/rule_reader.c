@@ -1,3 +1,6 @@
+/*
+ * Reads fields of a rule from nodes of the tree, and makes the sentences about wrong ones.
+ */
 #include "rules/rule_reader.h"
 
 #include "base/units.h"
@@ -21,7 +24,7 @@ const struct rule_node *rule_node_next(const struct rule_tree *tree, const struc
     return child->end < node->end ? &tree->nodes[child->end] : NULL;
 }
 
-/* The number of bytes of `text` that a sentence shows: whole characters. */
+/* The number of bytes of `text` that a sentence shows, in whole characters. */
 static int shown(struct bytes text)
 {
     size_t size = text.size < SHOWN_BYTES ? text.size : SHOWN_BYTES;

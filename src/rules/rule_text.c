@@ -1,3 +1,7 @@
+/*
+ * Reads documents of rules in slices: first the whole tree, then one rule at a time. A sorted array
+ * of the names seen so far finds rules that are given twice.
+ */
 #include "rules/rule_text.h"
 
 #include "rules/rule_build.h"
@@ -7,20 +11,20 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-/* ---- which were there already ---- */
+/* ---- rules seen so far ---- */
 
-/* In a document, a rule's line is where it stands. */
+/* The name of a rule, and the line that it stands in. */
 struct seen {
     struct bytes service, id;
     unsigned line;
 };
 
-static void keep_seen(void *thing)
+static void keep_seen(void *item)
 {
-    (void)thing; /* no shelf of them is copied */
+    (void)item; /* no copy of this array exists */
 }
 
-static const struct shelf_kind SEEN = {keep_seen, free, NULL};
+static const struct cow_array_kind SEEN = {keep_seen, free, NULL};
 
 static int compare(const struct seen *a, const struct seen *b)
 {
@@ -28,12 +32,13 @@ static int compare(const struct seen *a, const struct seen *b)
     return order != 0 ? order : strcmp(a->id.data, b->id.data);
 }
 
-static bool is_before(const void *context, const void *thing)
+static bool is_before(const void *context, const void *item)
 {
-    return compare(thing, context) < 0;
+    return compare(item, context) < 0;
 }
 
-/* `rule` stands there; false: not for the first time. Its names stay in the tree as long as the reading. */
+/* Remembers the name of `rule`. False if another rule of that name came before. The names are
+ * copied, since the caller owns the rule. */
 static bool is_first(struct rules_reading *reading, const struct rule *rule, unsigned line, struct error *error)
 {
     size_t text_bytes = rule->service.size + rule->id.size + 2;
@@ -44,10 +49,10 @@ static bool is_first(struct rules_reading *reading, const struct rule *rule, uns
     memcpy(names, rule->service.data, rule->service.size + 1);
     memcpy(names + rule->service.size + 1, rule->id.data, rule->id.size + 1);
     *seen = (struct seen){{names, rule->service.size}, {names + rule->service.size + 1, rule->id.size}, line};
-    size_t at = shelf_search(&reading->seen, is_before, seen);
-    const struct seen *there = at < reading->seen.count ? shelf_at(&reading->seen, at) : NULL;
+    size_t at = cow_array_search(&reading->seen, is_before, seen);
+    const struct seen *there = at < reading->seen.count ? cow_array_at(&reading->seen, at) : NULL;
     if (!there || compare(there, seen) != 0) {
-        shelf_insert(&reading->seen, at, seen);
+        cow_array_insert(&reading->seen, at, seen);
         return true;
     }
     free(seen);
@@ -57,7 +62,7 @@ static bool is_first(struct rules_reading *reading, const struct rule *rule, uns
 
 /* ---- reading ---- */
 
-/* The list of the document, or its one rule. */
+/* The list of rules of the document, or its only rule. */
 static const struct rule_node *find_rules(const struct rule_tree *tree, const char *file, struct error *error)
 {
     const struct rule_node *root = tree->nodes;
@@ -84,7 +89,7 @@ static const struct rule_node *find_rules(const struct rule_tree *tree, const ch
 bool rules_reading_open(struct rules_reading *reading, struct bytes text, const char *file, struct error *error)
 {
     *reading = (struct rules_reading){.file = file};
-    shelf_init(&reading->seen, &SEEN);
+    cow_array_init(&reading->seen, &SEEN);
     if (text.size > RULES_TEXT_MAX_BYTES)
         return error_set(error, EX_DATAERR, "%s: it has %zu bytes: expected at most %d", file, text.size,
                          RULES_TEXT_MAX_BYTES);
@@ -96,10 +101,10 @@ void rules_reading_close(struct rules_reading *reading)
 {
     tree_reader_destroy(&reading->reader);
     rule_tree_close(&reading->tree);
-    shelf_close(&reading->seen);
+    cow_array_close(&reading->seen);
 }
 
-/* The tree is whole: where the rules stand in it. */
+/* Finds the first rule once the tree is complete. */
 static bool find_first(struct rules_reading *reading, struct error *error)
 {
     const struct rule_node *rules = find_rules(&reading->tree, reading->file, error);

@@ -1,75 +1,82 @@
 /*
- * rule_text: rules as people write them, in YAML (of which JSON is a part), and back.
+ * rule_text: reads and writes rules as people write them, in YAML (which includes JSON).
  *
- * The one idea: a rule has one canonical text: fixed order, defaults left out, one spelling for each value. Reading
- * it gives the same rule, and printing that the same text, so rules are compared, stored and sent to peers as texts.
- * No I/O. Aliases, tags and several documents in one text are refused; so is whatever is beyond a limit.
+ * The one idea: a rule has one canonical text: fixed order, no defaults, one spelling for each
+ * value. Reading that text gives the same rule, and printing that rule gives the same text. So
+ * rules are compared, stored and sent to peers as texts. Reading refuses aliases, tags, several
+ * documents in one text, and everything beyond a limit. Does no I/O.
  */
 #ifndef HEADGATE_RULES_RULE_TEXT_H
 #define HEADGATE_RULES_RULE_TEXT_H
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "rules/cow_array.h"
 #include "rules/rule.h"
 #include "rules/rule_tree.h"
-#include "rules/shelf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 enum {
-    RULES_TEXT_MAX_BYTES = 4 * 1024 * 1024, /* of a whole document */
-    RULES_MAX = 10000,                      /* in one document */
+    RULES_TEXT_MAX_BYTES = 4 * 1024 * 1024, /* size of a whole document */
+    RULES_MAX = 10000,                      /* rules of one document */
 };
 
 struct rule_list {
     size_t count, room;
-    struct rule **rule; /* owned, in the order of the text */
+    struct rule **rule; /* owned; in the order of the text */
 };
 
 /*
- * Reads "rules: [...]", a list of rules, or one rule's map. Each (service, id) may stand once. False with EX_DATAERR
- * and one sentence: file, line, rule, field, value, what was expected; the list is then empty. `file` names the text in
- * that sentence. Close the list in either case.
+ * Reads "rules: [...]", a list of rules, or the map of one rule. Each (service, id) may stand once.
+ * On failure returns false with EX_DATAERR and one sentence (file, line, rule, field, value, what
+ * was expected), and the list is empty. `file` names the text in that sentence. The caller must
+ * close the list in either case.
  */
 bool rules_parse(struct bytes text, const char *file, struct rule_list *list, struct error *error);
 void rules_close(struct rule_list *list);
 
-/* A document that is read a part at a time. */
+/* A document that is read in slices. */
 struct rules_reading {
     const char *file;
-    struct tree_reader *reader; /* until the tree is whole */
+    struct tree_reader *reader; /* NULL once the tree is complete */
     struct rule_tree tree;
-    const struct rule_node *rules, *next; /* the list, or the only rule; the one to build */
+    const struct rule_node *rules, *next; /* `rules`: the list or the only rule; `next`: the rule to build next */
     unsigned number;
-    struct shelf seen; /* names of those built, in order */
-    bool kept;         /* see rule_parse_kept */
+    struct cow_array seen; /* the names of all built rules, sorted */
+    bool kept;             /* see rule_parse_kept */
 };
-/* False as rules_parse. To be closed in either case; text and name stay until then. */
+/* Fails as rules_parse does. The caller must close the reading in either case; `text` and `file`
+ * must stay until then. */
 bool rules_reading_open(struct rules_reading *reading, struct bytes text, const char *file, struct error *error);
 void rules_reading_close(struct rules_reading *reading);
 /*
- * A part of the work, that of so many of the parser's events or of one rule: *rule, the caller's, if one was built, and
- * *ended once there are no more. No rule is built before all of the text was read. False as rules_parse.
+ * Does one slice: up to `events` events of the YAML parser, or one rule. Sets *rule to a rule that
+ * the caller owns if one was built, and *ended when no rule is left. Builds rules only after the
+ * whole text was read. Fails as rules_parse does.
  */
 bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct rule **rule, bool *ended,
                          struct error *error);
 
-/* Reads a text of exactly one rule; NULL as rules_parse's false. The caller destroys it. */
+/* Reads a text of exactly one rule, which the caller destroys. Fails as rules_parse does, with
+ * NULL. */
 struct rule *rule_parse(struct bytes text, const char *file, struct error *error);
 /*
- * The same of a text that was accepted once, perhaps by a version that took each listed value literally. Values that
- * are refused today are literals still, so that a rule does not vanish with one entry of its lists.
+ * As rule_parse, for a text that some version accepted before. Older versions took each listed
+ * value literally; values that are refused today stay literals, so that the rule does not vanish
+ * because of one entry.
  */
 struct rule *rule_parse_kept(struct bytes text, const char *file, struct error *error);
 
 /*
- * Writes the canonical text of `rule` (a map, with newlines, and a zero behind it if there is room) and returns its
- * size, which is at most RULE_TEXT_MAX_BYTES, whether or not it fitted into `room` bytes: what does not fit is cut.
+ * Writes the canonical text of `rule` (a map with newlines, and a zero if there is room) and cuts
+ * it after `room` bytes. Returns the uncut size, at most RULE_TEXT_MAX_BYTES.
  */
 size_t rule_print(const struct rule *rule, char *out, size_t room);
 
-/* The same of a whole document, "rules:" and one item each; it may be larger than RULES_TEXT_MAX_BYTES. */
+/* As rule_print, for a whole document: "rules:" and one item for each rule. The size may exceed
+ * RULES_TEXT_MAX_BYTES. */
 size_t rules_print(const struct rule *const *rules, size_t count, char *out, size_t room);
 
 #endif

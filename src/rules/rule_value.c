@@ -1,3 +1,6 @@
+/*
+ * Parsers and printers of the values of rules.
+ */
 #include "rules/rule_value.h"
 
 #include "base/units.h"
@@ -6,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order of their enums. */
+/* Each in the order of its enum. */
 const struct rule_choices rule_algorithms = {
     {"token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log", "quota", "concurrency"}};
 const struct rule_choices rule_modes = {{"enforce", "shadow", "off"}};

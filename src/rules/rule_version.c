@@ -1,3 +1,7 @@
+/*
+ * One version of a rule: checks a record, copies it into a block of its own, digests it, counts
+ * references; and finds the versions of a rule that are in force.
+ */
 #include "rules/rule_text.h"
 #include "rules/rulebook.h"
 
@@ -6,7 +10,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define LAMPORT_MAX (UINT64_MAX / 2) /* there is always a larger one */
+#define LAMPORT_MAX (UINT64_MAX / 2) /* half of the range, so that a larger stamp always exists */
 
 static bool name_is_valid(struct bytes name)
 {
@@ -21,7 +25,7 @@ static bool name_is_valid(struct bytes name)
     return true;
 }
 
-/* One line of a listing. */
+/* True if the text is valid as one line of a listing. */
 static bool line_is_valid(struct bytes line, size_t max_bytes)
 {
     if (line.size > max_bytes)
@@ -56,7 +60,7 @@ static bool record_is_valid(const struct rule_record *record, struct error *erro
     return true;
 }
 
-/* Unless it is there already. */
+/* Parses the rule from the record's text, unless the version has its rule or is deleted. */
 static bool read_rule(struct rule_version *version, struct error *error)
 {
     const struct rule_record *record = &version->record;
@@ -72,7 +76,8 @@ static bool read_rule(struct rule_version *version, struct error *error)
     return true;
 }
 
-/* The whole record, whatever its views are: each field has a fixed place, and each text its size. */
+/* Digests the whole record: each field at a fixed place, then the size of each text and a hash of
+ * the texts. */
 static uint64_t digest_of(const struct rule_record *record, const void *texts, size_t texts_bytes,
                           const struct hash_key *key)
 {

@@ -1,6 +1,11 @@
+/*
+ * Two copy-on-write arrays: rules by service and id, and versions in their order. A rule in the
+ * first array is immutable; a change replaces it. Adding a version is the only way in which a book
+ * changes.
+ */
 #include "rules/rulebook.h"
 
-#include "rules/shelf.h"
+#include "rules/cow_array.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -12,8 +17,8 @@ const struct rulebook_limits RULEBOOK_LIMITS_DEFAULT = {
     .text_max_bytes = (uint64_t)256 << 20,
 };
 
-/* Immutable: a rule that changes is another. */
-struct shelved_rule {
+/* Immutable: a change of a rule makes another one. */
+struct stored_rule {
     struct rulebook_rule rule;
     uint32_t references;
 };
@@ -21,47 +26,47 @@ struct shelved_rule {
 struct rulebook {
     struct rulebook_limits limits;
     struct hash_key key;
-    struct shelf rules;    /* by service, then id */
-    struct shelf versions; /* in their order, oldest first */
+    struct cow_array rules;    /* by service, then id */
+    struct cow_array versions; /* oldest first */
     uint32_t service_count;
     uint64_t text_bytes, digest, lamport;
 };
 
-/* ---- what lies on the shelves ---- */
+/* ---- items of the arrays ---- */
 
-static void retain_rule(void *thing)
+static void retain_rule(void *item)
 {
-    struct shelved_rule *rule = thing;
+    struct stored_rule *rule = item;
     rule->references++;
 }
 
-static void release_rule(void *thing)
+static void release_rule(void *item)
 {
-    struct shelved_rule *rule = thing;
+    struct stored_rule *rule = item;
     assert(rule->references > 0);
     if (--rule->references == 0)
         free(rule);
 }
 
-static void retain_version(void *thing)
+static void retain_version(void *item)
 {
-    (void)rule_version_retain(thing);
+    (void)rule_version_retain(item);
 }
 
-static void release_version(void *thing)
+static void release_version(void *item)
 {
-    struct rule_version *version = thing;
+    struct rule_version *version = item;
     rule_version_release(&version);
 }
 
-static uint64_t version_digest(const void *thing)
+static uint64_t version_digest(const void *item)
 {
-    return ((const struct rule_version *)thing)->digest;
+    return ((const struct rule_version *)item)->digest;
 }
 
-/* Each version of a rule lies on the other shelf as well, which keeps it. */
-static const struct shelf_kind RULES = {retain_rule, release_rule, NULL};
-static const struct shelf_kind VERSIONS = {retain_version, release_version, version_digest};
+/* The rules hold no references to their versions: the array of versions holds them. */
+static const struct cow_array_kind RULES = {retain_rule, release_rule, NULL};
+static const struct cow_array_kind VERSIONS = {retain_version, release_version, version_digest};
 
 /* ---- the book ---- */
 
@@ -82,8 +87,8 @@ struct rulebook *rulebook_create(const struct rulebook_limits *limits, const str
     book->limits.service_rules_max =
         limits->service_rules_max ? limits->service_rules_max : standard->service_rules_max;
     book->limits.text_max_bytes = limits->text_max_bytes ? limits->text_max_bytes : standard->text_max_bytes;
-    shelf_init(&book->rules, &RULES);
-    shelf_init(&book->versions, &VERSIONS);
+    cow_array_init(&book->rules, &RULES);
+    cow_array_init(&book->versions, &VERSIONS);
     return book;
 }
 
@@ -91,8 +96,8 @@ void rulebook_destroy(struct rulebook **book)
 {
     if (!*book)
         return;
-    shelf_close(&(*book)->rules);
-    shelf_close(&(*book)->versions);
+    cow_array_close(&(*book)->rules);
+    cow_array_close(&(*book)->versions);
     free(*book);
     *book = NULL;
 }
@@ -103,12 +108,12 @@ struct rulebook *rulebook_copy(const struct rulebook *book)
     if (!copy)
         return NULL;
     *copy = *book;
-    shelf_copy(&copy->rules, &book->rules);
-    shelf_copy(&copy->versions, &book->versions);
+    cow_array_copy(&copy->rules, &book->rules);
+    cow_array_copy(&copy->versions, &book->versions);
     return copy;
 }
 
-/* ---- places ---- */
+/* ---- searching ---- */
 
 static int compare_bytes(struct bytes a, struct bytes b)
 {
@@ -119,21 +124,21 @@ static int compare_bytes(struct bytes a, struct bytes b)
 
 struct rule_place {
     struct bytes service, id;
-    bool after_service; /* all of the service count as before it */
+    bool after_service; /* search behind all rules of the service */
 };
 
-static bool rule_is_before(const void *context, const void *thing)
+static bool rule_is_before(const void *context, const void *item)
 {
     const struct rule_place *place = context;
-    const struct rulebook_rule *rule = &((const struct shelved_rule *)thing)->rule;
+    const struct rulebook_rule *rule = &((const struct stored_rule *)item)->rule;
     int order = compare_bytes(rule->service, place->service);
     return order < 0 || (order == 0 && (place->after_service || compare_bytes(rule->id, place->id) < 0));
 }
 
-/* How many rules stand before that place. */
+/* The number of rules in front of that position. */
 static size_t rules_before(const struct rulebook *book, struct bytes service, struct bytes id, bool after_service)
 {
-    return shelf_search(&book->rules, rule_is_before, &(struct rule_place){service, id, after_service});
+    return cow_array_search(&book->rules, rule_is_before, &(struct rule_place){service, id, after_service});
 }
 
 struct version_place {
@@ -141,10 +146,10 @@ struct version_place {
     uint64_t digest;
 };
 
-static bool version_is_before(const void *context, const void *thing)
+static bool version_is_before(const void *context, const void *item)
 {
     const struct version_place *place = context;
-    const struct rule_version *version = thing;
+    const struct rule_version *version = item;
     if (version->record.stamp.lamport != place->stamp.lamport)
         return version->record.stamp.lamport < place->stamp.lamport;
     if (version->record.stamp.author != place->stamp.author)
@@ -154,12 +159,12 @@ static bool version_is_before(const void *context, const void *thing)
 
 size_t rulebook_older(const struct rulebook *book, struct rule_stamp stamp, uint64_t digest)
 {
-    return shelf_search(&book->versions, version_is_before, &(struct version_place){stamp, digest});
+    return cow_array_search(&book->versions, version_is_before, &(struct version_place){stamp, digest});
 }
 
 static const struct rulebook_rule *rule_at(const struct rulebook *book, size_t index)
 {
-    return &((const struct shelved_rule *)shelf_at(&book->rules, index))->rule;
+    return &((const struct stored_rule *)cow_array_at(&book->rules, index))->rule;
 }
 
 /* ---- adding ---- */
@@ -167,7 +172,7 @@ static const struct rulebook_rule *rule_at(const struct rulebook *book, size_t i
 static void insert_version(struct rulebook *book, struct rule_version *version)
 {
     size_t at = rulebook_older(book, version->record.stamp, version->digest);
-    shelf_insert(&book->versions, at, rule_version_retain(version));
+    cow_array_insert(&book->versions, at, rule_version_retain(version));
     book->text_bytes += rule_version_bytes(version);
     book->digest ^= version->digest;
 }
@@ -175,15 +180,16 @@ static void insert_version(struct rulebook *book, struct rule_version *version)
 static void remove_version(struct rulebook *book, const struct rule_version *version)
 {
     size_t at = rulebook_older(book, version->record.stamp, version->digest);
-    /* Two rules of one change could, by accident of hashes, share a place in the order. */
-    while (shelf_at(&book->versions, at) != version)
+    /* Two versions of one change may have the same stamp and digest if hashes collide by accident. */
+    while (cow_array_at(&book->versions, at) != version)
         at++;
     book->text_bytes -= rule_version_bytes(version);
     book->digest ^= version->digest;
-    shelf_remove(&book->versions, at);
+    cow_array_remove(&book->versions, at);
 }
 
-/* One more rule would be within the limits. */
+/* True if one more rule stays within the limits. *of_service becomes the number of the service's
+ * rules. */
 static bool has_room(const struct rulebook *book, struct bytes service, size_t *of_service)
 {
     (void)rulebook_service(book, service, of_service);
@@ -192,8 +198,8 @@ static bool has_room(const struct rulebook *book, struct bytes service, size_t *
 }
 
 /*
- * Marks which of `all` are kept, the newest eight and the newest general one: what is kept of two sets' union depends
- * on nothing else, so that any order of merging gives the same.
+ * Marks the versions of `all` that stay: the newest eight and the newest general one. The choice
+ * depends on the union of two sets only, so any order of merging gives the same book.
  */
 static void choose(struct rule_version **all, uint32_t count, bool *kept)
 {
@@ -213,7 +219,7 @@ static bool knows(const struct rulebook_rule *rule, const struct rule_version *v
     return false;
 }
 
-/* The index of the rule, or where it would be. */
+/* The index of the rule, or the index at which it would be inserted. */
 static size_t find(const struct rulebook *book, struct bytes service, struct bytes id, bool *found)
 {
     size_t at = rules_before(book, service, id, false);
@@ -242,19 +248,19 @@ enum rulebook_result rulebook_add(struct rulebook *book, struct rule_version *ve
     if (book->text_bytes + rule_version_bytes(version) > book->limits.text_max_bytes ||
         (!rule && !has_room(book, service, &of_service)))
         return RULEBOOK_FULL;
-    struct shelved_rule *next = malloc(sizeof *next);
+    struct stored_rule *next = malloc(sizeof *next);
     if (!next)
         return RULEBOOK_FULL;
-    *next = (struct shelved_rule){.references = 1};
+    *next = (struct stored_rule){.references = 1};
     for (uint32_t i = 0; i <= count; i++)
         if (kept[i])
             next->rule.version[next->rule.count++] = all[i];
     next->rule.service = all[0]->record.service;
     next->rule.id = all[0]->record.id;
     if (found)
-        shelf_replace(&book->rules, at, next);
+        cow_array_replace(&book->rules, at, next);
     else
-        shelf_insert(&book->rules, at, next);
+        cow_array_insert(&book->rules, at, next);
     book->service_count += of_service == 0;
     insert_version(book, version);
     for (uint32_t i = 0; i <= count; i++)
@@ -332,12 +338,12 @@ size_t rulebook_service(const struct rulebook *book, struct bytes service, size_
 
 struct rule_version *rulebook_version_at(const struct rulebook *book, size_t index)
 {
-    return shelf_at(&book->versions, index);
+    return cow_array_at(&book->versions, index);
 }
 
 uint64_t rulebook_digest_of_oldest(const struct rulebook *book, size_t count)
 {
-    return shelf_digest(&book->versions, count);
+    return cow_array_digest(&book->versions, count);
 }
 
 static void check_rule(const struct rulebook *book, const struct rulebook_rule *rule)
@@ -372,6 +378,6 @@ void rulebook_check(const struct rulebook *book)
     for (size_t i = 1; i < book->versions.count; i++)
         assert(rule_version_compare(rulebook_version_at(book, i - 1), rulebook_version_at(book, i)) <= 0);
     assert(versions == book->versions.count && services == book->service_count && digest == book->digest &&
-           digest == shelf_digest(&book->versions, versions));
+           digest == cow_array_digest(&book->versions, versions));
     assert(book->text_bytes <= book->limits.text_max_bytes && book->rules.count <= book->limits.rules_max);
 }

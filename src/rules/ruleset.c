@@ -1,3 +1,8 @@
+/*
+ * The ruleset as a whole: the table of services, tenant numbers, and the change from staged
+ * services to services in use. A staged service is complete; commit only exchanges pointers and
+ * carries counts over.
+ */
 #include "rules/ruleset.h"
 
 #include "rules/ruleset_state.h"
@@ -21,7 +26,7 @@ struct service *ruleset_service(const struct ruleset *ruleset, struct bytes name
     return ruleset->places.place[place_of(&ruleset->places, name, text_hash(name, SEED_SERVICE))].service;
 }
 
-/* Closes the gap with whoever could stand there. */
+/* Closes the gap: moves later entries forward where their hash allows it. */
 static void remove_place(struct service_places *places, uint32_t gap)
 {
     uint32_t mask = places->mask;
@@ -36,7 +41,7 @@ static void remove_place(struct service_places *places, uint32_t gap)
     }
 }
 
-/* For up to `most` services; false: no memory. */
+/* Makes a table for `most` services. False: memory is short. */
 static bool make_places(struct service_places *places, uint32_t most)
 {
     uint32_t count = 2;
@@ -47,7 +52,8 @@ static bool make_places(struct service_places *places, uint32_t most)
     return places->place != NULL;
 }
 
-/* Numbers are given out in turn, so that one that went is not given again soon: keys may still count under it. */
+/* Gives numbers out in turn: a number that became free is not given again soon, since keys may
+ * still count under it. */
 static uint16_t free_tenant(struct ruleset *ruleset)
 {
     do
@@ -119,7 +125,7 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->edition = 1;
     ruleset->windows.hash_key = *options->hash_key;
     ruleset->tenant = calloc(options->services_max + 1u, sizeof(struct service *));
-    /* At the worst all that there are go, and as many come. */
+    /* In the worst case a commit removes all services and adds as many. */
     if (!make_places(&ruleset->places, options->services_max) ||
         !make_places(&ruleset->staged_places, 2 * options->services_max) || !ruleset->tenant ||
         !add_named(ruleset, options))
@@ -146,7 +152,7 @@ void ruleset_destroy(struct ruleset **ruleset)
 
 /* ---- staging ---- */
 
-/* What it changes when it is committed, or no more. */
+/* Adds what `staged` will change at the commit to the sums, or takes it out again. */
 static void count_staged(struct ruleset *ruleset, const struct service *staged, bool more)
 {
     const struct service *present = ruleset_service(ruleset, staged->name);
@@ -184,7 +190,7 @@ static void add_staged(struct ruleset *ruleset, struct service *staged)
     ruleset->staged = staged;
 }
 
-/* All that was staged; nothing is any more. */
+/* Takes out all staged services as a list. */
 static struct service *take_staged(struct ruleset *ruleset)
 {
     struct service *all = ruleset->staged;
@@ -196,7 +202,8 @@ static struct service *take_staged(struct ruleset *ruleset)
     return all;
 }
 
-/* As it will be after the commit, with `count` rules of the service `name`, of which nothing is staged. */
+/* Checks the limits as they will be after the commit, with `count` rules of the service `name`.
+ * Nothing of that service may be staged. */
 static bool fits(const struct ruleset *ruleset, struct bytes name, size_t count, struct error *error)
 {
     const struct ruleset_options *options = &ruleset->options;
@@ -227,7 +234,7 @@ bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct r
     if (!fits(ruleset, service, count, error))
         return false;
     if (count == 0 && !present)
-        return true; /* nor was there anything */
+        return true; /* the service has no rules before or after */
     if (count > 0) {
         uint32_t scale = present ? present->scale : RULE_SCALE_ONE;
         staged = service_compile(ruleset, service, scale, uses, count, error);
@@ -253,7 +260,7 @@ void ruleset_abandon(struct ruleset *ruleset)
     }
 }
 
-/* Whoever stays has counted already; a canary that is another begins anew. */
+/* Carries counts over to rules that stay. A canary with another number begins at 0. */
 static void carry_counts(struct service *to, const struct service *from)
 {
     for (uint32_t i = 0; i < to->slot_count; i++) {
@@ -261,7 +268,8 @@ static void carry_counts(struct service *to, const struct service *from)
         const struct slot *before = service_slot(from, slot->ruled.id);
         if (!before)
             continue;
-        struct rule_counts *counts = &slot->ruled.tally->counts; /* of all threads, from now on the first's */
+        /* the sum of all threads; from now on in the first thread's tally */
+        struct rule_counts *counts = &slot->ruled.tally->counts;
         *counts = ruled_counts(&before->ruled);
         if (slot->ruled.candidate && before->ruled.candidate && slot->canary == before->canary)
             continue;
@@ -303,7 +311,7 @@ void ruleset_commit(struct ruleset *ruleset)
 {
     struct service *staged = take_staged(ruleset), *next;
     ruleset->edition++;
-    /* Whoever goes makes room first. */
+    /* Removes services first: the table may have no room for both. */
     for (int goes = 1; goes >= 0; goes--) {
         struct service *others = NULL;
         for (; staged; staged = next) {

@@ -1,13 +1,15 @@
 /*
- * ruleset: all rules of all services, compiled so that a request finds its own at once.
+ * ruleset: all rules of all services, compiled so that a request finds its rules at once.
  *
- * The one idea: whatever can be known before a request comes is worked out when a rule changes: for each endpoint
- * pattern of a service a plan, the few rules that may apply there; for each rule its limits' indices, its lists as hash
- * tables, its key's salt. A service is compiled whole, beside the one in use, and takes its place at once (stage,
- * commit). match.h looks requests up, and says which rules apply.
+ * The one idea: everything that can be known before a request comes is computed when a rule
+ * changes. Each endpoint pattern of a service gets a plan with the few rules that may apply there;
+ * each rule gets the indices of its limits, its lists as hash tables, and the salt of its keys. A
+ * service is compiled beside the one in use and replaces it at once (stage, commit). match.h looks
+ * requests up.
  *
- * Copies what it needs of the rules. Has no clock and no I/O. Several threads may match and note at the same time, each
- * with a number of its own (request.lane): what they write, each has for itself. The rest is for one that is alone.
+ * Copies what it needs of the rules. Has no clock and no I/O. Several threads may match and note at
+ * the same time, each under a number of its own (request.lane) that selects its own counters. All
+ * other functions must be called while no other thread uses the ruleset.
  */
 #ifndef HEADGATE_RULES_RULESET_H
 #define HEADGATE_RULES_RULESET_H
@@ -30,84 +32,89 @@ enum {
     RULESET_NAMED_MAX = 64,
     RULESET_LANES_MAX = 64,
     SERVICE_RULES_MAX = 10000,
-    SERVICE_DIMENSIONS_MAX = 32,      /* different ones in the rules of one service */
-    SERVICE_TIERS_MAX = 64,           /* likewise */
-    ENDPOINT_RULES_MAX = CHARGES_MAX, /* that may apply to one request */
+    SERVICE_DIMENSIONS_MAX = 32,      /* different dimensions in the rules of one service */
+    SERVICE_TIERS_MAX = 64,           /* different tiers in the rules of one service */
+    ENDPOINT_RULES_MAX = CHARGES_MAX, /* rules that may apply to one request */
 };
 
-/* A limit of the config, which counts where the service `default` has no rule for a request. */
+/* A limit of the config. It counts where the service "default" has no rule for a request. */
 struct ruleset_named {
     struct bytes name;
-    uint32_t id;    /* of the name: its keys have a salt made of it */
-    uint16_t limit; /* index, interned by the caller */
+    uint32_t id;    /* of the name; gives the salt of its keys */
+    uint16_t limit; /* index in the limit set; the caller interned it */
     uint64_t capacity;
 };
 
 struct ruleset_options {
     const struct hash_key *hash_key;   /* copied */
-    uint32_t services_max;             /* 1..RULESET_SERVICES_MAX; of services that have a rule */
-    uint32_t rules_max;                /* of all services together */
+    uint32_t services_max;             /* services that have a rule, 1..RULESET_SERVICES_MAX */
+    uint32_t rules_max;                /* rules of all services together */
     uint32_t service_rules_max;        /* 1..SERVICE_RULES_MAX */
     const struct ruleset_named *named; /* copied; named_count <= RULESET_NAMED_MAX */
     uint32_t named_count;
-    uint32_t named_by_default; /* an index into `named`; not used if there is none */
-    bool unknown_service_open; /* nothing limits a service without rules; else it is MATCH_UNKNOWN_SERVICE */
-    uint32_t lanes;            /* threads that match at the same time, up to RULESET_LANES_MAX; 0: one */
-    /* The index of these terms in the limit set, or -1 with a sentence. */
+    uint32_t named_by_default; /* an index into `named`; unused if named_count is 0 */
+    /* true: nothing limits a service without rules; false: it gives MATCH_UNKNOWN_SERVICE */
+    bool unknown_service_open;
+    uint32_t lanes; /* threads that match at the same time, at most RULESET_LANES_MAX; 0 counts as 1 */
+    /* Returns the index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);
     void *context;
 };
 
-/* NULL when memory is short. */
+/* NULL: memory is short. */
 struct ruleset *ruleset_create(const struct ruleset_options *options);
 void ruleset_destroy(struct ruleset **ruleset);
 
-/* ---- changing it ---- */
+/* ---- changes ---- */
 
-/* One rule as it is to be used. During a canary `candidate` is for a share of the keys, `rule` for the others. */
+/* One rule for compilation. During a canary, `candidate` applies to a share of the keys and `rule`
+ * to the others. */
 struct rule_use {
-    const struct rule *rule;      /* NULL: the rule is new, and so far a candidate only */
+    const struct rule *rule;      /* NULL: the rule is new and so far only a candidate */
     const struct rule *candidate; /* NULL: no canary */
-    uint32_t share_millionths;    /* of the keys, for the candidate */
-    uint64_t epoch;               /* another epoch: other keys, so nothing is used (inherit: reset) */
-    uint64_t candidate_epoch;     /* likewise of the candidate's keys */
-    uint64_t canary;              /* tells canaries apart: with another number its counts begin anew */
+    uint32_t share_millionths;    /* the candidate's share of the keys */
+    uint64_t epoch;               /* a new epoch gives new keys, of which nothing is used (inherit: reset) */
+    uint64_t candidate_epoch;     /* the epoch of the candidate's keys */
+    uint64_t canary;              /* the canary's number; the counts of a canary with a new number begin at 0 */
 };
 
 /*
- * Compiles all rules of `service`, as it shall be after the next commit; count 0: the service goes. Staging a
- * service again replaces what was staged. All uses are of that service, each id once (both versions of a canary have
- * the same id and `by`). False, with a sentence that names the rule: a limit is exceeded, a zone unknown, or
- * memory short; then nothing of this service is staged, and what was staged of others still is.
+ * Compiles all rules of `service` as they will be after the next commit; count 0 removes the
+ * service. Staging a service again replaces what was staged for it. All uses must belong to that
+ * service and have distinct ids; both versions of a canary must have the same id and `by`. On
+ * failure returns false with a sentence that names the rule (a limit is exceeded, a zone is
+ * unknown, or memory is short). Then nothing of this service is staged; other staged services stay
+ * staged.
  */
 bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct rule_use *uses, size_t count,
                    struct error *error);
-/* Puts everything staged into use. Counts of rules that stay, stay. */
+/* Puts all staged services into use. Rules that stay keep their counts. */
 void ruleset_commit(struct ruleset *ruleset);
-/* Forgets everything staged. */
+/* Drops all staged services. */
 void ruleset_abandon(struct ruleset *ruleset);
 
-/* Stage and commit of one service; nothing else may be staged. */
+/* Stages and commits one service; nothing else may be staged. */
 bool ruleset_compile_service(struct ruleset *ruleset, struct bytes service, const struct rule_use *uses,
                              size_t count, struct error *error);
 
 /*
- * Adaptive rules of the service from now on let through scale / RULE_SCALE_ONE of what they say, yet no less than
- * their own floor. Kept when the service is compiled again. True if anything changed; false also when a limit
- * cannot be interned: that amount stays as it was.
+ * Scales the amounts of the service's adaptive rules to scale / RULE_SCALE_ONE, but not below a
+ * rule's own floor. The scale stays in force when the service is compiled again. Returns true if an
+ * amount changed. An amount whose limit cannot be interned stays unchanged.
  */
 bool ruleset_set_scale(struct ruleset *ruleset, struct bytes service, uint32_t scale);
 
-/* The least target for latency samples among the service's adaptive rules; 0: none has one. */
+/* The smallest latency target of the service's adaptive rules; 0: none has a target. */
 uint64_t ruleset_latency_target_ns(const struct ruleset *ruleset, struct bytes service);
 
-/* Every index of the limit set that a rule (in use or staged) or a named limit refers to, some more than once. */
+/* Visits the index of every limit that a rule (in use or staged) or a named limit refers to; an
+ * index may come more than once. */
 void ruleset_visit_limits(const struct ruleset *ruleset, void (*visit)(void *context, uint16_t limit),
                           void *context);
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
-/* One version of a rule, as far as replies and reports show it. */
+/* One version of a rule, as replies and reports show it. */
 struct ruled_version {
     struct bytes endpoint; /* the pattern */
     struct bytes by;       /* "api_key,user" */
@@ -117,52 +124,54 @@ struct ruled_version {
 };
 
 struct rule_counts {
-    uint64_t allowed, denied; /* decisions of this rule alone, whatever others said */
-    uint64_t shadow_denied;   /* what it would have denied */
-    /* Since its canary began, of both versions; shadow denials count as denials. */
+    uint64_t allowed, denied; /* decisions of this rule, whatever other rules decided */
+    uint64_t shadow_denied;   /* requests that a shadow rule would have denied */
+    /* Decisions of both versions since the canary began; shadow denials count as denials. */
     uint64_t canary_allowed, canary_denied, stable_allowed, stable_denied;
 };
 
-/* What one thread has counted of a rule: one line of memory. */
+/* One thread's counts of a rule. The alignment gives each thread cache lines of its own. */
 struct rule_tally {
     _Alignas(64) struct rule_counts counts;
-    bool has_canary; /* the rule, at present */
+    bool has_canary; /* the rule has a canary now */
 };
 
-/* A rule in use. Views and pointers are good until the next commit. */
+/* A rule in use. Views and pointers are valid until the next commit. */
 struct ruled {
     const struct ruled_version *candidate; /* NULL: no canary */
-    const struct ruled_version *stable;    /* NULL: there is only a candidate */
-    struct rule_tally *tally;              /* the first thread's; see ruled_counts */
-    uint32_t lanes, tally_stride;          /* so many threads have one, each so far behind the one before */
-    struct bytes service, id;              /* service "": a limit of the config */
+    const struct ruled_version *stable;    /* NULL: the rule has only a candidate */
+    struct rule_tally *tally;              /* the first thread's tally; see ruled_counts */
+    /* the number of threads, and the distance from one thread's tally to the next thread's */
+    uint32_t lanes, tally_stride;
+    struct bytes service, id; /* service "" marks a limit of the config */
     uint32_t share_millionths;
     uint64_t epoch, candidate_epoch;
 };
 
-/* What all threads have counted. */
+/* The sum of all threads' counts. */
 struct rule_counts ruled_counts(const struct ruled *rule);
 
 struct ruled_service {
     struct bytes name;
-    uint16_t tenant; /* its keys': 1 and up */
+    uint16_t tenant; /* the number of the service in its keys, from 1 */
     uint32_t rule_count;
-    uint32_t scale; /* of its adaptive rules, in 1/RULE_SCALE_ONE */
-    bool adaptive;  /* has such rules */
+    uint32_t scale; /* the scale of its adaptive rules, in 1/RULE_SCALE_ONE */
+    bool adaptive;  /* the service has adaptive rules */
 };
 
 void ruleset_visit_services(const struct ruleset *ruleset,
                             void (*visit)(void *context, const struct ruled_service *service), void *context);
-/* The rules of one service, sorted by id; none if it has none. "" are the config's named limits. */
+/* Visits the rules of one service, sorted by id; the service "" has the named limits of the config. */
 void ruleset_visit_rules(const struct ruleset *ruleset, struct bytes service,
                          void (*visit)(void *context, const struct ruled *rule), void *context);
-/* The limits of all amounts by which a request may be denied, the config's first; those of one rule in a row. */
+/* Visits the limits of all amounts that may deny a request, the config's first; the limits of one
+ * rule come in a row. */
 void ruleset_visit_amounts(const struct ruleset *ruleset,
                            void (*visit)(void *context, const struct ruled *rule, uint16_t limit), void *context);
-/* NULL if there is no such rule. */
+/* NULL: there is no such rule. */
 const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes service, struct bytes id);
 
-/* Whether it has rules that are in use. */
+/* True if rules of the service are in use. */
 bool ruleset_has_service(const struct ruleset *ruleset, struct bytes service);
 
 struct ruleset_stats {

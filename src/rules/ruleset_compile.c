@@ -1,3 +1,7 @@
+/*
+ * Compiles a service: collects its dimensions and tiers as bits, then makes a slot for each rule
+ * and a variant for each version, then the plans (ruleset_plan.c).
+ */
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
 
@@ -70,7 +74,8 @@ static int by_id(const void *a, const void *b)
     return order != 0 ? order : (one.size > other.size) - (one.size < other.size);
 }
 
-/* Which keys a version is for is told by its dimensions' values: both must have the same. */
+/* A key's version depends on the values of its dimensions, so both versions must have the same
+ * `by`. */
 static bool are_versions(const struct rule *one, const struct rule *other)
 {
     if (!bytes_equal(one->id, other->id) || one->by_count != other->by_count)

@@ -1,9 +1,13 @@
+/*
+ * Patterns and plans of a service. A pattern's plan has the steps of the pattern itself and of all
+ * prefixes that cover it; ruleset_state.h says how they are grouped.
+ */
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { STEPS_MAX = 2 * ENDPOINT_RULES_MAX }; /* of one plan: a rule and its candidate are two */
+enum { STEPS_MAX = 2 * ENDPOINT_RULES_MAX }; /* steps of one plan: a rule and its candidate count as two */
 
 static int compare(struct bytes a, struct bytes b)
 {
@@ -172,11 +176,13 @@ static void add_step(struct planner *planner, const struct variant *variant)
     planner->step[planner->count++] = (struct step){.variant = variant, .dimensions = variant->dimensions};
 }
 
-/* The steps of one level; true if, whatever the key, some rule of it counts, so that no less specific one does. */
+/* Adds the steps of one level. Returns true if some rule of the level counts for every key, so that
+ * less specific levels are hidden. */
 static bool add_level(struct planner *planner, const struct pattern *pattern, uint32_t dimensions)
 {
     bool hides = false;
-    uint32_t first = planner->count, enforced = 0; /* millionths of the keys, of the rule at hand */
+    /* millionths of the keys that the current rule's enforced variants cover */
+    uint32_t first = planner->count, enforced = 0;
     const struct slot *slot = NULL;
     for (uint32_t i = 0; i < pattern->variant_count; i++) {
         const struct variant *variant = planner->service->ordered[pattern->variant_first + i];
@@ -213,7 +219,7 @@ static bool has_group(const struct planner *planner, uint32_t dimensions)
     return false;
 }
 
-/* It is for all keys. */
+/* True if the variant covers all keys. */
 static bool is_whole(const struct variant *variant)
 {
     return variant->select_from == 0 && variant->select_below == MILLION;

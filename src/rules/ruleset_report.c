@@ -1,3 +1,6 @@
+/*
+ * Everything that reports and operators ask of a ruleset, and the scale of adaptive rules.
+ */
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
@@ -97,7 +100,7 @@ struct rule_counts ruled_counts(const struct ruled *rule)
     return sum;
 }
 
-/* Of one slot. */
+/* The state of a visit of one slot. */
 struct amounts_visit {
     const struct ruled *rule;
     void (*visit)(void *context, const struct ruled *rule, uint16_t limit);

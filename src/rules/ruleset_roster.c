@@ -1,3 +1,7 @@
+/*
+ * The lists and overrides of one version as hash tables: single values by their hash, prefixes and
+ * networks by their bytes and length.
+ */
 #include "base/bits.h"
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
@@ -10,7 +14,7 @@
 struct roster_maker {
     const struct service *service;
     struct roster *roster;
-    struct roster_patterns *patterns; /* the roster's, not yet constant; NULL: none */
+    struct roster_patterns *patterns; /* the roster's patterns while they are writable; NULL: none */
 };
 
 static unsigned dimension_of(const struct roster_maker *maker, struct bytes name)
@@ -20,7 +24,8 @@ static unsigned dimension_of(const struct roster_maker *maker, struct bytes name
     return (unsigned)bit;
 }
 
-/* Who is there already stays: to deny is stronger than to allow, that is stronger than another amount. */
+/* Adds an entry unless the value has one: entries come in order of strength (deny, allow,
+ * overrides). */
 static void enrol_value(struct roster_maker *maker, unsigned dimension, struct bytes value,
                         struct roster_entry entry)
 {
@@ -38,7 +43,7 @@ static uint32_t pattern_hash(struct bytes head, unsigned dimension, unsigned for
     return (uint32_t)text_hash(head, (uint64_t)dimension << 24 | form << 16 | length);
 }
 
-/* Its place, or the free one where it would stand. */
+/* The entry of the pattern, or the free entry where it belongs. */
 static struct roster_pattern *place_of(const struct roster_patterns *patterns, struct bytes head,
                                        unsigned dimension, unsigned form, unsigned length)
 {
@@ -56,7 +61,7 @@ static struct roster_lengths *lengths_of(const struct roster_patterns *patterns,
     return &patterns->lengths[bits_count(patterns->dimensions & (((uint32_t)1 << dimension) - 1))];
 }
 
-/* False: there are too many. */
+/* False: there are too many lengths. */
 static bool add_length(struct roster_lengths *lengths, unsigned form, uint8_t length)
 {
     uint8_t *row = lengths->length[form], count = lengths->count[form], at = 0;
@@ -105,7 +110,7 @@ static bool enrol_pattern(struct roster_maker *maker, struct arena *arena, unsig
                      maker->service->dimension[dimension].text.data);
 }
 
-/* One entry of a list, or an override, in the order in which the first of a value stands. */
+/* One entry of a list or an override. Among entries for one value the first in this order counts. */
 struct named {
     struct bytes dimension, value;
     enum rule_form form;
@@ -143,7 +148,7 @@ static uint32_t slots_for(uint32_t count)
     return slots;
 }
 
-/* Room for patterns about these dimensions. */
+/* Makes room for `count` patterns about these dimensions. */
 static bool make_patterns(struct roster_maker *maker, struct arena *arena, uint32_t count, uint32_t dimensions)
 {
     struct roster_patterns *patterns = arena_take(arena, 1, sizeof *patterns);
@@ -204,7 +209,8 @@ void roster_walk_begin(struct roster_walk *walk, const struct roster_patterns *p
     walk->index = 0;
 }
 
-/* The networks of the value's own kind, if it is an address and there are any. */
+/* Continues with networks of the value's address family, if the value is an address and networks
+ * exist. */
 static void go_to_networks(struct roster_walk *walk)
 {
     const uint8_t *count = walk->lengths->count;
@@ -228,7 +234,7 @@ const struct roster_entry *roster_walk_next(struct roster_walk *walk)
         if (walk->form == ROSTER_PREFIX && length > walk->value.size)
             continue;
         if (walk->form != ROSTER_PREFIX) {
-            address_mask(&walk->address, length); /* lengths fall: what is masked stays so */
+            address_mask(&walk->address, length); /* lengths fall, so bits that were masked stay masked */
             head = (struct bytes){(const char *)walk->address.byte, sizeof walk->address.byte};
         }
         const struct roster_pattern *there = place_of(walk->patterns, head, walk->dimension, walk->form, length);

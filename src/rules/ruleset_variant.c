@@ -1,3 +1,7 @@
+/*
+ * Compiles one version of a rule: its amounts with their limits and windows, its roster, and the
+ * texts that reports show.
+ */
 #include "base/bits.h"
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
@@ -63,7 +67,7 @@ static bool obtain_window(struct ruleset *ruleset, struct variant *variant, uint
     return amount->window != NULL;
 }
 
-/* The number of a tier that some rule of the service names. */
+/* The bit of a tier that the service must know. */
 static unsigned tier_of(const struct service *service, struct bytes name)
 {
     int found = word_find(service->tier, service->tier_count, name);
@@ -71,7 +75,7 @@ static unsigned tier_of(const struct service *service, struct bytes name)
     return (unsigned)found;
 }
 
-/* The row of amounts, as the rule says them. */
+/* Copies the rule's amounts into one row. */
 static bool lay_out(struct service *service, struct variant *variant, const struct rule *rule, struct error *error)
 {
     struct arena *arena = &service->arena;
@@ -162,7 +166,7 @@ struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, s
     char text[2 + 2 * (1 + RULE_NAME_MAX_BYTES) + sizeof epoch];
     size_t size = 0;
     assert(service.size <= RULE_NAME_MAX_BYTES && id.size <= RULE_NAME_MAX_BYTES);
-    /* Nothing else that is hashed with that key begins like this. */
+    /* No other text that is hashed with this key begins with this byte. */
     text[size++] = (char)0xff;
     const struct bytes names[] = {service, id};
     for (size_t i = 0; i < 2; i++) {

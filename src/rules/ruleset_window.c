@@ -1,3 +1,7 @@
+/*
+ * Windows of rules. Each thread keeps the present window; the first request of a thread in a new
+ * window computes it, and asks the calendar under a lock if the windows are a calendar's.
+ */
 #include "base/number.h"
 #include "base/spin.h"
 #include "rules/ruleset_state.h"
@@ -6,8 +10,8 @@
 #include <stdlib.h>
 
 /*
- * What was counted in a window is kept beyond its end, for as long again, but not longer than that: whoever's clock is
- * behind still uses it, and may know it only from others.
+ * Counts of a window stay for another window after its end, but at most this long: a peer whose
+ * clock is behind still uses them, and may know them only from others.
  */
 #define KEPT_NS_MAX UINT64_C(10000000000)
 
@@ -37,7 +41,7 @@ static struct window *window_create(uint32_t lanes)
     return window;
 }
 
-/* A place for one more, free or new; NULL, with a sentence. */
+/* A free or new entry for a window. NULL, with a sentence: there is none. */
 static struct window *vacant(struct windows *windows, struct error *error)
 {
     (void)error_set(error, 71, "not enough memory for its window");
@@ -95,7 +99,8 @@ void window_release(struct window *window)
     window->users--;
 }
 
-/* Windows are told apart by number: of their kind, or of the second in which a calendar's begins. */
+/* A window's stamp comes from its number: the n-th of its kind or, for a calendar, the second in
+ * which it begins. */
 static struct key_id stamp_of(const struct windows *windows, uint64_t number)
 {
     uint8_t text[16] = "window: ";
@@ -109,7 +114,7 @@ static uint64_t round_up(uint64_t ns)
     return ns > UINT64_MAX - mask ? UINT64_MAX & ~mask : (ns + mask) & ~mask;
 }
 
-/* A thread that asks a calendar is done in some microseconds, once in a window. */
+/* A thread spins while another one asks the calendar, which takes microseconds, once per window. */
 static void ask_calendar(struct window *window, uint64_t wall_ns, uint64_t *start_ns, uint64_t *end_ns)
 {
     for (unsigned spins = 0; atomic_exchange_explicit(&window->asked, true, memory_order_acquire);)

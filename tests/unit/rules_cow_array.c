@@ -1,5 +1,5 @@
-/* A shelf and its copies, next to arrays that do the same the plain way. */
-#include "rules/shelf.h"
+/* A copy-on-write array and its copies, next to plain arrays that do the same. */
+#include "rules/cow_array.h"
 
 #include "base/random.h"
 #include "tests/tap.h"
@@ -8,23 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THINGS_MAX = 4096, COPIES = 3, ROUNDS = 20000 };
+enum { ITEMS_MAX = 4096, COPIES = 3, ROUNDS = 20000 };
 
-struct thing {
+struct item {
     uint64_t number, digest;
     uint32_t references;
 };
 
 static uint32_t alive;
 
-static void retain(void *thing)
+static void retain(void *item)
 {
-    ((struct thing *)thing)->references++;
+    ((struct item *)item)->references++;
 }
 
-static void release(void *thing)
+static void release(void *item)
 {
-    struct thing *released = thing;
+    struct item *released = item;
     assert(released->references > 0);
     if (--released->references > 0)
         return;
@@ -32,80 +32,80 @@ static void release(void *thing)
     free(released);
 }
 
-static uint64_t digest(const void *thing)
+static uint64_t digest(const void *item)
 {
-    return ((const struct thing *)thing)->digest;
+    return ((const struct item *)item)->digest;
 }
 
-static const struct shelf_kind KIND = {retain, release, digest};
+static const struct cow_array_kind KIND = {retain, release, digest};
 
-static struct thing *make(struct random *random, uint64_t number)
+static struct item *make(struct random *random, uint64_t number)
 {
-    struct thing *thing = malloc(sizeof *thing);
-    assert(thing);
-    *thing = (struct thing){.number = number, .digest = random_u64(random), .references = 1};
+    struct item *item = malloc(sizeof *item);
+    assert(item);
+    *item = (struct item){.number = number, .digest = random_u64(random), .references = 1};
     alive++;
-    return thing;
+    return item;
 }
 
-static bool is_below(const void *context, const void *thing)
+static bool is_below(const void *context, const void *item)
 {
-    return ((const struct thing *)thing)->number < *(const uint64_t *)context;
+    return ((const struct item *)item)->number < *(const uint64_t *)context;
 }
 
 struct world {
-    struct shelf shelf;
+    struct cow_array array;
     size_t count;
-    struct thing *thing[THINGS_MAX];
+    struct item *item[ITEMS_MAX];
 };
 
 static bool same(const struct world *world)
 {
     uint64_t sum = 0;
     size_t half = world->count / 2;
-    if (world->shelf.count != world->count)
+    if (world->array.count != world->count)
         return false;
     for (size_t i = 0; i < world->count; i++) {
-        if (i == half && shelf_digest(&world->shelf, half) != sum)
+        if (i == half && cow_array_digest(&world->array, half) != sum)
             return false;
-        if (shelf_at(&world->shelf, i) != world->thing[i])
+        if (cow_array_at(&world->array, i) != world->item[i])
             return false;
-        sum ^= world->thing[i]->digest;
+        sum ^= world->item[i]->digest;
     }
-    return shelf_digest(&world->shelf, world->count) == sum;
+    return cow_array_digest(&world->array, world->count) == sum;
 }
 
 static void insert(struct world *world, struct random *random, uint64_t number)
 {
-    size_t at = shelf_search(&world->shelf, is_below, &number), expected = 0;
-    while (expected < world->count && world->thing[expected]->number < number)
+    size_t at = cow_array_search(&world->array, is_below, &number), expected = 0;
+    while (expected < world->count && world->item[expected]->number < number)
         expected++;
     assert(at == expected);
-    struct thing *thing = make(random, number);
-    shelf_insert(&world->shelf, at, thing);
-    memmove(&world->thing[at + 1], &world->thing[at], (world->count - at) * sizeof(void *));
-    world->thing[at] = thing;
+    struct item *item = make(random, number);
+    cow_array_insert(&world->array, at, item);
+    memmove(&world->item[at + 1], &world->item[at], (world->count - at) * sizeof(void *));
+    world->item[at] = item;
     world->count++;
 }
 
 static void take_out(struct world *world, size_t at)
 {
-    shelf_remove(&world->shelf, at);
+    cow_array_remove(&world->array, at);
     world->count--;
-    memmove(&world->thing[at], &world->thing[at + 1], (world->count - at) * sizeof(void *));
+    memmove(&world->item[at], &world->item[at + 1], (world->count - at) * sizeof(void *));
 }
 
 static void replace(struct world *world, struct random *random, size_t at)
 {
-    struct thing *thing = make(random, world->thing[at]->number);
-    shelf_replace(&world->shelf, at, thing);
-    world->thing[at] = thing;
+    struct item *item = make(random, world->item[at]->number);
+    cow_array_replace(&world->array, at, item);
+    world->item[at] = item;
 }
 
 static void change(struct world *world, struct random *random, bool grows)
 {
     uint64_t what = random_below(random, 16);
-    if (world->count == 0 || (what < (grows ? 12u : 4u) && world->count < THINGS_MAX))
+    if (world->count == 0 || (what < (grows ? 12u : 4u) && world->count < ITEMS_MAX))
         insert(world, random, random_below(random, 1000));
     else if (what == 15)
         replace(world, random, random_below(random, world->count));
@@ -121,23 +121,23 @@ static void test_copies(void)
     bool good = true;
     random_seed(&random, 1);
     for (unsigned i = 0; i < COPIES; i++)
-        shelf_init(&world[i].shelf, &KIND);
+        cow_array_init(&world[i].array, &KIND);
     for (unsigned round = 0; round < ROUNDS; round++) {
         unsigned i = (unsigned)random_below(&random, COPIES), other = (unsigned)random_below(&random, COPIES);
         change(&world[i], &random, round < ROUNDS / 2);
         if (i != other && random_below(&random, 500) == 0) {
-            shelf_close(&world[other].shelf);
-            shelf_copy(&world[other].shelf, &world[i].shelf);
+            cow_array_close(&world[other].array);
+            cow_array_copy(&world[other].array, &world[i].array);
             world[other].count = world[i].count;
-            memcpy(world[other].thing, world[i].thing, sizeof world[i].thing);
+            memcpy(world[other].item, world[i].item, sizeof world[i].item);
         }
         if (round % 100 == 0)
             for (unsigned k = 0; k < COPIES; k++)
                 good &= same(&world[k]);
     }
-    OK(good, "shelves that share pieces change each on its own");
+    OK(good, "arrays that share chunks change each on its own");
     for (unsigned i = 0; i < COPIES; i++)
-        shelf_close(&world[i].shelf);
+        cow_array_close(&world[i].array);
     OK_U64(alive, 0, "and nothing is left over");
 }
 
@@ -147,11 +147,11 @@ static void test_ends(void)
     struct random random;
     assert(world);
     random_seed(&random, 2);
-    shelf_init(&world->shelf, &KIND);
+    cow_array_init(&world->array, &KIND);
     for (uint64_t i = 0; i < 2000; i++)
         insert(world, &random, i);
-    OK(same(world), "things come in their order");
-    OK(world->shelf.place_count <= 2000 / SHELF_PIECE_MAX + 1, "and pieces are full then");
+    OK(same(world), "items come in their order");
+    OK(world->array.position_count <= 2000 / COW_ARRAY_CHUNK_MAX + 1, "and chunks are full then");
     for (uint64_t i = 0; i < 1000; i++)
         take_out(world, 0);
     for (uint64_t i = 0; i < 900; i++)
@@ -162,8 +162,8 @@ static void test_ends(void)
     OK(same(world), "and come backwards");
     while (world->count > 0)
         take_out(world, world->count / 2);
-    OK(same(world) && world->shelf.place_count == 0, "until nothing is left");
-    shelf_close(&world->shelf);
+    OK(same(world) && world->array.position_count == 0, "until nothing is left");
+    cow_array_close(&world->array);
     OK_U64(alive, 0, "at all");
     free(world);
 }
