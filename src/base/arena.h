@@ -1,8 +1,8 @@
 /*
  * arena: memory for many small things that live and die together.
  *
- * The one idea: pieces are cut off large blocks and are never freed alone; closing the arena frees all. Every piece
- * is zero and aligned for any type.
+ * The one idea: allocations are cut off large blocks and are never freed one by one; closing the arena frees all. Every
+ * allocation is zero and aligned for any type.
  */
 #ifndef HEADGATE_BASE_ARENA_H
 #define HEADGATE_BASE_ARENA_H

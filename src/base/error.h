@@ -17,7 +17,6 @@ struct error {
 };
 
 /* Fills `error` (printf style, truncating) and returns false, so that a caller can `return error_set(...)`. */
-bool error_set(struct error *error, int exit_status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+bool error_set(struct error *error, int exit_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

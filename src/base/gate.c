@@ -29,8 +29,8 @@ static void unlock(struct gate *gate)
 }
 
 /*
- * Most are alone for some microseconds: to sleep and to be woken takes longer, much longer where processors are
- * virtual.
+ * The gate is mostly closed for some microseconds. Sleeping and being woken takes longer, much longer on virtual
+ * processors, so the thread spins.
  */
 static void wait_until_open(struct gate *gate)
 {
@@ -42,8 +42,8 @@ static void wait_until_open(struct gate *gate)
 }
 
 /*
- * The flag is raised before the gate is looked at, and whoever closes it closes before he looks at the flags: in the
- * one order that there is of all four, one of the two sees the other.
+ * A thread that enters raises its flag before it looks at the gate; a thread that closes the gate closes it before it
+ * looks at the flags. All four accesses have one order, so one of the two threads sees the other.
  */
 void gate_enter(struct gate *gate, uint32_t lane)
 {

@@ -1,10 +1,10 @@
 /*
- * gate: many threads inside at once, or one alone.
+ * gate: a lock that many threads hold at once, or one thread by itself.
  *
- * The one idea: whoever goes in raises a flag of his own, on a cache line of his own, and looks whether the gate is
- * closed; whoever closes it waits until all other flags are down. Going in costs one store and one load, and no line
- * that others write; being alone costs as long as the slowest of the others stays inside. Each thread has a number, its
- * lane. It does not order those inside among each other: they need locks of their own for what they share.
+ * The one idea: a thread that enters raises its own flag, on its own cache line, and looks whether the gate is
+ * closed; a thread that closes the gate waits until all other flags are down. Entering costs one store and one
+ * load, on no line that other threads write; closing waits for the slowest thread inside. Each thread has a number,
+ * its lane. The gate does not order the threads inside among each other: they need other locks for shared data.
  */
 #ifndef HEADGATE_BASE_GATE_H
 #define HEADGATE_BASE_GATE_H
@@ -26,25 +26,25 @@ struct gate {
     uint32_t lanes;
     atomic_bool closed;
     atomic_uint_least64_t closed_count,
-        waited_count;      /* how often it was closed; and somebody had to be waited for */
-    pthread_mutex_t alone; /* held by whoever has closed it */
+        waited_count;      /* how often the gate was closed; how often the closing thread had to wait */
+    pthread_mutex_t alone; /* held by the thread that has closed the gate */
     struct gate_lane lane[GATE_LANES_MAX];
 };
 
-/* Open, with lanes 0 to `lanes` - 1. False: the system has no mutex to give. */
+/* An open gate with lanes 0 to `lanes` - 1. False: the system cannot make a mutex. */
 bool gate_init(struct gate *gate, uint32_t lanes);
 void gate_destroy(struct gate *gate);
 
-/* From here to gate_leave nobody is alone. The lane is the caller's, and outside. May wait. */
+/* From here to gate_leave no thread has the gate closed. The lane must be the caller's and outside. May wait. */
 void gate_enter(struct gate *gate, uint32_t lane);
 void gate_leave(struct gate *gate, uint32_t lane);
 
 /*
- * From here to gate_open nobody else is inside. A caller who was inside is out meanwhile: others may be alone
- * before he is. Not twice by the same thread.
+ * From here to gate_open no other thread is inside. A caller that was inside leaves first, so other threads may
+ * close the gate before it does. The same thread must not close the gate twice.
  */
 void gate_close(struct gate *gate, uint32_t lane);
-/* `inside`: as if gate_enter came next, but nobody can be alone in between. */
+/* `inside`: the caller is inside afterwards, and no other thread can close the gate in between. */
 void gate_open(struct gate *gate, uint32_t lane, bool inside);
 
 #endif

@@ -16,7 +16,7 @@ struct key_id hash_128(const struct hash_key *key, const void *data, size_t size
 {
     struct key_id id;
     (void)crypto_shorthash_siphashx24((unsigned char *)&id, data, size, key->bytes);
-    /* Its halves were written one by one: read as one, both would have to reach the cache first. */
+    /* Read as two halves, as they were written: one wide read would wait until both writes reach the cache. */
     uint64_t high = id.high, low = id.low;
     __asm__("" : "+r"(high), "+r"(low));
     return (struct key_id){.high = high, .low = low};

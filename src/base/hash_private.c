@@ -31,8 +31,8 @@ static inline struct key_id mix(const struct hash_private *hash, const void *dat
 }
 
 /*
- * Up to 16 bytes as two words that no others of that size give, read in pieces that may overlap: what was copied byte
- * by byte would have to reach memory before it could be read as words.
+ * Up to 16 bytes as two words, different for any two inputs of the same size. The words are read in parts that may
+ * overlap: bytes copied one by one would have to reach memory before they could be read as words.
  */
 static inline void read_short(const uint8_t *data, size_t size, uint64_t words[2])
 {
@@ -55,7 +55,7 @@ static struct key_id mix_short(const struct hash_private *hash, const void *data
 {
     uint64_t padded[4];
     read_short(data, size, padded);
-    padded[2] = padded[0]; /* so that both products of the hash have something of the data */
+    padded[2] = padded[0]; /* both products of the hash depend on the data then */
     padded[3] = size;
     struct key_id id = mix(hash, padded, sizeof padded);
     return (struct key_id){.high = id.high ^ hash->short_salt.high, .low = id.low ^ hash->short_salt.low};

@@ -13,7 +13,7 @@ static uint32_t slot_of(uint64_t value)
     return (shift << HISTOGRAM_STEP_BITS) + (uint32_t)(value >> shift);
 }
 
-/* The largest value that slot_of puts there. */
+/* The largest value that slot_of puts into the slot. */
 static uint64_t slot_top(uint32_t slot)
 {
     if (slot < (uint32_t)2 << HISTOGRAM_STEP_BITS)
@@ -69,7 +69,7 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
             return top < histogram->largest ? top : histogram->largest;
         }
     }
-    assert(seen == histogram->count); /* the slots hold all that was counted */
+    assert(seen == histogram->count); /* the slots hold all counted values */
     return histogram->largest;
 }
 

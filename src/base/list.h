@@ -14,7 +14,7 @@ struct list {
     struct list *next, *previous; /* a head or an unlinked link points at itself */
 };
 
-#define LIST_OWNER(link, type, member) ((type *)(void *)((char *)(link) - offsetof(type, member)))
+#define LIST_OWNER(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 static inline void list_init(struct list *list)
 {

@@ -49,7 +49,7 @@ static int take_group(const char **at, const char *end)
     return *at == start ? -1 : value;
 }
 
-/* What stands on both sides of "::", or all there is. */
+/* The bytes on both sides of "::", or all bytes. */
 struct groups {
     uint8_t byte[IPV6_BYTES];
     size_t size; /* bytes so far */
@@ -106,7 +106,7 @@ static bool parse_ipv6(const char *at, const char *end, uint8_t byte[IPV6_BYTES]
     return true;
 }
 
-/* As it is written: what is mapped is IPv6 still. */
+/* As written: a mapped IPv4 address is still IPv6. */
 static bool parse_written(struct bytes text, struct address *address)
 {
     if (text.size == 0 || text.size > ADDRESS_TEXT_MAX_BYTES)

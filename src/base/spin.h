@@ -1,9 +1,9 @@
 /*
  * spin: waiting for a thread that will be done in a moment.
  *
- * Some pauses first, ever more between two looks, since each look takes the lock's line from whoever works with it;
- * then the core is given away: the one waited for may need this very core. Waits for nothing long:
- * whoever is waited for must not block. A lock made of it costs one byte, and must be held for moments only.
+ * A waiting thread pauses, longer and longer between two looks, since each look takes the lock's cache line from
+ * the thread that holds the lock. Then it yields its core, which the holder may need. The holder must not block: a
+ * lock of this kind must be held for moments only. It costs one byte.
  */
 #ifndef HEADGATE_BASE_SPIN_H
 #define HEADGATE_BASE_SPIN_H
@@ -28,7 +28,7 @@ static inline void spin_pause(unsigned *spins)
 #endif
 }
 
-/* Out of the way of those who find it free. */
+/* noinline: callers that find the lock free do not pay for this code. */
 __attribute__((noinline, unused)) static void spin_wait_and_lock(atomic_bool *taken)
 {
     unsigned spins = 0, pauses = 1;
@@ -41,7 +41,7 @@ __attribute__((noinline, unused)) static void spin_wait_and_lock(atomic_bool *ta
     } while (atomic_exchange_explicit(taken, true, memory_order_acquire));
 }
 
-/* Free while it is false. Not twice by the same thread. */
+/* The lock is free while *taken is false. The same thread must not lock it twice. */
 static inline void spin_lock(atomic_bool *taken)
 {
     if (atomic_exchange_explicit(taken, true, memory_order_acquire))

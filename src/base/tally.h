@@ -1,8 +1,8 @@
 /*
  * tally: counters that one thread writes and any thread reads.
  *
- * The one idea: a reader may be late, but never sees half a number; the writer pays for nothing but a load and a store.
- * Nothing is ordered by them. For two writers it is the wrong thing: one of two additions could be lost.
+ * The one idea: a reader may be late, but never sees half a number; the writer pays for a load and a store only. A
+ * tally orders no other memory access. It must have one writer: with two, an addition could be lost.
  */
 #ifndef HEADGATE_BASE_TALLY_H
 #define HEADGATE_BASE_TALLY_H

@@ -1,12 +1,12 @@
 /*
- * touch: asks for memory before it is needed, several places side by side.
+ * touch: brings memory near before it is needed, several addresses side by side.
  *
- * The one idea: nobody waits for what was asked for. `touch` loads, for what is needed in a moment: a prefetch of a
- * page whose address the processor has yet to look up is begun only when all before it is done, so that several come
- * one after the other; loads look up several pages at once. `ask_to_` are prefetches, for what is needed later: what
- * follows would wait behind a load. `glance` reads what was asked for, to ask for what that leads to. The compiler's
- * own are used nowhere else: gcc leaves out calls of functions that do nothing but prefetch, as it takes them for
- * functions without effect.
+ * The one idea: no instruction waits for the memory. `touch` is a load, for memory that is needed in a moment: the
+ * processor looks up the pages of several loads at once, but begins a prefetch of a page that it must look up only
+ * after everything before it is done. `ask_to_read`, `ask_for_later` and `ask_to_write` are prefetches, for memory
+ * that is needed later, where following instructions would wait behind a load. `glance` reads memory that was asked
+ * for, to ask for the memory that it points at. The compiler's own prefetch is used nowhere else: gcc takes a
+ * function that only prefetches for one without effect and leaves out its calls.
  */
 #ifndef HEADGATE_BASE_TOUCH_H
 #define HEADGATE_BASE_TOUCH_H
@@ -25,8 +25,8 @@ static inline void ask_to_read(const void *place)
 }
 
 /*
- * Of what is needed only when some more has been asked for: it comes as near as the second cache. The nearest one has
- * few places for lines on their way, which are free again sooner then.
+ * For memory that is needed only after more memory has been asked for: brings the line as near as the second cache. The
+ * nearest cache has few places for lines on their way; this way they are free again sooner.
  */
 static inline void ask_for_later(const void *place)
 {
@@ -34,7 +34,7 @@ static inline void ask_for_later(const void *place)
     __asm__ volatile("" : : "r"(place));
 }
 
-/* Of what another processor may have written last: it is taken from there now, not when it is written. */
+/* For a line that another core may have written last: takes the line from that core now, not at the write. */
 static inline void ask_to_write(const void *place)
 {
 #if defined(__x86_64__)
@@ -48,9 +48,9 @@ static inline void ask_to_write(const void *place)
 }
 
 /*
- * Eight aligned bytes as they are, or were a moment ago: a hint, for who does not hold the lock under which others
- * write them. It may only decide what memory is asked for. Assembly, since others write with plain stores: to compilers
- * and to ThreadSanitizer, whatever C could read them with is a race.
+ * Reads eight aligned bytes without the lock under which other threads write them. The result is a hint: it may only
+ * decide which memory to ask for. Written in assembly because the others write with plain stores: for compilers and for
+ * ThreadSanitizer any C expression that reads the bytes is a race.
  */
 static inline uint64_t glance(const void *place)
 {

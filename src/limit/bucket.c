@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-enum { SPLIT_ROUNDING = 128 }; /* the part of a token that a peer's part of a static split may lack */
+enum { SPLIT_ROUNDING = 128 }; /* 1/128 of a token: a part of a static split that lacks less is rounded up */
 
 int64_t units_times(int64_t units, uint64_t fraction)
 {
@@ -11,9 +11,9 @@ int64_t units_times(int64_t units, uint64_t fraction)
 }
 
 /*
- * A share is a binary fraction that was rounded down, so that 0.33 of 300 is a little below 99. A part is rounded up
- * if it lacks less than 1/128 of a token. At most 64 peers lift the sum by half a token then, and a sum of whole
- * tokens that is less than the capacity and half a token is at most the capacity.
+ * A share is a binary fraction that was rounded down, so 0.33 of 300 is a little below 99. A part that lacks less
+ * than 1/128 of a token is rounded up. At most 64 peers raise the sum by half a token that way, and a sum of whole
+ * tokens that is less than the capacity plus half a token is at most the capacity.
  */
 static void split(struct budget *budget, const struct limit *limit, uint64_t share)
 {
@@ -46,8 +46,9 @@ void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_
 }
 
 /*
- * Of a LOG, settled is the capacity less all that is listed, plus what of that is unsettled. Which spends are the
- * unsettled ones is not noted: what leaves the list counts as settled first, so that unsettled is never too low.
+ * In a LOG, settled is the capacity less all listed tokens, plus the unsettled part of them. The list does not note
+ * which spends are unsettled: tokens that leave the list count as settled ones first, so `unsettled` is never too
+ * low.
  */
 static void leave_log(struct bucket *bucket, int64_t tokens, int64_t capacity)
 {
@@ -146,9 +147,10 @@ static uint64_t whole_tokens(const struct limit *limit, int64_t units)
 }
 
 /*
- * A return raises what is left, here as in the world. Until others have heard of it, it stands against own spends that
- * they have not heard of either: those are paid off first, and are not charged when they settle: the credit. What is
- * taken counts as whole tokens: else what was just spent could not be returned whole, since a little has refilled.
+ * A return raises what is left, here as in the world. Until other peers have heard of the return, it stands against own
+ * spends that they have not heard of either. Those spends are paid off first and are not charged when they settle: this
+ * part is the credit. A part of a taken token counts as a whole one: else a spend could not be returned whole after a
+ * little refill.
  */
 static uint64_t return_units(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t *credit)
 {
@@ -165,8 +167,8 @@ static uint64_t return_units(struct bucket *bucket, const struct limit *limit, u
 }
 
 /*
- * In a LOG, what others are never told of a return ends at its time by itself: then they give room for it. So a return
- * must not make room for own spends that they do not know: it counts as of what is settled.
+ * In a LOG, a spend whose return other peers do not hear of ends there by itself, and gives room at that time. So a
+ * return must not make room for own spends that they do not know: the return counts as one of settled tokens.
  */
 static uint64_t return_listed(struct bucket *bucket, const struct limit *limit, uint64_t tokens)
 {
@@ -212,21 +214,21 @@ static void raise_settled(struct bucket *bucket, const struct limit *limit, uint
     bucket->settled += units < room ? units : room;
 }
 
-/* ---- spends of others, and what settles ---- */
+/* ---- spends of others, and settling ---- */
 
 /*
- * The law keeps the ground truth at or above -E. A view is never higher than the truth plus what it has not heard
- * of; so is one that stops at -E. Without the stop, spends of a long partition, told late and all at once,
- * would leave a debt that nobody has, and starve the key until it is "repaid". (What is below already, because its
- * limit was changed, stays there.) A LOG stops there by dropping the oldest: the newest end last, and no more than
- * those can count at any time.
+ * The rule keeps the ground truth at or above -E. A view is never higher than the truth plus the spends that it has
+ * not heard of, and that stays so for a view that stops at -E. Without the stop, spends of a long partition, told
+ * late and all at once, would leave a debt that the truth does not have, and starve the key until the debt is
+ * "repaid". (A level that is below already, because the limit was changed, stays there.) A LOG stops at -E by
+ * dropping its oldest spends: the newest ones end last, and no more than those can count at any time.
  */
 static int64_t lowest_of(const struct bucket *bucket, const struct limit *limit)
 {
     return bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
 }
 
-/* Spends and returns of one batch: what it returned may be what it spent, so that debt stops behind both. */
+/* Spends and returns of one batch: the batch may have returned its own spends, so debt stops after both are counted. */
 static void change_log(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t returned,
                        uint64_t at_ns, uint64_t since_ns)
 {
@@ -253,8 +255,8 @@ static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tok
 }
 
 /*
- * A spend made at a moment that this bucket has not been refilled to yet is charged at that moment: what the
- * bucket could not hold before it must not be lost twice.
+ * A spend made at a moment that this bucket has not been refilled to yet is charged at that moment: the spill
+ * before that moment must not be lost twice.
  */
 void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns)
@@ -287,7 +289,7 @@ void bucket_settle(struct bucket *bucket, const struct limit *limit, const struc
             raise_settled(bucket, limit, settlement->credit - settlement->tokens);
     }
     if (later < bucket->unsettled) {
-        if (limit->kind == LIMIT_LOG) /* it is listed since it was spent */
+        if (limit->kind == LIMIT_LOG) /* the spend is listed already */
             bucket->settled -= bucket->unsettled - later;
         bucket->unsettled = later;
     }
@@ -307,8 +309,8 @@ bool bucket_is_full(const struct bucket *bucket, const struct limit *limit)
 }
 
 /*
- * The spill up to the later moment pays nothing off: what one side took for spill the other may know to be
- * spent, and the order of three merges would matter. Whoever wants it paid refills before merging.
+ * The spill up to the later moment pays nothing off: the other side may know of a spend that takes that spill, and the
+ * order of three merges would matter. A caller that wants the spill to count must refill before it merges.
  */
 void bucket_merge(struct bucket *bucket, const struct bucket *other, const struct limit *limit,
                   const struct budget *budget)

@@ -1,14 +1,14 @@
 /*
  * bucket: the state of one key at one peer, three numbers, and the rule that spends from it.
  *
- * The one idea: `settled` is what is left after everything that everybody knows; `unsettled` is what this peer
- * spent and somebody may not know yet. A peer admits only while its unsettled spends stay within its share of what
- * is settled. docs/accounting.md states the rule and why the whole cluster then stays within the declared
- * overshoot. What the limit's kind decides is only how tokens come back: by refill (BUCKET), all at once when it
- * expires (CELL), or each spend after its time (LOG). Pure arithmetic on integers: no keys, no clock, no allocation.
+ * The one idea: `settled` is what is left after all spends that every peer knows; `unsettled` is the own spends that
+ * some peer may not know yet. A peer admits only while its unsettled spends stay within its share of `settled`.
+ * docs/accounting.md states the rule and why the whole cluster then stays within the declared overshoot. The limit's
+ * kind decides only how tokens come back: by refill (BUCKET), all at once when the cell expires (CELL), or each spend
+ * after its time (LOG). Pure arithmetic on integers: no keys, no clock, no allocation.
  *
  * Times are nanoseconds of the caller's monotonic clock and may stand still or (ignored) run backwards.
- * A LOG's copy shares its events with the original: it may be looked at, but not refilled or spent from.
+ * A copy of a LOG shares its events with the original: the copy may be read, but must not be refilled or spent from.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_H
 #define HEADGATE_LIMIT_BUCKET_H
@@ -36,14 +36,15 @@ struct budget {
     uint64_t share;     /* w, in 1/SHARE_ONE */
     uint64_t spendable; /* (1 - k) * w with the reserve k = 1/4, in 1/SHARE_ONE; LIMIT_SPLIT: about w */
     int64_t
-        slack_units; /* w * E; LIMIT_SPLIT: what makes the part of a full key whole tokens, less than one token */
+        slack_units; /* w * E; LIMIT_SPLIT: less than one token, rounds the part of a full key to whole tokens */
     bool alone;      /* no other peer exists: spends settle at once, nothing is held back */
 };
 
 /*
- * `share` <= SHARE_ONE. Products are rounded down, so that shares never add up to more than the whole. LIMIT_SPLIT: the
- * part of a full key is the whole tokens of w * C, and w with nine decimals that makes whole tokens of C gives them all
- * (C up to 2^24; beyond, one token in 2^24 may be missing). The parts of 64 peers never add up to more than C.
+ * `share` <= SHARE_ONE. Products are rounded down, so that shares never add up to more than the whole. LIMIT_SPLIT:
+ * the part of a full key is w * C in whole tokens. If w * C with w of nine decimals is a whole number, the part is
+ * that number (C up to 2^24; beyond, one token in 2^24 may be missing). The parts of 64 peers never add up to more
+ * than C.
  */
 void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone);
 
@@ -59,7 +60,7 @@ void bucket_refill(struct bucket *bucket, const struct limit *limit, const struc
 /* The most that `unsettled` may become by admitting: min(settled, (1-k) w settled + w E). May be negative. */
 int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget);
 
-/* The same of any level, for those who join several buckets. */
+/* The same for any settled level: for callers that join several buckets. */
 int64_t budget_allowance(const struct budget *budget, int64_t settled);
 
 /* Whole tokens that can be admitted at this moment, after a refill. */
@@ -83,20 +84,24 @@ bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct 
                  uint64_t floor_tokens, uint64_t now_ns);
 
 /*
- * Gives back what was spent here: after a refill, at most what is taken, a part of a token counted as a whole one.
- * Returns how many that were; of those, `credit` only paid off unsettled spends: those must not be charged when they
- * settle (see struct settlement). A LOG gives back own spends that nothing holds, the oldest first (the rest counts for
- * longest); its credit is 0.
+ * Gives back tokens that were spent here: after a refill, at most the tokens that are taken, a part of a token
+ * counted as a whole one. Returns the number of tokens given back. `credit` of them paid off unsettled spends:
+ * those spends must not be charged when they settle (see struct settlement). A LOG gives back own spends that no
+ * reservation holds, the oldest first, so that the rest counts for longest; its credit is 0.
  */
 uint64_t bucket_return(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                        uint64_t tokens, uint64_t now_ns, uint64_t *credit);
 
 /*
- * LOG: a reservation holds the tokens that were spent last, until `ends_ns`; bucket_return does not give them back
- * until then. When they were spent, by which the next two know them. Others: nothing is done; 0.
+ * LOG: a reservation holds the tokens that were spent last, until `ends_ns`; until then bucket_return does not give
+ * them back. Returns when they were spent: bucket_release and bucket_unhold find the tokens by that time. BUCKET
+ * and CELL: nothing happens; 0.
  */
 uint64_t bucket_hold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t ends_ns);
-/* LOG: what was held since `spent_ns` is given back; or may be by bucket_return from now on. How many tokens. */
+/*
+ * LOG: tokens held since `spent_ns` are given back (bucket_release), or may be given back by bucket_return from now on
+ * (bucket_unhold). Both return how many tokens that were.
+ */
 uint64_t bucket_release(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                         uint64_t tokens, uint64_t spent_ns, uint64_t now_ns);
 uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t spent_ns);
@@ -108,15 +113,16 @@ uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_
 void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                    uint64_t at_ns);
 /*
- * The same, less what the peer returned. LOG: nothing of that was spent before `since_ns`: of what others spent since
- * then, the oldest is taken off the list. It ends no later than what was returned, so that the rest ends no earlier.
+ * The same, less the tokens that the peer returned. LOG: the returned tokens were spent at `since_ns` or later. The
+ * oldest spends of others since then are taken off the list. They end no later than the returned ones, so the rest
+ * ends no earlier.
  */
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                   uint64_t returned, uint64_t at_ns, uint64_t since_ns);
 
 /*
- * An own batch's figures for one key, all in tokens. Credit stands against the oldest unsettled spends: against those
- * of this batch, and no more than that where more come after it.
+ * An own batch's figures for one key, all in tokens. Credit stands against the oldest unsettled spends: against the
+ * spends of this batch, and no more than those where later spends follow.
  */
 struct settlement {
     uint64_t tokens; /* spent, returned ones included */
@@ -126,17 +132,17 @@ struct settlement {
 };
 
 /*
- * An own batch is now known everywhere: it is charged to settled, and no more than what was spent later stays
- * unsettled. What the spill has paid off counts as the oldest spends; subtracting `tokens` instead would free later
- * spends that nobody knows of. A LOG has its own spends listed: the oldest unsettled ones become settled.
+ * Every peer knows an own batch now: the batch is charged to `settled`, and at most the later spends stay unsettled.
+ * Tokens that the spill has paid off count as the oldest spends; subtracting `tokens` instead would free later spends
+ * that no peer knows of. A LOG has its own spends listed: the oldest unsettled ones become settled.
  */
 void bucket_settle(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                    const struct settlement *settlement);
 
-/* Nothing is owed: settled is at capacity and nothing is unsettled. Such a key need not be remembered. */
+/* True: `settled` is at capacity and `unsettled` is 0. Such a key need not be remembered. */
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit);
 
-/* Forgets what a LOG lists; the state is that of a full bucket. Others: nothing to do. */
+/* Frees the events of a LOG, which is full then. BUCKET and CELL: nothing happens. */
 void bucket_close(struct bucket *bucket, const struct limit *limit);
 
 /*
@@ -150,25 +156,26 @@ void bucket_merge(struct bucket *bucket, const struct bucket *other, const struc
 /* ---- as one number, for snapshots and the store ---- */
 
 /*
- * What a key has used, after a refill, unsettled spends included: BUCKET: the ns until it is full; CELL and LOG: the
- * tokens. 0: full.
+ * How much of a key is used, after a refill, unsettled spends included. BUCKET: the ns until it is full; CELL and
+ * LOG: the tokens. 0: full.
  */
 uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit);
-/* What `settled` is where such a number is all that is known. Units; may be far below zero. */
+/* The settled level, in units, of a bucket of which only that number is known. May be far below zero. */
 int64_t bucket_level_of(const struct limit *limit, uint64_t number);
 /*
- * Lowers settled to `level` units, but not below the declared overshoot; never raises it. A LOG lists what that
- * takes as one spend of now.
+ * Lowers `settled` to `level` units, but not below the declared overshoot; never raises it. A LOG lists the
+ * difference as one spend of now.
  */
 void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns);
 /*
- * LOG: all that is listed but the `kept` newest tokens counts as spent now. When what another's number stands for ends
- * is not known, nor which of the spends here are among it: those must not end before all of it does.
+ * LOG: all listed spends except the `kept` newest tokens count as spent now. A number from another peer does not
+ * say when its spends end, nor which of the spends here are among them: none of those may end before all of them
+ * do.
  */
 void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns);
 /*
- * bucket_lower_level with such a number: merges it, read at now_ns, into a refilled bucket: what is left is at most as
- * the number says.
+ * Merges a number that was read at now_ns into a refilled bucket: no more is left than the number says. See
+ * bucket_lower_level.
  */
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns);
 
@@ -181,8 +188,8 @@ enum bucket_inherit {
 };
 
 /*
- * Makes the bucket, refilled up to now_ns under `from`, one of `to`. Tokens that are unsettled stay so. Rounds
- * against the key. What the kinds have in common is kept: see docs/rules.md. `expires_ns`: of `to`, if a CELL.
+ * Makes the bucket, refilled up to now_ns under `from`, a bucket of `to`. Unsettled tokens stay unsettled. Rounds
+ * against the key. docs/rules.md says what each pair of kinds keeps. `expires_ns`: of `to`, if a CELL.
  */
 void bucket_convert(struct bucket *bucket, const struct limit *from, const struct limit *to,
                     enum bucket_inherit how, uint64_t now_ns, uint64_t expires_ns);
@@ -193,18 +200,18 @@ struct bucket_wait {
     uint64_t cost, floor_tokens;
     uint64_t now_ns;
     uint64_t window_end_ns; /* CELL: when the next window begins */
-    uint64_t settle_ns; /* how long an unsettled spend is expected to take until everyone knows it; UINT64_MAX when
-                           a peer is out of reach and only time helps */
+    uint64_t settle_ns; /* expected time until every peer knows an unsettled spend; UINT64_MAX when a peer is out of
+                           reach and only time helps */
 };
 
 /*
- * How long until `cost` tokens can be admitted if nobody spends meanwhile, for a bucket refilled up to now.
+ * How long until `cost` tokens can be admitted if no peer spends meanwhile, for a bucket refilled up to now.
  * UINT64_MAX: never (the cost exceeds what a share can hold).
  */
 uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                const struct bucket_wait *wait);
 
-/* How long until the bucket is full if nobody spends meanwhile; own unsettled spends counted as spent. */
+/* How long until the bucket is full if no peer spends meanwhile; own unsettled spends count as spent. */
 uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
                                uint64_t window_end_ns);
 

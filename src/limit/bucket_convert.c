@@ -3,7 +3,7 @@
 #include <assert.h>
 
 /*
- * A bucket as one number and back, and as a bucket of another limit. What is rounded is rounded against the key.
+ * A bucket as one number and back, and as a bucket of another limit. All rounding is against the key.
  */
 
 __extension__ typedef unsigned __int128 wide;
@@ -66,7 +66,7 @@ void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t 
     bucket_lower_level(bucket, limit, bucket_level_of(limit, number), now_ns);
 }
 
-/* ---- as another limit's ---- */
+/* ---- as a bucket of another limit ---- */
 
 /* What `used` units of one limit are under another one. */
 static int64_t used_under(int64_t used, const struct limit *from, const struct limit *to, enum bucket_inherit how)
@@ -86,7 +86,7 @@ static void convert_log(struct bucket *bucket, const struct limit *from, const s
     assert(from->events == to->events);
     if (how == INHERIT_PROPORTIONAL)
         listed = (int64_t)events_scale(to->events, &bucket->events, to->capacity, from->capacity);
-    if (listed < bucket->unsettled) /* what others do not know yet stays whole */
+    if (listed < bucket->unsettled) /* spends that other peers do not know yet keep their tokens */
         listed +=
             (int64_t)events_insert(to->events, &bucket->events, (uint64_t)(bucket->unsettled - listed), now_ns);
     if (listed < bucket->unsettled)
@@ -104,7 +104,7 @@ void bucket_convert(struct bucket *bucket, const struct limit *from, const struc
     int64_t used = used_under(from->capacity_units - bucket->settled, from, to, how);
     int64_t unsettled = units_scaled(bucket->unsettled, to->units_per_token, from->units_per_token);
     bucket_close(bucket, from);
-    /* Refilled up to now: what is left of a tick must not be refilled twice. */
+    /* Refilled up to now: the unfinished tick must not be refilled twice. */
     uint64_t tick_up_ns = now_ns > UINT64_MAX - to->tick_ns ? now_ns : now_ns + to->tick_ns - 1;
     bucket_fill(bucket, to, tick_up_ns, expires_ns);
     if (to->kind == LIMIT_LOG) {

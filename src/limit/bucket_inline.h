@@ -1,22 +1,24 @@
 /*
- * bucket_inline: what a decision does to a bucket, in line, for those who decide so often that calls would show.
+ * bucket_inline: the functions of bucket.h that every decision calls, in line, so that no call is left on the fast
+ * path.
  *
- * The one idea: functions of bucket.h whose names end in `_here` are those without it, bit for bit; bucket.c is made of
- * them. What only windows and logs need is called. Who is not on the path of every request uses bucket.h.
+ * The one idea: a function whose name ends in `_here` does what the function of bucket.h without `_here` does, bit
+ * for bit; bucket.c is made of them. Work that only windows and logs need is not in line. Code that is not on the
+ * path of every request must use bucket.h.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_INLINE_H
 #define HEADGATE_LIMIT_BUCKET_INLINE_H
 
 #include "limit/bucket_units.h"
 
-/* Of what is no BUCKET: bucket_refill, and bucket_reset_after_ns. */
+/* bucket_refill and bucket_reset_after_ns for CELLs and LOGs. */
 void bucket_refill_window(struct bucket *bucket, const struct limit *limit, uint64_t now_ns);
 uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
                                 uint64_t window_end_ns);
 
 /*
- * fraction <= SHARE_ONE: see budget_init. The upper half times the fraction leaves no remainder, that of the lower half
- * is cut off: so it rounds towards minus infinity, as >> of what is below zero does with the compilers that we use.
+ * fraction <= SHARE_ONE: see budget_init. The product of the upper half is exact; the remainder of the lower half
+ * is cut off. So the result is rounded towards minus infinity, as our compilers' >> of a negative number is.
  */
 static inline int64_t units_times_here(int64_t units, uint64_t fraction)
 {
@@ -45,7 +47,7 @@ static inline void bucket_refill_here(struct bucket *bucket, const struct limit 
     }
 }
 
-/* What is settled, as it counts where that floor is left alone. */
+/* `settled` less the floor. */
 static inline int64_t bucket_settled_above(const struct bucket *bucket, const struct limit *limit,
                                            uint64_t floor_tokens)
 {
@@ -53,7 +55,7 @@ static inline int64_t bucket_settled_above(const struct bucket *bucket, const st
                                                  : bucket->settled;
 }
 
-/* Where that is the allowance. */
+/* bucket_allows for a caller that knows the allowance, with the floor taken off. */
 static inline bool bucket_allows_of(const struct bucket *bucket, const struct limit *limit, uint64_t cost,
                                     int64_t allowance)
 {
@@ -68,7 +70,7 @@ static inline bool bucket_allows_here(const struct bucket *bucket, const struct 
     return bucket_allows_of(bucket, limit, cost, allowance);
 }
 
-/* For whoever knows the allowance, of all that is settled. */
+/* bucket_allows for a caller that knows the allowance without the floor. */
 static inline bool bucket_allows_knowing(const struct bucket *bucket, const struct limit *limit,
                                          const struct budget *budget, uint64_t cost, uint64_t floor_tokens,
                                          int64_t allowance)
@@ -107,7 +109,7 @@ __attribute__((always_inline)) static inline bool bucket_take_here(struct bucket
            bucket_spend_here(bucket, limit, budget, cost, now_ns);
 }
 
-/* Where that is the allowance. */
+/* bucket_remaining for a caller that knows the allowance, with the floor taken off. */
 static inline uint64_t bucket_remaining_of(const struct bucket *bucket, const struct limit *limit,
                                            int64_t allowance)
 {

@@ -1,5 +1,5 @@
 /*
- * bucket_units: the arithmetic that the files of bucket.h share, and the limiter, whose buckets need no more than that.
+ * bucket_units: the arithmetic that the files of bucket.h share. The limiter, whose buckets are plain, needs no more.
  */
 #ifndef HEADGATE_LIMIT_BUCKET_UNITS_H
 #define HEADGATE_LIMIT_BUCKET_UNITS_H
@@ -17,7 +17,7 @@ static inline uint64_t whole_ticks(const struct limit *limit, uint64_t now_ns)
 /* Tokens as units, at most UNITS_MOST. */
 int64_t units_of_tokens(const struct limit *limit, uint64_t tokens);
 
-/* BUCKET: refills `settled` and returns what it could not hold. */
+/* BUCKET: refills `settled` and returns the spill. */
 static inline int64_t bucket_refill_settled(struct bucket *bucket, const struct limit *limit, uint64_t now_ns)
 {
     now_ns = whole_ticks(limit, now_ns);
@@ -39,7 +39,7 @@ static inline int64_t bucket_refill_settled(struct bucket *bucket, const struct 
     return (int64_t)(gain - room);
 }
 
-/* What requests of lower priority leave alone; a floor above the capacity leaves nothing, as the capacity does. */
+/* The floor in units, at most the capacity. */
 int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens);
 
 #endif

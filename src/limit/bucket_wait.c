@@ -4,13 +4,13 @@
 #include <assert.h>
 
 /*
- * How long to wait. A BUCKET's time is arithmetic; a CELL waits for its window's end; a LOG goes through its list,
- * oldest first, until enough has left it.
+ * retry_after and reset_after. For a BUCKET the time is arithmetic; a CELL waits for the end of its window; for a
+ * LOG the list is walked, oldest first, until enough tokens have left it.
  */
 
 __extension__ typedef unsigned __int128 wide;
 
-enum { LOOKED_AT_MAX = 32 }; /* events of a LOG, for what reservations hold of them */
+enum { LOOKED_AT_MAX = 32 }; /* events of a LOG whose held parts are looked at */
 
 /* ---- buckets ---- */
 
@@ -29,7 +29,7 @@ static int64_t settled_for(int64_t needed, const struct budget *budget)
     return part > needed ? part : needed;
 }
 
-/* Nobody acknowledges: settled refills up to capacity, then the spill pays off unsettled at this peer's share. */
+/* No peer acknowledges: settled refills up to capacity, then the spill pays off unsettled at this peer's share. */
 static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                 int64_t needed, int64_t floor)
 {
@@ -44,7 +44,7 @@ static uint64_t wait_for_refill(const struct bucket *bucket, const struct limit 
     return refill > (wide)INT64_MAX ? UINT64_MAX : limit_refill_ns(limit, (int64_t)refill);
 }
 
-/* Everything unsettled becomes settled after settle_ns; until then the refill may spill, then it may not. */
+/* All unsettled spends settle after settle_ns; before that time the refill may spill, after it not. */
 static uint64_t wait_for_settling(const struct bucket *bucket, const struct limit *limit,
                                   const struct budget *budget, int64_t cost, int64_t floor, uint64_t settle_ns)
 {
@@ -77,20 +77,20 @@ static uint64_t wait_for_window(const struct bucket *bucket, const struct limit 
 
 /* ---- logs ---- */
 
-/* What leaves a list, and when. */
+/* Tokens that leave a list, and when. */
 struct leaving {
     uint64_t at_ns;
     uint32_t tokens;
 };
 
 /*
- * In the order in which they leave: the first few events, what reservations hold of them apart, since it comes back
- * when these end. Later events are taken to leave at the end of their period. That is the end of what others'
- * reservations hold, as far as this peer knows.
+ * The first few events in the order in which they leave, with the held tokens of each apart, since those come back when
+ * their reservation ends. Later events are taken to leave at the end of their period: this peer knows no earlier end of
+ * tokens that other peers' reservations hold.
  */
 struct departures {
     uint32_t count, next;
-    uint32_t event; /* the first that is not among them; 0: none is left */
+    uint32_t event; /* the first later event; 0: there is none */
     struct leaving leaving[2 * LOOKED_AT_MAX];
 };
 
@@ -117,7 +117,7 @@ static void departures_begin(struct departures *departures, const struct bucket 
     departures->event = index;
 }
 
-/* False: nothing is left. */
+/* False: no tokens are left. */
 static bool departures_next(struct departures *departures, const struct limit *limit, struct leaving *next)
 {
     if (departures->next < departures->count) {
@@ -132,7 +132,7 @@ static bool departures_next(struct departures *departures, const struct limit *l
     return true;
 }
 
-/* How long until so much has left the list that the cost is allowed, if `unsettled` stays so until it leaves. */
+/* How long until enough tokens have left the list for the cost, if `unsettled` stays as it is until then. */
 static uint64_t wait_for_events(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                                 const struct bucket_wait *wait, int64_t unsettled)
 {
@@ -187,7 +187,7 @@ uint64_t bucket_retry_after_ns(const struct bucket *bucket, const struct limit *
     return wait_for_settling(bucket, limit, budget, units, floor, wait->settle_ns);
 }
 
-/* When the last of what a LOG lists is over. */
+/* When the last listed spend of a LOG ends. */
 static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limit)
 {
     uint64_t end_ns = 0;
@@ -198,7 +198,7 @@ static uint64_t log_end_ns(const struct bucket *bucket, const struct limit *limi
         uint64_t event_end_ns =
             ends_early ? events_held_end_ns(event, limit->period_ns) : event->at_ns + limit->period_ns;
         end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
-        index = ends_early ? event->older : 0; /* all older ones end before one that nothing holds */
+        index = ends_early ? event->older : 0; /* all older events end before one without held tokens */
     }
     return end_ns;
 }

@@ -1,8 +1,8 @@
 /*
  * charge: what one rule asks of one request.
  *
- * The one idea: whoever matches rules and whoever counts need not know each other. Rules (match.h) turn a request
- * into charges; a node decides over all of them at once, all or nothing. Numbers only: no names, no pointers.
+ * The one idea: matching rules and counting tokens need not know each other. Rules (match.h) turn a request into
+ * charges; a node decides over all charges at once, all or nothing. Numbers only: no names, no pointers.
  *
  * Times are nanoseconds of the caller's monotonic clock.
  */
@@ -19,7 +19,7 @@ enum { CHARGES_MAX = 16 }; /* of one request */
 
 /* What to do while some peer is silent. */
 enum isolation {
-    ISOLATION_BUDGET, /* as always: this peer's share is all that it spends */
+    ISOLATION_BUDGET, /* this peer goes on spending its share, as always */
     ISOLATION_OPEN,   /* never deny */
     ISOLATION_CLOSED, /* always deny */
 };
@@ -31,15 +31,15 @@ struct charge {
     uint64_t floor_tokens;  /* left to requests of higher priority: denied where taking would go below */
     uint64_t expires_ns;    /* cells: forgotten then; of a sliding window: the end of the next window; else 0 */
     uint64_t window_end_ns; /* cells: of this window; else 0 */
-    uint64_t spent_ns;      /* of what a reservation holds of a LOG: see bucket_hold; else 0 */
+    uint64_t spent_ns;      /* LOG: when the tokens of a reservation were spent, see bucket_hold; else 0 */
     uint64_t window_ns;     /* cells: how long this window is; else 0 */
     uint16_t limit;         /* an index into the limit set */
-    uint16_t tenant;        /* whose key this is, for the caps on keys: a service's, or 0, the config's */
+    uint16_t tenant;        /* the owner of the key, for caps on keys: a service, or 0, the config */
     uint8_t inherit;        /* enum bucket_inherit: for an entry that has another limit */
     uint8_t on_isolation;   /* enum isolation */
     bool sliding;           /* two cells, weighted: see `previous` */
-    bool lease;             /* of a reservation: it is held only until then, and a commit gives it back whole */
-    bool shadow;            /* never denies; when it would, it is not charged */
+    bool lease;  /* of a reservation: the tokens are held until it ends, and a commit gives all of them back */
+    bool shadow; /* never denies; where it would deny, it charges nothing */
 };
 
 #endif

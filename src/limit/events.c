@@ -8,7 +8,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-enum { KEPT_PART = 16 }; /* this part of the pool is for spends that were made elsewhere */
+enum { KEPT_PART = 16 }; /* 1/16 of the pool is kept for spends of other peers */
 
 struct events *events_create(uint32_t room)
 {
@@ -58,7 +58,7 @@ const struct log_event *events_at(const struct events *events, uint32_t index)
 
 /* ---- single events ---- */
 
-/* One of the pool, while fewer than `most` are used; 0: none, which is counted there. */
+/* Takes an event from the pool while fewer than `most` are used; 0: there is none, which is counted. */
 static uint32_t take_event(struct events *events, uint32_t most, uint64_t *without)
 {
     uint32_t index = 0;
@@ -109,7 +109,7 @@ static void unlink_event(struct events *events, struct event_list *list, uint32_
     give_event(events, index);
 }
 
-/* How many of the tokens the event could hold more. */
+/* How many of `tokens` fit into the event. */
 static uint64_t add_tokens(struct log_event *event, uint64_t tokens)
 {
     uint64_t room = EVENTS_TOKENS_MAX - event->tokens, added = tokens < room ? tokens : room;
@@ -126,7 +126,7 @@ void events_lower(struct events *events, struct event_list *list, uint32_t index
         unlink_event(events, list, index);
 }
 
-/* Takes up to `tokens` from one event: what others spent first, what is held last. */
+/* Takes up to `tokens` from one event: tokens of others first, held tokens last. */
 static uint64_t remove_tokens(struct events *events, struct event_list *list, uint32_t index, uint64_t tokens)
 {
     struct log_event *event = &events->event[index];
@@ -159,7 +159,7 @@ bool events_append(struct events *events, struct event_list *list, uint32_t toke
     return true;
 }
 
-/* No event is left: the neighbour that ends later takes the tokens, or the newest becomes newer. */
+/* The pool is used up: the neighbour that ends later takes the tokens, or the newest event becomes newer. */
 static uint64_t merge_into(struct events *events, uint32_t older, uint32_t newer, const struct log_event *made)
 {
     if (!older && !newer)
@@ -211,7 +211,7 @@ uint64_t events_clear(struct events *events, struct event_list *list)
     return events_remove_oldest(events, list, UINT64_MAX);
 }
 
-/* What this peer may give back becomes less along with the rest, and never more. */
+/* Own and held tokens shrink with the rest, and never grow. */
 static void scale_own(struct events *events, struct log_event *event, uint32_t tokens)
 {
     uint64_t held = (uint64_t)event->held * tokens / event->tokens;
@@ -219,7 +219,7 @@ static void scale_own(struct events *events, struct log_event *event, uint32_t t
     events_set_held(events, event, (uint32_t)held);
 }
 
-/* Running sums are scaled, from the newest on: what is rounded up counts for as long as can be. */
+/* Running sums are scaled, from the newest event on: a token that is rounded up counts for as long as possible. */
 uint64_t events_scale(struct events *events, struct event_list *list, uint64_t numerator, uint64_t denominator)
 {
     uint64_t before = 0, after = 0;
@@ -240,7 +240,7 @@ uint64_t events_scale(struct events *events, struct event_list *list, uint64_t n
     return after;
 }
 
-/* ---- for those who look ---- */
+/* ---- reading ---- */
 
 void events_stats(const struct events *events, struct events_stats *stats)
 {

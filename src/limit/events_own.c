@@ -3,8 +3,8 @@
 #include <assert.h>
 
 /*
- * Whose the tokens of an event are: this peer's own, held by this peer's reservations, or others'. Each is given back
- * by whoever it belongs to, and by nobody else.
+ * The tokens of an event are this peer's own, held by this peer's reservations, or of other peers. Own tokens are given
+ * back by bucket_return, held ones by their reservation, others' by the peer that spent them.
  */
 
 uint64_t events_oldest_own_ns(const struct events *events, const struct event_list *list)
@@ -42,7 +42,10 @@ uint64_t events_take_back(struct events *events, struct event_list *list, uint64
     return remove_own(events, list, list->newest, false, tokens);
 }
 
-/* The first event of that moment or later; 0: none. From the newest on: most that is given back was spent lately. */
+/*
+ * The first event at that moment or later; 0: none. Searches from the newest on: most returned tokens were spent
+ * lately.
+ */
 static uint32_t first_since(const struct events *events, const struct event_list *list, uint64_t since_ns)
 {
     uint32_t first = 0;
@@ -92,8 +95,8 @@ uint64_t events_hold(struct events *events, struct event_list *list, uint64_t to
 }
 
 /*
- * Of the first events since that moment: what was held then is there, unless a list was renewed, and then it is later.
- * `change` does something to so many held tokens of an event.
+ * Goes through the first events since that moment: tokens held then are there, or later if the list was renewed.
+ * `change` changes `tokens` held tokens of an event.
  */
 static uint64_t visit_held(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns,
                            void (*change)(struct events *events, struct event_list *list, uint32_t index,

@@ -100,8 +100,8 @@ uint64_t window_over_ns(const struct bucket *bucket, const struct limit *limit)
 }
 
 /*
- * Unsettled spends are charged here as settled ones, which hold back only the spendable part of what they take:
- * they weigh 1/spendable each.
+ * Unsettled spends are charged here as settled ones. A settled token lowers the allowance only by the spendable
+ * part, so an unsettled one weighs 1/spendable.
  */
 uint32_t window_used(const struct bucket *bucket, const struct limit *limit, const struct budget *budget)
 {

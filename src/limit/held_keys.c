@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Chains of records by id. Indices into `key` are one too high, so that memory of zeros is an empty table. */
+/* A hash table with chains of records. Stored indices are one too high, so that zeroed memory is an empty table. */
 struct held_key {
     struct key_id id;
     uint64_t tokens;
     uint32_t charges;
-    uint32_t next; /* in the chain, or of those that are free */
+    uint32_t next; /* the next record in the chain, or the next free one */
 };
 
 struct held_keys {
@@ -51,7 +51,7 @@ static struct held_key *key_at(const struct held_keys *keys, uint32_t place)
     return &keys->key[place - 1];
 }
 
-/* What points at the key's record, or at 0 where it would be. */
+/* The link to the key's record, or the empty link where the record would be. */
 static uint32_t *link_of(const struct held_keys *keys, struct key_id id)
 {
     uint32_t *link = &keys->head[id.low & keys->mask];

@@ -25,7 +25,7 @@ struct key_id key_id_of(const struct hash_key *hash_key, uint32_t limit_id, stru
 void key_of_dimension(struct hash_key *key, const struct hash_key *hash_key, struct bytes dimension)
 {
     assert(dimension.size <= KEY_DIMENSION_MAX_BYTES);
-    char name[1 + KEY_DIMENSION_MAX_BYTES] = {(char)0xfe}; /* as nothing else begins that is hashed with that key */
+    char name[1 + KEY_DIMENSION_MAX_BYTES] = {(char)0xfe}; /* no other input of this hash key begins so */
     if (dimension.size > 0)
         memcpy(name + 1, dimension.data, dimension.size);
     struct key_id hash = hash_128(hash_key, name, 1 + dimension.size);

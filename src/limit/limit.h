@@ -21,8 +21,8 @@ struct events;
 enum limit_kind { LIMIT_BUCKET, LIMIT_CELL, LIMIT_LOG, LIMIT_KINDS };
 
 enum {
-    LIMIT_SPLIT = 1,      /* every peer has its share and no more: spends are never told to others */
-    LIMIT_PERSISTENT = 2, /* what keys have used is told to the store */
+    LIMIT_SPLIT = 1,      /* a static split: every peer has its share and tells no spend */
+    LIMIT_PERSISTENT = 2, /* the store keeps the state of keys */
     LIMIT_FLAGS_END = 4,
     LIMIT_LOG_MAX = 10000, /* tokens of a LOG: capacity and overshoot */
     LIMITS_MAX = 32767,    /* of one set: entry.limit has 15 bits */
@@ -31,7 +31,7 @@ enum {
 #define LIMIT_CAPACITY_MAX 1000000000000u /* tokens; also the largest rate and overshoot */
 #define LIMIT_PERIOD_MAX_NS (366ull * 24 * 3600 * 1000000000ull)
 
-/* What peers tell each other of a limit: all of it. */
+/* A limit as peers tell it to each other. */
 struct limit_terms {
     uint8_t kind;       /* enum limit_kind */
     uint8_t flags;      /* LIMIT_SPLIT, LIMIT_PERSISTENT */
@@ -42,8 +42,8 @@ struct limit_terms {
 };
 
 struct limit {
-    uint8_t kind, flags; /* the terms, as the next line */
-    uint32_t hash;       /* derived by limit_init, as all that follows; of the terms */
+    uint8_t kind, flags; /* as in struct limit_terms */
+    uint32_t hash;       /* of the terms; limit_init derives it and all fields below the terms */
     uint64_t capacity, rate, period_ns, overshoot;
     int64_t units_per_token; /* >= 1; CELL and LOG: 1 */
     int64_t units_per_tick;  /* >= 1; CELL and LOG: 0 */
@@ -61,7 +61,7 @@ struct limit_terms limit_terms_of(const struct limit *limit);
 bool limit_terms_equal(const struct limit_terms *a, const struct limit_terms *b);
 uint32_t limit_terms_hash(const struct limit_terms *terms);
 
-/* dividend / divisor, where reciprocal is UINT64_MAX / divisor: far cheaper than to divide. */
+/* dividend / divisor, with reciprocal = UINT64_MAX / divisor: far cheaper than a division. */
 static inline uint64_t limit_quotient(uint64_t dividend, uint64_t divisor, uint64_t reciprocal)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -80,14 +80,14 @@ static inline uint64_t limit_refill_ns(const struct limit *limit, int64_t units)
     return __builtin_mul_overflow(ticks, limit->tick_ns, &ns) ? UINT64_MAX : ns;
 }
 
-/* ---- all limits of a node: equal terms have one index, which stays while anybody uses it ---- */
+/* ---- all limits of a node: equal terms share one index, which stays while it is in use ---- */
 
 struct limit_set {
     uint32_t count; /* every index in use is below */
     uint32_t room;
     uint32_t used;         /* indices in use */
     struct limit *limit;   /* `room` of them; capacity 0: a free slot */
-    uint64_t tick_max_ns;  /* the coarsest of all limits that there ever were */
+    uint64_t tick_max_ns;  /* the coarsest tick of all limits that were ever in the set */
     struct events *events; /* the caller's, for its LOG limits; NULL: LOG limits are refused */
     uint16_t *slot;        /* by hash, open addressing: index + 1; 0: empty */
     uint32_t slot_mask;
@@ -95,7 +95,7 @@ struct limit_set {
     uint32_t free_count;
 };
 
-/* Room for that many limits, 1..LIMITS_MAX. False without memory. */
+/* A set with room for `room` limits, 1..LIMITS_MAX. False without memory. */
 bool limit_set_init(struct limit_set *set, uint32_t room, struct events *events);
 void limit_set_close(struct limit_set *set);
 
@@ -105,7 +105,7 @@ int limit_set_intern(struct limit_set *set, const struct limit_terms *terms, str
 /* The same without adding it: -1 when there is none. */
 int limit_set_find(const struct limit_set *set, const struct limit_terms *terms);
 
-/* Frees every index that `in_use` does not say true of. Others keep theirs. */
+/* Frees every index for which `in_use` returns false. All other limits keep their index. */
 void limit_set_sweep(struct limit_set *set, bool (*in_use)(void *context, uint16_t index), void *context);
 
 static inline bool limit_set_has(const struct limit_set *set, uint32_t index)

@@ -29,7 +29,7 @@ void limit_set_close(struct limit_set *set)
     *set = (struct limit_set){0};
 }
 
-/* Where the terms stand, or the empty slot where they would. */
+/* The slot of the terms, or the empty slot where they would be put. */
 static uint32_t slot_of(const struct limit_set *set, const struct limit_terms *terms, uint32_t hash)
 {
     for (uint32_t slot = hash & set->slot_mask;; slot = (slot + 1) & set->slot_mask) {

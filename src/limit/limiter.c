@@ -25,7 +25,7 @@ enum {
     SHARD_KEYS_MIN = 1024, /* below that, shards would fill up unevenly */
     LINE_BYTES = 64,
     DEFAULT_KEYS = 65536,
-    TOGETHER = 16, /* requests whose memory is asked for before the first of them is decided */
+    TOGETHER = 16, /* requests whose memory is prefetched before the first of them is decided */
 };
 _Static_assert(HEADGATE_NAME_MAX_BYTES == LIMIT_NAME_BYTES - 1, "public and inner limits agree");
 _Static_assert(HEADGATE_DIMENSION_MAX_BYTES == (int)KEY_DIMENSION_MAX_BYTES, "public and inner limits agree");
@@ -41,7 +41,7 @@ struct shard {
 struct headgate_limiter {
     struct shard shards[1 << SHARD_BITS_MAX];
     unsigned shard_bits;
-    void *tables; /* of all shards: one piece, so that huge pages fit in well */
+    void *tables; /* of all shards: one allocation, so that huge pages fit */
     size_t tables_bytes;
     struct hash_private hash;
     struct named_limits names;
@@ -54,8 +54,8 @@ struct headgate_limiter {
 static const struct bytes user_dimension = {"user", 4};
 
 /*
- * Ids never leave this process, so that their hash may be one that hides less: see hash_private.h. What a value belongs
- * to comes in as a salt, which is hashed once where it can be.
+ * Ids never leave this process, so a faster hash that hides less will do: see hash_private.h. The limit and the
+ * dimension of a value come in as a salt, which is hashed once where possible.
  */
 static struct key_id salt_of(const struct headgate_limiter *limiter, int name, struct bytes dimension)
 {
@@ -179,7 +179,7 @@ void headgate_limiter_destroy(struct headgate_limiter **limiter)
 
 /* ---- one request at a time ---- */
 
-/* What a request comes down to. */
+/* A request with its names looked up. */
 struct question {
     struct key_id id; /* in its shard: see shard_of */
     struct shard *shard;
@@ -188,7 +188,7 @@ struct question {
     bool peek;
 };
 
-/* What bucket_take comes down to here: a BUCKET that no peer shares. */
+/* bucket_take for a BUCKET that no peer shares. */
 static inline bool take(struct bucket *bucket, const struct limit *limit, uint64_t cost, uint64_t now_ns)
 {
     (void)bucket_refill_settled(bucket, limit, now_ns);
@@ -292,7 +292,7 @@ bool headgate_check(struct headgate_limiter *limiter, const struct headgate_requ
                                      : decide(limiter, &question, now_ns, &bucket);
     verdict->limit = limit->capacity;
     verdict->remaining = bucket_remaining(&bucket, limit, budget, 0);
-    /* Threads' clocks may disagree: what refills, refills from the latest time that was given. */
+    /* Threads' clocks may disagree: a bucket is refilled from the latest time that any caller gave. */
     uint64_t ahead_ns = bucket.last_refill_ns > now_ns ? bucket.last_refill_ns - now_ns : 0;
     verdict->reset_after_ns = later(bucket_reset_after_ns(&bucket, limit, now_ns, 0), ahead_ns);
     if (!verdict->allowed) {
@@ -305,7 +305,7 @@ bool headgate_check(struct headgate_limiter *limiter, const struct headgate_requ
 
 /* ---- many at a time ---- */
 
-/* Decides at most TOGETHER requests. What one of them changes in the table may make what was fetched useless. */
+/* Decides at most TOGETHER requests. A request that changes the table may make prefetched lines useless. */
 static size_t check_together(struct headgate_limiter *limiter, const struct headgate_request *requests,
                              size_t count, uint64_t now_ns, bool *allowed)
 {

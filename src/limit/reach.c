@@ -7,7 +7,7 @@ enum { MILLION = 1000000 };
 static bool admits(const struct limit *limit, uint64_t share, bool alone, uint64_t floor_tokens)
 {
     struct budget budget;
-    /* What bucket_fill makes; a LOG lists nothing, and is not asked for more here. */
+    /* As bucket_fill makes it; the empty list of a LOG is not used here. */
     const struct bucket full = {.settled = limit->capacity_units};
     budget_init(&budget, limit, share, alone);
     return bucket_allows(&full, limit, &budget, 1, floor_tokens);
@@ -26,7 +26,7 @@ uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths,
     return count;
 }
 
-/* What is asked with other numbers: the overshoot, or else the capacity. */
+/* The number that the search varies: the overshoot, or else the capacity. */
 struct search {
     struct limit_terms terms;
     bool overshoot;
@@ -43,7 +43,7 @@ static bool suffices(struct search *search, uint64_t value)
            reach_count(&search->terms, search->floor_millionths, search->peers) == search->peers->count;
 }
 
-/* With more of either, peers can no less. */
+/* A larger overshoot or capacity never makes fewer peers able to admit. */
 static uint64_t least(struct search *search, uint64_t from)
 {
     const uint64_t most = search->terms.kind == LIMIT_LOG ? LIMIT_LOG_MAX : LIMIT_CAPACITY_MAX;

@@ -1,9 +1,8 @@
 /*
- * reach: whether a peer can ever admit anything of a limit, and what would have to be otherwise.
+ * reach: whether a peer can ever admit a request under a limit, and which other limit would let it.
  *
- * The one idea: a peer never admits more than it would of a key that nobody has spent from. So the rule of bucket.h is
- * asked about a full bucket and one token; what is missing is found by asking again, with a larger overshoot or
- * capacity. Not for the request path.
+ * The one idea: a peer never admits more than it would from a full bucket. So the rule of bucket.h is applied to a full
+ * bucket and one token; the overshoot or capacity that is missing is found by a search. Not for the request path.
  */
 #ifndef HEADGATE_LIMIT_REACH_H
 #define HEADGATE_LIMIT_REACH_H
@@ -20,15 +19,15 @@ struct reach_peers {
 };
 
 /*
- * How many of the peers can ever admit one token that leaves `floor_millionths` of the capacity alone. The terms are
- * right: limit_init takes them.
+ * How many of the peers can ever admit one token while `floor_millionths` of the capacity stay untouched.
+ * limit_init must accept the terms.
  */
 uint32_t reach_count(const struct limit_terms *terms, uint32_t floor_millionths, const struct reach_peers *peers);
 
-/* The least overshoot, in tokens, with which all peers can; 0: none does, as with a static split. */
+/* The least overshoot, in tokens, with which all peers can; 0: there is none, as for a static split. */
 uint64_t reach_overshoot(const struct limit_terms *terms, uint32_t floor_millionths,
                          const struct reach_peers *peers);
-/* The least capacity with which all peers can; 0: none does. */
+/* The least capacity with which all peers can; 0: there is none. */
 uint64_t reach_capacity(const struct limit_terms *terms, uint32_t floor_millionths,
                         const struct reach_peers *peers);
 

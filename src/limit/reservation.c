@@ -105,7 +105,7 @@ static void heap_fix(struct reservations *reservations, uint32_t at)
 
 /* ---- the contract ---- */
 
-/* NOTHING: there is no such reservation. */
+/* NOTHING: the reservation does not exist. */
 static uint32_t slot_of(const struct reservations *reservations, struct reservation_id id)
 {
     uint32_t slot;
@@ -224,7 +224,7 @@ bool reservations_ended(const struct reservations *reservations, uint64_t now_ns
 {
     if (reservations_next_ns(reservations) > now_ns)
         return false;
-    if (reservations->count == 0) /* the end of time has come and there is none */
+    if (reservations->count == 0) /* now_ns is the largest time, and no reservation exists */
         return false;
     *id = reservations->slot[reservations->heap[0]].id;
     return true;

@@ -62,7 +62,7 @@ static bool allowed_with(const struct slope *slope, uint64_t left_ns)
     return bucket_allows(&level, sliding->limit, sliding->budget, slope->wait->cost, slope->wait->floor_tokens);
 }
 
-/* The most of the window that may be left, at most `left_ns`, which is too much; it is allowed when nothing is. */
+/* The longest rest of the window with which the cost is allowed; less than `left_ns`. With no rest it is allowed. */
 static uint64_t most_left(const struct slope *slope, uint64_t left_ns)
 {
     uint64_t good = 0, bad = left_ns;
@@ -76,7 +76,7 @@ static uint64_t most_left(const struct slope *slope, uint64_t left_ns)
     return good;
 }
 
-/* From now on, in this window or the next one, the weight of what was spent only falls. */
+/* From now on, in this window or the next one, the weight of each spend only falls. */
 static uint64_t wait_with(const struct sliding *sliding, const struct bucket_wait *wait,
                           const struct bucket *current, const struct bucket *previous)
 {

@@ -58,8 +58,8 @@ static bool expire(struct table *table, uint64_t slot, uint64_t now_ns)
 /* ---- making room ---- */
 
 /*
- * How long until the key may be forgotten if nobody spends or settles. What the store keeps goes last: it would come
- * back from there with less.
+ * How long until the key may be forgotten if no peer spends or settles. Keys that the store keeps go last: they would
+ * come back from the store with less.
  */
 static uint64_t time_owed_ns(const struct table *table, const struct entry *entry, const struct bucket *bucket,
                              uint64_t now_ns)
@@ -131,7 +131,7 @@ static void count_moved(struct table *table, uint64_t slot, uint64_t hole)
     to->config_keys += configs;
 }
 
-/* Whether table_age_marks has come by is not known any more: it is marked as if it had, and anew. */
+/* The age of a moved mark is not known any more: both words get it, as an old mark that was set again. */
 static void move_mark(struct table *table, uint64_t slot, uint64_t hole)
 {
     if (!table_is_marked(table, &table->entries[slot]))
@@ -160,8 +160,8 @@ static uint64_t move_hole(struct table *table, uint64_t hole)
 }
 
 /*
- * Keys that come first take the nearest slots, so that whole windows fill up long before the table does. The
- * next empty slot behind the window is then brought into it by moving keys whose windows reach further.
+ * The first keys take the nearest slots, so whole windows fill up long before the table does. Then the next empty slot
+ * behind the window is brought into it by moving keys whose windows reach further.
  */
 static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns)
 {
@@ -178,9 +178,9 @@ static uint64_t free_slot(struct table *table, struct key_id id, uint64_t now_ns
 }
 
 /*
- * Most entries are far from the processor, and a look at one costs more than all else here: while a quarter of a
- * group is empty, nobody is in the way. Then all neighbours are looked at, not only until one may go: groups would
- * fill up.
+ * Most entries are not in a cache, and a look at one costs more than everything else here. While a quarter of a
+ * group is empty, no entry is in the way and none is read. Otherwise all neighbours are looked at, not only until
+ * one may go: groups would fill up.
  */
 static void forget_neighbours(struct table *table, struct key_id id, uint64_t now_ns)
 {
@@ -191,7 +191,7 @@ static void forget_neighbours(struct table *table, struct key_id id, uint64_t no
         (void)expire(table, neighbour, now_ns);
 }
 
-/* Kept apart, as pass_by is: what they need of registers and stack, a hit should not pay for. */
+/* noinline, as pass_by: keeps its registers and stack off the path of a hit. */
 __attribute__((noinline)) struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit,
                                                      uint64_t expires_ns, uint64_t now_ns)
 {
@@ -218,7 +218,7 @@ __attribute__((noinline)) static void pass_by(struct table *table, const struct 
 
 /* ---- the contract ---- */
 
-/* Groups, so that `keys` keys make a load of 0.8; 0: more than can be. */
+/* The number of groups in which `keys` keys are a load of 0.8; 0: too many. */
 static uint64_t homes_for(uint64_t keys)
 {
     uint64_t slots = keys / 4 + (keys % 4 != 0);
@@ -312,12 +312,12 @@ static inline void count_hit(struct table *table, struct key_id id, const struct
     if (table->owner.forgets)
         return;
     struct stripe *stripe = stripe_of_key(table, id);
-    uint64_t scattered = ++stripe->hits * 0x9e3779b97f4a7c15u; /* no pattern of requests escapes it */
+    uint64_t scattered = ++stripe->hits * 0x9e3779b97f4a7c15u; /* so that no pattern of requests avoids the look */
     if (scattered >> (64 - EXPIRE_BITS) == 0)
         pass_by(table, entry, scattered, now_ns);
 }
 
-/* These two are small, so that they are in line where they are used: what else there is to do is left to others. */
+/* These two are small, so that compilers put them in line: rare work is in functions of its own. */
 struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id)
 {
     struct entry *entry = lookup_guessed(table, guess, id);

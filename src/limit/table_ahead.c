@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What several lookups will need is asked of memory before the first of them: nothing here changes what they find. */
+/* Prefetches for several lookups before the first of them. Nothing here changes what a lookup finds. */
 
 /* group_match of tags that another thread may be writing: for hints. */
 static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
@@ -21,7 +21,7 @@ static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
 #endif
 }
 
-/* An owner may mark it. */
+/* An owner may mark the entry. */
 static inline void ask_for_mark(const struct table *table, uint64_t slot)
 {
     if (table->owner.keeps)
@@ -32,21 +32,21 @@ void table_prefetch_tags(const struct table *table, struct key_id id)
 {
     uint64_t home = home_of(table, id);
     ask_to_read(table->tags + home * GROUP);
-    if (table->shared) { /* another thread may have had its lock last */
+    if (table->shared) { /* another thread may have held the lock last */
         ask_to_write(stripe_of(table, home));
         ask_to_write(stripe_of(table, home + WINDOW + REACH - 1));
     }
 }
 
 /*
- * Tags are a fiftieth of the table and mostly near: they are read now, to fetch the entry that they point at, or else
- * the slot that the key will take.
+ * Tags are a fiftieth of the table and mostly in a cache: they are read now, to prefetch the entry that they point
+ * at, or else the slot that the key will take.
  */
 uint64_t table_prefetch(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
     uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
-    if (mask == 0) { /* whether it is absent the whole window says, which may end in the next line */
+    if (mask == 0) { /* only the whole window, which may end in the next line, says that the key is absent */
         ask_to_read(table->tags + slot + WINDOW * GROUP - 1);
         mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
     }
@@ -58,7 +58,7 @@ uint64_t table_prefetch(const struct table *table, struct key_id id)
     return slot + 1;
 }
 
-enum { TAIL_AT = sizeof(struct entry) - sizeof(uint64_t) }; /* in an entry: where bits begin */
+enum { TAIL_AT = sizeof(struct entry) - sizeof(uint64_t) }; /* the offset of the bit fields in an entry */
 _Static_assert(TAIL_AT == offsetof(struct entry, bucket) + sizeof(struct bucket), "open_index is in the tail");
 
 bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open_index)
@@ -75,7 +75,7 @@ bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open
     return true;
 }
 
-/* Most keys of a table that is not nearly full stand where they would like to be: that need not wait for tags. */
+/* Most keys of a table that is not nearly full stand in their preferred slot: its address needs no tags. */
 void table_touch_likely(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;

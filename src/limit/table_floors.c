@@ -45,7 +45,7 @@ void table_start(const struct table *table, struct key_id id, uint16_t limit, ui
         bucket->settled = window_floor_level(&table->window_floors[home], of, limit, now_ns);
 }
 
-/* A LOG that starts lower has spent it just now: it is over when everybody's is, or earlier than that. */
+/* A LOG that starts lower lists the difference as a spend of now, which ends no later than the floor allows. */
 void table_begin(struct table *table, struct entry *entry, uint64_t expires_ns, uint64_t now_ns)
 {
     const struct limit *limit = &table->limits->limit[entry->limit];
@@ -87,7 +87,7 @@ void table_owed(const struct table *table, uint64_t prefix, unsigned prefix_bits
     }
 }
 
-/* `windows`: as low as the worst key that was evicted elsewhere. */
+/* `windows`: the floor of keys that another table has evicted. */
 static void lower_window(struct table *table, struct entry *entry, const struct window_floor *windows,
                          uint64_t now_ns)
 {

@@ -2,7 +2,7 @@
 #include "base/touch.h"
 #include "limit/table_slots.h"
 
-enum { SIDE_BY_SIDE = 16 }; /* entries that memory is asked for at once, at least */
+enum { SIDE_BY_SIDE = 16 }; /* the least number of entries that are prefetched together */
 
 static uint64_t slot_of(const struct table *table, const struct entry *entry)
 {
@@ -74,7 +74,7 @@ void table_visit_marked(const struct table *table, uint64_t prefix, unsigned pre
             visit(context, entry);
 }
 
-/* Of what stands there, `word` is found. */
+/* `word` has a bit for each slot that is found. */
 static void find(const struct table *table, uint64_t slot, uint64_t word, struct table_aged *aged)
 {
     for (; word != 0; word &= word - 1) {

@@ -25,45 +25,46 @@
 enum {
     GROUP = 16,
     WINDOW = 4,
-    REACH = 32,      /* how many groups behind a full window are searched for an empty slot */
-    QUAD = 4,        /* entries in three cache lines: an insertion looks at those where it would like to be */
+    REACH = 32,      /* groups behind a full window that are searched for an empty slot */
+    QUAD = 4,        /* entries in three cache lines: an insertion looks at those around its preferred slot */
     ROOMY = 4,       /* unless so many slots of the group are empty */
     EXPIRE_BITS = 5, /* every 32nd hit looks at one neighbour, unless the owner forgets */
     LINE_BYTES = 64,
-    LINES_BYTES = 128,  /* processors fetch two together: threads take none from each other that is so far off */
-    STRIPES_MAX = 1024, /* so many that two threads seldom want one line at the same time */
-    STRIPE_BITS = 8,    /* at least 2^8 groups: of seven keys at most one has to do with two stripes */
+    LINES_BYTES = 128,  /* processors fetch two lines together, so threads must stay this far apart */
+    STRIPES_MAX = 1024, /* enough that two threads seldom want one line at the same time */
+    STRIPE_BITS = 8,    /* at least 2^8 groups: at most one key in seven touches two stripes */
     UNSHARED_BITS = 63, /* all groups are one stripe */
 };
 
 #define NO_SLOT UINT64_MAX
 
 /*
- * A group, with its slots, tags and floors, belongs to one stripe of consecutive groups, and whoever touches it
- * holds that stripe's lock. What is done for a key of home h touches the groups [h - WINDOW + 1, h + WINDOW + REACH):
- * - looking it up, its neighbours in a quad, and making room: [h, h + WINDOW); its own floor: h;
- * - a floor for whom it evicts: where that one has its home, at most WINDOW - 1 before the slot it had;
- * - moving others on: between slots behind h and the empty one, which lies before h + WINDOW + REACH. Both slots lie in
- *   the window of the key that moves: whoever looks for it holds both stripes as well, and sees it once.
- * What all stripes share are counts of tenants' keys, and what only grows: forgotten_ns, has_floors. They are relaxed
- * atomics: what was written for a key that went, whoever then looks for it sees, because of the lock of its group.
+ * A group, with its slots, tags and floors, belongs to one stripe of consecutive groups. A thread that touches the
+ * group holds that stripe's lock. Calls for a key of home h touch the groups [h - WINDOW + 1, h + WINDOW + REACH):
+ * - the lookup, the neighbours in a quad, and making room touch [h, h + WINDOW); the key's own floor is at h;
+ * - an eviction writes the floor at the home of the evicted key, at most WINDOW - 1 groups before its slot;
+ * - moving keys on touches slots from h to the empty one, which lies before h + WINDOW + REACH. Both slots lie in
+ *   the window of the key that moves: a thread that looks for that key holds both stripes as well, and sees the key
+ *   once.
+ * All stripes share the counts of tenants' keys and two things that only grow: forgotten_ns and has_floors. They are
+ * relaxed atomics: a thread that looks for a key that is gone sees what was written for it, by its group's lock.
  */
 struct stripe {
     alignas(LINES_BYTES) atomic_bool locked;
-    uint32_t lock_waits; /* how often it was locked by another thread */
+    uint32_t lock_waits; /* how often another thread held the lock */
     uint64_t hits;
     uint64_t changes;                /* see table_changes */
     uint64_t used_keys, config_keys; /* in these slots; of them, tenant 0's */
     uint64_t expired_keys, evicted_harmless_keys, evicted_harmful_keys;
 };
-_Static_assert(sizeof(struct stripe) == LINES_BYTES, "no more than lies together");
+_Static_assert(sizeof(struct stripe) == LINES_BYTES, "a stripe fills its lines");
 
 struct table {
     const struct limit_set *limits;
     const struct budget *budgets;
     struct entry *entries;
     uint8_t *tags;
-    uint64_t *marks; /* NULL: there are none. See below; words do not cross stripes */
+    uint64_t *marks; /* NULL: no entry can be marked. See below; words do not cross stripes */
     struct floor *floors;
     struct window_floor *window_floors;
     uint64_t homes;  /* groups that are home to keys; WINDOW - 1 more follow */
@@ -72,18 +73,19 @@ struct table {
     struct stripe *stripes;
     unsigned stripe_bits; /* a stripe is 2^stripe_bits groups */
     bool shared;
-    bool has_floors; /* until the first harmful eviction nobody needs to look */
+    bool has_floors; /* false until the first harmful eviction: no lookup reads floors */
     uint64_t share_min;
     struct table_owner owner;
     /*
-     * When a full BUCKET of each limit, or of any, was last forgotten. An absent key is known to be full only from
-     * then on: a spend that is charged to it late, as of a moment before, must not find it full at that moment.
+     * When a full BUCKET of each limit, and of any limit, was last forgotten. An absent key is known to be full
+     * only from then on: a spend that is charged late, as of an earlier moment, must not find the key full at that
+     * moment.
      */
     uint64_t *forgotten_ns; /* by limit */
     uint64_t forgotten_any_ns;
     uint32_t tenants;
     uint64_t *tenant_keys;                   /* by tenant; [0] is not used: see config_keys */
-    uint64_t tenant_keys_max, zero_keys_max; /* UINT64_MAX: as many as fit */
+    uint64_t tenant_keys_max, zero_keys_max; /* UINT64_MAX: no bound */
     uint64_t stripe_keys_max;                /* of tenant 0, in one stripe */
 };
 
@@ -98,7 +100,7 @@ static inline struct stripe *stripe_of(const struct table *table, uint64_t group
     return table->shared ? &table->stripes[group >> table->stripe_bits] : table->stripes;
 }
 
-/* How many stripes a table of so many groups has, and how large they are, once it is shared. */
+/* The number of stripes of a shared table with `groups` groups; a stripe has 2^*bits of them. */
 static inline uint64_t stripes_for(uint64_t groups, unsigned *bits)
 {
     for (*bits = STRIPE_BITS; (groups - 1) >> *bits >= STRIPES_MAX;)
@@ -111,7 +113,7 @@ static inline uint64_t stripe_count(const struct table *table)
     return ((table->groups - 1) >> table->stripe_bits) + 1;
 }
 
-/* ---- what all stripes share ---- */
+/* ---- figures that all stripes share ---- */
 
 static inline void count_keys(const struct table *table, uint64_t *keys, int64_t more)
 {
@@ -157,7 +159,7 @@ static inline void set_has_floors(struct table *table, bool has)
 
 /* ---- marks ---- */
 
-/* Side by side for 64 slots each: a word of those marked since table_age_marks last came by, and one of the others. */
+/* Two words for each 64 slots: marks set since table_age_marks last came by, and older ones. */
 enum { MARKS = TABLE_MARKS };
 
 static inline uint64_t mark_words(uint64_t groups)
@@ -189,22 +191,22 @@ static inline void prefix_range(uint64_t prefix, unsigned prefix_bits, struct ke
     }
 }
 
-/* ---- table_floors.c: what was evicted ---- */
+/* ---- table_floors.c: floors of evicted keys ---- */
 
-/* The entry goes; `bucket` is what it has, refilled up to now. */
+/* The entry is about to go; `bucket` is its state, refilled up to now. */
 void table_remember_evicted(struct table *table, const struct entry *entry, const struct bucket *bucket,
                             uint64_t now_ns);
-/* What a new entry, whose id and limit are set, starts from. */
+/* Fills the state of a new entry whose id and limit are set. */
 void table_begin(struct table *table, struct entry *entry, uint64_t expires_ns, uint64_t now_ns);
 
 /* ---- table_tenants.c ---- */
 
-/* What table->stripe_keys_max is now. */
+/* The right value of table->stripe_keys_max. */
 uint64_t table_stripe_keys_max(const struct table *table);
 
 /* ---- table_stripes.c ---- */
 
-/* Asserts that the stripes have counted right; how many keys there are. */
+/* Asserts the counts of all stripes; returns the number of keys. */
 uint64_t table_check_stripes(const struct table *table);
 
 #endif

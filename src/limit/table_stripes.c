@@ -1,6 +1,6 @@
 #include "limit/table_slots.h"
 
-/* The slots of a stripe that are taken, and of them tenant 0's. */
+/* Counts the used slots of a stripe, and those of tenant 0 among them. */
 static void count_stripe(const struct table *table, uint64_t index, uint64_t *used, uint64_t *configs)
 {
     uint64_t last = (table->groups - 1) >> table->stripe_bits, first_slot = (index << table->stripe_bits) * GROUP;
@@ -27,7 +27,7 @@ void table_share(struct table *table)
         events_share(table->limits->events);
 }
 
-/* False: it was another thread's, and is this one's now. */
+/* Locks the stripe. False: another thread held it first. */
 static inline bool lock_stripe(struct stripe *stripe)
 {
     if (!atomic_exchange_explicit(&stripe->locked, true, memory_order_acquire))
@@ -37,7 +37,7 @@ static inline bool lock_stripe(struct stripe *stripe)
     return false;
 }
 
-/* The first and the last stripe that have to do with keys of this home. They are neighbours, or the same. */
+/* The first and the last stripe that calls for keys of this home touch. They are neighbours, or the same. */
 struct reach {
     uint16_t first, last;
 };
@@ -49,7 +49,7 @@ static inline struct reach reach_of(const struct table *table, uint64_t home)
     return (struct reach){(uint16_t)(first >> table->stripe_bits), (uint16_t)(last >> table->stripe_bits)};
 }
 
-/* A key of which nothing is held yet. */
+/* Locks the stripes of one key; none of them is held yet. */
 static inline void lock_reach(struct table *table, struct reach reach, struct table_held *held)
 {
     held->stripe[0] = reach.first;
@@ -61,12 +61,13 @@ static inline void lock_reach(struct table *table, struct reach reach, struct ta
 }
 
 /*
- * Several keys' stripes are taken as they come, without waiting for any: nearly always all are free, and to put them
- * in order first costs more than to take them. If one is another thread's, all are let go and taken anew: ascending,
- * each once, waiting for each. So whoever waits holds lower ones only.
+ * The stripes of several keys are tried in the order of the keys, without waiting: nearly always all are free, and
+ * sorting them costs more than taking them. If another thread holds one, all are let go and taken anew in ascending
+ * order, each once, waiting for each. So a thread that waits holds lower stripes only, and no two threads wait for
+ * each other.
  */
 
-/* Keeps them ascending, each once. */
+/* Inserts the stripe so that all are ascending, each once. */
 static void add_stripe(struct table_held *held, uint16_t stripe)
 {
     uint32_t at = held->count;
@@ -79,7 +80,7 @@ static void add_stripe(struct table_held *held, uint16_t stripe)
     held->stripe[at] = stripe;
 }
 
-/* `taken`: another thread's, a moment ago. */
+/* `taken`: a stripe that another thread held a moment ago. */
 __attribute__((noinline)) static void lock_in_order(struct table *table, const struct key_id *ids, uint32_t count,
                                                     struct table_held *held, uint16_t taken)
 {
@@ -104,7 +105,7 @@ static bool holds(const struct table_held *held, uint16_t stripe)
     return false;
 }
 
-/* False: it is another thread's. */
+/* False: another thread holds the stripe. */
 static inline bool try_stripe(struct table *table, uint16_t stripe, struct table_held *held)
 {
     if (atomic_exchange_explicit(&table->stripes[stripe].locked, true, memory_order_acquire))
@@ -138,7 +139,7 @@ void table_lock(struct table *table, const struct key_id *ids, uint32_t count, s
         lock_several(table, ids, count, held);
 }
 
-/* Kept apart: what it needs of registers and stack, who has a table alone should not pay for. */
+/* noinline: a table without threads does not pay for its registers and stack. */
 __attribute__((noinline)) static void lock_next(struct table *table, struct key_id id, struct table_held *held)
 {
     struct reach reach = reach_of(table, home_of(table, id));
@@ -160,7 +161,7 @@ void table_unlock(struct table *table, const struct table_held *held)
         spin_unlock(&table->stripes[held->stripe[i]].locked);
 }
 
-/* ---- for those who look ---- */
+/* ---- reading ---- */
 
 uint64_t table_changes(const struct table *table, struct key_id id)
 {
@@ -203,6 +204,6 @@ uint64_t table_check_stripes(const struct table *table)
     }
     for (uint32_t tenant = 1; tenant < table->tenants; tenant++)
         of_tenants += table->tenant_keys[tenant];
-    assert(of_tenants <= used); /* the others are nobody's */
+    assert(of_tenants <= used); /* the other keys belong to TABLE_NOBODY */
     return used;
 }

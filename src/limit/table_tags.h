@@ -1,8 +1,8 @@
 /*
  * table_tags: finding a key's slot by tags, in line; shared by the files of table.h and by nobody else.
  *
- * The one idea: the tags of a group are compared with one all at once, and what comes out is a bit for each of its
- * slots. See table_slots.h for where slots and tags lie.
+ * The one idea: all tags of a group are compared with one tag at once; the result has a bit for each slot of the group.
+ * table_slots.h says where slots and tags lie.
  */
 #ifndef HEADGATE_LIMIT_TABLE_TAGS_H
 #define HEADGATE_LIMIT_TABLE_TAGS_H
@@ -47,23 +47,26 @@ static inline struct entry *lookup(const struct table *table, struct key_id id)
     return NULL;
 }
 
-/* The key's entry, if that is where it stands; else NULL. Other groups are not looked at: they may be others'. */
+/*
+ * The key's entry if the guess is right; else NULL. Only the key's home group is read: others may belong to another
+ * stripe.
+ */
 static inline struct entry *lookup_guessed(const struct table *table, uint64_t guess, struct key_id id)
 {
-    const uint64_t slot = guess - 1; /* of none: in no group */
+    const uint64_t slot = guess - 1; /* no guess: in no group */
     if (slot / GROUP != home_of(table, id))
         return NULL;
     struct entry *entry = &table->entries[slot];
     return key_id_equal(entry->id, id) && table->tags[slot] != 0 ? entry : NULL;
 }
 
-/* Where a key likes best to be in a group. */
+/* The slot of a group where a key is put if that slot is empty. */
 static inline unsigned preferred_slot(struct key_id id)
 {
     return (unsigned)(id.low % GROUP);
 }
 
-/* Of some slots of a group, at least one: the first from the preferred one on. */
+/* The first of `slots` (not 0) from the preferred one on, around the group. */
 static inline uint64_t nearest_of(uint32_t slots, unsigned preferred)
 {
     uint32_t behind = slots >> preferred << preferred;

@@ -1,6 +1,6 @@
 #include "limit/table_tags.h"
 
-/* Whose keys there are, and how many more there may be. */
+/* The owners of keys, and how many keys each may have. */
 
 struct entry *table_obtain_nobodys(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                                    uint64_t now_ns)
@@ -33,8 +33,9 @@ uint64_t table_tenant_keys(const struct table *table, uint16_t tenant)
 }
 
 /*
- * Keys are spread over the stripes by their hashes. With n of tenant 0 in each on average, hardly any stripe has more
- * than four times the root of n above that: so no stripe refuses keys long before all of them have their keys.
+ * Hashes spread keys over the stripes. With n keys of tenant 0 in each stripe on average, hardly any stripe has
+ * more than four times the root of n above that. So no stripe refuses keys long before the tenant has all of its
+ * keys.
  */
 uint64_t table_stripe_keys_max(const struct table *table)
 {
