@@ -1,3 +1,6 @@
+/*
+ * Connecting, failing and reading replies, for all subcommands.
+ */
 #include "operator/command.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * check, peek, explain, info, forget: one request each, printed for people or as JSON.
+ * headgate check, peek, explain, info and forget: one request each, printed for people or as JSON.
  */
 #include "base/units.h"
 #include "operator/command.h"
@@ -12,14 +12,14 @@
 #include <sysexits.h>
 
 enum {
-    REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options */
+    REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options with their values */
     IDS_BYTES = 1024,
     LABEL_BYTES = 64,
 };
 
 /* ---- check, peek ---- */
 
-/* "user=alice ip=1.2.3.4" */
+/* Writes "user=alice ip=1.2.3.4"; returns `out`. */
 static const char *ids_text(const struct invocation *invocation, char *out, size_t room)
 {
     size_t size = 0;
@@ -31,7 +31,8 @@ static const char *ids_text(const struct invocation *invocation, char *out, size
     return out;
 }
 
-/* The words of a request about ids: its command, the ids, and what else was given. The cost only if `digits`. */
+/* Collects the words of a request: the command, the ids and the options that were given. The cost
+ * is left out if `digits` is NULL. */
 static size_t request_words(const struct invocation *invocation, const char *command, const char *digits,
                             const char *words[REQUEST_WORDS_MAX])
 {
@@ -63,7 +64,7 @@ static void print_verdict(const struct invocation *invocation, const struct head
         printf(": nothing limits it\n");
         return;
     }
-    if (verdict->limit == 0) { /* no limit is 0 */
+    if (verdict->limit == 0) { /* no limit is 0: nothing limits the request */
         printf(" under %s: on its deny list\n", verdict->rule);
         return;
     }
@@ -132,7 +133,7 @@ int command_peek(const struct invocation *invocation)
 
 /* ---- explain, info, forget ---- */
 
-/* The next line of a text, without its end; false after the last. */
+/* Takes the next line of a text, without its end. False: there is none. */
 static bool next_line(const char **text, struct bytes *line)
 {
     if (!**text)
@@ -145,7 +146,8 @@ static bool next_line(const char **text, struct bytes *line)
     return true;
 }
 
-/* Of a line "label   value", with two spaces or more between them; false: it is none. Blanks in labels become _. */
+/* Splits a line "label   value" with at least two spaces between; blanks in the label become _.
+ * False: the line has another form. */
 static bool split_label(struct bytes line, char label[LABEL_BYTES], struct bytes *value)
 {
     const char *gap = memmem(line.data, line.size, "  ", 2);
@@ -162,7 +164,8 @@ static bool split_label(struct bytes line, char label[LABEL_BYTES], struct bytes
     return true;
 }
 
-/* Paragraphs that begin with a sentence: an object each, "about" and what is labelled. */
+/* Prints each paragraph, which begins with a sentence, as an object: "about", then the labelled
+ * values. */
 static void print_paragraphs(struct json *json, const char *text)
 {
     char label[LABEL_BYTES];
@@ -221,7 +224,7 @@ int command_explain(const struct invocation *invocation)
     return command_exchange(invocation, words, count, HEADGATE_REPLY_TEXT, print_explanation);
 }
 
-/* Numbers as numbers, everything else as text. */
+/* Prints a number as a number and everything else as a text. */
 static void json_field(struct json *json, const char *name, struct bytes value)
 {
     char *end, number[32];
@@ -242,7 +245,7 @@ static void json_field(struct json *json, const char *name, struct bytes value)
     json_text(json, name, value.data, value.size);
 }
 
-/* "# Section" opens an object, "key:value" is a member. */
+/* Prints INFO as JSON: "# Section" opens an object, "key:value" is a member. */
 static void print_info(const struct invocation *invocation, const struct headgate_reply *reply)
 {
     const char *text = reply->text;

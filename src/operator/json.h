@@ -1,8 +1,9 @@
 /*
- * json: writes JSON to a stream, piece by piece; commas and braces are counted here and nowhere else.
+ * json: writes JSON to a stream, value by value; this module alone places commas, names and
+ * brackets.
  *
- * Bytes that are not ASCII or not printable are written as \u00XX, so that the output is valid whatever a
- * server sends. Fractions have nine digits.
+ * Bytes that are not printable ASCII are written as \u00XX, so that the output is valid whatever a
+ * server sends. Fractions have nine digits. Does not read JSON.
  */
 #ifndef HEADGATE_OPERATOR_JSON_H
 #define HEADGATE_OPERATOR_JSON_H
@@ -17,13 +18,13 @@ enum { JSON_DEPTH_MAX = 8 };
 struct json {
     FILE *out;
     int depth;
-    bool began[JSON_DEPTH_MAX + 1]; /* something was written at this depth */
+    bool began[JSON_DEPTH_MAX + 1]; /* a value was written at this depth */
 };
 
 void json_init(struct json *json, FILE *out);
-/* `name` is NULL in arrays and at the top. */
+/* `name` must be NULL in arrays and at the top. */
 void json_open(struct json *json, const char *name, char bracket);
-/* Ends the line when it closes the outermost. */
+/* Ends the line when it closes the outermost bracket. */
 void json_close(struct json *json, char bracket);
 void json_text(struct json *json, const char *name, const char *text, size_t size);
 void json_string(struct json *json, const char *name, const char *text);

@@ -1,5 +1,5 @@
 /*
- * headgate load: its options, and its exit status.
+ * headgate load: reads and checks its options, runs, and gives the exit status.
  */
 #include "operator/load.h"
 
@@ -175,7 +175,7 @@ static bool take_limit_rate(struct load_options *options, const char *value)
     return options->rate_given || wrong(OPTION_LIMIT_RATE, value, "a rate like 100/s");
 }
 
-/* What an option without an argument switches on, or NULL. */
+/* The flag that an option without argument sets, or NULL. */
 static bool *flag_of(struct load_options *options, enum option_id option)
 {
     const struct {
@@ -196,7 +196,7 @@ static bool *flag_of(struct load_options *options, enum option_id option)
     return NULL;
 }
 
-/* False, told on stderr, when the value makes no sense. */
+/* False: the value is invalid, and stderr says so. */
 static bool take_option(struct load_options *options, enum option_id option, const char *value)
 {
     bool *flag = flag_of(options, option);
@@ -270,7 +270,7 @@ static bool contradiction(const char *sentence)
     return false;
 }
 
-/* Fills in what was not said, and refuses what does not fit together. */
+/* Fills in defaults and refuses options that exclude each other. */
 static bool complete(struct load_options *options)
 {
     if (options->key && options->keys > 1)
@@ -346,7 +346,7 @@ int command_load(int argc, char **argv, const char *at)
     load->options.seconds = 10;
     load->options.cost = 1;
     int status = EX_OK;
-    load->options.seed = clock_wall_ns(); /* no two runs on one machine are alike */
+    load->options.seed = clock_wall_ns(); /* different for every run on one machine */
     bool going = take_targets(&load->options, at);
     while (going && (option = option_next(&reader, &value)) != OPTION_END) {
         if (option == OPTION_HELP) {

@@ -1,3 +1,7 @@
+/*
+ * One connection of the load: connecting, filling in and sending requests, matching replies to
+ * them.
+ */
 #include "edge/clock.h"
 #include "operator/load.h"
 
@@ -35,7 +39,7 @@ static void watch(struct load *load, struct load_connection *connection, int ope
     connection->writing = writing;
 }
 
-/* What was in flight is lost; a burst does not try again, everything else does. */
+/* Closes a connection; its requests in flight are lost. A burst does not reconnect; other runs do. */
 static void drop(struct load *load, struct load_connection *connection, const char *why)
 {
     struct load_target *target = connection->target;
@@ -47,7 +51,7 @@ static void drop(struct load *load, struct load_connection *connection, const ch
     }
     if (connection->ready)
         load->ready_count--;
-    (void)close(connection->fd); /* epoll forgets it by itself */
+    (void)close(connection->fd); /* closing the descriptor removes it from epoll */
     connection->fd = -1;
     connection->ready = false;
     connection->head = connection->count = connection->skip = 0;
@@ -187,7 +191,7 @@ static void record_reply(struct load *load, struct load_connection *connection, 
     connection->count--;
 }
 
-/* Any reply but the common ones. False: the connection cannot go on. */
+/* Takes a reply that is none of the common ones. False: the connection must be dropped. */
 static bool take_reply(struct load *load, struct load_connection *connection, struct bytes input, uint64_t now_ns,
                        size_t *taken)
 {
@@ -220,7 +224,7 @@ static bool take_reply(struct load *load, struct load_connection *connection, st
     return true;
 }
 
-/* Takes all whole replies from the input. */
+/* Takes all complete replies from the input. */
 static bool take_replies(struct load *load, struct load_connection *connection, uint64_t now_ns)
 {
     const char *at = connection->input, *end = at + connection->input_end;
@@ -254,7 +258,7 @@ static void receive(struct load *load, struct load_connection *connection)
         drop(load, connection, got < 0 ? strerror(errno) : "the connection was closed");
         return;
     }
-    /* After the read: no reply was made later than this says. */
+    /* The clock is read after the socket: every reply was made before this time. */
     uint64_t now_ns = load_now(load);
     connection->input_end += (size_t)got;
     if (!take_replies(load, connection, now_ns)) {

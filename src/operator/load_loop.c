@@ -1,3 +1,6 @@
+/*
+ * The loop of the load: waits, sends the requests that are due, reconnects, prints progress.
+ */
 #include "base/number.h"
 #include "edge/clock.h"
 #include "operator/load.h"
@@ -13,12 +16,13 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define CONNECT_NS (5 * SECOND_NS)
-#define DRAIN_NS (2 * SECOND_NS) /* how long the last replies are waited for */
+#define DRAIN_NS (2 * SECOND_NS) /* the longest wait for the last replies */
 #define RECONNECT_POLL_NS (20 * UINT64_C(1000000))
 
 /* ---- waiting ---- */
 
-/* epoll_pwait2 waits by the nanosecond; older kernels wait by the millisecond, and the last one is spun away. */
+/* epoll_pwait2 waits by the nanosecond. Older kernels wait by the millisecond; the loop spins for
+ * the last one. */
 static int wait_until(struct load *load, struct epoll_event *events, int room, uint64_t wake_ns)
 {
     static bool coarse;
@@ -35,7 +39,7 @@ static int wait_until(struct load *load, struct epoll_event *events, int room, u
     return count < 0 ? 0 : count;
 }
 
-/* Every reply that comes in this turn was given after the oldest of the requests that are unanswered now. */
+/* Notes the oldest unanswered request: every reply of this turn was made after it was sent. */
 static void note_pending(struct load *load)
 {
     uint64_t oldest = load_now(load);
@@ -78,7 +82,7 @@ static void advance(struct load *load, struct load_target *target)
     target->next_ns += load->options.poisson ? -log(1 - random_unit(&load->random)) * step : step;
 }
 
-/* One with room, in turns; NULL when there is none. */
+/* Picks the target's next connection with room, in turns; NULL: there is none. */
 static struct load_connection *pick(const struct load *load, struct load_target *target, bool *any_ready)
 {
     *any_ready = false;
@@ -93,14 +97,15 @@ static struct load_connection *pick(const struct load *load, struct load_target 
     return NULL;
 }
 
-/* Late by this program's own fault, or by who keeps it from its processor: the target had room. */
+/* Records lateness caused by this program or its scheduling: the target had room. */
 static void note_late(struct load *load, uint64_t intended_ns, uint64_t now_ns)
 {
     if (intended_ns >= load->measure_from_ns)
         histogram_record(load->late, now_ns - intended_ns, 1);
 }
 
-/* Sends what is due, and returns when something is due next; a target that is full is woken by its replies. */
+/* Sends the requests that are due; returns when the next one is due. The replies of a full target
+ * wake the loop. */
 static uint64_t send_due(struct load *load, uint64_t now_ns)
 {
     double wake_ns = 1e18;
@@ -119,7 +124,7 @@ static uint64_t send_due(struct load *load, uint64_t now_ns)
             if (connection)
                 load_connection_request(load, connection, (uint64_t)target->next_ns, now_ns);
             else
-                target->unsent++; /* nobody is there: those requests fail, they do not pile up */
+                target->unsent++; /* no connection is there: the request fails at once and does not pile up */
             advance(load, target);
         }
         for (uint32_t i = 0; i < load->options.connections; i++)
@@ -188,7 +193,7 @@ static void tick(struct load *load, uint64_t *next_tick_ns, uint64_t *last_measu
     *next_tick_ns += SECOND_NS;
 }
 
-/* What was due by the end and could not be sent, because every pipeline was full. */
+/* Counts requests that were due by the end and could not be sent because every pipeline was full. */
 static void count_unsent(struct load *load, uint64_t end_ns)
 {
     for (uint32_t t = 0; t < load->options.target_count && load->options.rate > 0; t++)
@@ -208,7 +213,8 @@ int load_run(struct load *load)
     load->measure_from_ns = (uint64_t)(options->warmup * 1e9);
     for (uint32_t t = 0; t < options->target_count && options->rate > 0; t++)
         load->target[t].next_ns = step_ns(load) * t / options->target_count;
-    for (uint32_t i = 0; i < load->connection_count; i++) /* a burst is dealt out evenly */
+    /* A burst is dealt out evenly. */
+    for (uint32_t i = 0; i < load->connection_count; i++)
         load->connections[i].burst_left = options->burst / options->connections +
                                           (i % options->connections < options->burst % options->connections);
     load->sending = true;
@@ -224,7 +230,7 @@ int load_run(struct load *load)
         tick(load, &next_tick_ns, &last_measured, load_now(load));
     }
     if (options->rate > 0)
-        (void)send_due(load, end_ns - 1); /* what the last turn woke too late for */
+        (void)send_due(load, end_ns - 1); /* requests that became due after the last wake-up */
     load->sending = false;
     load->send_end_ns = load_now(load);
     count_unsent(load, end_ns);

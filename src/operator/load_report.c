@@ -1,3 +1,6 @@
+/*
+ * Judges accuracy and prints the results of a load, for people or as JSON.
+ */
 #include "base/units.h"
 #include "operator/json.h"
 #include "operator/load.h"
@@ -30,7 +33,7 @@ static uint64_t sum_admitted(const struct load *load)
     return sum;
 }
 
-/* What latency and throughput were measured over. */
+/* The time over which latency and throughput were measured. */
 static double measured_seconds(const struct load *load)
 {
     uint64_t end_ns = load->options.burst ? load->last_reply_ns : load->send_end_ns;
@@ -224,7 +227,7 @@ static void json_times(struct json *json, const char *name, const struct histogr
     json_close(json, '}');
 }
 
-/* [[nanoseconds, how often], ...], ascending. */
+/* Writes [[nanoseconds, count], ...], ascending. */
 static void json_histogram(struct json *json, const char *name, const struct histogram *times)
 {
     uint64_t value, count;

@@ -1,3 +1,7 @@
+/*
+ * Prepares a load: learns the limit and the addresses, builds the request with holes for the digits
+ * of keys, allocates.
+ */
 #include "base/units.h"
 #include "edge/clock.h"
 #include "operator/command.h"
@@ -19,7 +23,7 @@ enum { ASK_TIMEOUT_MS = 3000 };
 
 /* ---- limits ---- */
 
-/* The text after `label` on the line of `info` that begins with it, or an empty view. */
+/* The text behind `label` on the line of `info` that begins with the label, or an empty view. */
 static struct bytes info_field(const char *info, const char *label)
 {
     const char *at = info;
@@ -46,7 +50,8 @@ static struct bytes list_field(struct bytes list, const char *name)
     return (struct bytes){"", 0};
 }
 
-/* "limit_default:capacity=100,rate=100/s,overshoot=20" of INFO limits; what options say goes before it. */
+/* Reads "limit_default:capacity=100,rate=100/s,overshoot=20" of INFO limits. Options override the
+ * values. */
 static void read_limit(struct load_options *options, const char *info, char name[LIMIT_NAME_BYTES])
 {
     char label[LIMIT_NAME_BYTES + 8];
@@ -101,7 +106,7 @@ static int learn_limit(struct load *load, struct headgate_client *client)
     return EX_OK;
 }
 
-/* Asks each target whether it is there, and notes the address that it was found at. */
+/* Asks each target for an answer, and notes the address at which it answered. */
 static int find_targets(struct load *load)
 {
     for (uint32_t t = 0; t < load->options.target_count; t++) {
@@ -145,7 +150,8 @@ static struct bytes next_word(const char **at)
     return word;
 }
 
-/* A word of the operator's, each {key} in it filled in, and where its digits stand noted. False: it is too long. */
+/* Appends a word of the operator with the key in place of each {key}, and notes the holes for
+ * digits. False: the word is too long. */
 static bool append_filled(struct load *load, struct bytes word, const char *key)
 {
     char filled[LOAD_REQUEST_BYTES];
@@ -173,7 +179,7 @@ static bool append_filled(struct load *load, struct bytes word, const char *key)
     return true;
 }
 
-/* The operator's own words. */
+/* Prepares a request of the operator's own words. */
 static int prepare_words(struct load *load, const char *key)
 {
     const char *at = load->options.send;
@@ -194,7 +200,7 @@ static int prepare_words(struct load *load, const char *key)
     return EX_OK;
 }
 
-/* Everything fits: key and rule are bounded by the options. */
+/* Everything fits: the options bound key and rule. */
 static int prepare_request(struct load *load)
 {
     const struct load_options *options = &load->options;
@@ -233,7 +239,8 @@ void load_key_name(const struct load *load, uint32_t key, char *out, size_t room
         (void)snprintf(out, room, "%s%0*u", load->key_prefix, (int)load->digit_count, key);
 }
 
-/* Names that no other run uses, unless the options say otherwise: their buckets are full when it begins. */
+/* Chooses names that no other run uses, unless options give names: the buckets of new names are
+ * full. */
 static void name_keys(struct load *load)
 {
     const struct load_options *options = &load->options;

@@ -1,5 +1,5 @@
 /*
- * headgate: the operator's command. It asks daemons, as any other client does; nothing here is needed to run one.
+ * headgate: the operator's command. It asks daemons as any other client does; no daemon needs it.
  */
 #include "base/units.h"
 #include "base/version.h"
@@ -102,7 +102,7 @@ static bool take_timeout(struct invocation *invocation, const char *value)
     return true;
 }
 
-/* False, told, when the subcommand has no such option, or its value makes no sense. */
+/* False: the subcommand has no such option, or the value is invalid; stderr says so. */
 static bool take_option(struct invocation *invocation, const struct subcommand *subcommand, int option,
                         const char *value)
 {
@@ -175,8 +175,8 @@ static int run_subcommand(const struct subcommand *subcommand, int argc, char **
 }
 
 /*
- * Finds the command and moves it before the options that precede it: the command reads all options itself, wherever
- * they stand, and refuses those that it has not got. NULL: nothing is left to do but to end with *status.
+ * Finds the subcommand and moves it before the options that precede it, since the subcommand reads
+ * all options itself and refuses unknown ones. NULL: the program must end with *status.
  */
 static const char *find_command(int argc, char **argv, int *status)
 {

@@ -1,8 +1,8 @@
 /*
- * nodes: the daemons of the cluster as the one that is asked sees them, as a table or as JSON.
+ * headgate nodes: the daemons of the cluster as one daemon sees them, as a table or as JSON.
  *
- * What a row has comes from the daemon by name: of what a newer one tells besides, the table shows nothing and the JSON
- * everything.
+ * Fields of a row are found by name. The table leaves out fields that it does not know, which a
+ * newer daemon may send; JSON shows all fields.
  */
 #include "base/units.h"
 #include "operator/command.h"

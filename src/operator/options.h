@@ -1,7 +1,8 @@
 /*
  * options: long options and their help from one table per command.
  *
- * "--name value", "--name=value", flags without a value, and "--", after which everything is a word.
+ * Reads "--name value", "--name=value", flags without a value, and "--", after which every argument
+ * is a word. The caller checks values.
  */
 #ifndef HEADGATE_OPERATOR_OPTIONS_H
 #define HEADGATE_OPERATOR_OPTIONS_H
@@ -11,28 +12,28 @@
 
 struct option_spec {
     const char *name;     /* without the dashes */
-    const char *argument; /* what its value is called; NULL for a flag */
-    const char *help;     /* lines are broken with \n */
+    const char *argument; /* the name of the value; NULL: a flag */
+    const char *help;     /* \n breaks lines */
 };
 
 struct option_reader {
-    const char *command; /* "headgate load": for sentences about mistakes */
+    const char *command; /* for sentences about mistakes: "headgate load" */
     const struct option_spec *specs;
     size_t spec_count;
-    char **argv; /* argv[0 .. argc), options and words */
+    char **argv; /* argv[0 .. argc): options and words */
     int argc, next;
-    int words_only; /* after "--" */
+    int words_only; /* "--" was read */
 };
 
 enum { OPTION_WORD = -1, OPTION_END = -2, OPTION_WRONG = -3 };
 
 /*
- * The index of the next option's spec, with its value (NULL for a flag); or OPTION_WORD with the word in
- * *value, OPTION_END, or OPTION_WRONG: then a sentence was written to stderr.
+ * Returns the index of the next option's spec, with its value (NULL for a flag); or OPTION_WORD
+ * with the word in *value; or OPTION_END; or OPTION_WRONG after a sentence on stderr.
  */
 int option_next(struct option_reader *reader, const char **value);
 
-/* One line or more per option, aligned. */
+/* Prints the options aligned, at least one line each. */
 void option_help(FILE *out, const struct option_spec *specs, size_t spec_count);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * headgate rules: options, and what the actions share.
+ * headgate rules: reads the command line of all actions, and has the functions that actions share.
  */
 #include "operator/rules.h"
 
@@ -27,7 +27,7 @@ static const struct option_spec options[OPTION_COUNT] = {
     [TEXT] = {"text", NULL, "history: with each version's text"},
 };
 
-/* Bits of options that make sense with an action; the first four always do. */
+/* Options as bits; the first four fit every action. */
 #define ALWAYS (1u << AT | 1u << TIMEOUT | 1u << JSON | 1u << HELP)
 
 static const struct action {
@@ -96,12 +96,12 @@ int rules_read_name(const struct rules_invocation *invocation, const char *word,
     return EX_OK;
 }
 
-/* All that can be read; *text is the caller's to free. */
+/* Reads a whole file or stdin. The caller must free *text. */
 static int read_text(const struct rules_invocation *invocation, const char *path, char **text, size_t *size)
 {
     bool from_stdin = strcmp(path, "-") == 0;
     FILE *file = from_stdin ? stdin : fopen(path, "rb");
-    *text = malloc(RULES_TEXT_MAX_BYTES + 1); /* one more than may be, so that more is seen */
+    *text = malloc(RULES_TEXT_MAX_BYTES + 1); /* one byte more than the limit, so that a longer text shows */
     int status = EX_OK;
     if (!file || !*text) {
         fprintf(stderr, "headgate %s: %s: %s\n", invocation->name, path, strerror(errno));
@@ -118,7 +118,7 @@ static int read_text(const struct rules_invocation *invocation, const char *path
     return status;
 }
 
-/* Moves what is in `more` to the end of `list`. */
+/* Moves the rules of `more` to the end of `list`. */
 static bool append(struct rule_list *list, struct rule_list *more)
 {
     struct rule **rules = reallocarray(list->rule, list->count + more->count + 1, sizeof(struct rule *));
@@ -208,7 +208,8 @@ static bool take_word(struct rules_invocation *invocation, const struct action *
     return true;
 }
 
-/* Options and words in any order; the first word is the action. EX_OK with *action NULL: help was shown. */
+/* Reads options and words in any order; the first word is the action. EX_OK with *action NULL: help
+ * was shown. */
 static int read_arguments(struct option_reader *reader, struct rules_invocation *invocation,
                           const struct action **action)
 {

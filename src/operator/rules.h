@@ -1,9 +1,10 @@
 /*
- * rules: the rules of all services, as an operator handles them: apply, diff, list, get, delete, history,
- * rollback.
+ * rules: what an operator does with the rules of all services: apply, diff, list, get, delete,
+ * history, rollback.
  *
- * The one idea: files are read and checked here, so that a mistake is told with the operator's own file and line
- * before anybody is asked; what goes to the daemon is their one canonical text.
+ * The one idea: files are read and checked here, so that a sentence about a mistake names the
+ * operator's own file and line before a request is sent. The daemon gets the canonical text of the
+ * rules.
  */
 #ifndef HEADGATE_OPERATOR_RULES_H
 #define HEADGATE_OPERATOR_RULES_H
@@ -16,32 +17,34 @@
 
 enum { RULES_WORDS_MAX = 64 };
 
-/* What was asked on the command line; the strings are argv's. */
+/* The command line of an action; the strings are argv's. */
 struct rules_invocation {
-    const char *name; /* "rules apply", for sentences */
+    const char *name; /* for sentences: "rules apply" */
     const char *at;
     uint32_t timeout_ms;
     const char *canary, *watch, *threshold, *note, *to; /* NULL: not given */
     bool json, text;
     const char *word[RULES_WORDS_MAX];
     uint32_t word_count;
-    struct headgate_client *client; /* connected when the first request is made */
+    struct headgate_client *client; /* connects at the first request */
 };
 
-/* "service/id", or "id" of the service `default`. */
+/* "service/id", or "id" for the service "default". */
 struct rules_name {
     char service[RULE_NAME_MAX_BYTES + 1], id[RULE_NAME_MAX_BYTES + 1];
 };
 
-/* One request. EX_OK with *reply, of that kind (or nil, where `or_nil`); else a status, told. */
+/* Sends one request. EX_OK: *reply has the kind `expected`, or is nil if `or_nil`. Other statuses
+ * were explained on stderr. */
 int rules_ask(struct rules_invocation *invocation, size_t count, const char *const *words, const size_t *sizes,
               enum headgate_reply_kind expected, bool or_nil, const struct headgate_reply **reply);
-/* EX_OK, or EX_USAGE, told. */
+/* Returns EX_OK, or EX_USAGE after a sentence on stderr. */
 int rules_read_name(const struct rules_invocation *invocation, const char *word, struct rules_name *name);
-/* All files of the words, into one list that the caller closes; EX_OK, or a status, told. "-" is stdin. */
+/* Reads all files of the words into one list, which the caller must close; "-" is stdin. Returns
+ * EX_OK, or a status that was explained on stderr. */
 int rules_read_files(const struct rules_invocation *invocation, struct rule_list *list);
 
-/* All return an exit status. */
+/* All actions return an exit status. */
 int rules_apply(struct rules_invocation *invocation);
 int rules_diff(struct rules_invocation *invocation);
 int rules_list(struct rules_invocation *invocation);

@@ -1,5 +1,5 @@
 /*
- * headgate rules apply, get, delete, rollback: one change or one rule.
+ * headgate rules apply, get, delete and rollback: one change, or one rule.
  */
 #include "operator/json.h"
 #include "operator/rules.h"
@@ -10,7 +10,7 @@
 #include <sysexits.h>
 
 enum {
-    PIECE_BYTES = 48 * 1024, /* of a text that is too long for one request */
+    CHUNK_BYTES = 48 * 1024, /* size of a chunk of a text that is too long for one request */
     APPLY_WORDS_MAX = 12,
 };
 
@@ -21,17 +21,17 @@ static const char *plural(uint64_t count)
 
 /* ---- apply ---- */
 
-/* Sends the text in pieces, ahead of APPLY STAGED on the same connection. */
+/* Sends the text in chunks; APPLY STAGED follows on the same connection. */
 static int stage(struct rules_invocation *invocation, const char *text, size_t size)
 {
     int status = EX_OK;
     for (size_t sent = 0; sent < size && status == EX_OK;) {
-        size_t piece = size - sent < PIECE_BYTES ? size - sent : PIECE_BYTES;
+        size_t chunk = size - sent < CHUNK_BYTES ? size - sent : CHUNK_BYTES;
         const char *const words[3] = {"RULE", "STAGE", text + sent};
-        const size_t sizes[3] = {4, 5, piece};
+        const size_t sizes[3] = {4, 5, chunk};
         const struct headgate_reply *reply;
         status = rules_ask(invocation, 3, words, sizes, HEADGATE_REPLY_INTEGER, false, &reply);
-        sent += piece;
+        sent += chunk;
     }
     return status;
 }
@@ -64,7 +64,7 @@ static int apply_text(struct rules_invocation *invocation, const char *text, siz
                  {"WATCH", invocation->watch},
                  {"THRESHOLD", invocation->threshold},
                  {"NOTE", invocation->note}};
-    if (size > PIECE_BYTES) {
+    if (size > CHUNK_BYTES) {
         int status = stage(invocation, text, size);
         if (status != EX_OK)
             return status;

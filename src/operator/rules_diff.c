@@ -1,5 +1,5 @@
 /*
- * headgate rules diff: what apply would change, line by line.
+ * headgate rules diff: the changes that apply would make, line by line.
  */
 #include "operator/json.h"
 #include "operator/rules.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* A text cut into lines, which are views of it without their ends. */
+/* A text as lines: views without their ends. */
 struct lines {
     size_t count;
     struct bytes *line;
@@ -37,8 +37,8 @@ static void print_line(char mark, struct bytes line)
 }
 
 /*
- * common[i][j]: the length of the longest sequence of lines that old[i..] and new[j..] share. Texts of rules are
- * short: at most some thousand lines.
+ * common[i][j] is the length of the longest sequence of lines that old[i..] and new[j..] share.
+ * Texts of rules are short, at most some thousand lines.
  */
 static bool print_changes(const struct lines *old, const struct lines *new)
 {
@@ -81,7 +81,7 @@ static bool print_diff(const struct rule *rule, const char *old, const char *new
     return good;
 }
 
-/* One rule of the file against the daemon's. */
+/* Compares one rule of the file with the daemon's rule. */
 static int compare(struct rules_invocation *invocation, const struct rule *rule, struct json *json, bool *differs)
 {
     static const char *const keys[2] = {"old", "new"};

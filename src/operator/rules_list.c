@@ -1,5 +1,5 @@
 /*
- * headgate rules list, history: tables.
+ * headgate rules list and history: tables, or JSON.
  */
 #include "base/units.h"
 #include "operator/command.h"
@@ -18,16 +18,16 @@ struct sheet_row {
     char cell[COLUMNS_MAX][CELL_BYTES];
 };
 
-/* Rows of cells, aligned when they are printed. */
+/* A table in memory; columns are aligned when it is printed. */
 struct sheet {
     const char *const *title;
     unsigned columns;
-    unsigned right; /* bits: columns of numbers */
+    unsigned right; /* bits: columns that are aligned to the right */
     size_t count, room;
     struct sheet_row *row;
 };
 
-/* A new row of empty cells; NULL without memory. */
+/* Adds a row of empty cells; NULL: memory is short. */
 static struct sheet_row *sheet_add(struct sheet *sheet)
 {
     if (sheet->count == sheet->room) {
@@ -61,7 +61,7 @@ static void sheet_print(const struct sheet *sheet)
         }
 }
 
-/* A map as an object: integers of those names are truths. */
+/* Writes a map as an object; in_force and deleted become booleans. */
 static void json_map(struct json *json, const struct headgate_reply *map)
 {
     json_open(json, NULL, '{');
@@ -120,7 +120,7 @@ static bool list_row(struct sheet *sheet, const struct headgate_reply *row)
     return true;
 }
 
-/* One request after the other, as many rows as fit each answer. */
+/* Sends one request after the other; each answer has as many rows as fit. */
 static int list_all(struct rules_invocation *invocation, struct sheet *sheet, struct json *json)
 {
     struct rules_name last = {{0}, {0}};

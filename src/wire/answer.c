@@ -1,3 +1,7 @@
+/*
+ * Encodes replies. Short numbers, which nearly all are, take a path without loops; the figures of
+ * an allowed request are written with one check for room.
+ */
 #include "wire/answer.h"
 
 #include <math.h>
@@ -12,7 +16,7 @@ enum {
     HEADER_BYTES = 1 + NUMBER_BYTES + 2,
 };
 
-/* Any number and its end, two digits at a time; returns where that ends. */
+/* Writes any number and its CR LF, two digits at a time; returns the end. */
 static char *write_long(char *at, int64_t value)
 {
     static const char pairs[] =
@@ -36,7 +40,7 @@ static char *write_long(char *at, int64_t value)
     return behind + 2;
 }
 
-/* Writes HEADER_BYTES at most; returns where they end. Short numbers, as nearly all are, need no loop. */
+/* Writes at most HEADER_BYTES and returns the end. Short numbers need no loop. */
 static inline char *write_header(char *at, char type, int64_t value)
 {
     uint32_t small = (uint32_t)value, tens = small / 10;
@@ -59,7 +63,7 @@ static inline char *write_header(char *at, char type, int64_t value)
     return at + 3;
 }
 
-/* Apart: what it needs of the stack, those that fit should not pay for. */
+/* noinline: keeps its buffer off the stack of headers that fit. */
 __attribute__((noinline)) static void header_at_the_end(struct output *output, char type, int64_t value)
 {
     char text[HEADER_BYTES];
@@ -104,7 +108,7 @@ void answer_integer(struct answer *answer, int64_t value)
     header(answer->output, ':', value);
 }
 
-/* There is room for it; returns where it ends. */
+/* Writes a bulk into room that the caller has checked; returns the end. */
 static inline char *write_bulk(char *at, struct bytes bytes)
 {
     at = write_header(at, '$', (int64_t)bytes.size);
@@ -218,7 +222,7 @@ void answer_set(struct answer *answer, size_t count)
     header(answer->output, answer->protocol >= 3 ? '~' : '*', (int64_t)count);
 }
 
-/* Room for the longest header is left in front; the body moves up to the real one. */
+/* Leaves room for the longest header; end() moves the body up to the real header. */
 static size_t begin(struct output *output)
 {
     static const char room_for_header[HEADER_BYTES];
@@ -227,7 +231,7 @@ static size_t begin(struct output *output)
     return begun;
 }
 
-/* `count` < 0: of the bytes. */
+/* `count` < 0: a bulk; the header states its bytes. */
 static void end(struct output *output, size_t begun, char type, int64_t count)
 {
     if (output->overflowed)

@@ -1,3 +1,6 @@
+/*
+ * The tables of commands and subcommands, and the words that several parsers read.
+ */
 #include "wire/command_words.h"
 
 #include <stdarg.h>
@@ -37,7 +40,8 @@ bool word_is(struct bytes word, const char *lower)
 
 enum command_id command_find(struct bytes name)
 {
-    /* Nearly all are one of these, and written so: they need no search. */
+    /* Nearly all requests are one of these commands in this spelling; a comparison spares the
+     * search. */
     if (name.size == 10 && memcmp(name.data, "CAN_ACCESS", 10) == 0)
         return COMMAND_CAN_ACCESS;
     if (name.size == 5 && memcmp(name.data, "CHECK", 5) == 0)
@@ -99,7 +103,7 @@ bool word_key(struct bytes word, char *error)
     return true;
 }
 
-/* Digits that count: more would not change a double's worth of percents or milliseconds. */
+/* Counts at most as many digits as change a double's worth of percents or milliseconds. */
 bool word_decimal(struct bytes word, unsigned places, uint64_t max, uint64_t *value)
 {
     uint64_t number = 0;
@@ -116,7 +120,7 @@ bool word_decimal(struct bytes word, unsigned places, uint64_t max, uint64_t *va
         digits++;
         fraction += point;
         if (fraction > places)
-            continue; /* cut */
+            continue; /* drop digits beyond the places */
         number = number * 10 + (uint64_t)(c - '0');
     }
     for (size_t i = fraction < places ? fraction : places; i < places; i++)
@@ -129,7 +133,7 @@ bool word_decimal(struct bytes word, unsigned places, uint64_t max, uint64_t *va
 size_t command_usual(struct bytes input, struct bytes *key)
 {
     static const char begins[] = "*2\r\n$10\r\nCAN_ACCESS\r\n$";
-    enum { BEGINS = sizeof begins - 1, SHORTEST = BEGINS + 6 }; /* "1\r\nk\r\n" */
+    enum { BEGINS = sizeof begins - 1, SHORTEST = BEGINS + 6 }; /* for "1\r\nk\r\n" */
     const char *at = input.data + BEGINS;
     if (input.size < SHORTEST || memcmp(input.data, begins, BEGINS) != 0)
         return 0;

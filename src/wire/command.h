@@ -1,9 +1,10 @@
 /*
- * command: what clients may ask, and how their words become structs.
+ * command: the commands that clients may send, and the parsing of their words into structs.
  *
- * The one idea: the commands are one table. The dispatcher, COMMAND and its kin, errors about syntax and the
- * documentation all read it, so that they cannot drift apart. Pure; nothing is executed here. What follows a
- * command's name is in command_query.h, command_rules.h and command_throttle.h.
+ * The one idea: the commands are one table. The dispatcher, COMMAND and its subcommands, syntax
+ * errors and the documentation all read that table, so that they cannot drift apart. Pure: this
+ * header executes nothing. command_query.h, command_rules.h and command_throttle.h parse the
+ * arguments.
  */
 #ifndef HEADGATE_WIRE_COMMAND_H
 #define HEADGATE_WIRE_COMMAND_H
@@ -22,27 +23,27 @@ enum {
 
 #define COMMAND_COST_MAX 1000000000000u
 
-/* Options of every command that is about ids. */
+/* The options of every command about ids. */
 #define COMMAND_SELECTORS "[SERVICE s] [ENDPOINT e] [TIER t] [PRIORITY low|normal|high|critical] [RULE name]"
 
-/* Flags, as client libraries know them; the last is our own. */
+/* The flags that client libraries know, and three of our own at the end. */
 enum {
     COMMAND_WRITE = 1 << 0,   /* takes tokens, or changes something */
     COMMAND_READ = 1 << 1,    /* takes nothing */
     COMMAND_FAST = 1 << 2,    /* bounded work, whatever the cluster's size */
-    COMMAND_NO_AUTH = 1 << 3, /* answered before a password was given */
+    COMMAND_NO_AUTH = 1 << 3, /* allowed before the client has given a password */
     COMMAND_ADMIN = 1 << 4,
-    COMMAND_KEY = 1 << 5, /* the first argument names what is limited */
-    COMMAND_TOGETHER =
-        1 << 6, /* other threads may serve theirs at the same time: it only concerns some keys, or needs no node */
-    COMMAND_QUEUED = 1 << 7,  /* may be queued by MULTI: it is answered at once, and briefly */
-    COMMAND_AT_ONCE = 1 << 8, /* is never queued: it begins, ends or leaves a transaction */
+    COMMAND_KEY = 1 << 5,      /* the first argument names a key */
+    COMMAND_TOGETHER = 1 << 6, /* may run beside commands of other threads: concerns few keys, or no node */
+    COMMAND_QUEUED = 1 << 7,   /* MULTI may queue the command: its answer comes at once and is short */
+    COMMAND_AT_ONCE = 1 << 8,  /* MULTI never queues the command: it begins, ends or leaves a transaction */
 };
 
 /*
  * X(IDENTIFIER, "name", arity, work, flags, "group", "syntax of the arguments", "summary")
- * Arity counts the name; a negative one is the least. Work is what it takes but for its bytes, in units of about a
- * tenth of a microsecond: a connection has turn_work of them (see the listener's options) in a turn of the loop.
+ * The arity counts the name; a negative arity is the least count. Work is the cost of the command
+ * apart from its bytes, in units of about a tenth of a microsecond; a connection may do turn_work
+ * units (see the listener's options) in a turn of the loop.
  */
 #define COMMANDS(X)                                                                                                \
     X(CAN_ACCESS, "can_access", -2, 4,                                                                             \
@@ -178,11 +179,11 @@ struct subcommand_spec {
     struct command_spec spec;
 };
 
-/* By id. */
+/* Indexed by id. */
 extern const struct command_spec command_table[COMMAND_ID_COUNT];
 extern const struct subcommand_spec subcommand_table[SUBCOMMAND_ID_COUNT];
 
-/* The command or the parent's subcommand of that name, in any case; the COUNT when there is none. */
+/* The command, or the parent's subcommand, of that name in any case; the COUNT if there is none. */
 enum command_id command_find(struct bytes name);
 enum subcommand_id subcommand_find(enum command_id parent, struct bytes name);
 
@@ -191,19 +192,21 @@ static inline bool command_arity_fits(int arity, uint32_t count)
     return arity >= 0 ? count == (uint32_t)arity : count >= (uint32_t)-arity;
 }
 
-/* Equal but for the case of ASCII letters; `lower` is in lower case. */
+/* True if the words are equal but for the case of ASCII letters; `lower` must be in lower case. */
 bool word_is(struct bytes word, const char *lower);
 
-/* A decimal number without sign, up to `max`. */
+/* Parses a decimal number without sign, at most `max`. */
 bool word_number(struct bytes word, uint64_t max, uint64_t *number);
 
 /*
- * The size of the frame that `input` begins with if it is CAN_ACCESS with a key of 1..99 bytes and no cost, written as
- * client libraries do; 0 for anything else, which may be the same in other words.
+ * Returns the size of the first frame of `input` if that frame is CAN_ACCESS with a key of 1..99
+ * bytes and no cost, as client libraries write it. Returns 0 for anything else, also for other
+ * spellings of such a request.
  */
 size_t command_usual(struct bytes input, struct bytes *key);
 
-/* CAN_ACCESS, arity checked. False, with a sentence for the client in `error` (COMMAND_ERROR_BYTES). */
+/* Parses CAN_ACCESS; the arity must be checked. On failure returns false, with a sentence for the
+ * client in `error` (COMMAND_ERROR_BYTES). */
 bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error);
 
 #endif

@@ -1,10 +1,14 @@
+/*
+ * Shapes of requests. Fixed bytes are compared eight at a time under masks. ALIKE_HEAD_MAX_BYTES
+ * and ID_LEAST_BYTES make sure that all compared bytes lie within the input.
+ */
 #include "wire/command_alike.h"
 
 #include "wire/resp_short.h"
 
 #include <assert.h>
 
-/* The words that a shape begins with, and each dimension, are compared as numbers of so many bytes. */
+/* The head of a shape and each dimension are compared as numbers of this many bytes. */
 enum { WORD_BYTES = sizeof(uint64_t) };
 
 static inline uint64_t load(const char *data)
@@ -14,7 +18,7 @@ static inline uint64_t load(const char *data)
     return word;
 }
 
-/* Up to 8 bytes as a number that is compared under a mask, in whatever order the processor has them. */
+/* Up to 8 bytes as a number for comparison under a mask, in the byte order of the processor. */
 static void pack(const char *data, size_t size, uint64_t *word, uint64_t *mask)
 {
     unsigned char ones[WORD_BYTES] = {0};
@@ -33,12 +37,12 @@ static bool is_begun_alike(const struct command_shape *shape, const char *input)
            (load(input + WORD_BYTES) & shape->head_mask[1]) == shape->head[1];
 }
 
-/* So many bytes may be read of any id: the first of its word, whatever that is. */
+/* The bytes that must be readable to look at an id: its header and the first word of its text. */
 enum { ID_LEAST_BYTES = 3 + 2 + WORD_BYTES };
 
 /*
- * "$12\r\nuser=", and what is behind it up to the end of the word: where that ends. NULL: it is written otherwise, or
- * longer than 99 bytes, or there is nothing behind it.
+ * Reads "$12\r\nuser=" and the value up to the end of the word. Returns the end of the word. NULL:
+ * the word is written otherwise, is longer than 99 bytes, or has no value.
  */
 static inline const char *id_alike(const char *at, const char *end, size_t name_size, uint64_t text, uint64_t mask,
                                    struct bytes *value)
@@ -77,7 +81,7 @@ static bool has_names(const struct resp_command *command, const struct command_q
         struct command_shape_id *id = &shape->id[i];
         const struct bytes word = command->args[1 + i];
         id->size = (size_t)(query->id[i].value.data - word.data);
-        if (id->size == 0) /* it is all value */
+        if (id->size == 0) /* the id has no dimension */
             return false;
         assert(id->size <= sizeof id->name && id->size < word.size);
         memcpy(id->name, word.data, id->size);
@@ -87,7 +91,7 @@ static bool has_names(const struct resp_command *command, const struct command_q
     return true;
 }
 
-/* The shape says of the frame that it was made of what was said of it in the first place. */
+/* True if the shape recognises the frame that it was made of, with the same values. */
 static bool is_itself(const struct command_shape *shape, struct bytes frame, const struct command_query *query)
 {
     struct bytes values[COMMAND_IDS_MAX] = {{NULL, 0}};

@@ -1,9 +1,11 @@
 /*
- * command_alike: recognises requests about ids that are written as one before, but for the values of the ids.
+ * command_alike: recognises requests that differ from an earlier one only in the values of their
+ * ids.
  *
- * The one idea: programs write the same request again and again, with other values. Whatever stands in front of the
- * ids, their dimensions, and all that stands behind them is compared byte by byte with what was parsed before; only
- * what is between is read. So a request that is recognised means what parsing it would say. Pure.
+ * The one idea: programs write the same request again and again with other values. A shape holds
+ * the bytes of an earlier request that was parsed: everything before the ids, the dimensions, and
+ * everything behind the ids. A request is recognised if those bytes are equal, so it means what
+ * parsing would say. Only the values are read. Pure.
  */
 #ifndef HEADGATE_WIRE_COMMAND_ALIKE_H
 #define HEADGATE_WIRE_COMMAND_ALIKE_H
@@ -18,20 +20,20 @@
 #include <stdint.h>
 
 enum {
-    ALIKE_HEAD_MAX_BYTES = 16, /* "*6", the command, and their ends */
+    ALIKE_HEAD_MAX_BYTES = 16, /* "*6", the command, and the ends of both words */
     ALIKE_TAIL_MAX_BYTES = 192,
 };
 
-/* "dimension=" */
+/* The text "dimension=". */
 struct command_shape_id {
-    uint64_t text, mask; /* its first 8 bytes, and where there are any */
+    uint64_t text, mask; /* its first 8 bytes, and a mask of the bytes that it has */
     size_t size;
     char name[COMMAND_DIMENSION_MAX_BYTES + 1];
 };
 
-/* How one was written. */
+/* The fixed bytes of a request. */
 struct command_shape {
-    uint32_t id_count; /* 0: nothing is like it */
+    uint32_t id_count; /* 0: the shape recognises nothing */
     uint32_t head_size, tail_size;
     uint64_t head[2], head_mask[2];
     struct command_shape_id id[COMMAND_IDS_MAX];
@@ -39,13 +41,15 @@ struct command_shape {
 };
 
 /*
- * `command` is what `frame` was parsed to, and `query` what that was parsed to, without complaint. False, and then
- * nothing is like it: it is not written as client libraries do, or has an id without a dimension, or is long.
+ * Makes a shape. `command` must be the parsed `frame`, and `query` the parsed `command`, both
+ * without error. On failure returns false, and the shape recognises nothing: the frame is not
+ * written as client libraries write it, or has an id without a dimension, or is too long.
  */
 bool command_shape_of(struct bytes frame, const struct resp_command *command, const struct command_query *query,
                       struct command_shape *shape);
 
-/* The size of the frame that `input` begins with if it is like that, and the values of its ids; else 0. */
+/* Returns the size of the first frame of `input` if it has this shape, and fills the values of its
+ * ids; else returns 0. */
 size_t command_alike(const struct command_shape *shape, struct bytes input, struct bytes values[COMMAND_IDS_MAX]);
 
 #endif

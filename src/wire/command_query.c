@@ -1,3 +1,8 @@
+/*
+ * Parses ids and options. Nearly all dimensions are short words of small letters, which are
+ * recognised eight characters at a time; options are compared as numbers of their letters in any
+ * case.
+ */
 #include "wire/command_query.h"
 
 #include "wire/command_words.h"
@@ -5,7 +10,7 @@
 #include <assert.h>
 #include <limits.h>
 
-/* What a dimension consists of. */
+/* The characters of a dimension. */
 static const bool of_dimension[UCHAR_MAX + 1] = {
     ['-'] = 1, ['.'] = 1, ['_'] = 1, ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1,
     ['7'] = 1, ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, ['E'] = 1, ['F'] = 1, ['G'] = 1,
@@ -16,7 +21,7 @@ static const bool of_dimension[UCHAR_MAX + 1] = {
     ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
 };
 
-/* What is in front of the first '='; `clean`: so many characters that a dimension may have are in front of it. */
+/* Checks the text before the first '='. Its first `clean` characters are known to be valid. */
 static bool check_dimension(struct bytes dimension, size_t clean, char *error)
 {
     if (dimension.size == 0)
@@ -32,7 +37,8 @@ static bool check_dimension(struct bytes dimension, size_t clean, char *error)
                      word_shown(dimension), dimension.data);
 }
 
-/* How many letters stand in front, if it can be told from the first eight characters at once; else fewer, or none. */
+/* The number of small letters at the start of the word, up to eight; may be too low, never too
+ * high. */
 static inline size_t small_letters(struct bytes word)
 {
     const uint64_t each = 0x0101010101010101u;
@@ -40,7 +46,8 @@ static inline size_t small_letters(struct bytes word)
     if (word.size < sizeof text || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
         return 0;
     memcpy(&text, word.data, sizeof text);
-    /* The first bit of a character is set where it is at least 'a', or above 'z'; carries reach only what follows. */
+    /* The top bit of a character is set if the character is at least 'a', or above 'z'. Carries
+     * reach later characters only. */
     uint64_t from_a = text + each * (0x80 - 'a'), above_z = text + each * (0x7f - 'z');
     uint64_t others = ~(from_a & ~above_z & ~text) & each << 7;
     return others == 0 ? sizeof text : (size_t)__builtin_ctzll(others) / 8;
@@ -107,10 +114,11 @@ static inline uint32_t letters_4(const char *text)
 {
     uint32_t letters;
     memcpy(&letters, text, sizeof letters);
-    return letters | 0x20202020u; /* small letters, and of no other character a letter */
+    return letters | 0x20202020u; /* makes letters small, and makes no letter of other characters */
 }
 
-/* OPTION_SIZE_MIN to OPTION_SIZE_MAX characters in any case as one number; distinct for words of one size. */
+/* OPTION_SIZE_MIN to OPTION_SIZE_MAX characters in any case as one number; distinct for different
+ * words of one size. */
 static inline uint64_t letters_of(struct bytes word)
 {
     if (word.size < 4)
@@ -152,7 +160,7 @@ static enum option find_option(struct bytes word, unsigned takes)
     return option != OPTION_COUNT && is_taken(option, takes) ? option : OPTION_COUNT;
 }
 
-/* "unknown option 'b': expected SERVICE, ..., COST or WAIT" */
+/* Writes "unknown option 'b': expected SERVICE, ..., COST or WAIT". */
 static bool fail_unknown(struct bytes word, unsigned takes, char *error)
 {
     char known[COMMAND_ERROR_BYTES] = "";
@@ -180,7 +188,8 @@ static bool add_id(struct command_query *query, struct bytes word, unsigned take
         if (!bytes_equal(before->dimension, id->dimension))
             continue;
         if (id->value.data == word.data)
-            return fail_unknown(word, takes, error); /* a word alone: rather an option that is none */
+            /* a word without '=' after an id is more likely a mistyped option */
+            return fail_unknown(word, takes, error);
         return word_fail(error, "'%.*s' is a second id of dimension '%.*s': expected each dimension once",
                          word_shown(word), word.data, word_shown(id->dimension), id->dimension.data);
     }
@@ -244,7 +253,7 @@ static bool parse_option(enum option option, struct bytes value, struct command_
     return false;
 }
 
-/* Ids are written as they come: clearing them would cost more than most queries have. */
+/* Leaves the ids as they are: clearing them would cost more than parsing most queries. */
 static void clear(struct command_query *query)
 {
     query->id_count = 0;

@@ -1,12 +1,12 @@
 /*
- * command_query: requests about ids: CHECK, PEEK, EXPLAIN, REFUND, RESET and RESERVE.
+ * command_query: the arguments of CHECK, PEEK, EXPLAIN, REFUND, RESET and RESERVE.
  *
  *     query := id [id ...] [option ...]
  *     id    := [dimension "="] value        a word without "=" means user=
  *
- * The one idea: the first word is an id whatever it looks like; after it, the first word that names an option ends
- * the ids. A dimension may stand once, so that a mistyped option after user=alice is not taken for another user.
- * Pure.
+ * The one idea: the first word is always an id; after it, the first word that names an option ends
+ * the ids. A dimension may stand once only, so that a mistyped option after user=alice is not taken
+ * for another user. Pure.
  */
 #ifndef HEADGATE_WIRE_COMMAND_QUERY_H
 #define HEADGATE_WIRE_COMMAND_QUERY_H
@@ -19,19 +19,19 @@
 
 enum {
     COMMAND_IDS_MAX = 8,
-    COMMAND_SELECTOR_MAX_BYTES = 256, /* of a service, an endpoint, a tier, a rule */
+    COMMAND_SELECTOR_MAX_BYTES = 256, /* of each: service, endpoint, tier, rule */
 };
 
 #define COMMAND_TTL_MAX_MS 86400000u /* a day */
 
 enum command_priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH, PRIORITY_CRITICAL };
 
-/* Options beyond those that say which rules are meant. */
+/* Options beyond the selectors of rules. */
 enum {
     QUERY_COST = 1 << 0,
     QUERY_WAIT = 1 << 1,
     QUERY_VERBOSE = 1 << 2,
-    QUERY_TTL = 1 << 3, /* has to be there */
+    QUERY_TTL = 1 << 3, /* required where it is allowed */
 };
 
 struct command_id_words {
@@ -39,18 +39,19 @@ struct command_id_words {
 };
 
 struct command_query {
-    uint32_t id_count;                               /* >= 1, no dimension twice; no more of `id` is written */
-    struct command_id_words id[COMMAND_IDS_MAX + 1]; /* the last one is never counted: one too many is read there */
-    struct bytes service, endpoint, tier, rule;      /* empty: not said */
-    enum command_priority priority;                  /* normal unless said otherwise */
-    uint64_t cost;                                   /* 1 unless said otherwise */
+    uint32_t id_count; /* at least 1, without a dimension twice; further elements of `id` are not written */
+    /* the parser may write one id beyond the limit before it refuses it */
+    struct command_id_words id[COMMAND_IDS_MAX + 1];
+    struct bytes service, endpoint, tier, rule; /* empty: not given */
+    enum command_priority priority;             /* normal unless given */
+    uint64_t cost;                              /* 1 unless given */
     uint64_t ttl_ms;
     bool wait, verbose;
 };
 
 /*
- * A command of two words at least that takes the options `takes`. False, with a sentence for the client in `error`
- * (COMMAND_ERROR_BYTES).
+ * Parses a command of at least two words, with the options `takes`. On failure returns false, with
+ * a sentence for the client in `error` (COMMAND_ERROR_BYTES).
  */
 bool command_parse_query(const struct resp_command *command, unsigned takes, struct command_query *query,
                          char *error);

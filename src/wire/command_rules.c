@@ -8,7 +8,7 @@ enum {
     DEFAULT_THRESHOLD_MILLIONTHS = 50000,
 };
 
-/* "10%", "10" or "2.5%"; not 0. */
+/* Parses "10%", "10" or "2.5%"; refuses 0. */
 static bool parse_percent(const char *what, struct bytes word, uint32_t *millionths, char *error)
 {
     uint64_t value;
@@ -22,7 +22,7 @@ static bool parse_percent(const char *what, struct bytes word, uint32_t *million
     return true;
 }
 
-/* Milliseconds, or with a unit: "60000", "60s", "5m", "1h". */
+/* Parses milliseconds, or a number with a unit: "60000", "60s", "5m", "1h". */
 static bool parse_watch(struct bytes word, uint64_t *watch_ms, char *error)
 {
     static const struct {

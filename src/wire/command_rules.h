@@ -1,7 +1,7 @@
 /*
- * command_rules: what RULE APPLY, RULE LIST and HEALTH are told.
+ * command_rules: the arguments of RULE SET, RULE APPLY, RULE LIST and HEALTH.
  *
- * The texts of rules are passed on as they are; what they mean is not the wire's. Pure.
+ * The one idea: texts of rules are passed on unread; src/rules gives them their meaning. Pure.
  */
 #ifndef HEADGATE_WIRE_COMMAND_RULES_H
 #define HEADGATE_WIRE_COMMAND_RULES_H
@@ -14,32 +14,32 @@
 
 enum {
     COMMAND_NOTE_MAX_BYTES = 127,
-    COMMAND_SAMPLES_MAX = 60, /* of latency, in one command */
+    COMMAND_SAMPLES_MAX = 60, /* latency samples in one command */
 };
 
 #define COMMAND_WATCH_MAX_MS 604800000u /* a week */
 #define COMMAND_LATENCY_MAX_NS 3600000000000u
 
 struct command_apply {
-    struct bytes text;         /* YAML; empty when `staged` */
-    bool staged;               /* the text was sent before, in pieces */
-    bool verbose;              /* warnings are asked for */
-    uint32_t share_millionths; /* of the keys that get the new version first; 0: all, at once */
+    struct bytes text;         /* YAML; empty if `staged` */
+    bool staged;               /* the client has sent the text before, in chunks */
+    bool verbose;              /* the client asks for warnings */
+    uint32_t share_millionths; /* the share of keys that get the new version first; 0: all keys at once */
     uint32_t threshold_millionths;
     uint64_t watch_ms;
     struct bytes note; /* may be empty */
 };
 
-/* RULE SET and RULE APPLY, arity checked. */
+/* Parses RULE SET and RULE APPLY; the arity must be checked. */
 bool command_parse_apply(const struct resp_command *command, struct command_apply *apply, char *error);
 
 struct command_list {
-    struct bytes service; /* empty: of all */
-    bool after;           /* only what follows: */
+    struct bytes service; /* empty: all services */
+    bool after;           /* true: only rules behind the named one */
     struct bytes after_service, after_id;
 };
 
-/* RULE LIST. */
+/* Parses RULE LIST. */
 bool command_parse_list(const struct resp_command *command, struct command_list *list, char *error);
 
 enum command_health_kind { HEALTH_ASKED, HEALTH_GIVEN, HEALTH_LATENCIES };
@@ -52,7 +52,8 @@ struct command_health {
     uint64_t latency_ns[COMMAND_SAMPLES_MAX];
 };
 
-/* HEALTH, arity checked. All say false with a sentence for the client in `error` (COMMAND_ERROR_BYTES). */
+/* Parses HEALTH; the arity must be checked. All three functions return false with a sentence for
+ * the client in `error` (COMMAND_ERROR_BYTES). */
 bool command_parse_health(const struct resp_command *command, struct command_health *health, char *error);
 
 #endif

@@ -22,7 +22,7 @@ bool word_signed(struct bytes word, int64_t *number)
     return true;
 }
 
-/* The index of the first word that is not a number, FIELDS if all are. */
+/* Returns the index of the first word that is no number; FIELDS: all are numbers. */
 static unsigned parse_fields(const struct resp_command *command, struct command_throttle *throttle)
 {
     int64_t *const fields[FIELDS] = {&throttle->max_burst, &throttle->count, &throttle->period_s,

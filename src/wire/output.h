@@ -1,8 +1,9 @@
 /*
- * output: bytes on their way out, in a buffer that somebody else owns and that never grows.
+ * output: bytes to send, in a buffer of fixed size that another module owns.
  *
- * The one idea: whoever appends first looks whether there is room for the longest thing that may come
- * (OUTPUT_REPLY_MAX_BYTES for one reply); what does not fit nevertheless is not written, and remembered.
+ * The one idea: before a reply begins, the caller checks that the buffer has room for the longest
+ * reply (OUTPUT_REPLY_MAX_BYTES). A write that does not fit nevertheless is left out, and
+ * `overflowed` remembers it.
  */
 #ifndef HEADGATE_WIRE_OUTPUT_H
 #define HEADGATE_WIRE_OUTPUT_H
@@ -20,7 +21,7 @@ enum {
 struct output {
     char *data;
     size_t size, room; /* size <= room */
-    bool overflowed;   /* something did not fit; nothing was written since */
+    bool overflowed;   /* a write did not fit; nothing was written since */
 };
 
 static inline struct output output_over(char *data, size_t room)
@@ -28,13 +29,13 @@ static inline struct output output_over(char *data, size_t room)
     return (struct output){.data = data, .room = room};
 }
 
-/* For who writes so many bytes behind the others itself, and adds them to the size. */
+/* For callers that write `size` bytes behind the data themselves and then add to `size`. */
 static inline bool output_has_room(const struct output *output, size_t size)
 {
     return !output->overflowed && size <= output->room - output->size;
 }
 
-/* All of `size` bytes or none. */
+/* Appends all of `size` bytes or none. */
 static inline void output_append(struct output *output, const void *data, size_t size)
 {
     if (output->overflowed || size > output->room - output->size) {

@@ -1,3 +1,7 @@
+/*
+ * A parser that continues: `open` holds the arrays whose elements are still to come, `scanned` and
+ * `in_text` the place within a value.
+ */
 #include "wire/reply.h"
 
 #include <assert.h>
@@ -19,7 +23,7 @@ void reply_parser_reset(struct reply_parser *parser)
     parser->in_text = false;
 }
 
-/* An optional sign and 1..19 digits that fit 64 bits. */
+/* Parses an optional sign and 1..19 digits that fit 64 bits. */
 static bool parse_integer(struct bytes text, int64_t *value)
 {
     bool negative = text.size > 0 && text.data[0] == '-';
@@ -35,11 +39,11 @@ static bool parse_integer(struct bytes text, int64_t *value)
     }
     if (!negative && result == INT64_MIN)
         return false;
-    *value = negative ? result : -result; /* collected below zero, where the range is wider */
+    *value = negative ? result : -result; /* collected below zero, where the range is wider by one */
     return true;
 }
 
-/* A value ended: so does every array of which it is the last element. */
+/* Ends a value, and every array of which it is the last element. */
 static void end_value(struct reply_parser *parser)
 {
     while (parser->depth > 0 && --parser->open[parser->depth - 1].left == 0) {
@@ -58,7 +62,7 @@ static enum reply_progress begin_array(struct reply_parser *parser, struct reply
     }
     if (count < 0)
         return REPLY_INVALID;
-    /* What is declared is refused before it is believed. */
+    /* Refuses a declared count before anything relies on it. */
     if (count > parser->node_room - parser->node_count)
         return REPLY_TOO_LARGE;
     node->count = (uint32_t)count;
@@ -91,7 +95,7 @@ static enum reply_progress begin_text(struct reply_parser *parser, struct reply_
     return REPLY_COMPLETE;
 }
 
-/* The value whose first line is `line`, which begins with its type and ends before CR and LF. */
+/* Begins the value whose first line is `line`: its type, then the text before CR LF. */
 static enum reply_progress begin_value(struct reply_parser *parser, struct bytes line, size_t offset)
 {
     if (parser->node_count == parser->node_room)
@@ -163,7 +167,8 @@ static enum reply_progress parse_text(struct reply_parser *parser, struct bytes 
 enum reply_progress reply_parse(struct reply_parser *parser, struct bytes input)
 {
     assert(input.size >= parser->position);
-    /* Nothing beyond the limit is looked at, so that the answer does not depend on how the bytes arrived. */
+    /* Looks at nothing beyond the limit, so that the result does not depend on how the bytes
+     * arrived. */
     bool cut = input.size >= parser->max_bytes;
     if (cut)
         input.size = parser->max_bytes;

@@ -1,3 +1,7 @@
+/*
+ * Parses frames. Headers of one or two digits and arguments of up to 99 bytes, which nearly all
+ * are, have a short path; everything else, mistakes included, takes the long path.
+ */
 #include "wire/resp.h"
 
 #include "wire/resp_short.h"
@@ -7,11 +11,12 @@
 #include <string.h>
 
 enum {
-    HEADER_MAX_BYTES = 32, /* "*64" or "$61440" and its end, with room for the nonsense of others */
+    HEADER_MAX_BYTES = 32, /* "*64" or "$61440" with its end, and room for wrong headers */
     NUMBER_MAX_DIGITS = 10,
 };
 
-/* Where parsing stands: `at` never passes `end`. `frame_end`: the end, or where a frame ends at the latest. */
+/* The position of the parser: `at` never passes `end`. `frame_end` is the end, or the latest end
+ * that the frame can have. */
 struct cursor {
     const char *start, *at, *end, *frame_end;
     const char *error;
@@ -23,7 +28,7 @@ static enum resp_status wrong(struct cursor *cursor, const char *error)
     return RESP_ERROR;
 }
 
-/* A decimal number without leading zeros or a plus; "-0" is no number. */
+/* Parses a decimal number without leading zeros or a plus; "-0" is no number. */
 static bool parse_number(const char *text, size_t size, int64_t *number)
 {
     const bool negative = size > 1 && text[0] == '-';
@@ -43,14 +48,14 @@ static bool parse_number(const char *text, size_t size, int64_t *number)
     return true;
 }
 
-/* A header of one or two digits, as nearly all are, is read where it stands; the rest takes the long way. */
+/* Reads a header of one or two digits in place. False: the caller takes the long path. */
 static inline bool parse_short_header(struct cursor *cursor, int64_t *number)
 {
     const char *at = cursor->at;
     if (cursor->end - at < 5)
         return false;
     unsigned first = (unsigned)(unsigned char)at[1] - '0', second = (unsigned)(unsigned char)at[2] - '0';
-    if (first - 1 > 8) /* 0 as well: it may be a leading one */
+    if (first - 1 > 8) /* excludes 0 as well: it may be a leading zero */
         return false;
     if (memcmp(at + 2, "\r\n", 2) == 0) {
         *number = first;
@@ -79,15 +84,16 @@ static enum resp_status parse_long_header(struct cursor *cursor, int64_t *number
     return RESP_COMMAND;
 }
 
-/* The number between a type byte, which `at` stands on, and its CR LF. `bad` is the error for anything else. */
+/* Parses the number between a type byte, at which `at` stands, and its CR LF. `bad` is the error
+ * for anything else. */
 static inline enum resp_status parse_header(struct cursor *cursor, int64_t *number, const char *bad)
 {
     return parse_short_header(cursor, number) ? RESP_COMMAND : parse_long_header(cursor, number, bad);
 }
 
 /*
- * An argument of up to 99 bytes that is there whole, and right, as nearly all are: where it ends. NULL: it is not such,
- * and takes the long way.
+ * Parses an argument of up to 99 bytes that has arrived whole. Returns its end. NULL: the caller
+ * takes the long path.
  */
 static inline const char *parse_short_bulk(const char *at, const char *end, struct bytes *argument)
 {
@@ -162,7 +168,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The character behind a backslash within double quotes, as redis-cli writes it; *at stands on what follows it. */
+/* The character of an escape in double quotes, as redis-cli writes it. Moves *at behind the escape. */
 static char unescape(const char **at, const char *end)
 {
     const char *text = *at;
@@ -191,8 +197,8 @@ static char unescape(const char **at, const char *end)
 }
 
 /*
- * A quoted word beginning at *at, its text written to *out (never longer than what it stands for). False when
- * the quote does not end, or ends within a word.
+ * Reads the quoted word at *at and writes its text to *out, which is never longer than the word.
+ * False: the quote does not end, or ends within a word.
  */
 static bool unquote(const char **at, const char *end, char **out)
 {
@@ -211,7 +217,8 @@ static bool unquote(const char **at, const char *end, char **out)
     return *at == end || is_space(**at);
 }
 
-/* Words apart from blanks; a quote inside a word takes part in it, as redis does: a"b c" is one word. */
+/* Splits a line at blanks. A quote inside a word belongs to the word, as in redis: a"b c" is one
+ * word. */
 static enum resp_status parse_words(struct cursor *cursor, const char *end, struct resp_command *command)
 {
     const char *at = cursor->at;

@@ -1,5 +1,6 @@
 /*
- * resp_short: the header of an argument of up to 99 bytes, "$12\r\n", in line: nearly all are such.
+ * resp_short: reads the header of an argument of 1 to 99 bytes, "$12\r\n", in line. Nearly all
+ * arguments are that short. Other headers are resp.c's.
  */
 #ifndef HEADGATE_WIRE_RESP_SHORT_H
 #define HEADGATE_WIRE_RESP_SHORT_H
@@ -7,9 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { RESP_SHORT_LEAST_BYTES = 6 }; /* what may be read at `at` */
+enum { RESP_SHORT_LEAST_BYTES = 6 }; /* bytes that must be readable at `at` */
 
-/* Where the argument's text begins, whose size is 1 to 99; NULL: it is written otherwise. The text may not be there. */
+/* Returns the start of the argument's text and sets its size, 1 to 99. NULL: the header is written
+ * otherwise. The text itself may not have arrived. */
 static inline const char *resp_short_text(const char *at, size_t *size)
 {
     size_t second = (size_t)(unsigned char)at[2] - '0';
