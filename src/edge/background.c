@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <sched.h>
 
-/* 0 is the thread that calls. */
+/* 0 means the calling thread. */
 static bool set_class(int class)
 {
     return sched_setscheduler(0, class, &(struct sched_param){0}) == 0;
@@ -17,5 +17,5 @@ bool background_begin(void)
 void background_end(void)
 {
     bool usual = set_class(SCHED_OTHER);
-    assert(usual); /* it was that before */
+    assert(usual); /* background_begin found this class */
 }

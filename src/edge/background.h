@@ -1,10 +1,10 @@
 /*
- * background: threads that do not interrupt those that serve.
+ * background: threads that do not interrupt the threads that serve clients.
  *
- * The one idea: whom the kernel wakes up it mostly gives the processor at once, in the middle of whatever the thread
- * does that has it; not so a thread of the class SCHED_BATCH, which gets as much of the processor, but when the other
- * has paused, or had its turn. A new thread has the class of the one that starts it. No privileges are needed, and
- * where processors are idle nothing changes.
+ * The one idea: the kernel mostly gives the processor at once to a thread that it wakes, and
+ * interrupts the running thread. A thread of the class SCHED_BATCH gets the same share of the
+ * processor, but only when the running thread pauses or its turn ends. A new thread inherits the
+ * class of its creator. This needs no privileges, and changes nothing where processors are idle.
  */
 #ifndef HEADGATE_EDGE_BACKGROUND_H
 #define HEADGATE_EDGE_BACKGROUND_H
@@ -12,13 +12,13 @@
 #include <stdbool.h>
 
 /*
- * Threads that the calling one starts from now on are of that kind, until background_end. False: they are not, since
- * this thread has a class other than the usual one, which its operator gave it and which they shall have, too, or the
- * system does not allow it.
+ * Gives all threads that the caller starts from now on the class SCHED_BATCH, until background_end.
+ * False: the caller's class is unchanged, because an operator gave it a class other than the usual
+ * one, which new threads should inherit, or because the system refuses.
  */
 bool background_begin(void);
 
-/* After a background_begin that returned true. */
+/* Must follow a background_begin that returned true. */
 void background_end(void);
 
 #endif

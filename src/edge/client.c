@@ -1,3 +1,7 @@
+/*
+ * The connection of a client: addresses, bytes out and in, and replies as views into the input. All
+ * functions return without waiting.
+ */
 #include "headgate/client.h"
 
 #include "edge/client.h"
@@ -31,7 +35,7 @@ enum headgate_client_status client_fail(struct headgate_client *client, enum hea
     return status;
 }
 
-/* Lets the connection go; what was received stays readable. */
+/* Closes the connection; received bytes stay readable. */
 static void hang_up(struct headgate_client *client)
 {
     if (client->fd >= 0)
@@ -46,7 +50,8 @@ static void hang_up(struct headgate_client *client)
 
 /* ---- life ---- */
 
-/* "[host]:port", "host:port" or "host", into the client's copies. An address of version 6 alone needs no brackets. */
+/* Splits "[host]:port", "host:port" or "host" into the client's copies. An IPv6 address without a
+ * port needs no brackets. */
 static bool split_address(struct headgate_client *client, const char *address)
 {
     const char *host = address, *end = strrchr(address, ':');
@@ -130,7 +135,7 @@ void headgate_client_close(struct headgate_client *client)
 
 /* ---- connecting ---- */
 
-/* Tries the addresses that are left, until one does not fail at once. */
+/* Tries the remaining addresses until one does not fail at once. */
 static enum headgate_client_status try_addresses(struct headgate_client *client, int failed)
 {
     while (client->next_address) {
@@ -141,7 +146,7 @@ static enum headgate_client_status try_addresses(struct headgate_client *client,
             failed = errno;
             continue;
         }
-        int on = 1; /* requests are small and are sent whole: waiting to fill packets only delays them */
+        int on = 1; /* requests are small and sent whole; waiting to fill packets would only delay them */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         if (connect(fd, address->ai_addr, address->ai_addrlen) == 0 || errno == EINPROGRESS) {
             client->fd = fd;
@@ -175,7 +180,7 @@ enum headgate_client_status headgate_client_start(struct headgate_client *client
 
 static enum headgate_client_status finish_connecting(struct headgate_client *client)
 {
-    /* Asked anew rather than believed: a spurious event must not pass for a connection. */
+    /* Asks the socket: a spurious event must not count as a connection. */
     struct pollfd ready = {.fd = client->fd, .events = POLLOUT};
     if (poll(&ready, 1, 0) <= 0)
         return HEADGATE_CLIENT_AGAIN;
@@ -229,7 +234,8 @@ static enum headgate_client_status send_output(struct headgate_client *client)
     return HEADGATE_CLIENT_OK;
 }
 
-/* A reply that was handed out stays where it is until `taken` is given back, so nothing moves before. */
+/* Moves pending bytes to the front if that makes room. While the caller holds a reply (`taken` >
+ * 0), nothing may move. */
 static bool make_input_room(struct headgate_client *client)
 {
     if (client->input_end < client->input_room)
@@ -302,7 +308,7 @@ enum headgate_client_status headgate_client_step(struct headgate_client *client,
 enum headgate_client_status headgate_client_queue(struct headgate_client *client, size_t count,
                                                   const char *const *words, const size_t *sizes)
 {
-    enum { HEADER_BYTES = 24 }; /* a type, 20 digits, CR and LF, and one for the terminator */
+    enum { HEADER_BYTES = 24 }; /* a type, 20 digits, CR LF and the terminator */
     if (count == 0 || !words)
         return client_fail(client, HEADGATE_CLIENT_USAGE, "a command has at least one word");
     if (client->fd < 0)
@@ -340,7 +346,8 @@ enum headgate_client_status headgate_client_queue(struct headgate_client *client
     return HEADGATE_CLIENT_OK;
 }
 
-/* Turns the parsed nodes into replies that point into the input, whose CRs become terminators. */
+/* Turns the parsed nodes into replies that point into the input; the CR behind each text becomes
+ * its terminator. */
 static void publish_reply(struct headgate_client *client, char *start)
 {
     for (uint32_t i = 0; i < client->parser.node_count; i++) {

@@ -1,8 +1,8 @@
 /*
- * client: what the two halves of the client share: connection and bytes, and the blocking calls on top.
+ * client: the state that client.c (connection and bytes) and client_calls.c (blocking calls) share.
  *
- * include/headgate/client.h says what it does. Input and output are flat buffers: [start, end) is what waits;
- * it is moved to the front only when the end has no room left.
+ * The one idea: input and output are flat buffers whose pending bytes are [start, end); they move
+ * to the front only when the end has no room left. include/headgate/client.h describes the calls.
  */
 #ifndef HEADGATE_EDGE_CLIENT_H
 #define HEADGATE_EDGE_CLIENT_H
@@ -18,13 +18,13 @@ struct headgate_client {
     uint32_t timeout_ms;
     int fd; /* -1: not connected */
     bool connecting;
-    bool lost; /* there was a connection, and the other end closed it, or this error did (0: none) */
+    bool lost; /* the connection was closed by the peer, or ended by `lost_error` (0: none) */
     int lost_error;
-    struct addrinfo *addresses, *next_address; /* while connecting */
+    struct addrinfo *addresses, *next_address; /* used while connecting */
     char *output, *input;
     size_t output_room, output_start, output_end;
     size_t input_room, input_start, input_end;
-    size_t taken;   /* bytes at input_start that are a reply in the caller's hands */
+    size_t taken;   /* bytes at input_start of a reply that the caller still holds */
     size_t pending; /* requests whose replies were not handed out yet */
     struct reply_parser parser;
     struct reply_node *nodes;
@@ -32,7 +32,7 @@ struct headgate_client {
     char message[256];
 };
 
-/* Notes the sentence and returns `status`. */
+/* Stores the sentence and returns `status`. */
 enum headgate_client_status client_fail(struct headgate_client *client, enum headgate_client_status status,
                                         const char *format, ...) __attribute__((format(printf, 3, 4)));
 

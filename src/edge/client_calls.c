@@ -1,3 +1,6 @@
+/*
+ * The blocking calls: each one steps and polls the client until its deadline.
+ */
 #include "edge/client.h"
 
 #include "edge/clock.h"
@@ -13,7 +16,7 @@ static uint64_t deadline_of(const struct headgate_client *client)
     return clock_monotonic_ns() + (uint64_t)client->timeout_ms * 1000000;
 }
 
-/* Waits until something can be done, and does it. The connection is closed when the deadline passes. */
+/* Waits until the connection is ready, then steps. Closes the connection when the deadline passes. */
 static enum headgate_client_status wait_and_step(struct headgate_client *client, uint64_t deadline_ns)
 {
     int wanted = headgate_client_wanted(client);
@@ -70,12 +73,13 @@ enum headgate_client_status headgate_client_command(struct headgate_client *clie
     enum headgate_client_status status = headgate_client_queue(client, count, words, sizes);
     if (status != HEADGATE_CLIENT_OK)
         return status;
-    /* What a step has to tell is asked of poll: a reply that came with the end of the connection is still a reply. */
+    /* The result of the step does not matter, poll reports it: a reply that came with the end of
+     * the connection still counts. */
     (void)headgate_client_step(client, HEADGATE_CLIENT_WRITE);
     while ((status = headgate_client_poll(client, reply)) == HEADGATE_CLIENT_AGAIN) {
         status = wait_and_step(client, deadline_ns);
         if (headgate_client_fd(client) < 0 && client->pending == 0)
-            break; /* closed here, with its own sentence */
+            break; /* this side closed the connection and has set the sentence */
     }
     return status;
 }
@@ -114,7 +118,8 @@ enum headgate_client_status headgate_client_can_access(struct headgate_client *c
     return HEADGATE_CLIENT_OK;
 }
 
-/* allowed, limit, remaining, retry_after_ms, reset_after_ms, rule; more may follow some day. */
+/* Reads allowed, limit, remaining, retry_after_ms, reset_after_ms and rule; a later version may
+ * append elements. */
 static bool read_verdict(const struct headgate_reply *reply, struct headgate_client_verdict *verdict)
 {
     int64_t number[5];

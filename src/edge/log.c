@@ -41,7 +41,8 @@ bool log_level_parse(struct bytes text, enum log_level *level)
     return false;
 }
 
-/* A pipe that polls as writable takes a line whole, as lines are shorter than PIPE_BUF. */
+/* Writes the line whole or not at all: a pipe that polls as writable takes PIPE_BUF bytes, and
+ * lines are shorter. */
 static bool put(const struct log *log, const char *line, size_t size)
 {
     struct pollfd room = {.fd = log->fd, .events = POLLOUT};
@@ -82,7 +83,8 @@ void log_write(struct log *log, enum log_level level, const char *format, ...)
         size += (size_t)length;
     if (size > sizeof line - 1)
         size = sizeof line - 1;
-    /* Texts may hold what a peer sent: nothing in them starts a line of its own or moves a terminal's cursor. */
+    /* A text may hold bytes that a peer sent: they must not begin a line or move the cursor of a
+     * terminal. */
     for (size_t i = 0; i < size; i++)
         if ((unsigned char)line[i] < ' ' || line[i] == 127)
             line[i] = '?';

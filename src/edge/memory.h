@@ -1,7 +1,8 @@
 /*
  * memory: how the system backs large memory.
  *
- * A table is read at random: with pages of 4 KiB, nearly every look first misses the processor's list of pages.
+ * The one idea: a table is read at random. With pages of 4 KiB nearly every access would miss the
+ * processor's translation cache; huge pages avoid that. This header does not allocate.
  */
 #ifndef HEADGATE_EDGE_MEMORY_H
 #define HEADGATE_EDGE_MEMORY_H
@@ -9,23 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The memory of this process that the system backs now; 0: it does not say. */
+/* The memory of this process that the system backs now; 0: the system does not say. */
 uint64_t memory_resident_bytes(void);
 
 /*
- * Asks for huge pages (2 MiB on most machines) where the system gives them to those who ask; harmless where it does
- * not. A page is there when its first byte is touched. Less than MEMORY_LARGE_BYTES is left as it is.
+ * Asks the system for huge pages (2 MiB on most machines); without effect where the system has
+ * none. A page is backed when its first byte is touched. Memory below MEMORY_LARGE_BYTES stays as
+ * it is.
  */
 enum { MEMORY_LARGE_BYTES = 256 << 10 };
 void memory_prefer_huge_pages(void *memory, size_t bytes);
 
-/* Where the first whole page in there begins; `bytes` become those of all whole pages. */
+/* Returns the start of the first whole page within `memory`; *bytes becomes the size of all whole
+ * pages. */
 char *memory_pages(void *memory, size_t *bytes);
 
 /*
- * Has the system back now all whole pages that lie in there, which takes as long as zeroing them; what they hold is
- * neither read nor written, so that others may use them meanwhile. 0, or an errno: EINVAL where it does not know how
- * (before Linux 5.14).
+ * Makes the system back all whole pages within `memory` now, which takes as long as zeroing them.
+ * Neither reads nor writes their content, so other threads may use the memory meanwhile. Returns 0
+ * or an errno: EINVAL where the system cannot do it (before Linux 5.14).
  */
 int memory_populate(void *memory, size_t bytes);
 

@@ -1,5 +1,6 @@
 /*
- * Apart from memory.c, which is also in libheadgate: a program that embeds the limiter needs no libuv.
+ * Apart from memory.c, which libheadgate contains: a program that embeds the limiter needs no
+ * libuv.
  */
 #include "edge/memory.h"
 

@@ -4,18 +4,19 @@
 
 #include <assert.h>
 
-/* Some huge pages: whoever else wants memory mapped waits for a slice at most. */
+/* A few huge pages: another thread that maps memory waits for one slice at most. */
 enum { SLICE_BYTES = 8 << 20 };
 
 void populate_add(struct populate *populate, void *memory, size_t bytes)
 {
     assert(populate->part_count < POPULATE_PARTS_MAX);
-    char *pages = memory_pages(memory, &bytes); /* or slices would share pages, which none would ask for */
+    /* whole pages only: slices must not share a page, since no slice would populate it */
+    char *pages = memory_pages(memory, &bytes);
     if (bytes > 0)
         populate->part[populate->part_count++] = (struct populate_part){pages, bytes};
 }
 
-/* In a thread of the loop's pool. */
+/* Runs in a thread of the loop's pool. */
 static void populate_slice(uv_work_t *work)
 {
     struct populate *populate = work->data;

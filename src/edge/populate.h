@@ -1,9 +1,10 @@
 /*
- * populate: has the system back large memory before the first request that needs it.
+ * populate: makes the system back large memory before requests need it.
  *
- * The one idea: memory of a table is reserved at the start, and each page of it is zeroed when it is first touched: in
- * the middle of a request, which may take milliseconds. Here another thread asks for the pages, a slice at a time,
- * while requests are served; what memory holds is neither read nor written. Nothing depends on it.
+ * The one idea: the memory of a table is reserved at the start, and the system zeroes each page at
+ * its first touch, which may delay a request by milliseconds. A thread of the loop's pool populates
+ * the pages in slices while requests are served, without reading or writing their content. Nothing
+ * else depends on it.
  */
 #ifndef HEADGATE_EDGE_POPULATE_H
 #define HEADGATE_EDGE_POPULATE_H
@@ -21,25 +22,27 @@ struct populate {
         size_t bytes;
     } part[POPULATE_PARTS_MAX];
     size_t part_count, part_at;
-    size_t offset; /* of the next slice in part_at */
-    size_t bytes;  /* that are there */
-    int failed;    /* errno of the slice that was not to be had; 0: none yet */
+    size_t offset; /* of the next slice within part_at */
+    size_t bytes;  /* bytes backed so far */
+    int failed;    /* the errno of a slice that failed; 0: none */
     bool stopping;
     void (*ended)(void *context, size_t bytes, int failed);
     void *context;
 };
 
-/* Memory of the caller's that stays until the loop has run empty; before populate_start. At most POPULATE_PARTS_MAX. */
+/* Adds memory of the caller, which must stay until the loop has run empty. Must be called before
+ * populate_start, at most POPULATE_PARTS_MAX times. */
 void populate_add(struct populate *populate, void *memory, size_t bytes);
 
 /*
- * Begins, all zero but for what was added. `ended` is called in the loop when so many bytes are there, with 0, or where
- * the system refused: with its errno, EINVAL if it does not know how. It is not called after populate_stop. False: no
- * thread is to be had.
+ * Starts. Before populate_add the caller must have set `populate` to zero. `ended` is called once
+ * in the loop: with the bytes that are backed now, and with 0 or the errno of the system (EINVAL:
+ * the system cannot do it). It is never called after populate_stop. Returns false if no thread is
+ * available.
  */
 bool populate_start(struct populate *populate, uv_loop_t *loop,
                     void (*ended)(void *context, size_t bytes, int failed), void *context);
-/* No slice is begun any more; the loop runs empty when the one under way is done. */
+/* Starts no further slice. The loop runs empty when the current slice is done. */
 void populate_stop(struct populate *populate);
 
 #endif

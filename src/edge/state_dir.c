@@ -8,7 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* It and what is above it; only its owner and group may look at it. False with errno set. */
+/* Makes the directory and its parents; only owner and group get access. False, with errno. */
 static bool make_all(const char *path)
 {
     char part[STATE_DIR_BYTES];
@@ -22,7 +22,7 @@ static bool make_all(const char *path)
     return mkdir(part, 0750) == 0 || errno == EEXIST;
 }
 
-/* What is wrong with it, or NULL: it is there and may be written. */
+/* NULL: the directory exists and may be written; otherwise the reason. */
 static const char *prepare(const char *path)
 {
     struct stat status;
@@ -35,7 +35,8 @@ static const char *prepare(const char *path)
     return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0 ? NULL : strerror(errno);
 }
 
-/* Nobody else may put files there: whoever may can have this daemon read what it never wrote. */
+/* Warns if other users may put files there: they could make this daemon read data that it never
+ * wrote. */
 static void check_others(const char *path, struct error *error)
 {
     struct stat status;
@@ -69,7 +70,7 @@ bool state_file_prepare(const char *path, char flaw[STATE_FLAW_BYTES], bool *clo
     const char *name = strrchr(path, '/');
     *closed = false;
     if (lstat(path, &status) != 0)
-        return true; /* opening it tells what is wrong, if anything is */
+        return true; /* opening the file reports the mistake, if there is one */
     const char *kind = kind_of(&status);
     if (kind) {
         (void)snprintf(flaw, STATE_FLAW_BYTES, "%.60s is %s", name ? name + 1 : path, kind);
