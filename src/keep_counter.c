@@ -1,3 +1,6 @@
+/*
+ * Converts counters between the node's monotonic clock and the store's wall clock.
+ */
 #include "keep.h"
 
 #include "base/number.h"
@@ -6,7 +9,7 @@ struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns
 {
     struct store_counter kept = {.id = counter->id, .terms = counter->terms};
     if (counter->number == 0)
-        return kept; /* its time is over */
+        return kept; /* a bucket that is full, or an expired cell: nothing to keep */
     switch ((enum limit_kind)counter->terms.kind) {
     case LIMIT_BUCKET:
         kept.until_wall_ns = number_sum(wall_ns, counter->number);

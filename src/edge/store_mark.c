@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define MAGIC 0x4847415400000001u /* "HGAT", and the form */
+#define MAGIC 0x4847415400000001u /* "HGAT", and the version of the layout */
 
 struct mark {
     uint64_t magic, transactions, rules, seal;
@@ -34,7 +34,8 @@ int store_mark_open(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_FILE_MODE);
 }
 
-/* In one piece, within a page. Where it cannot be written, as on a full disk, it stays behind. */
+/* Writes the mark in one call, within a page. A failure, for instance on a full disk, leaves the
+ * old mark. */
 void store_mark_write(int file, const struct store_count *count)
 {
     struct mark mark = {.magic = MAGIC, .transactions = count->transactions, .rules = count->rules};

@@ -70,7 +70,7 @@ bool store_queue_add_version(struct store_queue *queue, const struct rule_record
     return true;
 }
 
-/* Ids are hashes already. At most half of the places are taken. */
+/* Finds the index entry of an id. Ids are hashes already, and at most half of the entries are used. */
 static uint32_t *place_of(struct store_queue *queue, struct key_id id)
 {
     uint32_t at = (uint32_t)id.low & queue->place_mask;
@@ -92,7 +92,8 @@ bool store_queue_add_counter(struct store_queue *queue, const struct store_count
     return true;
 }
 
-/* One by one while they are few; other places stay as they are only until the last one is taken out. */
+/* Clears the index: entry by entry while counters are few. The search for an entry walks on over
+ * entries that are already cleared. */
 static void clear_places(struct store_queue *queue)
 {
     if (queue->counter_count > queue->place_mask / 64) {

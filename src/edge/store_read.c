@@ -1,3 +1,6 @@
+/*
+ * Reads rows in pages for a reader, from whole files and, as far as possible, from damaged ones.
+ */
 #include "edge/store_file.h"
 
 #include <sqlite3.h>
@@ -9,12 +12,12 @@ enum {
     PAGE_VERSIONS = 1024,
     PAGE_COUNTERS = 4096,
     PAGE_TEXT_BYTES = 4 << 20,
-    SLICE_FILE_BYTES = 512, /* of the file for each slice of what is rescued: eight to a page */
-    SLICE_BITS_MIN = 12,    /* for a small file that was a large one */
+    SLICE_FILE_BYTES = 512, /* bytes of the file per slice of a rescue: eight slices to a page */
+    SLICE_BITS_MIN = 12,    /* for a small file that was once large */
     SLICE_BITS_MAX = 24,
 };
 
-/* What a page holds: versions with their texts copied, or counters. */
+/* The content of a page: versions with copies of their texts, or counters. */
 struct page {
     struct rule_record *version;
     struct store_counter *counter;
@@ -43,7 +46,8 @@ static void tell_versions(struct page *page, const struct store_reader *reader)
     page->count = page->text_size = 0;
 }
 
-/* A version larger than a page's room cannot be ours: what is put is smaller. */
+/* Adds a version to the page. False: it is larger than a page's room, so this program did not write
+ * it. */
 static bool add_version(struct page *page, const struct rule_record *version, const struct store_reader *reader)
 {
     if (texts_size(version) > page->text_room)
@@ -67,7 +71,8 @@ static void tell_counters(struct page *page, const struct store_reader *reader)
     page->count = 0;
 }
 
-/* STORE_FILE_DAMAGED when a row is not as it was written, or it could not be read to the end. */
+/* Reads all versions. STORE_FILE_DAMAGED: a row has a wrong seal, or reading stopped before the
+ * end. */
 static enum store_file_status read_versions(struct store_file *file, struct page *page,
                                             const struct store_reader *reader, bool backwards)
 {
@@ -89,7 +94,8 @@ static enum store_file_status read_versions(struct store_file *file, struct page
                                : STORE_FILE_GOOD;
 }
 
-/* From where the statement stands to its end; says how it ended. */
+/* Reads counters from the statement's position to its end. Returns the code with which the
+ * statement ended. */
 static int read_rows(struct sqlite3_stmt *row, struct page *page, const struct store_reader *reader,
                      uint64_t wall_ns, bool *damaged)
 {
@@ -149,11 +155,12 @@ enum store_file_status store_file_read(struct store_file *file, const struct sto
     return versions != STORE_FILE_GOOD ? versions : counters;
 }
 
-/* ---- what is left of a damaged one ---- */
+/* ---- rescue from a damaged file ---- */
 
 /*
- * How many leading bits of counters' ids, which are hashes, make slices that are small next to what a page has of them.
- * A slice is read until what is missing: so each missing page hides little more than itself.
+ * The number of leading bits of counters' ids that make slices small beside a page. Ids are hashes,
+ * so slices are even. A slice is read until a page is missing, so each missing page hides little
+ * more than itself.
  */
 static int slice_bits(const struct store_file *file)
 {

@@ -6,8 +6,10 @@
 #include <string.h>
 
 /*
- * Stamps and ids are blobs, most significant byte first, so that SQLite orders them as we do. 64-bit numbers without
- * a sign are kept as the signed ones of the same bits.
+ * The tables of the store's file: their schema, seals of rows, and statements that write.
+ *
+ * Stamps and ids are blobs, most significant byte first, so that SQLite orders them as this program
+ * does. Unsigned 64-bit numbers are stored as the signed numbers of the same bits.
  */
 const char store_rows_schema[] =
     "CREATE TABLE version(service TEXT NOT NULL, id TEXT NOT NULL, stamp BLOB NOT NULL, wall_ms INTEGER NOT NULL,"
@@ -18,18 +20,18 @@ const char store_rows_schema[] =
     " capacity INTEGER NOT NULL, rate INTEGER NOT NULL, period_ns INTEGER NOT NULL, overshoot INTEGER NOT NULL,"
     " number INTEGER NOT NULL, until_ns INTEGER NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;";
 
-/* One row. A file of before it was counted has no such table. */
+/* A table of one row. Files of older versions do not have this table. */
 const char store_rows_count_schema[] =
     "CREATE TABLE IF NOT EXISTS mark(id INTEGER PRIMARY KEY NOT NULL, transactions INTEGER NOT NULL,"
     " rules INTEGER NOT NULL)";
 
-/* The newest ones and the newest general one stay. */
+/* Keeps the newest versions of a rule and its newest general one, and deletes the others. */
 static const char trim_versions[] =
     "DELETE FROM version WHERE service=?1 AND id=?2 AND stamp<(SELECT stamp FROM version WHERE service=?1 AND id=?2"
     " ORDER BY stamp DESC LIMIT 1 OFFSET ?3) AND stamp<>coalesce((SELECT stamp FROM version WHERE service=?1 AND"
     " id=?2 AND share_millionths=0 ORDER BY stamp DESC LIMIT 1),x'')";
 
-/* In the order of enum store_statement. */
+/* Indexed by enum store_statement. */
 static const char *const statements[STORE_STATEMENTS] = {
     "BEGIN IMMEDIATE",
     "COMMIT",
@@ -42,7 +44,7 @@ static const char *const statements[STORE_STATEMENTS] = {
     "INSERT OR REPLACE INTO mark VALUES(0,?1,?2)",
 };
 
-enum { ID_BYTES = 16 }; /* of a stamp or a key's id, as a blob */
+enum { ID_BYTES = 16 }; /* a stamp, or the id of a key */
 
 enum store_file_status store_rows_failed(struct store_file *file, int code)
 {
@@ -76,7 +78,7 @@ bool store_rows_prepare(struct store_file *file)
     return code == SQLITE_OK;
 }
 
-/* Runs a statement that gives no rows, and leaves it ready for the next time. */
+/* Runs a statement without rows and resets it for the next use. */
 static enum store_file_status run(struct store_file *file, enum store_statement which)
 {
     struct sqlite3_stmt *statement = file->statement[which];
@@ -196,7 +198,7 @@ bool store_rows_take_counter(struct sqlite3_stmt *row, struct store_counter *cou
 
 /* ---- writing ---- */
 
-/* The text is the caller's until the statement has run. */
+/* The text must stay valid until the statement has run. */
 static void bind_text(struct sqlite3_stmt *statement, int column, struct bytes text)
 {
     (void)sqlite3_bind_text(statement, column, text.size > 0 ? text.data : "", (int)text.size, SQLITE_STATIC);

@@ -1,9 +1,11 @@
 /*
- * store_writer: the store's own thread: it writes what waits, tends the file, and tries again when that fails.
+ * store_writer: the store's own thread: writes the queue, tends the file, and retries after
+ * failures.
  *
- * The one idea: owner and thread each have a queue, and change them under the mutex; what the thread has in hand it
- * writes without holding anything. Whatever befalls the file (damaged, gone, full disk) is seen to here, and told. What
- * the owner calls is in store.c; what is in the file, in store_file.h.
+ * The one idea: owner and thread have a queue each and exchange the queues under the mutex; the
+ * thread writes its queue without holding the mutex. The thread deals with everything that happens
+ * to the file (damage, removal, a full disk) and reports it. store.c has the calls of the owner;
+ * store_file.h has the content of the file.
  */
 #ifndef HEADGATE_EDGE_STORE_WRITER_H
 #define HEADGATE_EDGE_STORE_WRITER_H
@@ -21,35 +23,39 @@ struct store {
     bool started; /* the thread runs */
     uv_thread_t thread;
 
-    uv_mutex_t mutex; /* all down to the next empty line */
+    uv_mutex_t mutex; /* The mutex guards all fields down to the next empty line. */
     uv_cond_t work, idle;
-    struct store_queue *filling, *writing; /* they change places; what `writing` points at is the thread's */
-    bool busy;                             /* `writing` is not done */
+    /* exchanged under the mutex; the queue behind `writing` belongs to the thread */
+    struct store_queue *filling, *writing;
+    bool busy; /* the thread has not finished `writing` */
     bool stopping, wants_all, lost_versions;
     uint64_t put, taken,
-        kept; /* calls that put versions: all; those in `writing`, too; those that are on the disk */
-    uint64_t unkept_since_ns; /* the oldest that is not waits since then */
+        /* numbers of calls that put versions: the newest one; the newest one in `writing`; the
+         * newest one on disk */
+        kept;
+    uint64_t unkept_since_ns; /* since when the oldest call waits that is not on disk */
     struct store_stats stats;
     struct notice notices[STORE_NOTICES_MAX];
     size_t notice_first, notice_count;
 
-    /* The thread's, once it runs. */
+    /* Fields of the thread alone, once it runs. */
     struct store_queue queue[2];
     struct store_file file;
     uint64_t next_try_ns, next_tend_ns, failing_since_ns;
 };
 
-/* Adds a notice, if there is room, and wakes the owner. Without the mutex. */
+/* Adds a notice if there is room, and wakes the owner. The caller must not hold the mutex. */
 void store_say(struct store *store, enum notice_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Leaves a whole file open, or none. A damaged one is set aside. */
+/* Opens the file, or leaves none open. Sets a damaged file aside. */
 enum store_file_status store_writer_open(struct store *store);
 
-/* It cannot be written now: told once, and tried again in a second. */
+/* Reports once that the file cannot be written now; the thread retries in a second. */
 void store_writer_failed(struct store *store, uint64_t now_ns);
 
-/* What the thread does, until the store is stopping and what waits was tried once. `argument`: the store. */
+/* The body of the thread. Returns once the store is stopping and the queue was tried once more.
+ * `argument` is the store. */
 void store_writer_run(void *argument);
 
 #endif
