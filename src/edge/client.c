@@ -48,7 +48,7 @@ static void hang_up(struct headgate_client *client)
     client->addresses = client->next_address = NULL;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 /* Splits "[host]:port", "host:port" or "host" into the client's copies. An IPv6 address without a
  * port needs no brackets. */

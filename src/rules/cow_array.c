@@ -114,7 +114,7 @@ static void split(struct cow_array *array, size_t position)
     lower->digest ^= upper->digest;
 }
 
-/* ---- beginning and end ---- */
+/* ---- creation and destruction ---- */
 
 void cow_array_init(struct cow_array *array, const struct cow_array_kind *kind)
 {
@@ -194,7 +194,7 @@ uint64_t cow_array_digest(const struct cow_array *array, size_t count)
     return digest;
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
 void cow_array_insert(struct cow_array *array, size_t index, void *item)
 {

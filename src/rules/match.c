@@ -19,13 +19,13 @@ struct matcher {
     const struct request *request;
     struct match *match;
     uint64_t now_ns, wall_ns;
-    uint32_t given;       /* bits: the service's dimensions that the request names */
-    uint32_t hashed;      /* bits: the dimensions of `given` whose hash is in `part` */
-    uint32_t joined_of;   /* the dimensions that `joined` is made of; 0: none yet */
-    struct key_id joined; /* the joined hashes, without salt */
-    uint8_t priority;     /* less than RULE_PRIORITIES */
-    uint64_t tier;        /* bits: one or none */
-    size_t tally_offset;  /* from the first thread's tallies to those of the calling thread */
+    uint32_t given;        /* bits: the service's dimensions that the request names */
+    uint32_t hashed;       /* bits: the dimensions of `given` whose hash is in `part` */
+    uint32_t joined_of;    /* the dimensions that `joined` is made of; 0: none yet */
+    struct key_id joined;  /* the joined hashes, without salt */
+    uint8_t priority;      /* less than RULE_PRIORITIES */
+    uint64_t tier;         /* bits: one or none */
+    size_t counter_offset; /* from the first thread's counters to those of the calling thread */
     uint8_t id_of[SERVICE_DIMENSIONS_MAX];
     struct key_id part[SERVICE_DIMENSIONS_MAX];
 };
@@ -62,7 +62,7 @@ static bool is_selected(const struct variant *variant, struct key_id joined)
     return drawn >= variant->select_from && drawn < variant->select_below;
 }
 
-/* ---- how much ---- */
+/* ---- amounts ---- */
 
 struct finding {
     const struct amount *amount; /* NULL: no entry applies */
@@ -82,50 +82,52 @@ static const struct roster_entry *look_up(const struct roster *roster, struct ke
 }
 
 /* The result of one dimension's entries, the most specific entry first. */
-struct opinion {
+struct dimension_result {
     bool denied, allowed;
     const struct amount *amount; /* of an override that holds now; NULL: none */
 };
 
-static inline void hear(const struct matcher *matcher, const struct roster_entry *entry, struct opinion *opinion)
+static inline void apply_entry(const struct matcher *matcher, const struct roster_entry *entry,
+                               struct dimension_result *result)
 {
-    opinion->denied |= entry->kind == ROSTER_DENY;
-    opinion->allowed |= entry->kind == ROSTER_ALLOW;
-    if (entry->kind == ROSTER_OVERRIDE && !opinion->amount && matcher->wall_ns / 1000000000u < entry->until_s)
-        opinion->amount = entry->amount;
+    result->denied |= entry->kind == ROSTER_DENY;
+    result->allowed |= entry->kind == ROSTER_ALLOW;
+    if (entry->kind == ROSTER_OVERRIDE && !result->amount && matcher->wall_ns / 1000000000u < entry->until_s)
+        result->amount = entry->amount;
 }
 
-static struct opinion ask_roster(struct matcher *matcher, const struct roster *roster, unsigned dimension)
+static struct dimension_result look_up_dimension(struct matcher *matcher, const struct roster *roster,
+                                                 unsigned dimension)
 {
-    struct opinion opinion = {.amount = NULL};
+    struct dimension_result result = {.amount = NULL};
     const struct roster_entry *entry = look_up(roster, part_of(matcher, dimension));
     if (entry)
-        hear(matcher, entry, &opinion);
+        apply_entry(matcher, entry, &result);
     if (!roster->patterns || !(roster->patterns->dimensions >> dimension & 1))
-        return opinion;
+        return result;
     struct roster_walk walk;
     roster_walk_begin(&walk, roster->patterns, dimension, matcher->request->id[matcher->id_of[dimension]].value);
-    while (!opinion.denied && (entry = roster_walk_next(&walk)) != NULL)
-        hear(matcher, entry, &opinion);
-    return opinion;
+    while (!result.denied && (entry = roster_walk_next(&walk)) != NULL)
+        apply_entry(matcher, entry, &result);
+    return result;
 }
 
 /* A deny entry outweighs allow entries, and an allow entry outweighs overrides. Among several dimensions the
  * override of the first one counts. */
-static struct finding consult(struct matcher *matcher, const struct roster *roster)
+static struct finding look_up_lists(struct matcher *matcher, const struct roster *roster)
 {
     struct finding finding = {.why = WHY_RULE};
     for (uint32_t left = roster->dimensions & matcher->given; left; left &= left - 1) {
         unsigned dimension = (unsigned)__builtin_ctz(left);
         uint8_t id = matcher->id_of[dimension];
-        const struct opinion opinion = ask_roster(matcher, roster, dimension);
-        if (opinion.denied)
+        const struct dimension_result result = look_up_dimension(matcher, roster, dimension);
+        if (result.denied)
             return (struct finding){.why = WHY_DENY_LIST, .id = id};
-        if (opinion.allowed)
+        if (result.allowed)
             finding = (struct finding){.why = WHY_ALLOW_LIST, .id = id};
-        else if (opinion.amount && finding.why != WHY_ALLOW_LIST &&
-                 (!finding.amount || opinion.amount < finding.amount))
-            finding = (struct finding){.amount = opinion.amount, .why = WHY_OVERRIDE, .id = id};
+        else if (result.amount && finding.why != WHY_ALLOW_LIST &&
+                 (!finding.amount || result.amount < finding.amount))
+            finding = (struct finding){.amount = result.amount, .why = WHY_OVERRIDE, .id = id};
     }
     return finding;
 }
@@ -134,7 +136,7 @@ static struct finding find_amount(struct matcher *matcher, const struct variant 
 {
     struct finding finding = {.why = WHY_RULE};
     if (variant->roster)
-        finding = consult(matcher, variant->roster);
+        finding = look_up_lists(matcher, variant->roster);
     if (finding.why == WHY_RULE) {
         if (variant->tiers & matcher->tier) {
             finding.amount = &variant->tier[bits_count(variant->tiers & (matcher->tier - 1))];
@@ -186,12 +188,12 @@ static void fill_window(const struct matcher *matcher, const struct variant *var
     charge->window_ns = present->wall_length_ns;
 }
 
-static inline void fill_matched(const struct variant *variant, struct rule_tally *tally,
+static inline void fill_matched(const struct variant *variant, struct rule_counter *counter,
                                 const struct amount *amount, enum match_why why, uint8_t id,
                                 struct matched *matched)
 {
     matched->rule = &variant->slot->ruled;
-    matched->tally = tally;
+    matched->counter = counter;
     matched->version = &variant->version;
     matched->limit_tokens = amount ? amount->capacity : 0;
     matched->why = (uint8_t)why;
@@ -200,12 +202,12 @@ static inline void fill_matched(const struct variant *variant, struct rule_tally
     matched->shadow = variant->shadow;
 }
 
-/* The calling thread's tally; prefetched, since ruleset_note writes it. */
-static inline struct rule_tally *tally_of(const struct matcher *matcher, const struct variant *variant)
+/* The calling thread's counter; prefetched, since ruleset_note writes it. */
+static inline struct rule_counter *counter_of(const struct matcher *matcher, const struct variant *variant)
 {
-    struct rule_tally *tally = variant->tally + matcher->tally_offset;
-    ask_to_write(tally);
-    return tally;
+    struct rule_counter *counter = variant->counter + matcher->counter_offset;
+    ask_to_write(counter);
+    return counter;
 }
 
 /* Applies a variant whose own amount is the only one that can apply, as for nearly all variants. */
@@ -215,7 +217,7 @@ static inline void apply_plain(const struct matcher *matcher, const struct varia
     uint32_t index = match->count++;
     assert(index < CHARGES_MAX);
     fill_charge(matcher, variant, &variant->base, joined, &match->charge[index]);
-    fill_matched(variant, tally_of(matcher, variant), &variant->base, WHY_RULE, 0, &match->rule[index]);
+    fill_matched(variant, counter_of(matcher, variant), &variant->base, WHY_RULE, 0, &match->rule[index]);
 }
 
 /* Applies any variant. False: its deny list denies the request. */
@@ -223,7 +225,7 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
                                                 struct key_id joined)
 {
     struct match *match = matcher->match;
-    struct rule_tally *tally = tally_of(matcher, variant);
+    struct rule_counter *counter = counter_of(matcher, variant);
     struct finding finding = find_amount(matcher, variant);
     match->plain = false;
     if (finding.amount) {
@@ -234,11 +236,11 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
             charge->cost = 1;
         if (finding.amount->window)
             fill_window(matcher, variant, finding.amount->window, charge);
-        fill_matched(variant, tally, finding.amount, finding.why, finding.id, &match->rule[match->count++]);
+        fill_matched(variant, counter, finding.amount, finding.why, finding.id, &match->rule[match->count++]);
         return true;
     }
     assert(match->passed_count < CHARGES_MAX);
-    fill_matched(variant, tally, NULL, finding.why, finding.id, &match->passed[match->passed_count++]);
+    fill_matched(variant, counter, NULL, finding.why, finding.id, &match->passed[match->passed_count++]);
     if (finding.why != WHY_DENY_LIST || variant->shadow)
         return true;
     match->status = MATCH_DENIED;
@@ -255,7 +257,7 @@ static inline bool apply(struct matcher *matcher, const struct variant *variant,
     return true;
 }
 
-/* ---- which rules ---- */
+/* ---- finding rules ---- */
 
 static void read_request(struct matcher *matcher)
 {
@@ -380,7 +382,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     matcher.tier = 0;
     bool enforced = false;
     if (matcher.service) {
-        matcher.tally_offset = (size_t)request->lane * matcher.service->slot_count;
+        matcher.counter_offset = (size_t)request->lane * matcher.service->slot_count;
         match->tenant = matcher.service->tenant;
         read_request(&matcher);
     } else if (!by_default && !(ruleset->options.unknown_service_open && request->only_rule.size == 0)) {

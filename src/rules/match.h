@@ -65,8 +65,8 @@ enum match_why {
 const char *match_why_name(enum match_why why);
 
 struct matched {
-    const struct ruled *rule;            /* valid until the next commit, as are `tally` and `version` */
-    struct rule_tally *tally;            /* the calling thread's */
+    const struct ruled *rule;            /* valid until the next commit, as are `counter` and `version` */
+    struct rule_counter *counter;        /* the calling thread's */
     const struct ruled_version *version; /* the version of the rule that applies */
     uint64_t limit_tokens;               /* the limit of the amount; 0 if the rule counts nothing */
     uint8_t why;                         /* enum match_why */

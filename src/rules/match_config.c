@@ -32,7 +32,7 @@ bool match_config(const struct ruleset *ruleset, const struct request *request, 
     match->plain = false; /* the dimension of the first identifier was not looked up */
     match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
-        .tally = variant->tally + (size_t)request->lane * ruleset->named_count,
+        .counter = variant->counter + (size_t)request->lane * ruleset->named_count,
         .version = &variant->version,
         .limit_tokens = variant->base.capacity,
         .why = WHY_CONFIG,
@@ -49,6 +49,6 @@ bool ruleset_direct(const struct ruleset *ruleset, uint8_t lane, struct direct *
     direct->like = charge_by_config(named->variant[0]);
     direct->salt = named->variant[0]->salt;
     direct->dimension_key = ruleset->default_key;
-    direct->counts = &named->ruled.tally[(size_t)lane * ruleset->named_count].counts;
+    direct->counts = &named->ruled.counter[(size_t)lane * ruleset->named_count].counts;
     return true;
 }

@@ -1,19 +1,19 @@
 /*
- * Counts decisions, each rule by itself, in the tallies of the calling thread.
+ * Counts decisions, each rule by itself, in the counters of the calling thread.
  */
 #include "rules/match.h"
 
 static inline void note(const struct matched *matched, bool allowed, uint64_t requests)
 {
-    struct rule_tally *tally = matched->tally;
-    struct rule_counts *counts = &tally->counts;
+    struct rule_counter *counter = matched->counter;
+    struct rule_counts *counts = &counter->counts;
     if (allowed || matched->shadow)
         counts->allowed += requests;
     else
         counts->denied += requests;
     if (!allowed && matched->shadow)
         counts->shadow_denied += requests;
-    if (__builtin_expect(!tally->has_canary, 1))
+    if (__builtin_expect(!counter->has_canary, 1))
         return;
     if (matched->candidate) {
         counts->canary_allowed += allowed ? requests : 0;

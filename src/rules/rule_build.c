@@ -66,7 +66,7 @@ bool rule_missing(const struct rule_builder *builder, enum rule_field field, con
                      rule_field_names[field], expected);
 }
 
-/* ---- who is counted ---- */
+/* ---- dimensions and endpoint ---- */
 
 int rule_compare(struct bytes a, struct bytes b)
 {
@@ -133,7 +133,7 @@ static bool read_endpoint(struct rule_builder *builder)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole rule ---- */
 
 static bool find_fields(struct rule_builder *builder)
 {

@@ -163,7 +163,7 @@ bool rule_read_amounts(struct rule_builder *builder)
     return rule_is_bucket(rule->algorithm) ? read_bucket(builder) : read_window(builder);
 }
 
-/* ---- how it behaves ---- */
+/* ---- behaviour ---- */
 
 static bool read_overshoot(struct rule_builder *builder)
 {
@@ -260,7 +260,7 @@ bool rule_read_adaptive(struct rule_builder *builder)
     return true;
 }
 
-/* ---- whether it can be counted ---- */
+/* ---- terms ---- */
 
 /* Tries full scale and, for an adaptive rule, every smaller scale. */
 static bool check_terms(const struct rule_builder *builder, const char *field, const char *of,

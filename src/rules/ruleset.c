@@ -62,17 +62,17 @@ static uint16_t free_tenant(struct ruleset *ruleset)
     return (uint16_t)ruleset->tenant_last;
 }
 
-/* ---- birth and death ---- */
+/* ---- creation and destruction ---- */
 
-bool tallies_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count)
+bool counters_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count)
 {
-    struct rule_tally *tally = arena_take_lines(arena, (size_t)lanes * count, sizeof *tally);
-    for (uint32_t i = 0; tally && i < count; i++) {
-        slots[i].ruled.tally = &tally[i];
+    struct rule_counter *counter = arena_take_lines(arena, (size_t)lanes * count, sizeof *counter);
+    for (uint32_t i = 0; counter && i < count; i++) {
+        slots[i].ruled.counter = &counter[i];
         slots[i].ruled.lanes = lanes;
-        slots[i].ruled.tally_stride = count;
+        slots[i].ruled.counter_stride = count;
     }
-    return tally != NULL;
+    return counter != NULL;
 }
 
 static bool add_named(struct ruleset *ruleset, const struct ruleset_options *options)
@@ -80,7 +80,7 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
     const struct bytes everything = bytes_of(RULE_ANY_ENDPOINT);
     ruleset->named = arena_take_lines(&ruleset->arena, options->named_count, sizeof *ruleset->named);
     if (!ruleset->named ||
-        !tallies_take(&ruleset->arena, ruleset->options.lanes, ruleset->named, options->named_count))
+        !counters_take(&ruleset->arena, ruleset->options.lanes, ruleset->named, options->named_count))
         return false;
     for (uint32_t i = 0; i < options->named_count; i++) {
         const struct ruleset_named *named = &options->named[i];
@@ -93,7 +93,7 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
         slot->ruled.stable = &variant->version;
         slot->variant[0] = variant;
         variant->slot = slot;
-        variant->tally = slot->ruled.tally;
+        variant->counter = slot->ruled.counter;
         variant->salt = key_id_of(&ruleset->hash_key, named->id, (struct bytes){"", 0}, (struct bytes){"", 0});
         variant->base = (struct amount){.capacity = named->capacity, .limit = named->limit};
         variant->select_below = MILLION;
@@ -156,7 +156,7 @@ void ruleset_destroy(struct ruleset **ruleset)
 static void count_staged(struct ruleset *ruleset, const struct service *staged, bool more)
 {
     const struct service *present = ruleset_service(ruleset, staged->name);
-    int64_t services = (int64_t)!staged->goes - (present != NULL);
+    int64_t services = (int64_t)!staged->removed - (present != NULL);
     int64_t rules = (int64_t)staged->slot_count - (int64_t)(present ? present->slot_count : 0);
     ruleset->staged_services += more ? services : -services;
     ruleset->staged_rules += more ? rules : -rules;
@@ -241,7 +241,7 @@ bool ruleset_stage(struct ruleset *ruleset, struct bytes service, const struct r
     } else {
         staged = service_create(service);
         if (staged) {
-            staged->goes = true;
+            staged->removed = true;
         } else {
             (void)error_set(error, 71, "not enough memory for the rules");
         }
@@ -268,8 +268,8 @@ static void carry_counts(struct service *to, const struct service *from)
         const struct slot *before = service_slot(from, slot->ruled.id);
         if (!before)
             continue;
-        /* the sum of all threads; from now on in the first thread's tally */
-        struct rule_counts *counts = &slot->ruled.tally->counts;
+        /* the sum of all threads; from now on in the first thread's counter */
+        struct rule_counts *counts = &slot->ruled.counter->counts;
         *counts = ruled_counts(&before->ruled);
         if (slot->ruled.candidate && before->ruled.candidate && slot->canary == before->canary)
             continue;
@@ -284,11 +284,11 @@ static void commit_service(struct ruleset *ruleset, struct service *staged)
     uint32_t at = place_of(places, staged->name, staged->hash);
     struct service *present = places->place[at].service;
     bool by_default = bytes_equal(staged->name, bytes_of(RULE_DEFAULT_SERVICE));
-    ruleset->service_count = ruleset->service_count - (present != NULL) + !staged->goes;
+    ruleset->service_count = ruleset->service_count - (present != NULL) + !staged->removed;
     ruleset->rule_count = ruleset->rule_count - (present ? present->slot_count : 0) + staged->slot_count;
     if (by_default)
-        ruleset->by_default = staged->goes ? NULL : staged;
-    if (staged->goes) {
+        ruleset->by_default = staged->removed ? NULL : staged;
+    if (staged->removed) {
         if (present) {
             ruleset->tenant[present->tenant] = NULL;
             remove_place(places, at);
@@ -312,11 +312,11 @@ void ruleset_commit(struct ruleset *ruleset)
     struct service *staged = take_staged(ruleset), *next;
     ruleset->edition++;
     /* Removes services first: the table may have no room for both. */
-    for (int goes = 1; goes >= 0; goes--) {
+    for (int removed = 1; removed >= 0; removed--) {
         struct service *others = NULL;
         for (; staged; staged = next) {
             next = staged->next_staged;
-            if (staged->goes == goes) {
+            if (staged->removed == removed) {
                 commit_service(ruleset, staged);
             } else {
                 staged->next_staged = others;

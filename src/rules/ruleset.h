@@ -131,7 +131,7 @@ struct rule_counts {
 };
 
 /* One thread's counts of a rule. The alignment gives each thread cache lines of its own. */
-struct rule_tally {
+struct rule_counter {
     _Alignas(64) struct rule_counts counts;
     bool has_canary; /* the rule has a canary now */
 };
@@ -140,9 +140,9 @@ struct rule_tally {
 struct ruled {
     const struct ruled_version *candidate; /* NULL: no canary */
     const struct ruled_version *stable;    /* NULL: the rule has only a candidate */
-    struct rule_tally *tally;              /* the first thread's tally; see ruled_counts */
-    /* the number of threads, and the distance from one thread's tally to the next thread's */
-    uint32_t lanes, tally_stride;
+    struct rule_counter *counter;          /* the first thread's counter; see ruled_counts */
+    /* the number of threads, and the distance from one thread's counter to the next thread's */
+    uint32_t lanes, counter_stride;
     struct bytes service, id; /* service "" marks a limit of the config */
     uint32_t share_millionths;
     uint64_t epoch, candidate_epoch;

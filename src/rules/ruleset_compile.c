@@ -93,7 +93,7 @@ static bool compile_version(struct ruleset *ruleset, struct service *service, st
     uint32_t share = !use->candidate ? 0 : use->share_millionths < MILLION ? use->share_millionths : MILLION;
     struct variant *variant = &service->variant[service->variant_count++];
     variant->slot = slot;
-    variant->tally = slot->ruled.tally;
+    variant->counter = slot->ruled.counter;
     variant->candidate = candidate;
     variant->select_from = candidate ? 0 : share;
     variant->select_below = candidate ? share : MILLION;
@@ -127,7 +127,7 @@ static bool compile_use(struct ruleset *ruleset, struct service *service, const 
     slot->ruled.candidate_epoch = use->candidate_epoch;
     slot->canary = use->canary;
     for (uint32_t lane = 0; lane < slot->ruled.lanes; lane++)
-        slot->ruled.tally[lane * slot->ruled.tally_stride].has_canary = use->candidate != NULL;
+        slot->ruled.counter[lane * slot->ruled.counter_stride].has_canary = use->candidate != NULL;
     service->slot_count++;
     return (!use->rule || compile_version(ruleset, service, slot, use, false, error)) &&
            (!use->candidate || compile_version(ruleset, service, slot, use, true, error));
@@ -173,7 +173,7 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
         service->slot = arena_take_lines(&service->arena, count, sizeof *service->slot);
         service->variant = arena_take_lines(&service->arena, 2 * count, sizeof *service->variant);
         good = service->slot && service->variant &&
-               tallies_take(&service->arena, ruleset->options.lanes, service->slot, (uint32_t)count);
+               counters_take(&service->arena, ruleset->options.lanes, service->slot, (uint32_t)count);
     }
     if (good) {
         for (size_t i = 0; i < count; i++)

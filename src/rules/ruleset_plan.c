@@ -262,7 +262,7 @@ bool service_plan(struct service *service, struct error *error)
     return true;
 }
 
-/* ---- looking up ---- */
+/* ---- look-up ---- */
 
 const struct plan *service_find_plan(const struct service *service, struct bytes endpoint)
 {

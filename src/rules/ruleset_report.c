@@ -88,7 +88,7 @@ struct rule_counts ruled_counts(const struct ruled *rule)
 {
     struct rule_counts sum = {0};
     for (uint32_t lane = 0; lane < rule->lanes; lane++) {
-        const struct rule_counts *counts = &rule->tally[lane * rule->tally_stride].counts;
+        const struct rule_counts *counts = &rule->counter[lane * rule->counter_stride].counts;
         sum.allowed += counts->allowed;
         sum.denied += counts->denied;
         sum.shadow_denied += counts->shadow_denied;

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* ---- making it ---- */
+/* ---- construction ---- */
 
 struct roster_maker {
     const struct service *service;
@@ -26,8 +26,7 @@ static unsigned dimension_of(const struct roster_maker *maker, struct bytes name
 
 /* Adds an entry unless the value has one: entries come in order of strength (deny, allow,
  * overrides). */
-static void enrol_value(struct roster_maker *maker, unsigned dimension, struct bytes value,
-                        struct roster_entry entry)
+static void add_value(struct roster_maker *maker, unsigned dimension, struct bytes value, struct roster_entry entry)
 {
     struct roster *roster = maker->roster;
     entry.part = key_part(&maker->service->dimension_key[dimension], value);
@@ -77,9 +76,9 @@ static bool add_length(struct roster_lengths *lengths, unsigned form, uint8_t le
     return true;
 }
 
-static bool enrol_pattern(struct roster_maker *maker, struct arena *arena, unsigned dimension,
-                          enum rule_form rule_form, struct bytes value, struct roster_entry entry,
-                          struct error *error)
+static bool add_pattern(struct roster_maker *maker, struct arena *arena, unsigned dimension,
+                        enum rule_form rule_form, struct bytes value, struct roster_entry entry,
+                        struct error *error)
 {
     struct roster_patterns *patterns = maker->patterns;
     struct network network = {.bits = 0};
@@ -188,15 +187,15 @@ bool roster_compile(struct service *service, struct variant *variant, const stru
         unsigned dimension = dimension_of(&maker, named.dimension);
         roster->dimensions |= (uint32_t)1 << dimension;
         if (named.form == RULE_EXACT)
-            enrol_value(&maker, dimension, named.value, named.entry);
-        else if (!enrol_pattern(&maker, &service->arena, dimension, named.form, named.value, named.entry, error))
+            add_value(&maker, dimension, named.value, named.entry);
+        else if (!add_pattern(&maker, &service->arena, dimension, named.form, named.value, named.entry, error))
             return false;
     }
     variant->roster = roster;
     return true;
 }
 
-/* ---- looking things up ---- */
+/* ---- look-up ---- */
 
 void roster_walk_begin(struct roster_walk *walk, const struct roster_patterns *patterns, unsigned dimension,
                        struct bytes value)

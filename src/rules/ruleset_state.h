@@ -117,9 +117,9 @@ struct window {
     uint64_t period_ns;      /* the length of each window; 0: a calendar gives the length */
     enum rule_calendar unit; /* the unit of a calendar */
     char zone[RULE_ZONE_MAX_BYTES + 1];
-    struct calendar *calendar; /* NULL if period_ns is given */
-    atomic_bool asked;         /* a lock: one thread at a time may use the calendar */
-    struct present present[];  /* one for each lane */
+    struct calendar *calendar;   /* NULL if period_ns is given */
+    atomic_bool calendar_locked; /* a lock: one thread at a time may use the calendar */
+    struct present present[];    /* one for each lane */
 };
 
 struct windows {
@@ -223,7 +223,7 @@ struct variant {
     struct amount *tier;         /* one for each bit of `tiers`, in the order of bits */
     uint64_t tiers;              /* bits: the tiers of the service that the variant has */
     struct slot *slot;
-    struct rule_tally *tally;           /* the tally of the slot */
+    struct rule_counter *counter;       /* the counter of the slot */
     uint64_t selector;                  /* gives each rule its own choice of canary keys */
     uint32_t select_from, select_below; /* the range of millionths of the keys that the variant covers */
     uint32_t dimensions;                /* bits: the dimensions of `by` */
@@ -308,7 +308,7 @@ struct service {
     struct variant **ordered; /* sorted by pattern, dimensions and id */
     struct arena arena;
     struct service *next_staged, **staged_at;
-    bool goes; /* staged: the service is to be removed */
+    bool removed; /* staged: the service is to be removed */
 };
 
 /* The index of services by hash: open addressing, at most half full. */
@@ -321,9 +321,9 @@ struct service_places {
     uint32_t mask;
 };
 
-/* Gives each slot a tally per thread. The tallies of one thread lie together, apart from those of other
+/* Gives each slot a counter per thread. The counters of one thread lie together, apart from those of other
  * threads. */
-bool tallies_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count);
+bool counters_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count);
 
 struct ruleset {
     struct ruleset_options options; /* all its pointers but `context` are NULL */

@@ -159,7 +159,7 @@ void variant_visit_limits(const struct variant *variant, void (*visit)(void *con
             visit(context, variant->overrides[i].limit);
 }
 
-/* ---- the rest ---- */
+/* ---- salt and texts ---- */
 
 struct key_id rule_salt(const struct hash_key *hash_key, struct bytes service, struct bytes id, uint64_t epoch)
 {

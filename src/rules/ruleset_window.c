@@ -117,10 +117,10 @@ static uint64_t round_up(uint64_t ns)
 /* A thread spins while another one asks the calendar, which takes microseconds, once per window. */
 static void ask_calendar(struct window *window, uint64_t wall_ns, uint64_t *start_ns, uint64_t *end_ns)
 {
-    for (unsigned spins = 0; atomic_exchange_explicit(&window->asked, true, memory_order_acquire);)
+    for (unsigned spins = 0; atomic_exchange_explicit(&window->calendar_locked, true, memory_order_acquire);)
         spin_pause(&spins);
     calendar_period(window->calendar, wall_ns, start_ns, end_ns);
-    atomic_store_explicit(&window->asked, false, memory_order_release);
+    atomic_store_explicit(&window->calendar_locked, false, memory_order_release);
 }
 
 void window_renew(const struct windows *windows, struct window *window, uint8_t lane, uint64_t now_ns,

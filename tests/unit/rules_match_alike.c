@@ -21,7 +21,7 @@ static bool is_same_charge(const struct charge *a, const struct charge *b)
 
 static bool is_same_rule(const struct matched *a, const struct matched *b)
 {
-    return a->rule == b->rule && a->tally == b->tally && a->version == b->version &&
+    return a->rule == b->rule && a->counter == b->counter && a->version == b->version &&
            a->limit_tokens == b->limit_tokens && a->why == b->why && a->id == b->id &&
            a->candidate == b->candidate && a->shadow == b->shadow;
 }
