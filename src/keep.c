@@ -34,12 +34,14 @@ bool keep_open(struct keep *keep, const struct settings *settings, void (*wake)(
     case STATE_DIR_READY:
         break;
     }
+    static const char counted_with[] = "\377counters"; /* no client's key is that */
     uint64_t keys = settings->node.table_keys;
     struct store_options options = {
         .directory = keep->directory,
         .counters_max = keys < COUNTERS_WAITING_MAX ? keys : COUNTERS_WAITING_MAX,
         .versions_max_bytes = VERSIONS_WAITING_MAX_BYTES,
         .sync = settings->state_sync,
+        .secret = hash_64(&settings->node.hash_key, counted_with, sizeof counted_with - 1),
         .wake = wake,
         .context = context,
     };

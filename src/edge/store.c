@@ -79,7 +79,10 @@ static void start(struct store *store)
 void store_read(struct store *store, const struct store_reader *reader)
 {
     assert(!store->started);
-    if (store->file.db && store_file_read(&store->file, reader, clock_wall_ns()) != STORE_FILE_GOOD)
+    struct store_reader known = *reader;
+    if (!store->file.settled)
+        known.counters = NULL;
+    if (store->file.db && store_file_read(&store->file, &known, clock_wall_ns()) != STORE_FILE_GOOD)
         store_say(store, NOTICE_WARNING, "%.100s cannot be read (%.60s)", store->path, store->file.failure);
     start(store);
 }

@@ -47,6 +47,7 @@ struct store_options {
     uint64_t counters_max;       /* distinct keys that may wait to be written */
     uint64_t versions_max_bytes; /* versions that may wait: at least what all of them together need */
     enum store_sync sync;
+    uint64_t secret; /* a fingerprint of what ids of counters are made with: those made with another are not read */
     void (*wake)(void *context); /* called by the store's thread: store_notice has something; may be NULL */
     void *context;
 };
@@ -67,8 +68,8 @@ struct store_reader {
 };
 
 /*
- * Tells the reader of everything, in pages: versions of one rule from old to new, no counter of the past. Once, right
- * after store_open.
+ * Tells the reader of everything, in pages: versions of one rule from old to new, no counter of the past or under
+ * another secret. Once, right after store_open.
  */
 void store_read(struct store *store, const struct store_reader *reader);
 
@@ -100,6 +101,8 @@ bool store_notice(struct store *store, struct notice *notice);
 #define STORE_STATS(X)                                                                                             \
     X(versions_written, "versions of rules written")                                                               \
     X(counters_written, "counters written")                                                                        \
+    X(counters_aside, "counters under another secret, which are kept and not used (now)")                          \
+    X(counters_aside_dropped, "counters under another secret that were dropped at their bound")                    \
     X(counters_expired, "counters deleted because their time was over")                                            \
     X(transactions, "transactions committed")                                                                      \
     X(versions_waiting, "versions that wait to be written (now)")                                                  \

@@ -312,6 +312,8 @@ enum store_file_status store_file_salvage(struct store_file *file, const char *a
     if (salvage.status == STORE_FILE_GOOD) {
         if (open_at(&old, aside, true) == STORE_FILE_GOOD)
             store_file_rescue(&old, &reader, wall_ns);
+        if (old.db && salvage.status == STORE_FILE_GOOD)
+            salvage.status = store_file_rescue_aside(&old, file);
         old.was_short = true; /* it stays as it was found */
         store_file_close(&old);
     }

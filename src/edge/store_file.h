@@ -45,6 +45,7 @@ struct store_file {
     bool was_open;                   /* or one that others could read or write, */
     bool was_short;                  /* or one that had lost transactions; */
     struct store_count count, lost;  /* what it has; what was lost then */
+    bool settled;                    /* what is in the table of counters is of the secret in use */
     bool brings_rules;               /* so does the transaction that was begun */
     int mark;                        /* above 0, or there is none */
     char failure[NODE_NOTICE_BYTES]; /* why the last call was not STORE_FILE_GOOD */
@@ -82,6 +83,25 @@ enum store_file_status store_file_put_counter(struct store_file *file, const str
                                               uint64_t wall_ns);
 enum store_file_status store_file_commit(struct store_file *file);
 void store_file_cancel(struct store_file *file);
+
+/* Counters under other secrets: how many lie aside; how many a call took back, and dropped at the bound. */
+enum { STORE_ASIDE_MAX = 1 << 22 };
+struct store_aside {
+    uint64_t kept, returned, dropped;
+};
+
+/*
+ * From now on ids of counters are made with the secret of that fingerprint. Those in the file that were
+ * made with another one are laid aside: nothing tells of them, until their secret is in use again or their time is
+ * over. At STORE_ASIDE_MAX those go that end first. A file that knows of no secret is of this one.
+ */
+enum store_file_status store_file_use_secret(struct store_file *file, uint64_t secret, uint64_t wall_ns,
+                                             struct store_aside *aside);
+/* Deletes those laid aside whose time is over, `most` at most; says how many. */
+enum store_file_status store_file_prune_aside(struct store_file *file, uint64_t most, uint64_t wall_ns,
+                                              uint64_t *deleted);
+/* Puts into `file`, within its transaction, the secret of the damaged file `old`, and what lies aside there. */
+enum store_file_status store_file_rescue_aside(struct store_file *old, struct store_file *file);
 
 /* Looks at the next `count` counters, around and around, and deletes those whose time is over; says how many. */
 enum store_file_status store_file_prune(struct store_file *file, size_t count, uint64_t wall_ns, uint64_t *deleted);

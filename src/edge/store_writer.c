@@ -28,6 +28,41 @@ void store_say(struct store *store, enum notice_level level, const char *format,
 
 /* ---- the file, and what befalls it ---- */
 
+/* Tells of counters whose ids were made with another secret. */
+static void tell_aside(struct store *store, const struct store_aside *aside)
+{
+    uv_mutex_lock(&store->mutex);
+    store->stats.counters_aside = aside->kept;
+    store->stats.counters_aside_dropped += aside->dropped;
+    uv_mutex_unlock(&store->mutex);
+    if (aside->returned > 0)
+        store_say(store, NOTICE_INFO, "%.120s: %llu counters are under this secret again, and used", store->path,
+                  (unsigned long long)aside->returned);
+    if (aside->kept > 0)
+        store_say(store, NOTICE_WARNING,
+                  "%.90s: %llu counters are under another secret: they are kept until their time is over, and not "
+                  "used, since no key has the hash that it had",
+                  store->path, (unsigned long long)aside->kept);
+    if (aside->dropped > 0)
+        store_say(store, NOTICE_WARNING, "%.100s: more than %d counters are under other secrets: %llu are dropped",
+                  store->path, STORE_ASIDE_MAX, (unsigned long long)aside->dropped);
+}
+
+/* Whose counters are in the file. Where that cannot be written down, it is tried again before the next write. */
+static enum store_file_status settle_secret(struct store *store)
+{
+    struct store_aside aside;
+    enum store_file_status status =
+        store_file_use_secret(&store->file, store->options.secret, clock_wall_ns(), &aside);
+    if (status == STORE_FILE_GOOD)
+        tell_aside(store, &aside);
+    else if (status != STORE_FILE_DAMAGED && !store->file.settled)
+        store_say(store, NOTICE_WARNING,
+                  "%.100s: its counters are under another secret, which cannot be written down (%.60s)",
+                  store->path, store->file.failure);
+    return status;
+}
+
 /* What was damaged is set aside; a fresh file takes over what can be read of it. */
 static enum store_file_status replace_file(struct store *store)
 {
@@ -50,6 +85,8 @@ static enum store_file_status replace_file(struct store *store)
     store_say(store, NOTICE_WARNING,
               "%.100s was damaged (%.60s): set aside as *%s; read of it: versions %llu, counters %llu", store->path,
               why, strstr(aside, ".corrupt"), (unsigned long long)versions, (unsigned long long)counters);
+    if (status == STORE_FILE_GOOD)
+        (void)settle_secret(store);
     return status == STORE_FILE_DAMAGED ? STORE_FILE_FAILED : status;
 }
 
@@ -63,6 +100,8 @@ enum store_file_status store_writer_open(struct store *store)
                   store->path, (unsigned)STATE_FILE_MODE);
     if (status == STORE_FILE_GOOD && store->file.was_empty)
         store_say(store, NOTICE_WARNING, "%.160s was empty: it begins anew", store->path);
+    if (status == STORE_FILE_GOOD && settle_secret(store) == STORE_FILE_DAMAGED)
+        status = STORE_FILE_DAMAGED;
     if (status == STORE_FILE_DAMAGED)
         status = replace_file(store);
     if (status != STORE_FILE_GOOD)
@@ -120,6 +159,8 @@ static enum store_file_status write_queue(struct store *store)
     enum store_file_status status = store->file.db ? STORE_FILE_GOOD : store_writer_open(store);
     if (status == STORE_FILE_GOOD && store_file_is_gone(&store->file))
         status = reopen_file(store);
+    if (status == STORE_FILE_GOOD && !store->file.settled)
+        status = settle_secret(store);
     if (status != STORE_FILE_GOOD)
         return status;
     store_queue_sort(queue);
@@ -204,7 +245,7 @@ static bool write_in_hand(struct store *store)
 /* Once a second: is the file still there, and which counters are over? */
 static void tend(struct store *store)
 {
-    uint64_t deleted = 0;
+    uint64_t deleted = 0, aside_deleted = 0;
     enum store_file_status status = STORE_FILE_GOOD;
     if (!store->file.db) {
         if (store->busy)
@@ -217,11 +258,14 @@ static void tend(struct store *store)
     }
     if (status == STORE_FILE_GOOD)
         status = store_file_prune(&store->file, TEND_COUNTERS, clock_wall_ns(), &deleted);
+    if (status == STORE_FILE_GOOD && store->stats.counters_aside > 0)
+        status = store_file_prune_aside(&store->file, TEND_COUNTERS, clock_wall_ns(), &aside_deleted);
     if (status == STORE_FILE_DAMAGED && replace_file(store) != STORE_FILE_GOOD)
         store_file_close(&store->file);
     uint64_t bytes = store_file_bytes(&store->file);
     uv_mutex_lock(&store->mutex);
-    store->stats.counters_expired += deleted;
+    store->stats.counters_expired += deleted + aside_deleted;
+    store->stats.counters_aside -= aside_deleted;
     store->stats.file_bytes = bytes;
     uv_mutex_unlock(&store->mutex);
 }
