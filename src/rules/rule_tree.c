@@ -1,3 +1,6 @@
+/*
+ * Builds the tree from the events of libyaml, a bounded number of events per call.
+ */
 #include "rules/rule_tree.h"
 
 #include "base/yaml_fault.h"
@@ -12,10 +15,10 @@ struct tree_reader {
     const char *file;
     struct bytes text;
     yaml_parser_t parser;
-    struct error *error;                /* of the call */
-    uint32_t open[RULE_TREE_DEPTH_MAX]; /* the maps and lists around what comes next */
+    struct error *error;                /* where the current call stores its sentence */
+    uint32_t open[RULE_TREE_DEPTH_MAX]; /* the open maps and lists around the next node */
     unsigned depth;
-    bool has_key; /* `key` was read; its value comes next */
+    bool has_key; /* `key` was read, and its value comes next */
     struct bytes key;
     unsigned key_line;
     unsigned documents;
@@ -28,7 +31,8 @@ static bool fail(struct tree_reader *reader, unsigned line, const char *what)
 
 /* ---- texts ---- */
 
-/* Takes one character of UTF-8, which libyaml has checked, off the front. */
+/* Removes the first character from a text in UTF-8, which libyaml has checked, and returns the
+ * character. */
 static uint32_t take_character(struct bytes *text)
 {
     unsigned char first = (unsigned char)text->data[0];
@@ -42,7 +46,8 @@ static uint32_t take_character(struct bytes *text)
     return character;
 }
 
-/* An escape like "\0" or "\u2028" can bring what would not be read again when it is written as itself. */
+/* False for characters that an escape such as "\0" or "\u2028" can produce, and that would not be
+ * read back when written as themselves. */
 static bool is_printable(struct bytes text)
 {
     while (text.size > 0) {
@@ -54,7 +59,7 @@ static bool is_printable(struct bytes text)
     return true;
 }
 
-/* Copies a text; escapes make few bytes longer, never four times. */
+/* Copies a text of an event. An escape may make a text longer, but never four times as long. */
 static bool keep(struct tree_reader *reader, const yaml_event_t *event, unsigned line, struct bytes *kept)
 {
     struct rule_tree *tree = reader->tree;
@@ -122,7 +127,7 @@ static void end(struct tree_reader *reader)
     tree->nodes[reader->open[--reader->depth]].end = tree->count;
 }
 
-/* The keys of the map that is being read, which are few. */
+/* Compares a key with the few keys of the map that is being read. */
 static bool key_is_new(struct tree_reader *reader, unsigned line)
 {
     const struct rule_tree *tree = reader->tree;
