@@ -87,7 +87,7 @@ static void say_hello(struct node *node, struct effects *effects)
 
 void join_step(struct node *node, struct effects *effects)
 {
-    int donor = snapshot_donor(node), source = stores_overdue(node) ? -1 : stores_source(node);
+    int donor = member_to_ask(node), source = stores_overdue(node) ? -1 : stores_source(node);
     if (node->peer_count == 1) {
         become_active(node, effects, "there is no other peer");
         return;

@@ -4,10 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
-
-enum { SWEEP_GAP_INTERVALS = 64 };
 
 bool limits_create(struct node *node, struct error *error)
 {
@@ -81,71 +78,15 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
     return &node->limits.limit[index];
 }
 
-/* ---- which are in use ---- */
-
-struct usage {
-    uint64_t bit[LIMITS_MAX / 64 + 1];
-};
-
-static void use(void *context, uint16_t index)
+void membership_refresh_budget(struct node *node, uint32_t index)
 {
-    struct usage *usage = context;
-    usage->bit[index / 64] |= (uint64_t)1 << (index % 64);
-}
-
-static void use_entry(void *context, const struct entry *entry)
-{
-    use(context, entry->limit);
-}
-
-static void use_spend(void *context, const struct spend *spend)
-{
-    use(context, spend->limit);
-}
-
-static bool in_use(void *context, uint16_t index)
-{
-    const struct usage *usage = context;
-    return (usage->bit[index / 64] >> (index % 64) & 1) != 0;
-}
-
-static void use_batches(struct usage *usage, struct list *batches)
-{
-    for (struct list *at = batches->next; at != batches; at = at->next) {
-        const struct batch *batch = LIST_OWNER(at, const struct batch, link);
-        for (uint32_t i = 0; i < batch->spend_count; i++)
-            use(usage, batch->spend[i].limit);
-    }
-}
-
-/* Many are in use, and more than a few of them were not when it was last looked. */
-static bool is_sweep_due(const struct node *node)
-{
-    uint32_t room = node->limits.room, used = node->limits.used;
-    return used >= room / 4 * 3 || (used >= room / 8 * 3 && node->limits_added >= room / 8);
-}
-
-/* What a reservation holds is looked up by its entry, whose limit counts. */
-void limits_sweep(struct node *node)
-{
-    uint64_t gap_ns = SWEEP_GAP_INTERVALS * node->options.interval_ns;
-    if (!is_sweep_due(node) || (node->swept_ns > 0 && node->now_ns - node->swept_ns < gap_ns))
-        return;
-    struct usage *usage = calloc(1, sizeof *usage);
-    if (!usage)
-        return;
-    tell_gathered(node);
-    node->swept_ns = node->now_ns;
-    node->limits_added = 0;
-    for (uint32_t i = 0; i < node->config_limits; i++)
-        use(usage, (uint16_t)i);
-    untold_visit(node, use_spend, usage);
-    for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        if (node->origin[slot].uid)
-            use_batches(usage, &node->origin[slot].log);
-    use_batches(usage, &node->inbox);
-    table_visit(node->table, 0, 0, use_entry, usage);
-    ruleset_visit_limits(node_rules(node), use, usage);
-    limit_set_sweep(&node->limits, in_use, usage);
-    free(usage);
+    const struct limit *limit = &node->limits.limit[index];
+    budget_init(&node->budget[index], limit, node->share, node->alone);
+    uint64_t early = node->options.early_push_share, peers = node->peer_count > 0 ? node->peer_count : 1;
+    node->early_units[index] =
+        early ? units_times(limit->capacity_units, early) : limit->capacity_units / (4 * (int64_t)peers);
+    if (node->early_units[index] < limit->units_per_token)
+        node->early_units[index] = limit->units_per_token;
+    node->soon_units[index] = soon_paid_units(node, limit, node->share);
+    wait_note_limit(node, index);
 }

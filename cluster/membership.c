@@ -1,12 +1,10 @@
 #include "cluster/effects.h"
 #include "cluster/parts.h"
-#include "cluster/plane.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sysexits.h>
 
 const char *peer_state_name(enum peer_state state)
 {
@@ -19,19 +17,6 @@ static void copy_text(char *to, size_t room, struct bytes from)
     assert(from.size < room);
     memcpy(to, from.data, from.size);
     to[from.size] = '\0';
-}
-
-int member_find(const struct node *node, struct bytes name)
-{
-    for (uint32_t i = 0; i < node->member_end; i++)
-        if (node->member[i].used && bytes_equal(bytes_of(node->member[i].name), name))
-            return (int)i;
-    return -1;
-}
-
-bool member_needed(const struct member *member)
-{
-    return member->used && !member->self && member->state != PEER_LEFT;
 }
 
 /* A free slot, or that of a member that left and of which nothing is kept any more; -1: the cluster is full. */
@@ -256,30 +241,4 @@ void membership_merge(struct node *node, const struct message *message, int *map
         }
         merge_record(node, record, (uint32_t)index, i == message->sender, effects);
     }
-}
-
-bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker)
-{
-    if (listener->self) {
-        const struct member *member = &node->member[speaker];
-        return member->heard_direct_ns != 0 &&
-               node->now_ns - member->heard_direct_ns <= HEARING_INTERVALS * node->options.interval_ns;
-    }
-    return (listener->hears >> speaker & 1) != 0;
-}
-
-bool member_rests(const struct node *node, uint32_t index)
-{
-    return (node->member[index].hears >> index & 1) != 0;
-}
-
-void membership_refresh(struct node *node, struct effects *effects)
-{
-    const uint64_t share = node->share;
-    const bool alone = node->alone;
-    silence_refresh(node, effects);
-    accord_refresh(node, effects);
-    shares_refresh(node);
-    if (node->share != share || node->alone != alone)
-        plane_warn_of_reach(node, effects);
 }

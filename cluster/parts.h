@@ -11,23 +11,35 @@
 #include "cluster/spending.h"
 #include "cluster/state.h"
 
-/* ---- membership.c: who there is, and what share of a limit each has ---- */
-void membership_init(struct node *node, struct effects *effects);
+/* ---- member.c: what can be read off the members ---- */
 int member_find(const struct node *node, struct bytes name);
 /* A member that has not left and is not this node: its acknowledgement is needed. */
 bool member_needed(const struct member *member);
-/* Takes over what a message says of members; map[i] becomes the member index of its record i, or -1. */
-void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
-/* What part of every limit that member has, in 1/SHARE_ONE, as long as nobody else gets it. */
-uint64_t membership_share(const struct node *node, uint32_t index);
-/* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
-void membership_refresh(struct node *node, struct effects *effects);
-/* What this node may use of limit number `index`, after its terms or the shares changed. */
-void membership_refresh_budget(struct node *node, uint32_t index);
-void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
 /* Its newest message said so: see is_at_rest. */
 bool member_rests(const struct node *node, uint32_t index);
+/* An active peer to ask for what it has, or -1. */
+int member_to_ask(const struct node *node);
+
+/* ---- share.c: the shares of members ---- */
+/* What part of every limit that member has, in 1/SHARE_ONE, as long as nobody else gets it. */
+uint64_t membership_share(const struct node *node, uint32_t index);
+/* The same, whether or not it counts. */
+uint64_t member_share(const struct node *node, const struct member *member);
+/* The shares of all members that count, as this node sees them, this node's among them. Returns how many. */
+uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX]);
+/* Members that take a share and that this node's config does not name: those that have left, or the others. */
+uint32_t shares_unlisted(const struct node *node, bool left);
+
+/* ---- membership.c: who there is ---- */
+void membership_init(struct node *node, struct effects *effects);
+/* Takes over what a message says of members; map[i] becomes the member index of its record i, or -1. */
+void membership_merge(struct node *node, const struct message *message, int *map, struct effects *effects);
+void membership_left(struct node *node, uint32_t index, bool forgotten, struct effects *effects, const char *why);
+
+/* ---- view.c ---- */
+/* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
+void membership_refresh(struct node *node, struct effects *effects);
 
 /* ---- incarnation.c: which start of a name counts ---- */
 /* Not so far ahead of this node's clock that it must be made up. Otherwise it is counted, and told now and then. */
@@ -53,10 +65,6 @@ void silence_refresh(struct node *node, struct effects *effects);
 
 /* ---- shares.c: what part of every limit each member has ---- */
 void shares_refresh(struct node *node);
-/* The shares of all members that count, as this node sees them, this node's among them. Returns how many. */
-uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX]);
-/* Members that take a share and that this node's config does not name: those that have left, or the others. */
-uint32_t shares_unlisted(const struct node *node, bool left);
 
 /* ---- rest.c: when nothing is to be said ---- */
 /* This node has nothing to tell, and waits for nothing that others would have to tell. */
@@ -202,6 +210,10 @@ void counters_restore(struct node *node, const struct counter *counters, size_t 
 /* ---- limits.c: the limits that are in use ---- */
 bool limits_create(struct node *node, struct error *error);
 void limits_destroy(struct node *node);
+/* What this node may use of limit number `index`, after its terms or the shares changed. */
+void membership_refresh_budget(struct node *node, uint32_t index);
+
+/* ---- sweep.c ---- */
 /* Frees those that nobody uses any more, when few are left. */
 void limits_sweep(struct node *node);
 
@@ -279,6 +291,8 @@ void inbox_take(struct node *node, struct batch *batch);
 /* ---- publish.c: what is said; gossip.c: how what is heard is understood ---- */
 void gossip_publish(struct node *node, struct effects *effects);
 void gossip_header(struct node *node, enum message_kind kind);
+/* Also tells of which origin slots it has digests, in their order. */
+void gossip_header_slots(struct node *node, enum message_kind kind, uint32_t *slots);
 /* False: the message is not for us or not sound. Afterwards node->in is closed. */
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
 
@@ -307,8 +321,6 @@ void stores_taken(struct node *node, struct effects *effects);
 void stores_came_with_snapshot(struct node *node);
 
 /* ---- snapshot_ask.c, snapshot_take.c, snapshot.c, snapshot_serve.c: asking for parts, taking, merging, giving ---- */
-/* An active peer to ask, or -1. */
-int snapshot_donor(const struct node *node);
 /* `of_store`: the donor joins as well, and is asked for what its store had. */
 void snapshot_start(struct node *node, uint32_t donor, bool of_store);
 /* Asks for what is missing; when nothing is, the snapshot is taken. */
@@ -334,6 +346,13 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
 void snapshot_merge_store(struct node *node, const struct message *reply, struct number_reader reader);
 bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
                     struct number_reader reader);
+/* By origin slot, up to where the part contains what was spent; false: the donor does not say. */
+bool snapshot_page_digest(const struct node *node, const struct message *reply, const int *member_map,
+                          struct page *page);
+/* What every part contains whole. */
+void snapshot_note_retired(struct node *node, const struct message *reply, const int *member_map);
+/* `adds`: what is charged here is charged on top of all that the part says. */
+bool snapshot_page_can_be_merged(struct node *node, const struct page *page, bool *adds);
 void snapshot_abandon(struct node *node);
 /*
  * Up to which batch of that origin slot the part of the snapshot that gave this key's state contained; 0: none. Up to

@@ -1,8 +1,6 @@
 #include "cluster/parts.h"
 #include "cluster/waiting.h"
 
-#include <assert.h>
-
 /*
  * What need not be told: a spend that this node's share of the refill has paid off, if no other view of its key was
  * below the capacity meanwhile. docs/accounting.md, "What is never told", has the argument.
@@ -19,129 +17,8 @@ enum {
     LOOK_INTERVALS_MAX = 6,   /* ... but no longer than that */
     WAITS_INTERVALS_MAX = 20, /* in all */
     LOOKS_PER_INTERVAL = 16,
-    PLACES_PER_KEY = 1 << 11,       /* a look at so many that are not marked takes as long as one at a key */
-    CAREFUL_ROUNDS = LOOKS_MAX + 3, /* none waits for so many without a spend */
+    PLACES_PER_KEY = 1 << 11, /* a look at so many that are not marked takes as long as one at a key */
 };
-
-_Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");
-
-int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
-{
-    if (limit->kind != LIMIT_BUCKET || node->alone || (limit->flags & LIMIT_SPLIT) != 0)
-        return -1;
-    int64_t units;
-    if (__builtin_mul_overflow(node->options.interval_ns / limit->tick_ns, limit->units_per_tick, &units) ||
-        units > limit->capacity_units)
-        units = limit->capacity_units;
-    return units_times(units, share);
-}
-
-void wait_note_limit(struct node *node, uint32_t index)
-{
-    uint64_t tick_ns = node->limits.limit[index].tick_ns;
-    if (node->soon_units[index] > 0 && tick_ns > node->waits.tick_ns)
-        node->waits.tick_ns = tick_ns;
-}
-
-void wait_carefully(struct node *node)
-{
-    for (uint32_t i = 0; i < WAIT_PARTS; i++)
-        node->waits.part[i].careful = CAREFUL_ROUNDS;
-}
-
-/* ---- one key ---- */
-
-bool wait_has(const struct node *node, const struct entry *entry)
-{
-    return table_is_marked(node->table, entry);
-}
-
-bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
-{
-    const struct table_mark mark = table_mark_of(node->table, entry);
-    const bool waits = table_mark_is_set(mark);
-    if (!waits && is_in_ring(node, entry))
-        return false; /* it is told along with that */
-    if (tokens > WAITING_TOKENS_MAX - (waits ? waiting_tokens(entry) : 0))
-        return false;
-    if (!waits) {
-        waiting_begin(entry);
-        own_lane(node)->waits_more++;
-    }
-    waiting_add(entry, (int64_t)tokens);
-    table_mark_set(mark);
-    return true;
-}
-
-void wait_less(struct entry *entry, uint64_t tokens)
-{
-    assert(tokens + waiting_noted(entry) <= waiting_tokens(entry));
-    waiting_add(entry, -(int64_t)tokens);
-}
-
-/* After so many visits, one in each round, of which the last may have been in this one. */
-static uint64_t began_ns(const struct node *node, uint32_t visits)
-{
-    return node->waits.began_ns[(node->waits.round - visits - 1) % ROUNDS];
-}
-
-/* The first does not look at the entry. */
-static uint32_t visits_of(const struct node *node, const struct entry *entry)
-{
-    return table_is_marked_long(node->table, entry) ? waiting_looks(entry) + 1 : 0;
-}
-
-uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
-{
-    return began_ns(node, visits_of(node, entry));
-}
-
-void wait_moved(struct entry *entry)
-{
-    waiting_unnote(entry); /* the round may come by once more, which would be taken for the next one */
-}
-
-uint64_t wait_end(struct node *node, struct entry *entry)
-{
-    uint64_t tokens = waiting_tokens(entry);
-    table_unmark(node->table, entry);
-    entry->open_index = 0; /* what is there, is near */
-    own_lane(node)->waits_more--;
-    return tokens;
-}
-
-/* ---- all of them ---- */
-
-uint32_t wait_count(const struct node *node)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        count += node->lane[i].waits_more;
-    return count;
-}
-
-uint64_t wait_oldest_ns(const struct node *node)
-{
-    const uint32_t *most = node->waits.visits_most;
-    return began_ns(node, most[0] > most[1] ? most[0] : most[1]);
-}
-
-void wait_no_more(struct node *node, uint32_t most)
-{
-    struct entry *entry;
-    uint64_t place = node->waits.place;
-    while (most > 0 && wait_count(node) > 0) {
-        if (table_find_marked(node->table, &place, table_places(node->table), &entry, 1) == 0) {
-            place = 0; /* there are some before where the round is */
-            continue;
-        }
-        tell_for_room(node);
-        (void)open_spend(node, entry);
-        most--;
-    }
-}
-
-/* ---- looks ---- */
 
 /* All that any view was charged with until then is charged here. */
 static uint64_t covered_until_ns(struct node *node)
@@ -257,7 +134,7 @@ static bool all_is_paid_off(const struct node *node, const struct wait_part *par
 /* After a pause, what was not visited yet may have waited for too long. */
 static enum table_aging aging_of(const struct node *node, const struct wait_part *part, uint64_t covered_ns)
 {
-    if (node->now_ns - began_ns(node, 0) > WAITS_INTERVALS_MAX * node->options.interval_ns)
+    if (node->now_ns - wait_began_ns(node, 0) > WAITS_INTERVALS_MAX * node->options.interval_ns)
         return AGING_ALL;
     return all_is_paid_off(node, part, covered_ns) ? AGING_FORGET : AGING_OLD;
 }
@@ -364,14 +241,4 @@ void pay_step(struct node *node)
     if (waits->place == table_places(node->table))
         begin_round(node);
     waits->look_ns = node->now_ns + node->options.interval_ns / LOOKS_PER_INTERVAL;
-}
-
-void wait_check(const struct node *node)
-{
-    uint32_t count = 0;
-    uint64_t place = 0;
-    struct entry *entry;
-    for (; table_find_marked(node->table, &place, table_places(node->table), &entry, 1) > 0; count++)
-        assert(table_find(node->table, entry->id) == entry);
-    assert(count == wait_count(node));
 }

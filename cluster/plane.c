@@ -111,14 +111,6 @@ void plane_destroy(struct plane **plane)
     *plane = NULL;
 }
 
-void plane_bound_keys(struct node *node)
-{
-    struct ruleset_stats stats;
-    ruleset_stats(node->plane->rules, &stats);
-    const uint64_t most = node->tenant_keys_max;
-    table_set_tenant_keys_max(node->table, most, stats.services > 0 ? most : 0);
-}
-
 static void add_stored(struct node *node, struct rule_version *version)
 {
     struct plane *plane = node->plane;
@@ -214,11 +206,6 @@ void plane_end(struct node *node, struct effects *effects)
     plane_work_finish(node, effects);
 }
 
-bool plane_is_idle(const struct node *node)
-{
-    return node->plane->work == NULL;
-}
-
 bool plane_is_passed_on(const struct node *node)
 {
     const struct plane *plane = node->plane;
@@ -240,16 +227,6 @@ bool plane_is_passed_on(const struct node *node)
 bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result)
 {
     return plane_result(node->plane, ticket, result);
-}
-
-bool plane_is_at_rest(const struct node *node)
-{
-    const struct plane *plane = node->plane;
-    uint64_t ours = rulebook_digest(plane->book);
-    for (uint32_t i = 0; i < node->member_end; i++)
-        if (member_needed(&node->member[i]) && plane->peer[i].digest != ours)
-            return false;
-    return plane->service_count == 0 && plane_is_idle(node);
 }
 
 bool plane_knows_the_rules(const struct node *node)

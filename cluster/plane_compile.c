@@ -125,3 +125,11 @@ void plane_compile_all(struct node *node, struct effects *effects)
     plane->restored = false;
     plane_health_apply(node);
 }
+
+void plane_bound_keys(struct node *node)
+{
+    struct ruleset_stats stats;
+    ruleset_stats(node->plane->rules, &stats);
+    const uint64_t most = node->tenant_keys_max;
+    table_set_tenant_keys_max(node->table, most, stats.services > 0 ? most : 0);
+}

@@ -1,7 +1,5 @@
 #include "cluster/parts.h"
 
-#include <string.h>
-
 /* What part of every limit each member has, and what follows for the limits. */
 
 /*
@@ -22,52 +20,6 @@ static void refresh_freed(struct node *node)
                 !node->origin[o].uid || node->origin[o].member != i || node->origin[o].applied >= member->known[o];
         member->share_freed = complete || node->now_ns - member->left_ns > node->options.silent_after_ns;
     }
-}
-
-static uint64_t region_weight(const struct node *node, const char *region)
-{
-    for (uint32_t i = 0; i < node->options.region_count; i++)
-        if (strcmp(node->options.regions[i].region, region) == 0)
-            return node->options.regions[i].weight;
-    return 0;
-}
-
-static uint64_t member_share(const struct node *node, const struct member *member)
-{
-    uint64_t sharers = 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *other = &node->member[i];
-        sharers += other->used && !other->share_freed && strcmp(other->region, member->region) == 0;
-    }
-    return sharers == 0 ? 0 : region_weight(node, member->region) / sharers;
-}
-
-uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX])
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < node->member_end; i++)
-        if (node->member[i].used && !node->member[i].share_freed)
-            shares[count++] = member_share(node, &node->member[i]);
-    return count;
-}
-
-uint64_t membership_share(const struct node *node, uint32_t index)
-{
-    const struct member *member = &node->member[index];
-    return member->used && !member->share_freed ? member_share(node, member) : 0;
-}
-
-void membership_refresh_budget(struct node *node, uint32_t index)
-{
-    const struct limit *limit = &node->limits.limit[index];
-    budget_init(&node->budget[index], limit, node->share, node->alone);
-    uint64_t early = node->options.early_push_share, peers = node->peer_count > 0 ? node->peer_count : 1;
-    node->early_units[index] =
-        early ? units_times(limit->capacity_units, early) : limit->capacity_units / (4 * (int64_t)peers);
-    if (node->early_units[index] < limit->units_per_token)
-        node->early_units[index] = limit->units_per_token;
-    node->soon_units[index] = soon_paid_units(node, limit, node->share);
-    wait_note_limit(node, index);
 }
 
 /* Thousands of limits are not gone through unless a share has changed. */
@@ -95,17 +47,6 @@ static void refresh_budgets(struct node *node)
     for (uint32_t i = 0; i < node->limits.count; i++)
         if (limit_set_has(&node->limits, i))
             membership_refresh_budget(node, i);
-}
-
-uint32_t shares_unlisted(const struct node *node, bool left)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < node->member_end; i++) {
-        const struct member *member = &node->member[i];
-        count += member->used && !member->self && !member->configured && !member->share_freed &&
-                 (member->state == PEER_LEFT) == left;
-    }
-    return count;
 }
 
 void shares_refresh(struct node *node)

@@ -1,4 +1,3 @@
-#include "cluster/effects.h"
 #include "cluster/parts.h"
 
 #include <assert.h>
@@ -6,8 +5,6 @@
 #include <string.h>
 
 __extension__ typedef unsigned __int128 wide;
-
-enum { REFUSED_INTERVALS = 64 };
 
 static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
 
@@ -262,91 +259,6 @@ static void merge_stage(struct node *node, struct stage *stage)
     }
 }
 
-/*
- * What has been retired there is not in the digest: everybody had the same of it, and the page has all of that. If
- * that is our present incarnation, they forgot us while we live: the page has what somebody is known to have of it, and
- * perhaps more.
- */
-static void add_retired(const struct node *node, const struct message *reply, const int *member_map,
-                        struct page *page)
-{
-    for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        for (uint32_t i = 0; i < reply->member_count && node->origin[slot].uid; i++)
-            if (member_map[i] == (int)node->origin[slot].member &&
-                reply->members[i].retired_incarnation >= node->origin[slot].incarnation) {
-                bool lives = slot == node->my_slot;
-                page->applied[slot] = lives ? origin_most_known(node, slot) : UINT64_MAX;
-                page->beyond[slot] = lives ? node->origin[slot].applied : UINT64_MAX;
-            }
-}
-
-static bool page_digest(const struct node *node, const struct message *reply, const int *member_map,
-                        struct page *page)
-{
-    memset(page->applied, 0, sizeof page->applied);
-    memset(page->beyond, 0, sizeof page->beyond);
-    add_retired(node, reply, member_map, page);
-    for (uint32_t r = 0; r < reply->row_count; r++) {
-        if (reply->rows[r].member != reply->sender)
-            continue;
-        for (uint32_t o = 0; o < reply->origin_count; o++) {
-            int member = member_map[reply->origins[o].member];
-            int slot = member < 0 ? -1 : origin_find(node, (uint32_t)member, reply->origins[o].incarnation);
-            if (slot < 0)
-                continue;
-            page->applied[slot] = reply->rows[r].applied[o];
-            page->beyond[slot] = reply->page_beyond[o];
-        }
-        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
-            if (page->beyond[slot] < page->applied[slot])
-                page->beyond[slot] = page->applied[slot];
-        return true;
-    }
-    return false;
-}
-
-/* What every part contains whole. */
-static void note_retired(struct node *node, const struct message *reply, const int *member_map)
-{
-    uint64_t retired[NODE_PEERS_MAX] = {0};
-    for (uint32_t i = 0; i < reply->member_count; i++)
-        if (member_map[i] >= 0)
-            retired[member_map[i]] = reply->members[i].retired_incarnation;
-    for (uint32_t m = 0; m < NODE_PEERS_MAX; m++)
-        if (retired[m] < node->snapshot.retired[m])
-            node->snapshot.retired[m] = retired[m];
-}
-
-/* Since when every part has been refused that was given; a snapshot that is whole ends that. */
-static bool is_refused_for_long(struct node *node)
-{
-    struct snapshot *snapshot = &node->snapshot;
-    snapshot->refused_ns = node->now_ns;
-    if (snapshot->refused_since_ns == 0)
-        snapshot->refused_since_ns = node->now_ns;
-    return node->now_ns - snapshot->refused_since_ns > REFUSED_INTERVALS * node->options.interval_ns;
-}
-
-/*
- * Batches that are applied or settled here, but kept no longer, cannot be charged on top of what the donor says. Where
- * it has them by now, it is asked again. If it may never have them, as when each of two knows by snapshots what the
- * other lacks of one who is gone, all that is charged here is charged on top, which counts some of it twice: `adds`.
- */
-static bool page_can_be_merged(struct node *node, const struct page *page, bool *adds)
-{
-    const struct member *donor = &node->member[node->snapshot.donor];
-    *adds = false;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        bool late = origin->forgotten > page->applied[slot] && donor->known[slot] >= origin->forgotten;
-        bool lost = origin->uid && origin->dropped > page->applied[slot];
-        if (origin->uid && late)
-            return false;
-        *adds |= lost;
-    }
-    return !*adds || is_refused_for_long(node);
-}
-
 bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,
                     struct number_reader reader)
 {
@@ -354,13 +266,13 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
     uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
     struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
-    if (!stage.staged || !snapshot_has_room(snapshot) || !page_digest(node, reply, member_map, &page) ||
-        !page_can_be_merged(node, &page, &stage.adds)) {
+    if (!stage.staged || !snapshot_has_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
+        !snapshot_page_can_be_merged(node, &page, &stage.adds)) {
         free(stage.staged);
         return false;
     }
     node->has_merged = true;
-    note_retired(node, reply, member_map);
+    snapshot_note_retired(node, reply, member_map);
     node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
     stage.count = stage_page(node, reader, stage.staged, room);
     correct_stage(node, &page, &stage);

@@ -97,8 +97,8 @@ uint64_t wait_end(struct node *node, struct entry *entry);
 uint32_t wait_count(const struct node *node);
 /* Since when the oldest of them does, at the earliest. */
 uint64_t wait_oldest_ns(const struct node *node);
-/* Puts some that wait into a ring, `most` of them at most. */
-void wait_no_more(struct node *node, uint32_t most);
+/* When what was visited so often since it began to wait did so; the last visit may have been in this round. */
+uint64_t wait_began_ns(const struct node *node, uint32_t visits);
 /* Looks at what has waited to be paid off. */
 void pay_step(struct node *node);
 void wait_check(const struct node *node);

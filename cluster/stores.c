@@ -71,7 +71,7 @@ static bool has_unknown_store(const struct member *member, enum peer_state state
 /* Whoever joins gets from an active peer what that one knows of stores. */
 int stores_source(const struct node *node)
 {
-    int donor = node->state == PEER_JOINING ? snapshot_donor(node) : -1;
+    int donor = node->state == PEER_JOINING ? member_to_ask(node) : -1;
     uint64_t comes = donor >= 0 ? node->member[donor].knows_stores : 0;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (has_unknown_store(&node->member[i], PEER_JOINING) && (comes & bit_of(i)) == 0)
@@ -110,7 +110,7 @@ bool stores_are_wanted(const struct node *node)
 
 bool stores_may_be_given(const struct node *node)
 {
-    return node->state == PEER_JOINING && node->has_store && (!node->has_merged || snapshot_donor(node) < 0);
+    return node->state == PEER_JOINING && node->has_store && (!node->has_merged || member_to_ask(node) < 0);
 }
 
 void stores_taken(struct node *node, struct effects *effects)

@@ -184,6 +184,22 @@ void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
         table_visit_marked(node->table, prefix, prefix_bits, urge_key, node);
 }
 
+/* Puts keys that wait into a ring, `most` of them at most. */
+static void wait_no_more(struct node *node, uint32_t most)
+{
+    struct entry *entry;
+    uint64_t place = node->waits.place;
+    while (most > 0 && wait_count(node) > 0) {
+        if (table_find_marked(node->table, &place, table_places(node->table), &entry, 1) == 0) {
+            place = 0; /* there are some before where the round is */
+            continue;
+        }
+        tell_for_room(node);
+        (void)open_spend(node, entry);
+        most--;
+    }
+}
+
 void tell_all(struct node *node)
 {
     wait_no_more(node, UINT32_MAX);

@@ -81,16 +81,6 @@ bool is_in_open(const struct node *node, const struct entry *entry)
     return !wait_has(node, entry) && is_in_ring(node, entry);
 }
 
-bool is_in_ring(const struct node *node, const struct entry *entry)
-{
-    if (entry->open_index >= node->open_places * node->lane_count)
-        return false;
-    const struct spend *spend = &node->open[entry->open_index];
-    return __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
-           __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
-           spend->limit == entry->limit;
-}
-
 bool untold_is_far(const struct node *node)
 {
     return own_lane(node)->open_span > NEAR_KEYS;

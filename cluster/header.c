@@ -1,0 +1,120 @@
+#include "cluster/effects.h"
+#include "cluster/parts.h"
+
+#include <string.h>
+
+/*
+ * What every message of this node begins with: its members, how far it has applied each origin, and the same of others
+ * as it last heard. Then the message is sealed and leaves.
+ */
+enum {
+    ROW_HEAD_BYTES = 24, /* of a digest on the wire, besides its numbers */
+    ROW_NUMBER_BYTES = 9,
+    ROWS_PART = 8, /* digests take at most this part of message_max */
+};
+
+static void put_member(const struct node *node, struct message *header, const struct member *member)
+{
+    header->members[header->member_count++] = (struct member_record){
+        .name = bytes_of(member->name),
+        .region = bytes_of(member->region),
+        .gossip_address = bytes_of(member->gossip_address),
+        .snapshot_address = bytes_of(member->snapshot_address),
+        .incarnation = member->self ? node->incarnation : member->incarnation,
+        .retired_incarnation = member->retired_incarnation,
+        .state = member->self ? node->state : member->state,
+        .reserved = member->reserved,
+        .forgotten = member->forgotten,
+        .config = member->self ? node->options.config_digest : member->config,
+        .refuses = member->self ? !node->accord.decides : member->refuses,
+        .stored = member->self ? node->has_store : member_store_is_known(member),
+    };
+}
+
+static uint64_t hears_bits(const struct node *node, const struct member *member, const int *record_of)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (node->member[i].used && record_of[i] >= 0 && member_hears(node, member, i))
+            bits |= (uint64_t)1 << record_of[i];
+    if (member->self && is_at_rest(node))
+        bits |= (uint64_t)1 << record_of[node->me];
+    return bits;
+}
+
+static void put_rows(const struct node *node, struct message *header, const int *record_of, const uint32_t *slots)
+{
+    /* Where messages are small and members many, the others' rows take turns; our own is always there. */
+    size_t row_bytes = ROW_HEAD_BYTES + (size_t)header->origin_count * ROW_NUMBER_BYTES;
+    size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
+    uint32_t turn = (uint32_t)((node->number + 1) % NODE_PEERS_MAX), first = turn < node->member_end ? turn : 0;
+    for (uint32_t n = 0; n <= node->member_end; n++) {
+        uint32_t i = n == 0 ? node->me : (first + n - 1) % node->member_end;
+        const struct member *member = &node->member[i];
+        if (!member->used || (n > 0 && (member->self || member->number == 0 || header->row_count >= most)))
+            continue;
+        struct digest_row *row = &header->rows[header->row_count++];
+        row->member = (uint32_t)record_of[i];
+        row->number = member->self ? node->number : member->number;
+        row->hears = hears_bits(node, member, record_of);
+        for (uint32_t o = 0; o < header->origin_count; o++)
+            row->applied[o] = member->self ? node->origin[slots[o]].applied : member->known[slots[o]];
+    }
+}
+
+/* Own batches below this number are not to be had from us any more, except inside a snapshot. */
+static uint64_t own_floor(const struct node *node)
+{
+    const struct origin *mine = &node->origin[node->my_slot];
+    if (list_empty(&mine->log))
+        return mine->applied + 1;
+    const struct batch *oldest = LIST_OWNER(mine->log.next, const struct batch, link);
+    return oldest->first > mine->forgotten ? oldest->first : mine->forgotten + 1;
+}
+
+void gossip_header_slots(struct node *node, enum message_kind kind, uint32_t *slots)
+{
+    struct message *header = &node->header;
+    int record_of[NODE_PEERS_MAX] = {0};
+    tell_urgent(node); /* so that no digest overtakes what its reader has to know first */
+    memset(header, 0, offsetof(struct message, members));
+    header->kind = kind;
+    header->config_digest = node->options.config_digest;
+    header->number = ++node->number;
+    node->made_ns[node->number % ECHOES_MAX] = node->now_ns;
+    header->floor = own_floor(node);
+    header->muted = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        record_of[i] = member->used ? (int)header->member_count : -1;
+        if (member->used && member->mute_out)
+            header->muted |= (uint64_t)1 << header->member_count;
+        if (member->used)
+            put_member(node, header, member);
+    }
+    header->sender = (uint32_t)record_of[node->me];
+    uint32_t count = 0;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        slots[count] = slot;
+        header->origins[count++] = (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation,
+                                                          inbox_holds(node, origin->uid)};
+    }
+    header->origin_count = count;
+    put_rows(node, header, record_of, slots);
+}
+
+void gossip_header(struct node *node, enum message_kind kind)
+{
+    uint32_t slots[ORIGINS_MAX];
+    gossip_header_slots(node, kind, slots);
+}
+
+void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
+                  const char *address)
+{
+    message_seal(writer->effects, writer->start, &node->options.hash_key);
+    effects_emit(writer->effects, kind, address, writer->start);
+}

@@ -1,0 +1,151 @@
+#include "cluster/parts.h"
+#include "cluster/plane.h"
+
+#include <stdlib.h>
+#include <sysexits.h>
+
+/*
+ * What a node is made from, and its end: options are checked, all memory is taken at once, and given back at the end.
+ */
+enum {
+    RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
+    RESERVATIONS_MAX = 1 << 24,
+};
+
+static bool options_are_valid(const struct node_options *options, struct error *error)
+{
+    if (options->name[0] == '\0' || options->region[0] == '\0')
+        return error_set(error, EX_CONFIG, "node and region must be named");
+    if (options->peer_count >= NODE_PEERS_MAX || options->region_count > NODE_REGIONS_MAX)
+        return error_set(error, EX_CONFIG, "too many peers or regions: expected at most %d and %d",
+                         NODE_PEERS_MAX - 1, NODE_REGIONS_MAX);
+    if (options->interval_ns == 0 || options->incarnation == 0 || options->table_keys == 0)
+        return error_set(error, EX_CONFIG, "interval, incarnation and table size must be above 0");
+    if (options->incarnation > INCARNATION_MAX / 2)
+        return error_set(error, EX_CONFIG, "incarnation is %llu: expected at most %llu",
+                         (unsigned long long)options->incarnation, (unsigned long long)(INCARNATION_MAX / 2));
+    if (options->message_max_bytes < MESSAGE_BYTES_MIN)
+        return error_set(error, EX_CONFIG, "message_max is %llu bytes: expected at least %d",
+                         (unsigned long long)options->message_max_bytes, MESSAGE_BYTES_MIN);
+    if (options->reservations_max > RESERVATIONS_MAX)
+        return error_set(error, EX_CONFIG, "reservations is %u: expected at most %d", options->reservations_max,
+                         RESERVATIONS_MAX);
+    if (options->lanes > NODE_LANES_MAX)
+        return error_set(error, EX_CONFIG, "threads is %u: expected at most %d", options->lanes, NODE_LANES_MAX);
+    if (options->log_keys_max == 0)
+        return error_set(error, EX_CONFIG, "log_keys must be above 0");
+    return true;
+}
+
+/* The table does not forget a key whose spends nobody was told of, nor one of which the store has other figures. */
+static bool keeps_untold(void *node, const struct entry *entry)
+{
+    return entry->dirty || is_untold(node, entry);
+}
+
+/* Batches of others can no longer tell that the key is among those that they concern. */
+static void urges_evicted(void *node, struct entry *entry)
+{
+    untold_urge(node, entry);
+    if (is_in_open(node, entry))
+        ((struct node *)node)->open[entry->open_index].orphan = true;
+}
+
+static void moves_waiting(void *node, struct entry *entry)
+{
+    (void)node;
+    wait_moved(entry);
+}
+
+/* All memory besides that of the limits. */
+static bool allocate(struct node *node)
+{
+    const struct node_options *options = &node->options;
+    node->table = table_create(options->table_keys, NODE_SERVICES_MAX + 1, &node->limits, node->budget);
+    if (options->reservations_max > 0)
+        node->reservations =
+            reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
+    if (!lanes_create(node))
+        return false;
+    if (node->table && node->lane_count > 1)
+        table_share(node->table);
+    bool has_peaks = peaks_init(&node->peaks, options->table_keys) &&
+                     refundable_init(&node->refundable, options->table_keys, node->lane_count > 1);
+    bool has_counters = counters_create(node);
+    bool has_untold = untold_create(node);
+    if (node->table)
+        table_set_owner(node->table, &(struct table_owner){.keeps = keeps_untold,
+                                                           .evicts = urges_evicted,
+                                                           .moves = moves_waiting,
+                                                           .context = node,
+                                                           .forgets = true});
+    return has_untold && node->table && (options->reservations_max == 0 || node->reservations) && has_peaks &&
+           has_counters;
+}
+
+struct node *node_create(const struct node_options *options, struct error *error)
+{
+    if (!options_are_valid(options, error))
+        return NULL;
+    struct node *node = calloc(1, sizeof *node);
+    if (!node) {
+        (void)error_set(error, EX_OSERR, "not enough memory for the node");
+        return NULL;
+    }
+    node->options = *options;
+    node->incarnation = options->incarnation;
+    node->state = PEER_JOINING;
+    node->step_keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;
+    if (node->step_keys > OPEN_KEYS_MAX)
+        node->step_keys = OPEN_KEYS_MAX;
+    node->batch_max = (uint32_t)(options->message_max_bytes / 2 / NUMBER_ENCODED_MAX_BYTES);
+    if (node->batch_max > node->step_keys)
+        node->batch_max = node->step_keys;
+    compact_init(node);
+    node->settle_ns = 2 * options->interval_ns;
+    list_init(&node->inbox);
+    random_seed(&node->random, options->seed);
+    if (!limits_create(node, error)) {
+        node_destroy(&node);
+    } else if (!allocate(node)) {
+        (void)error_set(error, EX_OSERR, "not enough memory for a table of %llu keys",
+                        (unsigned long long)options->table_keys);
+        node_destroy(&node);
+    } else if (!plane_create(node, error)) {
+        node_destroy(&node);
+    }
+    return node;
+}
+
+void node_destroy(struct node **node)
+{
+    if (!*node)
+        return;
+    struct node *dying = *node;
+    origins_close(dying);
+    compact_close(dying);
+    free(dying->tally.slot);
+    while (!list_empty(&dying->inbox)) {
+        struct batch *batch = LIST_OWNER(dying->inbox.next, struct batch, link);
+        batch_destroy(&batch);
+    }
+    plane_destroy(&dying->plane);
+    table_destroy(&dying->table);
+    reservations_destroy(&dying->reservations);
+    limits_destroy(dying);
+    peaks_close(&dying->peaks);
+    refundable_close(&dying->refundable);
+    counters_destroy(dying);
+    untold_destroy(dying);
+    lanes_destroy(dying);
+    aside_close(dying);
+    free(dying->snapshot.page);
+    free(dying);
+    *node = NULL;
+}
+
+void node_set_tenant_keys_max(struct node *node, uint64_t keys)
+{
+    node->tenant_keys_max = keys;
+    plane_bound_keys(node);
+}

@@ -1,0 +1,71 @@
+#include "cluster/parts.h"
+
+/*
+ * What can be read off the origins: where one stands, and whether what some member said is applied here. Nothing here
+ * changes them.
+ */
+
+int origin_find(const struct node *node, uint32_t member, uint64_t incarnation)
+{
+    for (uint32_t i = 0; i < node->origin_end; i++) {
+        const struct origin *origin = &node->origin[i];
+        if (origin->uid && origin->member == member && origin->incarnation == incarnation)
+            return (int)i;
+    }
+    return -1;
+}
+
+int origin_find_uid(const struct node *node, uint32_t uid)
+{
+    for (uint32_t i = 0; i < node->origin_end; i++)
+        if (node->origin[i].uid == uid)
+            return (int)i;
+    return -1;
+}
+
+bool origin_is_ghost(const struct node *node, const struct origin *origin)
+{
+    const struct member *member = &node->member[origin->member];
+    return origin->incarnation != member->incarnation || member->state == PEER_LEFT;
+}
+
+/* Of its own incarnations, or also of those that are over, whosesoever. */
+static bool cover(const struct node *node, uint32_t index, bool ghosts)
+{
+    const struct member *member = &node->member[index];
+    if (origin_find(node, index, member->incarnation) < 0)
+        return false;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && member->known[slot] > origin->applied &&
+            (origin->member == index || (ghosts && origin_is_ghost(node, origin))))
+            return false;
+    }
+    return true;
+}
+
+bool origins_cover_spends(const struct node *node, uint32_t member)
+{
+    return cover(node, member, false);
+}
+
+bool origins_cover_view(const struct node *node, uint32_t member)
+{
+    return cover(node, member, true);
+}
+
+bool origin_has_begun(const struct origin *origin, const struct batch *part)
+{
+    return origin->next_part > 0 && part->parts > 0 && part->merge == origin->merge;
+}
+
+uint64_t origin_most_known(const struct node *node, uint32_t slot)
+{
+    uint64_t most = 0;
+    for (uint32_t m = 0; m < node->member_end; m++) {
+        const struct member *member = &node->member[m];
+        if (member->used && !member->self && member->known[slot] > most)
+            most = member->known[slot];
+    }
+    return most;
+}

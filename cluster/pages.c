@@ -1,0 +1,183 @@
+#include "cluster/parts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What the parts of snapshots contained. A key's figure that came with a part has in it what the donor had applied
+ * then; batches that bring the same later are not charged again. Each part is kept until everything applied here is
+ * beyond it. Parts are asked for in snapshot_ask.c and merged in snapshot.c.
+ */
+enum { PAGES_MIN = 2 * SNAPSHOT_PREFIX_BITS_MAX };
+
+/*
+ * What its parts contain is charged here, and stays so: they are kept, unless those of the next one found no place
+ * then. Without them, what they contain is charged once more when it comes as batches.
+ */
+void snapshot_abandon(struct node *node)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    snapshot->running = false;
+    snapshot->done = false;
+    if (snapshot->page_count > PAGES_MAX / 2)
+        snapshot->page_count = 0;
+    snapshot_forget_pages(node);
+}
+
+static uint64_t page_start(const struct page *page)
+{
+    return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
+}
+
+/* Where a page that starts there stands, or would. */
+static uint32_t page_index(const struct snapshot *snapshot, uint64_t start)
+{
+    uint32_t low = 0, high = snapshot->page_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (page_start(&snapshot->page[middle]) < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint64_t page_last(const struct page *page)
+{
+    return page->bits == 0 ? UINT64_MAX : page_start(page) | UINT64_MAX >> page->bits;
+}
+
+bool snapshot_has_room(struct snapshot *snapshot)
+{
+    if (snapshot->page_count + 1 + SNAPSHOT_PREFIX_BITS_MAX <= snapshot->page_room)
+        return true;
+    uint32_t room = snapshot->page_room ? 2 * snapshot->page_room : PAGES_MIN;
+    struct page *grown = room <= PAGES_MAX ? realloc(snapshot->page, room * sizeof *grown) : NULL;
+    if (!grown)
+        return false;
+    snapshot->page = grown;
+    snapshot->page_room = room;
+    return true;
+}
+
+static void insert_page(struct snapshot *snapshot, uint32_t index, const struct page *page)
+{
+    assert(snapshot->page_count < snapshot->page_room);
+    memmove(&snapshot->page[index + 1], &snapshot->page[index],
+            (snapshot->page_count - index) * sizeof *snapshot->page);
+    snapshot->page[index] = *page;
+    snapshot->page_count++;
+}
+
+/* One that has the place of `page` in it is cut into halves, until one of them is no larger. Where that stands. */
+static uint32_t cut_around(struct snapshot *snapshot, const struct page *page)
+{
+    uint32_t index = page_index(snapshot, page_start(page));
+    if (index > 0 && page_last(&snapshot->page[index - 1]) >= page_start(page))
+        index--;
+    while (index < snapshot->page_count && snapshot->page[index].bits < page->bits &&
+           page_start(&snapshot->page[index]) <= page_start(page)) {
+        struct page half = snapshot->page[index];
+        half.bits++;
+        half.prefix *= 2;
+        snapshot->page[index] = half;
+        half.prefix++;
+        insert_page(snapshot, index + 1, &half);
+        index += page_start(&half) <= page_start(page);
+    }
+    return index;
+}
+
+void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
+{
+    uint32_t from = cut_around(snapshot, page), to = from;
+    struct page added = *page;
+    for (; to < snapshot->page_count && page_start(&snapshot->page[to]) <= page_last(page); to++)
+        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) /* what is lower is lower by what either contains */
+            if (snapshot->page[to].beyond[slot] > added.beyond[slot])
+                added.beyond[slot] = snapshot->page[to].beyond[slot];
+    memmove(&snapshot->page[from], &snapshot->page[to], (snapshot->page_count - to) * sizeof *snapshot->page);
+    snapshot->page_count -= to - from;
+    insert_page(snapshot, from, &added);
+}
+
+uint32_t snapshot_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    const struct page asked = {.prefix = prefix, .bits = bits};
+    uint32_t count = 0;
+    bool some = false;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        beyond[count] = 0;
+        for (uint32_t p = 0; p < snapshot->page_count; p++) {
+            const struct page *page = &snapshot->page[p];
+            if (page->beyond[slot] > origin->applied && page->beyond[slot] > beyond[count] &&
+                page_start(page) <= page_last(&asked) && page_start(&asked) <= page_last(page))
+                beyond[count] = page->beyond[slot];
+        }
+        some |= beyond[count++] > 0;
+    }
+    return some ? count : 0;
+}
+
+uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    uint32_t behind = id.high == UINT64_MAX ? snapshot->page_count : page_index(snapshot, id.high + 1);
+    *beyond = 0;
+    if (behind == 0)
+        return 0;
+    const struct page *page = &snapshot->page[behind - 1];
+    bool inside = page->bits == 0 || id.high >> (64 - page->bits) == page->prefix;
+    *beyond = inside ? page->beyond[slot] : 0;
+    return inside ? page->applied[slot] : 0;
+}
+
+/*
+ * It stands for batches that have still to come. All that it has of an origin may be applied here by now, be it from
+ * batches or since another snapshot was whole; of one that was retired none comes, nor does any of an own one.
+ */
+static bool page_matters(const struct node *node, const struct page *page)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        if (origin->uid && !origin->mine && page->beyond[slot] > origin->applied)
+            return true;
+    }
+    return false;
+}
+
+void snapshot_forget_pages(struct node *node)
+{
+    struct snapshot *snapshot = &node->snapshot;
+    uint32_t count = 0;
+    if (snapshot->running || !snapshot->page)
+        return;
+    for (uint32_t p = 0; p < snapshot->page_count; p++) {
+        if (!page_matters(node, &snapshot->page[p]))
+            continue;
+        if (count < p)
+            snapshot->page[count] = snapshot->page[p];
+        count++;
+    }
+    snapshot->page_count = count;
+    if (count > 0)
+        return;
+    free(snapshot->page);
+    snapshot->page = NULL;
+    snapshot->page_room = 0;
+}
+
+void snapshot_check(const struct node *node)
+{
+    const struct snapshot *snapshot = &node->snapshot;
+    for (uint32_t p = 0; p < snapshot->page_count; p++) {
+        assert(p == 0 || page_last(&snapshot->page[p - 1]) < page_start(&snapshot->page[p]));
+        assert(snapshot->running || page_matters(node, &snapshot->page[p]));
+    }
+}

@@ -1,0 +1,16 @@
+#include "cluster/plane_state.h"
+
+bool plane_is_idle(const struct node *node)
+{
+    return node->plane->work == NULL;
+}
+
+bool plane_is_at_rest(const struct node *node)
+{
+    const struct plane *plane = node->plane;
+    uint64_t ours = rulebook_digest(plane->book);
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (member_needed(&node->member[i]) && plane->peer[i].digest != ours)
+            return false;
+    return plane->service_count == 0 && plane_is_idle(node);
+}

@@ -1,0 +1,159 @@
+#include "cluster/parts.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * What everybody has leaves the logs, and an origin whose incarnation is over is retired when nobody can learn anything
+ * new of it. Own batches leave by being settled (settle.c).
+ */
+
+/* The highest number of `slot` that every needed member is known to have applied. */
+static uint64_t known_everywhere(const struct node *node, uint32_t slot)
+{
+    uint64_t least = node->origin[slot].applied;
+    for (uint32_t m = 0; m < node->member_end; m++) {
+        const struct member *member = &node->member[m];
+        if (!member_needed(member) || m == node->origin[slot].member)
+            continue;
+        if (member->known[slot] < least)
+            least = member->known[slot];
+    }
+    return least;
+}
+
+/*
+ * A ghost may go when nobody can learn anything new of it: all needed members, each having said itself that
+ * this incarnation is over (so that it takes no late message of it), have what the best informed has.
+ */
+static bool ghost_is_done(const struct node *node, uint32_t slot)
+{
+    const struct origin *origin = &node->origin[slot];
+    if (inbox_holds(node, origin->uid))
+        return false;
+    for (uint32_t o = 0; o < node->origin_end; o++) /* in order: a retired incarnation speaks for all before it */
+        if (node->origin[o].uid && node->origin[o].member == origin->member &&
+            node->origin[o].incarnation < origin->incarnation)
+            return false;
+    for (uint32_t m = 0; m < node->member_end; m++) {
+        const struct member *member = &node->member[m];
+        if (!member_needed(member))
+            continue;
+        bool said_so = (member->knows_ended[slot / 64] >> (slot % 64) & 1) != 0;
+        if (!said_so || member->known[slot] != origin->applied)
+            return false;
+    }
+    return true;
+}
+
+/* Own batches leave the log as they are settled: if not `at_once`, as fast as steps may. */
+static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t stable, bool at_once)
+{
+    if (origin->mine)
+        settle_up_to(node, origin, stable, at_once);
+    while (!list_empty(&origin->log)) {
+        struct batch *batch = LIST_OWNER(origin->log.next, struct batch, link);
+        if (batch->last > stable || origin->mine)
+            return;
+        origin->forgotten = batch->last;
+        origin_log_remove(node, origin, batch);
+    }
+}
+
+static void retire(struct node *node, struct origin *origin)
+{
+    struct member *member = &node->member[origin->member];
+    forget_log_up_to(node, origin, UINT64_MAX, true);
+    if (member->retired_incarnation < origin->incarnation)
+        member->retired_incarnation = origin->incarnation;
+    memset(origin, 0, sizeof *origin);
+}
+
+/*
+ * What it returned is not told again: others may have credited it. So may they have charged what it spent, if nobody
+ * told us that they had; to charge it twice is the safe side.
+ */
+static void tell_anew(struct node *node, struct origin *from, struct batch *batch)
+{
+    struct origin *mine = &node->origin[node->my_slot];
+    compact_forget(node, from, batch);
+    from->log_count--;
+    from->log_keys -= batch->spend_count;
+    node->log_keys -= batch->spend_count;
+    list_remove(&batch->link);
+    batch->origin_uid = mine->uid;
+    batch->first = batch->last = ++mine->applied;
+    batch->merge = 0;
+    batch->part = batch->parts = 0;
+    batch->sent_ns = 0;
+    batch->sends_count = 0;
+    batch->rode_along = batch->complete = false;
+    for (uint32_t i = 0; i < batch->spend_count; i++) {
+        struct spend *spend = &batch->spend[i];
+        struct entry *entry = table_find(node->table, spend->id);
+        spend->returned = 0;
+        if (entry)
+            note_doubted(node, entry, spend->tokens);
+    }
+    node->stats.batches_closed++;
+    origin_log_append(node, mine, batch);
+}
+
+void origin_reclaim(struct node *node, uint32_t slot)
+{
+    struct origin *origin = &node->origin[slot], *mine = &node->origin[node->my_slot];
+    uint64_t known = origin_most_known(node, slot);
+    assert(origin->mine && slot != node->my_slot);
+    tell_gathered(node);
+    for (struct list *at = mine->log.next; at != &mine->log; at = at->next)
+        LIST_OWNER(at, struct batch, link)->complete = false; /* what is told anew comes behind them */
+    for (struct list *at = origin->log.next, *next; at != &origin->log; at = next) {
+        struct batch *batch = LIST_OWNER(at, struct batch, link);
+        next = at->next;
+        if (batch->last > known)
+            tell_anew(node, origin, batch);
+    }
+}
+
+/* A part of a snapshot that is on its way may be older than that, and is corrected by what is kept. */
+void origins_forget_stable(struct node *node)
+{
+    bool retired = false;
+    if (node->snapshot.running)
+        return;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (!origin->uid)
+            continue;
+        /* Own batches leave the log by settling. */
+        if (slot != node->my_slot)
+            forget_log_up_to(node, origin, known_everywhere(node, slot), false);
+        if (slot != node->my_slot && origin_is_ghost(node, origin) && ghost_is_done(node, slot) &&
+            (!origin->mine || list_empty(&origin->log))) {
+            retire(node, origin);
+            retired = true;
+        }
+    }
+    if (retired)
+        snapshot_forget_pages(node);
+}
+
+void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        struct origin *origin = &node->origin[slot];
+        if (origin->uid && slot != node->my_slot && origin->member == member && origin->incarnation <= incarnation)
+            retire(node, origin);
+    }
+    if (node->member[member].retired_incarnation < incarnation)
+        node->member[member].retired_incarnation = incarnation;
+}
+
+void origins_close(struct node *node)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        node->origin[slot].mine = false; /* nothing is left to settle in */
+        if (node->origin[slot].uid)
+            forget_log_up_to(node, &node->origin[slot], UINT64_MAX, true);
+    }
+}

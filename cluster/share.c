@@ -1,0 +1,52 @@
+#include "cluster/parts.h"
+
+#include <string.h>
+
+/*
+ * What part of every limit each member has, read off the members: a region's weight, divided among those who take a
+ * share there. What follows for this node's budgets: shares.c.
+ */
+
+static uint64_t region_weight(const struct node *node, const char *region)
+{
+    for (uint32_t i = 0; i < node->options.region_count; i++)
+        if (strcmp(node->options.regions[i].region, region) == 0)
+            return node->options.regions[i].weight;
+    return 0;
+}
+
+uint64_t member_share(const struct node *node, const struct member *member)
+{
+    uint64_t sharers = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *other = &node->member[i];
+        sharers += other->used && !other->share_freed && strcmp(other->region, member->region) == 0;
+    }
+    return sharers == 0 ? 0 : region_weight(node, member->region) / sharers;
+}
+
+uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (node->member[i].used && !node->member[i].share_freed)
+            shares[count++] = member_share(node, &node->member[i]);
+    return count;
+}
+
+uint64_t membership_share(const struct node *node, uint32_t index)
+{
+    const struct member *member = &node->member[index];
+    return member->used && !member->share_freed ? member_share(node, member) : 0;
+}
+
+uint32_t shares_unlisted(const struct node *node, bool left)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->member_end; i++) {
+        const struct member *member = &node->member[i];
+        count += member->used && !member->self && !member->configured && !member->share_freed &&
+                 (member->state == PEER_LEFT) == left;
+    }
+    return count;
+}

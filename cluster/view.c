@@ -1,0 +1,18 @@
+#include "cluster/parts.h"
+#include "cluster/plane.h"
+
+/*
+ * This node's own view of the cluster, after anything changed or time passed: who is silent, whose config counts, what
+ * share each has.
+ */
+
+void membership_refresh(struct node *node, struct effects *effects)
+{
+    const uint64_t share = node->share;
+    const bool alone = node->alone;
+    silence_refresh(node, effects);
+    accord_refresh(node, effects);
+    shares_refresh(node);
+    if (node->share != share || node->alone != alone)
+        plane_warn_of_reach(node, effects);
+}

@@ -1,0 +1,119 @@
+#include "cluster/parts.h"
+#include "cluster/waiting.h"
+
+#include <assert.h>
+
+/*
+ * Spends that wait to be paid off by refill, key by key: the entry is marked and says how many tokens wait, and nothing
+ * else is written down of them. Rounds through the table look at what waits: pay.c, which has the argument.
+ */
+enum { CAREFUL_ROUNDS = LOOKS_MAX + 3 }; /* none waits for so many without a spend */
+
+_Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");
+
+int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
+{
+    if (limit->kind != LIMIT_BUCKET || node->alone || (limit->flags & LIMIT_SPLIT) != 0)
+        return -1;
+    int64_t units;
+    if (__builtin_mul_overflow(node->options.interval_ns / limit->tick_ns, limit->units_per_tick, &units) ||
+        units > limit->capacity_units)
+        units = limit->capacity_units;
+    return units_times(units, share);
+}
+
+void wait_note_limit(struct node *node, uint32_t index)
+{
+    uint64_t tick_ns = node->limits.limit[index].tick_ns;
+    if (node->soon_units[index] > 0 && tick_ns > node->waits.tick_ns)
+        node->waits.tick_ns = tick_ns;
+}
+
+void wait_carefully(struct node *node)
+{
+    for (uint32_t i = 0; i < WAIT_PARTS; i++)
+        node->waits.part[i].careful = CAREFUL_ROUNDS;
+}
+
+bool wait_has(const struct node *node, const struct entry *entry)
+{
+    return table_is_marked(node->table, entry);
+}
+
+bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
+{
+    const struct table_mark mark = table_mark_of(node->table, entry);
+    const bool waits = table_mark_is_set(mark);
+    if (!waits && is_in_ring(node, entry))
+        return false; /* it is told along with that */
+    if (tokens > WAITING_TOKENS_MAX - (waits ? waiting_tokens(entry) : 0))
+        return false;
+    if (!waits) {
+        waiting_begin(entry);
+        own_lane(node)->waits_more++;
+    }
+    waiting_add(entry, (int64_t)tokens);
+    table_mark_set(mark);
+    return true;
+}
+
+void wait_less(struct entry *entry, uint64_t tokens)
+{
+    assert(tokens + waiting_noted(entry) <= waiting_tokens(entry));
+    waiting_add(entry, -(int64_t)tokens);
+}
+
+/* After so many visits, one in each round, of which the last may have been in this one. */
+uint64_t wait_began_ns(const struct node *node, uint32_t visits)
+{
+    return node->waits.began_ns[(node->waits.round - visits - 1) % ROUNDS];
+}
+
+/* The first does not look at the entry. */
+static uint32_t visits_of(const struct node *node, const struct entry *entry)
+{
+    return table_is_marked_long(node->table, entry) ? waiting_looks(entry) + 1 : 0;
+}
+
+uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
+{
+    return wait_began_ns(node, visits_of(node, entry));
+}
+
+void wait_moved(struct entry *entry)
+{
+    waiting_unnote(entry); /* the round may come by once more, which would be taken for the next one */
+}
+
+uint64_t wait_end(struct node *node, struct entry *entry)
+{
+    uint64_t tokens = waiting_tokens(entry);
+    table_unmark(node->table, entry);
+    entry->open_index = 0; /* what is there, is near */
+    own_lane(node)->waits_more--;
+    return tokens;
+}
+
+uint32_t wait_count(const struct node *node)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->lane_count; i++)
+        count += node->lane[i].waits_more;
+    return count;
+}
+
+uint64_t wait_oldest_ns(const struct node *node)
+{
+    const uint32_t *most = node->waits.visits_most;
+    return wait_began_ns(node, most[0] > most[1] ? most[0] : most[1]);
+}
+
+void wait_check(const struct node *node)
+{
+    uint32_t count = 0;
+    uint64_t place = 0;
+    struct entry *entry;
+    for (; table_find_marked(node->table, &place, table_places(node->table), &entry, 1) > 0; count++)
+        assert(table_find(node->table, entry->id) == entry);
+    assert(count == wait_count(node));
+}
