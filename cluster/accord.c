@@ -1,5 +1,8 @@
+#include "cluster/accord.h"
+
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/member.h"
+#include "cluster/state.h"
 
 #include <string.h>
 

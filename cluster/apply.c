@@ -1,4 +1,19 @@
-#include "cluster/parts.h"
+#include "cluster/apply.h"
+
+#include "cluster/aside.h"
+#include "cluster/batch.h"
+#include "cluster/compact.h"
+#include "cluster/counters.h"
+#include "cluster/inbox.h"
+#include "cluster/member.h"
+#include "cluster/origin.h"
+#include "cluster/origins.h"
+#include "cluster/pages.h"
+#include "cluster/peaks.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/tell.h"
+#include "cluster/untold.h"
 
 void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
 {

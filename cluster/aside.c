@@ -1,6 +1,8 @@
 #include "cluster/aside.h"
 
-#include "cluster/parts.h"
+#include "cluster/member.h"
+#include "cluster/share.h"
+#include "cluster/state.h"
 #include "limit/bucket_units.h"
 
 #include <assert.h>

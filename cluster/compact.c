@@ -1,4 +1,9 @@
-#include "cluster/parts.h"
+#include "cluster/compact.h"
+
+#include "cluster/merge.h"
+#include "cluster/origin.h"
+#include "cluster/origins.h"
+#include "cluster/state.h"
 
 #include <stdlib.h>
 

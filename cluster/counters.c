@@ -1,5 +1,9 @@
+#include "cluster/counters.h"
+
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/lane.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
 
 #include <stdlib.h>
 

@@ -3,15 +3,15 @@
  * (decide_fast.h) decides, or the full one (decide_full.c) where the fast kernel leaves the request. Nothing here
  * knows the rule by which tokens are spent.
  */
+#include "cluster/decide.h"
+
 #include "base/number.h"
 #include "cluster/decide_fast.h"
+#include "cluster/decide_full.h"
+#include "cluster/state.h"
+#include "cluster/untold.h"
 
 #include <assert.h>
-
-bool may_decide(const struct node *node)
-{
-    return node->state == PEER_ACTIVE && !node->stopping && node->accord.decides;
-}
 
 uint64_t request_time(const struct node *node, uint64_t now_ns)
 {

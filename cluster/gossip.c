@@ -1,5 +1,20 @@
+#include "cluster/gossip.h"
+
+#include "cluster/apply.h"
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/incarnation.h"
+#include "cluster/member.h"
+#include "cluster/membership.h"
+#include "cluster/message.h"
+#include "cluster/origin.h"
+#include "cluster/origins.h"
+#include "cluster/receive.h"
+#include "cluster/retire.h"
+#include "cluster/settle.h"
+#include "cluster/snapshot_serve.h"
+#include "cluster/snapshot_take.h"
+#include "cluster/state.h"
+#include "cluster/stores.h"
 
 #include <string.h>
 

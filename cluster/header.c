@@ -1,5 +1,13 @@
+#include "cluster/header.h"
+
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/inbox.h"
+#include "cluster/member.h"
+#include "cluster/message.h"
+#include "cluster/rest.h"
+#include "cluster/state.h"
+#include "cluster/stores.h"
+#include "cluster/tell.h"
 
 #include <string.h>
 

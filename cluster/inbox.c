@@ -1,4 +1,8 @@
-#include "cluster/parts.h"
+#include "cluster/inbox.h"
+
+#include "cluster/batch.h"
+#include "cluster/origin.h"
+#include "cluster/state.h"
 
 /*
  * What came before its turn. The inbox is small, and nothing in it is lost for good: what gives way to what is nearer

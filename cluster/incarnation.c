@@ -1,5 +1,11 @@
+#include "cluster/incarnation.h"
+
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/origins.h"
+#include "cluster/pages.h"
+#include "cluster/state.h"
+#include "cluster/stores.h"
+#include "cluster/tell.h"
 
 /*
  * Which start of a name counts. Each start has a number, its incarnation: the wall clock in

@@ -1,6 +1,20 @@
+#include "cluster/join.h"
+
+#include "cluster/apply.h"
+#include "cluster/counters.h"
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/header.h"
+#include "cluster/member.h"
+#include "cluster/message.h"
 #include "cluster/plane.h"
+#include "cluster/plane_state.h"
+#include "cluster/publish.h"
+#include "cluster/snapshot_ask.h"
+#include "cluster/state.h"
+#include "cluster/stores.h"
+#include "cluster/tell.h"
+#include "cluster/untold.h"
+#include "cluster/view.h"
 
 enum { FAREWELL_GAP_NS = 20000000 };
 

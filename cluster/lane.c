@@ -1,4 +1,6 @@
-#include "cluster/parts.h"
+#include "cluster/lane.h"
+
+#include "cluster/state.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -52,14 +54,4 @@ bool node_wants_step(const struct node *node)
     const struct lane *lane = own_lane(node);
     return lane->step_wanted || ((lane->push_wanted || node->push_wanted) && !node->push_waits) ||
            ((lane->hurry_wanted || node->hurry_wanted) && !node->hurry_waits);
-}
-
-bool is_in_ring(const struct node *node, const struct entry *entry)
-{
-    if (entry->open_index >= node->open_places * node->lane_count)
-        return false;
-    const struct spend *spend = &node->open[entry->open_index];
-    return __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
-           __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
-           spend->limit == entry->limit;
 }

@@ -1,4 +1,7 @@
-#include "cluster/parts.h"
+#include "cluster/limits.h"
+
+#include "cluster/state.h"
+#include "cluster/waits.h"
 #include "limit/events.h"
 #include "rules/ruleset.h"
 

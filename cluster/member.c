@@ -1,4 +1,6 @@
-#include "cluster/parts.h"
+#include "cluster/member.h"
+
+#include "cluster/state.h"
 
 /*
  * What can be read off the members: who counts, who hears whom, whom to ask. Nothing here changes them; membership.c

@@ -1,5 +1,12 @@
+#include "cluster/membership.h"
+
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/incarnation.h"
+#include "cluster/member.h"
+#include "cluster/origins.h"
+#include "cluster/share.h"
+#include "cluster/state.h"
+#include "cluster/stores.h"
 
 #include <assert.h>
 #include <inttypes.h>

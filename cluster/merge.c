@@ -1,5 +1,13 @@
+#include "cluster/merge.h"
+
 #include "base/touch.h"
-#include "cluster/parts.h"
+#include "cluster/batch.h"
+#include "cluster/member.h"
+#include "cluster/origin.h"
+#include "cluster/origins.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/tally.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+#include "cluster/batch.h"
 #include "cluster/effects.h"
 #include "cluster/message.h"
 #include "cluster/pack.h"

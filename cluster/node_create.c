@@ -1,5 +1,18 @@
-#include "cluster/parts.h"
+#include "cluster/aside.h"
+#include "cluster/batch.h"
+#include "cluster/compact.h"
+#include "cluster/counters.h"
+#include "cluster/lane.h"
+#include "cluster/limits.h"
+#include "cluster/message.h"
+#include "cluster/peaks.h"
 #include "cluster/plane.h"
+#include "cluster/plane_compile.h"
+#include "cluster/refundable.h"
+#include "cluster/retire.h"
+#include "cluster/state.h"
+#include "cluster/untold.h"
+#include "cluster/waits.h"
 
 #include <stdlib.h>
 #include <sysexits.h>

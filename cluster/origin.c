@@ -1,4 +1,6 @@
-#include "cluster/parts.h"
+#include "cluster/origin.h"
+
+#include "cluster/state.h"
 
 /*
  * What can be read off the origins: where one stands, and whether what some member said is applied here. Nothing here

@@ -1,4 +1,10 @@
-#include "cluster/parts.h"
+#include "cluster/origins.h"
+
+#include "cluster/batch.h"
+#include "cluster/compact.h"
+#include "cluster/origin.h"
+#include "cluster/state.h"
+#include "cluster/tally.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-#include "cluster/parts.h"
+#include "cluster/pages.h"
+
+#include "cluster/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

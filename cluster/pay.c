@@ -1,5 +1,13 @@
-#include "cluster/parts.h"
+#include "cluster/pay.h"
+
+#include "cluster/lane.h"
+#include "cluster/member.h"
+#include "cluster/origin.h"
+#include "cluster/state.h"
+#include "cluster/tell.h"
+#include "cluster/untold.h"
 #include "cluster/waiting.h"
+#include "cluster/waits.h"
 
 /*
  * What need not be told: a spend that this node's share of the refill has paid off, if no other view of its key was

@@ -25,8 +25,6 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
 void plane_step(struct node *node, struct effects *effects);
 /* No step follows that would go on with it: changes in work come to their end. */
 void plane_end(struct node *node, struct effects *effects);
-/* No change is on its way into force. */
-bool plane_is_idle(const struct node *node);
 /*
  * Somebody else has the same rules, or nobody was ever heard, or this node does not know yet what others have: who goes
  * now, and does not come back, takes no version along that it made.
@@ -34,12 +32,6 @@ bool plane_is_idle(const struct node *node);
 bool plane_is_passed_on(const struct node *node);
 /* A joining node must not admit before it knows the rules: false while some peer that it hears has others. */
 bool plane_knows_the_rules(const struct node *node);
-/* All peers are known to have the same rules, and no service's health is told. */
-bool plane_is_at_rest(const struct node *node);
-/* The shares have changed: says if this node can admit nothing any more under some rules or limits of the config. */
-void plane_warn_of_reach(const struct node *node, struct effects *effects);
-/* Keys of the config's limits have the bound of a service as long as some service has rules; alone, none. */
-void plane_bound_keys(struct node *node);
 void plane_check(const struct node *node);
 
 #endif

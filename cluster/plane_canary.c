@@ -1,5 +1,9 @@
+#include "cluster/plane_canary.h"
+
 #include "cluster/effects.h"
+#include "cluster/plane_change.h"
 #include "cluster/plane_state.h"
+#include "cluster/state.h"
 
 #include <stdio.h>
 #include <string.h>

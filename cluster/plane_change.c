@@ -1,5 +1,10 @@
+#include "cluster/plane_change.h"
+
 #include "cluster/effects.h"
+#include "cluster/plane_compile.h"
 #include "cluster/plane_work.h"
+#include "cluster/share.h"
+#include "cluster/state.h"
 #include "rules/rule_reach.h"
 
 #include <assert.h>

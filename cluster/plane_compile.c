@@ -1,5 +1,9 @@
+#include "cluster/plane_compile.h"
+
 #include "cluster/effects.h"
-#include "cluster/plane_work.h"
+#include "cluster/plane_health.h"
+#include "cluster/plane_state.h"
+#include "cluster/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

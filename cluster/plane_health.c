@@ -1,5 +1,7 @@
-#include "cluster/effects.h"
+#include "cluster/plane_health.h"
+
 #include "cluster/plane_state.h"
+#include "cluster/state.h"
 
 #include <stdlib.h>
 #include <string.h>

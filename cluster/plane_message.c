@@ -1,7 +1,14 @@
+#include "cluster/plane_message.h"
+
 #include "cluster/effects.h"
+#include "cluster/member.h"
+#include "cluster/message.h"
 #include "cluster/pack.h"
+#include "cluster/plane_health.h"
+#include "cluster/plane_scan.h"
 #include "cluster/plane_state.h"
 #include "cluster/scan.h"
+#include "cluster/state.h"
 
 #include <assert.h>
 #include <string.h>
@@ -14,6 +21,8 @@
  *   page:   [scan, from, digest, lamport, last, next, digest of all older than next, [version ...]]
  * A place in the order of versions: [lamport, author, digest]. A version: see pack_version.
  */
+enum plane_kind { PLANE_ADVERT, PLANE_ASK, PLANE_PAGE, PLANE_KINDS };
+
 enum {
     PLANE_VERSION = 1,
     FRAME_FIELDS = 6,

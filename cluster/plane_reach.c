@@ -1,5 +1,8 @@
+#include "cluster/plane_reach.h"
+
 #include "cluster/effects.h"
 #include "cluster/plane_state.h"
+#include "cluster/state.h"
 
 /*
  * A rule is checked when it is set, with the shares of then. Who joins or leaves changes shares, and what was fine may

@@ -1,5 +1,10 @@
+#include "cluster/plane_scan.h"
+
 #include "cluster/effects.h"
+#include "cluster/member.h"
+#include "cluster/plane_message.h"
 #include "cluster/plane_work.h"
+#include "cluster/state.h"
 
 #include <assert.h>
 #include <stdlib.h>

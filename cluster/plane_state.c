@@ -1,5 +1,8 @@
 #include "cluster/plane_state.h"
 
+#include "cluster/member.h"
+#include "cluster/state.h"
+
 bool plane_is_idle(const struct node *node)
 {
     return node->plane->work == NULL;

@@ -8,8 +8,7 @@
 #define HEADGATE_CLUSTER_PLANE_STATE_H
 
 #include "base/arena.h"
-#include "cluster/parts.h"
-#include "cluster/plane.h"
+#include "cluster/node.h"
 #include "rules/health.h"
 #include "rules/ruleset.h"
 
@@ -129,50 +128,9 @@ struct plane {
     struct plane_canary canary[PLANE_CANARIES_MAX];
 };
 
-/* ---- plane_change.c: what operators want, and what becomes of it ---- */
-void plane_change(struct node *node, const struct rule_changes *changes, struct effects *effects);
-/* One more version of a rule is on its way, made here: `like` says what (NULL: deleted). */
-void plane_amend(struct node *node, const struct rulebook_rule *rule, const struct rule_version *like,
-                 uint64_t lamport_step, const char *note);
-
-/* ---- plane_compile.c ---- */
-/* All services, once: what the store kept. */
-void plane_compile_all(struct node *node, struct effects *effects);
-/* One version may be tried out beside the other. */
-bool plane_counts_by_the_same(const struct rule *a, const struct rule *b);
-
-/* ---- plane_scan.c: fetching what others have ---- */
-void plane_scan_step(struct node *node, struct effects *effects);
-void plane_scan_abandon(struct plane *plane);
-/* That peer's book is known to be another, and it is worth asking. */
-bool plane_differs(const struct node *node, uint32_t member);
-
-/* ---- plane_canary.c ---- */
-void plane_watch(struct node *node, const struct rule_version *version);
-void plane_canary_step(struct node *node, struct effects *effects);
-
-/* ---- plane_health.c ---- */
-void plane_health(struct node *node, const struct health_report *report, struct effects *effects);
-/* What that member said of a service in its newest advert; services that it does not name are well. */
-void plane_health_forget(struct node *node, uint32_t member);
-void plane_health_hear(struct node *node, uint32_t member, struct bytes service_name, uint32_t level);
-void plane_health_step(struct node *node);
-/* After compiling: what is new is scaled, too. */
-void plane_health_apply(struct node *node);
-
-/* ---- plane_message.c: bytes ---- */
-enum plane_kind { PLANE_ADVERT, PLANE_ASK, PLANE_PAGE, PLANE_KINDS };
-
-/* False: not of the rule plane. True: read, and understood or counted as nonsense. */
-bool plane_receive(struct node *node, const struct event *event, struct effects *effects);
-void plane_advertise(struct node *node, struct effects *effects);
-void plane_ask(struct node *node, struct effects *effects);
-
-/* ---- plane_scan.c again: pages that came ---- */
-bool plane_page_expected(const struct plane *plane, uint32_t member, const struct plane_page *page);
-/* One of an expected page's; then, when all were taken, the page itself. */
-void plane_page_version(struct node *node, const struct rule_record *record);
-void plane_page_take(struct node *node, const struct plane_page *page, struct effects *effects);
-void plane_heard(struct node *node, uint32_t member, uint64_t digest, uint64_t lamport);
+/* No change is on its way into force. */
+bool plane_is_idle(const struct node *node);
+/* All peers are known to have the same rules, and no service's health is told. */
+bool plane_is_at_rest(const struct node *node);
 
 #endif

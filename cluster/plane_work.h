@@ -74,23 +74,4 @@ void plane_work_check(const struct node *node);
 /* What became of an operator's change; false: it is in work. */
 bool plane_result(const struct plane *plane, uint64_t ticket, struct rules_result *result);
 
-/* ---- plane_change.c ---- */
-/* Begins to read; false, with result.error: it is refused. */
-bool plane_change_begin(struct node *node, struct plane_work *work);
-/* A unit of it; false: it is refused. *ended: all of it is in the book. */
-bool plane_change_read(struct node *node, struct plane_work *work, bool *ended);
-/* It is in force. */
-void plane_change_end(struct node *node, struct plane_work *work, struct effects *effects);
-
-/* ---- plane_scan.c ---- */
-void plane_scan_end(struct node *node, const struct plane_work *work, struct effects *effects);
-
-/* ---- plane_compile.c ---- */
-/*
- * Stages a service as the book has it; *rules: how many those are. Where they are not right together, an operator's
- * change is refused: false with `error`; of others those that fit are staged, which is told.
- */
-bool plane_stage(struct node *node, const struct rulebook *book, struct bytes service, bool all_or_none,
-                 uint32_t *rules, struct error *error, struct effects *effects);
-
 #endif

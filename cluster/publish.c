@@ -1,4 +1,13 @@
-#include "cluster/parts.h"
+#include "cluster/publish.h"
+
+#include "cluster/batch.h"
+#include "cluster/header.h"
+#include "cluster/member.h"
+#include "cluster/message.h"
+#include "cluster/origin.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/tell.h"
 
 #include <string.h>
 

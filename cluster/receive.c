@@ -1,4 +1,12 @@
-#include "cluster/parts.h"
+#include "cluster/receive.h"
+
+#include "cluster/apply.h"
+#include "cluster/batch.h"
+#include "cluster/inbox.h"
+#include "cluster/message.h"
+#include "cluster/origin.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
 
 /* From a message's records to batches in the inbox; what is next is applied at once, as far as there is time. */
 

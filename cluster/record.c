@@ -3,6 +3,13 @@
  */
 #include "cluster/record.h"
 
+#include "cluster/batch.h"
+#include "cluster/counters.h"
+#include "cluster/lane.h"
+#include "cluster/state.h"
+#include "cluster/untold.h"
+#include "cluster/waits.h"
+
 #include <assert.h>
 
 static const struct limit *limit_of(const struct node *node, const struct entry *entry)

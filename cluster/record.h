@@ -7,13 +7,11 @@
 #ifndef HEADGATE_CLUSTER_RECORD_H
 #define HEADGATE_CLUSTER_RECORD_H
 
-#include "cluster/parts.h"
-
-/* So many more keys can be recorded in the lane: see untold_has_room. */
-static inline bool lane_has_room(const struct node *node, const struct lane *lane, uint32_t keys)
-{
-    return lane->open_span + keys <= node->open_room;
-}
+#include "cluster/counters.h"
+#include "cluster/lane.h"
+#include "cluster/state.h"
+#include "cluster/untold.h"
+#include "cluster/waits.h"
 
 /* Spends under that limit are told: somebody else counts them. */
 static inline bool is_told_under(const struct node *node, const struct limit *limit)
@@ -63,6 +61,17 @@ static inline void note_open(struct lane *lane, uint64_t now_ns)
     lane->spent_ns = now_ns;
 }
 
+/* What is spent from the key now can be told, to peers and to the store. */
+bool can_record(const struct node *node, const struct entry *entry);
+/* Notes what was spent from the key, or given back, for the next batch and the store; there is room. */
+void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
+/* `until_ns`: of a LOG: when others stop to take notice of it. */
+void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
+/* The key was charged under that budget: it is recorded, told soon if little is left, and counted. */
+void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
+                  uint64_t now_ns);
+/* What is untold of the key is told as soon as can be. */
+void hurry_if_untold(struct node *node, struct entry *entry);
 /* What is to be told. `soon`: refill would pay it off soon, but it cannot wait. */
 void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon);
 

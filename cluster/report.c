@@ -1,5 +1,14 @@
-#include "cluster/parts.h"
+#include "cluster/batch.h"
+#include "cluster/decide.h"
+#include "cluster/member.h"
+#include "cluster/origin.h"
+#include "cluster/pages.h"
+#include "cluster/peaks.h"
 #include "cluster/plane.h"
+#include "cluster/state.h"
+#include "cluster/tell.h"
+#include "cluster/untold.h"
+#include "cluster/waits.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,13 @@
+#include "cluster/reserve.h"
+
 #include "base/number.h"
 #include "base/spin.h"
-#include "cluster/parts.h"
+#include "cluster/decide.h"
+#include "cluster/lane.h"
+#include "cluster/return.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/untold.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,10 @@
-#include "cluster/parts.h"
-#include "cluster/plane.h"
+#include "cluster/rest.h"
+
+#include "cluster/member.h"
+#include "cluster/origin.h"
+#include "cluster/plane_state.h"
+#include "cluster/state.h"
+#include "cluster/untold.h"
 
 /*
  * When nothing is to be said: ticks that pass without a message.

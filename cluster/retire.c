@@ -1,4 +1,15 @@
-#include "cluster/parts.h"
+#include "cluster/retire.h"
+
+#include "cluster/apply.h"
+#include "cluster/compact.h"
+#include "cluster/inbox.h"
+#include "cluster/member.h"
+#include "cluster/origin.h"
+#include "cluster/origins.h"
+#include "cluster/pages.h"
+#include "cluster/settle.h"
+#include "cluster/state.h"
+#include "cluster/tell.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,11 +1,25 @@
+#include "cluster/return.h"
+
 #include "base/number.h"
+#include "cluster/batch.h"
+#include "cluster/decide.h"
+#include "cluster/lane.h"
 #include "cluster/record.h"
+#include "cluster/refundable.h"
+#include "cluster/reserve.h"
+#include "cluster/state.h"
+#include "cluster/untold.h"
 #include "limit/events.h"
 
 /*
  * Giving back. A token is given back once, by the node that spent it: whatever a reservation holds by that reservation,
  * the rest by whoever asks. Nobody else can know whether it was given back already.
  */
+
+enum {
+    LOG_RETURN_INTERVALS = 4, /* for messages to travel: see heeded_until_ns() */
+    LOG_RETURN_PARTS = 4,
+};
 
 /*
  * Spends of a LOG end by themselves, here and at every peer at about the same time. Whoever hears of a return after the

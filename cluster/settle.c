@@ -1,4 +1,19 @@
-#include "cluster/parts.h"
+#include "cluster/settle.h"
+
+#include "cluster/apply.h"
+#include "cluster/aside.h"
+#include "cluster/batch.h"
+#include "cluster/counters.h"
+#include "cluster/member.h"
+#include "cluster/origin.h"
+#include "cluster/origins.h"
+#include "cluster/refundable.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/tally.h"
+#include "cluster/tell.h"
+#include "cluster/untold.h"
+#include "cluster/waits.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-#include "cluster/parts.h"
+#include "cluster/share.h"
+
+#include "cluster/state.h"
 
 #include <string.h>
 

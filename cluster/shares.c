@@ -1,4 +1,10 @@
-#include "cluster/parts.h"
+#include "cluster/shares.h"
+
+#include "cluster/limits.h"
+#include "cluster/member.h"
+#include "cluster/share.h"
+#include "cluster/state.h"
+#include "cluster/waits.h"
 
 /* What part of every limit each member has, and what follows for the limits. */
 

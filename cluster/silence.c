@@ -1,5 +1,9 @@
+#include "cluster/silence.h"
+
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/member.h"
+#include "cluster/membership.h"
+#include "cluster/state.h"
 
 /*
  * Who is silent: who was not heard for silent_after, of the time in which this node ran.

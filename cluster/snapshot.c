@@ -1,4 +1,17 @@
-#include "cluster/parts.h"
+#include "cluster/snapshot.h"
+
+#include "cluster/apply.h"
+#include "cluster/aside.h"
+#include "cluster/batch.h"
+#include "cluster/compact.h"
+#include "cluster/counters.h"
+#include "cluster/message.h"
+#include "cluster/pages.h"
+#include "cluster/receive.h"
+#include "cluster/snapshot_page.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/tell.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,14 @@
-#include "cluster/parts.h"
+#include "cluster/snapshot_ask.h"
+
+#include "cluster/header.h"
+#include "cluster/inbox.h"
+#include "cluster/member.h"
+#include "cluster/message.h"
+#include "cluster/origin.h"
+#include "cluster/pages.h"
+#include "cluster/snapshot_take.h"
+#include "cluster/state.h"
+#include "cluster/stores.h"
 
 #include <assert.h>
 #include <string.h>

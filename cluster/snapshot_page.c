@@ -1,4 +1,7 @@
-#include "cluster/parts.h"
+#include "cluster/snapshot_page.h"
+
+#include "cluster/origin.h"
+#include "cluster/state.h"
 
 #include <string.h>
 

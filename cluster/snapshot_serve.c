@@ -1,5 +1,15 @@
-#include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/snapshot_serve.h"
+
+#include "cluster/apply.h"
+#include "cluster/aside.h"
+#include "cluster/batch.h"
+#include "cluster/header.h"
+#include "cluster/message.h"
+#include "cluster/pages.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/stores.h"
+#include "cluster/tell.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,15 @@
+#include "cluster/snapshot_take.h"
+
+#include "cluster/apply.h"
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/message.h"
+#include "cluster/pages.h"
+#include "cluster/retire.h"
+#include "cluster/snapshot.h"
+#include "cluster/snapshot_ask.h"
+#include "cluster/state.h"
+#include "cluster/stores.h"
+#include "cluster/tell.h"
 
 /*
  * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it,

@@ -8,8 +8,11 @@
  * part stands for no batches, and is merged by the lower figure alone. So of nodes that all start at once none begins
  * to admit before it knows what the stores of all have.
  */
+#include "cluster/stores.h"
+
 #include "cluster/effects.h"
-#include "cluster/parts.h"
+#include "cluster/member.h"
+#include "cluster/state.h"
 
 static uint64_t bit_of(uint32_t member)
 {

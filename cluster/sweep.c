@@ -1,5 +1,8 @@
-#include "cluster/parts.h"
-#include "cluster/plane.h"
+#include "cluster/sweep.h"
+
+#include "cluster/state.h"
+#include "cluster/tell.h"
+#include "cluster/untold.h"
 #include "rules/ruleset.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
+#include "cluster/tally.h"
+
 #include "base/touch.h"
-#include "cluster/parts.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
 
 #include <assert.h>
 #include <stdlib.h>

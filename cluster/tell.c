@@ -1,4 +1,13 @@
-#include "cluster/parts.h"
+#include "cluster/tell.h"
+
+#include "cluster/aside.h"
+#include "cluster/batch.h"
+#include "cluster/lane.h"
+#include "cluster/origins.h"
+#include "cluster/state.h"
+#include "cluster/step.h"
+#include "cluster/untold.h"
+#include "cluster/waits.h"
 
 #include <assert.h>
 #include <string.h>

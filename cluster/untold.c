@@ -1,5 +1,11 @@
+#include "cluster/untold.h"
+
 #include "base/touch.h"
-#include "cluster/record.h"
+#include "cluster/batch.h"
+#include "cluster/lane.h"
+#include "cluster/lane_state.h"
+#include "cluster/state.h"
+#include "cluster/waits.h"
 
 #include <assert.h>
 #include <stdlib.h>

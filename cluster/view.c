@@ -1,5 +1,10 @@
-#include "cluster/parts.h"
-#include "cluster/plane.h"
+#include "cluster/view.h"
+
+#include "cluster/accord.h"
+#include "cluster/plane_reach.h"
+#include "cluster/shares.h"
+#include "cluster/silence.h"
+#include "cluster/state.h"
 
 /*
  * This node's own view of the cluster, after anything changed or time passed: who is silent, whose config counts, what

@@ -10,7 +10,8 @@
 #define HEADGATE_CLUSTER_WAITING_H
 
 #include "cluster/batch.h"
-#include "cluster/state.h"
+#include "cluster/lane_state.h"
+#include "limit/table.h"
 
 enum {
     LOOKS_BITS = 3, /* of entry.open_index, the lowest: what is left there when marks are forgotten stays small */

@@ -1,4 +1,7 @@
-#include "cluster/parts.h"
+#include "cluster/waits.h"
+
+#include "cluster/lane.h"
+#include "cluster/state.h"
 #include "cluster/waiting.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* What refill has paid off is told to nobody; what only might be is told. When it has to be: cluster_pay_told.c. */
+#include "cluster/state.h"
 #include "cluster/waiting.h"
 #include "tests/pay_world.h"
 

@@ -1,0 +1,25 @@
+/*
+ * decide_full: the full kernel: any request, whatever its charges are.
+ *
+ * The one idea: all charges of a request are decided first and only then charged, or none is. The
+ * fast kernel decides the same, bit for bit, or leaves the request to this one.
+ */
+#ifndef HEADGATE_CLUSTER_DECIDE_FULL_H
+#define HEADGATE_CLUSTER_DECIDE_FULL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct charge;
+struct node;
+struct verdict;
+
+/* decide_held, whatever the charges are: takes. */
+bool decide_full(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                 struct verdict *verdicts, bool *taken);
+/* The same decision; charges nothing. */
+bool peek_full(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+               struct verdict *verdicts);
+
+#endif

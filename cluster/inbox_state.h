@@ -1,0 +1,26 @@
+/*
+ * inbox_state: what the folder apply/ remembers: the batch of the inbox that is being applied.
+ *
+ * The one idea: at most one batch is applied in part, and none of it counts until it is whole. Only
+ * apply/ changes it.
+ */
+#ifndef HEADGATE_CLUSTER_INBOX_STATE_H
+#define HEADGATE_CLUSTER_INBOX_STATE_H
+
+#include "cluster/message.h"
+
+#include <stdint.h>
+
+enum {
+    INBOX_BATCHES_MAX = 512,         /* batches that wait for others, */
+    INBOX_PARTS_MAX = 2 * PARTS_MAX, /* and parts */
+};
+
+/* A batch in the inbox of which some is applied, and which is next: it takes several steps. */
+struct begun {
+    struct batch *batch; /* NULL: none is */
+    uint32_t slot;       /* of its origin */
+    uint32_t applied_count;
+};
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * lane: what each thread of requests has of its own: a ring of untold spends, counters, wishes.
+ *
+ * The one idea: a thread writes only its own lane and keys whose lock it holds, so that threads
+ * share no line of memory. Steps, which run alone, gather the lanes.
+ */
+#ifndef HEADGATE_CLUSTER_LANE_H
+#define HEADGATE_CLUSTER_LANE_H
+
+#include "cluster/state.h"
+
+#include <stdbool.h>
+
+/* Alone, as the next. */
+bool lanes_create(struct node *node);
+void lanes_destroy(struct node *node);
+/* This thread's. */
+struct lane *own_lane(const struct node *node);
+/* What the lanes want becomes what the node wants. Alone. */
+void lanes_gather(struct node *node);
+
+/* So many more keys can be recorded in the lane: see untold_has_room. */
+static inline bool lane_has_room(const struct node *node, const struct lane *lane, uint32_t keys)
+{
+    return lane->open_span + keys <= node->open_room;
+}
+
+/* The entry's key has a spend in a ring, at node->open[entry->open_index]; nothing of the key waits. */
+static inline bool is_in_ring(const struct node *node, const struct entry *entry)
+{
+    if (entry->open_index >= node->open_places * node->lane_count)
+        return false;
+    const struct spend *spend = &node->open[entry->open_index];
+    return __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
+           __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
+           spend->limit == entry->limit;
+}
+
+#endif
