@@ -85,7 +85,7 @@ dir_rules := src/rules
 dir_wire := src/wire
 dir_edge := src/edge
 dir_cluster := cluster
-$(foreach r,$(ROOMS),$(eval objects_$(r) := $$(patsubst %.c,$(O)/%.o,$$(wildcard $(dir_$(r))/*.c))))
+$(foreach r,$(ROOMS),$(eval objects_$(r) := $$(patsubst %.c,$(O)/%.o,$$(wildcard $(dir_$(r))/*.c $(dir_$(r))/*/*.c))))
 archive = $(B)/lib$(1).a
 # What each room may link with, in link order.
 rooms_base := base
@@ -278,7 +278,7 @@ fuzz:
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
 	    clang -std=c11 -g -O1 -D_GNU_SOURCE -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -o build/fuzz/$$target tests/fuzz/$$target.c \
-	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c cluster/*.c) $(LIBS) && \
+	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c cluster/*.c cluster/*/*.c) $(LIBS) && \
 	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
 	done
 

@@ -8,7 +8,7 @@
 #define HEADGATE_CLUSTER_GOSSIP_H
 
 #include "base/bytes.h"
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 
 struct node;
 

@@ -1,13 +1,13 @@
 #include "cluster/publish.h"
 
-#include "cluster/batch.h"
-#include "cluster/header.h"
-#include "cluster/member.h"
-#include "cluster/message.h"
-#include "cluster/origin.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
-#include "cluster/tell.h"
+#include "cluster/codec/batch.h"
+#include "cluster/codec/message.h"
+#include "cluster/log/tell.h"
+#include "cluster/members/header.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/step.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "cluster/sweep.h"
 
-#include "cluster/state.h"
-#include "cluster/tell.h"
-#include "cluster/untold.h"
+#include "cluster/log/tell.h"
+#include "cluster/spend/untold.h"
+#include "cluster/state/node_state.h"
 #include "rules/ruleset.h"
 
 #include <stdlib.h>

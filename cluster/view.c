@@ -1,10 +1,10 @@
 #include "cluster/view.h"
 
-#include "cluster/accord.h"
-#include "cluster/plane_reach.h"
-#include "cluster/shares.h"
-#include "cluster/silence.h"
-#include "cluster/state.h"
+#include "cluster/members/accord.h"
+#include "cluster/members/shares.h"
+#include "cluster/members/silence.h"
+#include "cluster/plane/plane_reach.h"
+#include "cluster/state/node_state.h"
 
 /*
  * This node's own view of the cluster, after anything changed or time passed: who is silent, whose config counts, what

@@ -6,8 +6,8 @@
 #ifndef HEADGATE_TESTS_CLUSTER_FORGER_H
 #define HEADGATE_TESTS_CLUSTER_FORGER_H
 
-#include "cluster/effects.h"
-#include "cluster/message.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/message.h"
 #include "tests/cluster_harness.h"
 
 /* Whom the message is about; `number`: of the newest message that she says he made; 0: of none. */

@@ -7,8 +7,8 @@
 #ifndef HEADGATE_TESTS_CLUSTER_IMPOSTOR_H
 #define HEADGATE_TESTS_CLUSTER_IMPOSTOR_H
 
-#include "cluster/effects.h"
-#include "cluster/message.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/message.h"
 #include "tests/cluster_harness.h"
 
 static struct message impostor;

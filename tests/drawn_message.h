@@ -8,8 +8,8 @@
 #define HEADGATE_TESTS_DRAWN_MESSAGE_H
 
 #include "base/random.h"
-#include "cluster/effects.h"
-#include "cluster/message.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/message.h"
 
 #include <assert.h>
 

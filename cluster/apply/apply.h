@@ -4,8 +4,8 @@
  * The one idea: a batch is applied when all that its maker had applied is applied here. A large
  * batch is applied in several steps and counts only when it is whole.
  */
-#ifndef HEADGATE_CLUSTER_APPLY_H
-#define HEADGATE_CLUSTER_APPLY_H
+#ifndef HEADGATE_CLUSTER_APPLY_APPLY_H
+#define HEADGATE_CLUSTER_APPLY_APPLY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
-#include "cluster/inbox.h"
+#include "cluster/apply/inbox.h"
 
-#include "cluster/batch.h"
-#include "cluster/origin.h"
-#include "cluster/state.h"
+#include "cluster/codec/batch.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 /*
  * What came before its turn. The inbox is small, and nothing in it is lost for good: what gives way to what is nearer

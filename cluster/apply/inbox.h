@@ -4,8 +4,8 @@
  * The one idea: the inbox is bounded, and what stands further from its turn gives way to what
  * stands nearer: batches that gave way are told again. Applying is not done here: apply.h.
  */
-#ifndef HEADGATE_CLUSTER_INBOX_H
-#define HEADGATE_CLUSTER_INBOX_H
+#ifndef HEADGATE_CLUSTER_APPLY_INBOX_H
+#define HEADGATE_CLUSTER_APPLY_INBOX_H
 
 #include <stdbool.h>
 #include <stdint.h>

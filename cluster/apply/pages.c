@@ -1,6 +1,6 @@
-#include "cluster/pages.h"
+#include "cluster/apply/pages.h"
 
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

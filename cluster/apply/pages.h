@@ -4,8 +4,8 @@
  * The one idea: the figure of a key that came with a part contains what the donor had applied;
  * batches that bring the same later must not charge it again.
  */
-#ifndef HEADGATE_CLUSTER_PAGES_H
-#define HEADGATE_CLUSTER_PAGES_H
+#ifndef HEADGATE_CLUSTER_APPLY_PAGES_H
+#define HEADGATE_CLUSTER_APPLY_PAGES_H
 
 #include "base/hash.h"
 

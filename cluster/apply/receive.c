@@ -1,12 +1,12 @@
-#include "cluster/receive.h"
+#include "cluster/apply/receive.h"
 
-#include "cluster/apply.h"
-#include "cluster/batch.h"
-#include "cluster/inbox.h"
-#include "cluster/message.h"
-#include "cluster/origin.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
+#include "cluster/apply/apply.h"
+#include "cluster/apply/inbox.h"
+#include "cluster/codec/batch.h"
+#include "cluster/codec/message.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/step.h"
 
 /* From a message's records to batches in the inbox; what is next is applied at once, as far as there is time. */
 

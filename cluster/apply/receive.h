@@ -4,8 +4,8 @@
  * The one idea: a record is believed only as far as it makes sense here; what is next in its order
  * is applied at once, as far as the step has time.
  */
-#ifndef HEADGATE_CLUSTER_RECEIVE_H
-#define HEADGATE_CLUSTER_RECEIVE_H
+#ifndef HEADGATE_CLUSTER_APPLY_RECEIVE_H
+#define HEADGATE_CLUSTER_APPLY_RECEIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,15 +1,15 @@
-#include "cluster/retire.h"
+#include "cluster/apply/retire.h"
 
-#include "cluster/apply.h"
-#include "cluster/compact.h"
-#include "cluster/inbox.h"
-#include "cluster/member.h"
-#include "cluster/origin.h"
-#include "cluster/origins.h"
-#include "cluster/pages.h"
-#include "cluster/settle.h"
-#include "cluster/state.h"
-#include "cluster/tell.h"
+#include "cluster/apply/apply.h"
+#include "cluster/apply/inbox.h"
+#include "cluster/apply/pages.h"
+#include "cluster/apply/settle.h"
+#include "cluster/log/compact.h"
+#include "cluster/log/origins.h"
+#include "cluster/log/tell.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * The one idea: an origin that is over (a ghost) may be forgotten only when no member can learn
  * anything new of it. Own batches leave a log by being settled.
  */
-#ifndef HEADGATE_CLUSTER_RETIRE_H
-#define HEADGATE_CLUSTER_RETIRE_H
+#ifndef HEADGATE_CLUSTER_APPLY_RETIRE_H
+#define HEADGATE_CLUSTER_APPLY_RETIRE_H
 
 #include <stdint.h>
 

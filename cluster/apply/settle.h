@@ -4,8 +4,8 @@
  * The one idea: an unsettled spend lowers this node's allowance alone; once everybody has charged
  * it, it lowers the key for all, and the batch leaves the log.
  */
-#ifndef HEADGATE_CLUSTER_SETTLE_H
-#define HEADGATE_CLUSTER_SETTLE_H
+#ifndef HEADGATE_CLUSTER_APPLY_SETTLE_H
+#define HEADGATE_CLUSTER_APPLY_SETTLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

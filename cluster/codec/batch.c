@@ -1,4 +1,4 @@
-#include "cluster/batch.h"
+#include "cluster/codec/batch.h"
 
 #include "base/touch.h"
 

@@ -5,8 +5,8 @@
  * neighbours gives a batch, or parts of one, that stands for all of them. Once made, others' do not change; of own
  * ones, what is settled leaves them. (`found` is a hint.) Knows no network and no encoding.
  */
-#ifndef HEADGATE_CLUSTER_BATCH_H
-#define HEADGATE_CLUSTER_BATCH_H
+#ifndef HEADGATE_CLUSTER_CODEC_BATCH_H
+#define HEADGATE_CLUSTER_CODEC_BATCH_H
 
 #include "base/hash.h"
 #include "base/list.h"

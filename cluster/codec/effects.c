@@ -1,4 +1,4 @@
-#include "cluster/effects.h"
+#include "cluster/codec/effects.h"
 
 #include <assert.h>
 #include <stdarg.h>

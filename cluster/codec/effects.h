@@ -1,8 +1,8 @@
 /*
  * effects: building up what a step returns. See struct effects in node.h.
  */
-#ifndef HEADGATE_CLUSTER_EFFECTS_H
-#define HEADGATE_CLUSTER_EFFECTS_H
+#ifndef HEADGATE_CLUSTER_CODEC_EFFECTS_H
+#define HEADGATE_CLUSTER_CODEC_EFFECTS_H
 
 #include "cluster/node.h"
 

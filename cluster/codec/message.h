@@ -6,11 +6,11 @@
  * Encoding is msgpack arrays; docs/protocol.md has the layout byte by byte. Decoding checks every bound and
  * yields views into the bytes; it never trusts a count. Ages travel, timestamps do not.
  */
-#ifndef HEADGATE_CLUSTER_MESSAGE_H
-#define HEADGATE_CLUSTER_MESSAGE_H
+#ifndef HEADGATE_CLUSTER_CODEC_MESSAGE_H
+#define HEADGATE_CLUSTER_CODEC_MESSAGE_H
 
 #include "base/bytes.h"
-#include "cluster/batch.h"
+#include "cluster/codec/batch.h"
 #include "cluster/node.h"
 
 #include <msgpack.h>

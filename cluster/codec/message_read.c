@@ -1,6 +1,6 @@
-#include "cluster/message.h"
-#include "cluster/pack.h"
-#include "cluster/scan.h"
+#include "cluster/codec/message.h"
+#include "cluster/codec/pack.h"
+#include "cluster/codec/scan.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-#include "cluster/batch.h"
-#include "cluster/effects.h"
-#include "cluster/message.h"
-#include "cluster/pack.h"
+#include "cluster/codec/batch.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/message.h"
+#include "cluster/codec/pack.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,11 +2,11 @@
  * pack: what all codecs of the cluster need of msgpack: to read a number or an array within bounds, and to write into
  * the effects' arena. It knows no message.
  */
-#ifndef HEADGATE_CLUSTER_PACK_H
-#define HEADGATE_CLUSTER_PACK_H
+#ifndef HEADGATE_CLUSTER_CODEC_PACK_H
+#define HEADGATE_CLUSTER_CODEC_PACK_H
 
 #include "base/bytes.h"
-#include "cluster/effects.h"
+#include "cluster/codec/effects.h"
 
 #include <msgpack.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "cluster/scan.h"
+#include "cluster/codec/scan.h"
 
 enum { DEPTH_MAX = 8, INNER_DEPTH = 1 };
 

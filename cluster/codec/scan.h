@@ -4,8 +4,8 @@
  * The unpacker reserves memory for what a header declares, and five bytes can declare gigabytes. This looks
  * at headers only, so that whatever passes costs memory in proportion to its size.
  */
-#ifndef HEADGATE_CLUSTER_SCAN_H
-#define HEADGATE_CLUSTER_SCAN_H
+#ifndef HEADGATE_CLUSTER_CODEC_SCAN_H
+#define HEADGATE_CLUSTER_CODEC_SCAN_H
 
 #include "base/bytes.h"
 

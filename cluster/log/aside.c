@@ -1,8 +1,8 @@
-#include "cluster/aside.h"
+#include "cluster/log/aside.h"
 
-#include "cluster/member.h"
-#include "cluster/share.h"
-#include "cluster/state.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/share.h"
 #include "limit/bucket_units.h"
 
 #include <assert.h>

@@ -7,8 +7,8 @@
  * once more. docs/accounting.md, "What is set aside", says why. A side table of fixed size that steps alone use; keys
  * that find no place in it are charged in full.
  */
-#ifndef HEADGATE_CLUSTER_ASIDE_H
-#define HEADGATE_CLUSTER_ASIDE_H
+#ifndef HEADGATE_CLUSTER_LOG_ASIDE_H
+#define HEADGATE_CLUSTER_LOG_ASIDE_H
 
 #include "limit/table.h"
 

@@ -1,9 +1,9 @@
-#include "cluster/compact.h"
+#include "cluster/log/compact.h"
 
-#include "cluster/merge.h"
-#include "cluster/origin.h"
-#include "cluster/origins.h"
-#include "cluster/state.h"
+#include "cluster/log/merge.h"
+#include "cluster/log/origins.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * The one idea: a log that is too long or too large is swept, run by run, oldest first. Merging
  * never loses tokens, only times.
  */
-#ifndef HEADGATE_CLUSTER_COMPACT_H
-#define HEADGATE_CLUSTER_COMPACT_H
+#ifndef HEADGATE_CLUSTER_LOG_COMPACT_H
+#define HEADGATE_CLUSTER_LOG_COMPACT_H
 
 #include <stdbool.h>
 

@@ -1,13 +1,13 @@
-#include "cluster/merge.h"
+#include "cluster/log/merge.h"
 
 #include "base/touch.h"
-#include "cluster/batch.h"
-#include "cluster/member.h"
-#include "cluster/origin.h"
-#include "cluster/origins.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
-#include "cluster/tally.h"
+#include "cluster/codec/batch.h"
+#include "cluster/log/origins.h"
+#include "cluster/log/tally.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/step.h"
 
 #include <assert.h>
 #include <stdlib.h>

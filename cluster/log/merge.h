@@ -4,8 +4,8 @@
  * The one idea: batches are sorted, so a heap of their heads gives all spends of the run in order.
  * What was made takes the place of the run in one moment.
  */
-#ifndef HEADGATE_CLUSTER_MERGE_H
-#define HEADGATE_CLUSTER_MERGE_H
+#ifndef HEADGATE_CLUSTER_LOG_MERGE_H
+#define HEADGATE_CLUSTER_LOG_MERGE_H
 
 #include <stdbool.h>
 

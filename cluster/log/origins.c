@@ -1,10 +1,10 @@
-#include "cluster/origins.h"
+#include "cluster/log/origins.h"
 
-#include "cluster/batch.h"
-#include "cluster/compact.h"
-#include "cluster/origin.h"
-#include "cluster/state.h"
-#include "cluster/tally.h"
+#include "cluster/codec/batch.h"
+#include "cluster/log/compact.h"
+#include "cluster/log/tally.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * The one idea: batches enter a log at its end and leave it when everybody has them; all counts of
  * keys are kept here. Who has what is read in origin.h, and retire.h lets go.
  */
-#ifndef HEADGATE_CLUSTER_ORIGINS_H
-#define HEADGATE_CLUSTER_ORIGINS_H
+#ifndef HEADGATE_CLUSTER_LOG_ORIGINS_H
+#define HEADGATE_CLUSTER_LOG_ORIGINS_H
 
 #include <stdbool.h>
 #include <stdint.h>

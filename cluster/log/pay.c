@@ -1,13 +1,13 @@
-#include "cluster/pay.h"
+#include "cluster/log/pay.h"
 
-#include "cluster/lane.h"
-#include "cluster/member.h"
-#include "cluster/origin.h"
-#include "cluster/state.h"
-#include "cluster/tell.h"
-#include "cluster/untold.h"
-#include "cluster/waiting.h"
-#include "cluster/waits.h"
+#include "cluster/log/tell.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/untold.h"
+#include "cluster/spend/waiting.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 /*
  * What need not be told: a spend that this node's share of the refill has paid off, if no other view of its key was

@@ -4,8 +4,8 @@
  * The one idea: what was marked before the last round and not since is paid off, if news of all
  * others until then has come. waits.h has what one key waits with.
  */
-#ifndef HEADGATE_CLUSTER_PAY_H
-#define HEADGATE_CLUSTER_PAY_H
+#ifndef HEADGATE_CLUSTER_LOG_PAY_H
+#define HEADGATE_CLUSTER_LOG_PAY_H
 
 struct node;
 

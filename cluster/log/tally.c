@@ -1,8 +1,8 @@
-#include "cluster/tally.h"
+#include "cluster/log/tally.h"
 
 #include "base/touch.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/step.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * The one idea: where own batches are many, one table of sums takes the place of a search through
  * all of them. The table is made a slice at a time and then follows the log.
  */
-#ifndef HEADGATE_CLUSTER_TALLY_H
-#define HEADGATE_CLUSTER_TALLY_H
+#ifndef HEADGATE_CLUSTER_LOG_TALLY_H
+#define HEADGATE_CLUSTER_LOG_TALLY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
-#include "cluster/tell.h"
+#include "cluster/log/tell.h"
 
-#include "cluster/aside.h"
-#include "cluster/batch.h"
-#include "cluster/lane.h"
-#include "cluster/origins.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
-#include "cluster/untold.h"
-#include "cluster/waits.h"
+#include "cluster/codec/batch.h"
+#include "cluster/log/aside.h"
+#include "cluster/log/origins.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/untold.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/step.h"
 
 #include <assert.h>
 #include <string.h>

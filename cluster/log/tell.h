@@ -5,8 +5,8 @@
  * by the pace. Whoever reads rings or logs while something is gathered must call tell_gathered
  * first.
  */
-#ifndef HEADGATE_CLUSTER_TELL_H
-#define HEADGATE_CLUSTER_TELL_H
+#ifndef HEADGATE_CLUSTER_LOG_TELL_H
+#define HEADGATE_CLUSTER_LOG_TELL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
-#include "cluster/accord.h"
+#include "cluster/members/accord.h"
 
-#include "cluster/effects.h"
-#include "cluster/member.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
 
 #include <string.h>
 

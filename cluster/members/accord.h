@@ -4,8 +4,8 @@
  * The one idea: members of one config decide, the others refuse. A node begins only when all others
  * that it hears have said that they refuse.
  */
-#ifndef HEADGATE_CLUSTER_ACCORD_H
-#define HEADGATE_CLUSTER_ACCORD_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_ACCORD_H
+#define HEADGATE_CLUSTER_MEMBERS_ACCORD_H
 
 struct effects;
 struct node;

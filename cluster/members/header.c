@@ -1,13 +1,13 @@
-#include "cluster/header.h"
+#include "cluster/members/header.h"
 
-#include "cluster/effects.h"
-#include "cluster/inbox.h"
-#include "cluster/member.h"
-#include "cluster/message.h"
-#include "cluster/rest.h"
-#include "cluster/state.h"
-#include "cluster/stores.h"
-#include "cluster/tell.h"
+#include "cluster/apply/inbox.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/message.h"
+#include "cluster/log/tell.h"
+#include "cluster/members/rest.h"
+#include "cluster/members/stores.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
 
 #include <string.h>
 

@@ -4,10 +4,10 @@
  * The one idea: a digest never says more than what its reader can have heard, so urgent spends are
  * closed into a batch before the digest is made.
  */
-#ifndef HEADGATE_CLUSTER_HEADER_H
-#define HEADGATE_CLUSTER_HEADER_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_HEADER_H
+#define HEADGATE_CLUSTER_MEMBERS_HEADER_H
 
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 #include "cluster/node.h"
 
 #include <stdint.h>

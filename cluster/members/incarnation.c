@@ -1,11 +1,11 @@
-#include "cluster/incarnation.h"
+#include "cluster/members/incarnation.h"
 
-#include "cluster/effects.h"
-#include "cluster/origins.h"
-#include "cluster/pages.h"
-#include "cluster/state.h"
-#include "cluster/stores.h"
-#include "cluster/tell.h"
+#include "cluster/apply/pages.h"
+#include "cluster/codec/effects.h"
+#include "cluster/log/origins.h"
+#include "cluster/log/tell.h"
+#include "cluster/members/stores.h"
+#include "cluster/state/node_state.h"
 
 /*
  * Which start of a name counts. Each start has a number, its incarnation: the wall clock in

@@ -5,8 +5,8 @@
  * of every clock to be believed. A node that hears of a later start of its own name stops deciding
  * at once.
  */
-#ifndef HEADGATE_CLUSTER_INCARNATION_H
-#define HEADGATE_CLUSTER_INCARNATION_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_INCARNATION_H
+#define HEADGATE_CLUSTER_MEMBERS_INCARNATION_H
 
 #include <stdbool.h>
 

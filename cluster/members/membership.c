@@ -1,12 +1,12 @@
-#include "cluster/membership.h"
+#include "cluster/members/membership.h"
 
-#include "cluster/effects.h"
-#include "cluster/incarnation.h"
-#include "cluster/member.h"
-#include "cluster/origins.h"
-#include "cluster/share.h"
-#include "cluster/state.h"
-#include "cluster/stores.h"
+#include "cluster/codec/effects.h"
+#include "cluster/log/origins.h"
+#include "cluster/members/incarnation.h"
+#include "cluster/members/stores.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/share.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@
  * and of the same incarnation the later state (joining, active, left). Which silence counts and
  * which share follows is not decided here.
  */
-#ifndef HEADGATE_CLUSTER_MEMBERSHIP_H
-#define HEADGATE_CLUSTER_MEMBERSHIP_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_MEMBERSHIP_H
+#define HEADGATE_CLUSTER_MEMBERS_MEMBERSHIP_H
 
 #include <stdbool.h>
 #include <stdint.h>

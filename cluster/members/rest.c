@@ -1,10 +1,10 @@
-#include "cluster/rest.h"
+#include "cluster/members/rest.h"
 
-#include "cluster/member.h"
-#include "cluster/origin.h"
-#include "cluster/plane_state.h"
-#include "cluster/state.h"
-#include "cluster/untold.h"
+#include "cluster/spend/untold.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/plane_state.h"
 
 /*
  * When nothing is to be said: ticks that pass without a message.

@@ -4,8 +4,8 @@
  * The one idea: a node is at rest if it has nothing to tell and waits for nothing. Where all are at
  * rest, two ticks of three pass without a message.
  */
-#ifndef HEADGATE_CLUSTER_REST_H
-#define HEADGATE_CLUSTER_REST_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_REST_H
+#define HEADGATE_CLUSTER_MEMBERS_REST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
-#include "cluster/shares.h"
+#include "cluster/members/shares.h"
 
-#include "cluster/limits.h"
-#include "cluster/member.h"
-#include "cluster/share.h"
-#include "cluster/state.h"
-#include "cluster/waits.h"
+#include "cluster/spend/limits.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/share.h"
 
 /* What part of every limit each member has, and what follows for the limits. */
 

@@ -4,8 +4,8 @@
  * The one idea: budgets are computed anew only when the share, the number of peers or solitude has
  * changed, since there may be thousands of limits.
  */
-#ifndef HEADGATE_CLUSTER_SHARES_H
-#define HEADGATE_CLUSTER_SHARES_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_SHARES_H
+#define HEADGATE_CLUSTER_MEMBERS_SHARES_H
 
 struct node;
 

@@ -1,9 +1,9 @@
-#include "cluster/silence.h"
+#include "cluster/members/silence.h"
 
-#include "cluster/effects.h"
-#include "cluster/member.h"
-#include "cluster/membership.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/members/membership.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
 
 /*
  * Who is silent: who was not heard for silent_after, of the time in which this node ran.

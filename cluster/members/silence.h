@@ -4,8 +4,8 @@
  * The one idea: time in which this node itself did not run says nothing of the others. A silent
  * member keeps its share: silence decides only whom this node waits for and asks.
  */
-#ifndef HEADGATE_CLUSTER_SILENCE_H
-#define HEADGATE_CLUSTER_SILENCE_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_SILENCE_H
+#define HEADGATE_CLUSTER_MEMBERS_SILENCE_H
 
 #include <stdint.h>
 

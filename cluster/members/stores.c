@@ -8,11 +8,11 @@
  * part stands for no batches, and is merged by the lower figure alone. So of nodes that all start at once none begins
  * to admit before it knows what the stores of all have.
  */
-#include "cluster/stores.h"
+#include "cluster/members/stores.h"
 
-#include "cluster/effects.h"
-#include "cluster/member.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
 
 static uint64_t bit_of(uint32_t member)
 {

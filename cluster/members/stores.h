@@ -4,8 +4,8 @@
  * The one idea: each peer that began with counters of its store is asked for them once for each of
  * its incarnations, and the lower figure counts. Until then a joining node does not admit.
  */
-#ifndef HEADGATE_CLUSTER_STORES_H
-#define HEADGATE_CLUSTER_STORES_H
+#ifndef HEADGATE_CLUSTER_MEMBERS_STORES_H
+#define HEADGATE_CLUSTER_MEMBERS_STORES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,16 +1,16 @@
-#include "cluster/plane.h"
+#include "cluster/plane/plane.h"
 
-#include "cluster/effects.h"
-#include "cluster/member.h"
-#include "cluster/plane_canary.h"
-#include "cluster/plane_change.h"
-#include "cluster/plane_compile.h"
-#include "cluster/plane_health.h"
-#include "cluster/plane_message.h"
-#include "cluster/plane_scan.h"
-#include "cluster/plane_work.h"
-#include "cluster/rest.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/members/rest.h"
+#include "cluster/plane/plane_canary.h"
+#include "cluster/plane/plane_change.h"
+#include "cluster/plane/plane_compile.h"
+#include "cluster/plane/plane_health.h"
+#include "cluster/plane/plane_message.h"
+#include "cluster/plane/plane_scan.h"
+#include "cluster/plane/plane_work.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * rulebook (rules/rulebook.h) makes the order irrelevant; the ruleset (rules/ruleset.h) is what requests use.
  * Canaries are watched here, and services' health is told around. Uses the node's membership and nothing else of it.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_H
-#define HEADGATE_CLUSTER_PLANE_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_H
 
 #include "cluster/node.h"
 

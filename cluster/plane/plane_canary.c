@@ -1,9 +1,9 @@
-#include "cluster/plane_canary.h"
+#include "cluster/plane/plane_canary.h"
 
-#include "cluster/effects.h"
-#include "cluster/plane_change.h"
-#include "cluster/plane_state.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/plane/plane_change.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/plane_state.h"
 
 #include <stdio.h>
 #include <string.h>

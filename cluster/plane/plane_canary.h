@@ -4,8 +4,8 @@
  *
  * The one idea: the author of a canary acts first; others act when the author does not.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_CANARY_H
-#define HEADGATE_CLUSTER_PLANE_CANARY_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_CANARY_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_CANARY_H
 
 struct effects;
 struct node;

@@ -1,10 +1,10 @@
-#include "cluster/plane_change.h"
+#include "cluster/plane/plane_change.h"
 
-#include "cluster/effects.h"
-#include "cluster/plane_compile.h"
-#include "cluster/plane_work.h"
-#include "cluster/share.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/plane/plane_compile.h"
+#include "cluster/plane/plane_work.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/share.h"
 #include "rules/rule_reach.h"
 
 #include <assert.h>

@@ -4,8 +4,8 @@
  * The one idea: a change is read into a copy of the book and refused whole if any of it is wrong.
  * plane_work.h moves it into force.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_CHANGE_H
-#define HEADGATE_CLUSTER_PLANE_CHANGE_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_CHANGE_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_CHANGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
-#include "cluster/plane_compile.h"
+#include "cluster/plane/plane_compile.h"
 
-#include "cluster/effects.h"
-#include "cluster/plane_health.h"
-#include "cluster/plane_state.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/plane/plane_health.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/plane_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

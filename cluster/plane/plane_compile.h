@@ -4,8 +4,8 @@
  * The one idea: rules that fit together are staged; of rules that do not, the newest are left out,
  * which is the same everywhere.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_COMPILE_H
-#define HEADGATE_CLUSTER_PLANE_COMPILE_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_COMPILE_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_COMPILE_H
 
 #include "base/bytes.h"
 

@@ -1,7 +1,7 @@
-#include "cluster/plane_health.h"
+#include "cluster/plane/plane_health.h"
 
-#include "cluster/plane_state.h"
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/plane_state.h"
 
 #include <stdlib.h>
 #include <string.h>

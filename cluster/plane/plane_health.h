@@ -4,8 +4,8 @@
  * The one idea: each member says what it sees, the worst that anybody says counts, and silence
  * means that a service is well.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_HEALTH_H
-#define HEADGATE_CLUSTER_PLANE_HEALTH_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_HEALTH_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_HEALTH_H
 
 #include "base/bytes.h"
 

@@ -1,14 +1,14 @@
-#include "cluster/plane_message.h"
+#include "cluster/plane/plane_message.h"
 
-#include "cluster/effects.h"
-#include "cluster/member.h"
-#include "cluster/message.h"
-#include "cluster/pack.h"
-#include "cluster/plane_health.h"
-#include "cluster/plane_scan.h"
-#include "cluster/plane_state.h"
-#include "cluster/scan.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/message.h"
+#include "cluster/codec/pack.h"
+#include "cluster/codec/scan.h"
+#include "cluster/plane/plane_health.h"
+#include "cluster/plane/plane_scan.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/plane_state.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * The one idea: a message is read within bounds and counted as nonsense if anything of it does not
  * fit. What a message means is not decided here.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_MESSAGE_H
-#define HEADGATE_CLUSTER_PLANE_MESSAGE_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_MESSAGE_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_MESSAGE_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
-#include "cluster/plane_reach.h"
+#include "cluster/plane/plane_reach.h"
 
-#include "cluster/effects.h"
-#include "cluster/plane_state.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/plane_state.h"
 
 /*
  * A rule is checked when it is set, with the shares of then. Who joins or leaves changes shares, and what was fine may

@@ -4,8 +4,8 @@
  * The one idea: a rule that was fine when it was set may come to nothing when shares change; that
  * is said once with each change of this node's share.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_REACH_H
-#define HEADGATE_CLUSTER_PLANE_REACH_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_REACH_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_REACH_H
 
 struct effects;
 struct node;

@@ -1,10 +1,10 @@
-#include "cluster/plane_scan.h"
+#include "cluster/plane/plane_scan.h"
 
-#include "cluster/effects.h"
-#include "cluster/member.h"
-#include "cluster/plane_message.h"
-#include "cluster/plane_work.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/plane/plane_message.h"
+#include "cluster/plane/plane_work.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * The one idea: the newest are asked for first, page by page, until both books agree on all that is
  * older. What was fetched comes into force as a change of its own.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_SCAN_H
-#define HEADGATE_CLUSTER_PLANE_SCAN_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_SCAN_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_SCAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
-#include "cluster/plane_work.h"
+#include "cluster/plane/plane_work.h"
 
-#include "cluster/effects.h"
-#include "cluster/plane_canary.h"
-#include "cluster/plane_change.h"
-#include "cluster/plane_compile.h"
-#include "cluster/plane_health.h"
-#include "cluster/plane_scan.h"
-#include "cluster/plane_state.h"
-#include "cluster/state.h"
+#include "cluster/codec/effects.h"
+#include "cluster/plane/plane_canary.h"
+#include "cluster/plane/plane_change.h"
+#include "cluster/plane/plane_compile.h"
+#include "cluster/plane/plane_health.h"
+#include "cluster/plane/plane_scan.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/plane_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
  * a slice in each step, so that requests never wait for it; when it is whole, both take their place at once. Nothing
  * else changes the book meanwhile, and so nothing has to be looked at twice.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_WORK_H
-#define HEADGATE_CLUSTER_PLANE_WORK_H
+#ifndef HEADGATE_CLUSTER_PLANE_PLANE_WORK_H
+#define HEADGATE_CLUSTER_PLANE_PLANE_WORK_H
 
-#include "cluster/plane_state.h"
+#include "cluster/state/plane_state.h"
 #include "rules/rule_text.h"
 
 enum {

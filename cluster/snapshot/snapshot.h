@@ -4,10 +4,10 @@
  * The one idea: the donor's figure of a key is corrected by what is charged here and not there, and
  * the other way round; then the lower figure of the two counts.
  */
-#ifndef HEADGATE_CLUSTER_SNAPSHOT_H
-#define HEADGATE_CLUSTER_SNAPSHOT_H
+#ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_H
+#define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_H
 
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 
 #include <stdbool.h>
 

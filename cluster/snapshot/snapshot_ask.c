@@ -1,14 +1,14 @@
-#include "cluster/snapshot_ask.h"
+#include "cluster/snapshot/snapshot_ask.h"
 
-#include "cluster/header.h"
-#include "cluster/inbox.h"
-#include "cluster/member.h"
-#include "cluster/message.h"
-#include "cluster/origin.h"
-#include "cluster/pages.h"
-#include "cluster/snapshot_take.h"
-#include "cluster/state.h"
-#include "cluster/stores.h"
+#include "cluster/apply/inbox.h"
+#include "cluster/apply/pages.h"
+#include "cluster/codec/message.h"
+#include "cluster/members/header.h"
+#include "cluster/members/stores.h"
+#include "cluster/snapshot/snapshot_take.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 #include <assert.h>
 #include <string.h>

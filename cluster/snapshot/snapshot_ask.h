@@ -4,8 +4,8 @@
  * The one idea: a part that is too large for one answer is split in halves. Parts are given up when
  * the donor is not heard any more.
  */
-#ifndef HEADGATE_CLUSTER_SNAPSHOT_ASK_H
-#define HEADGATE_CLUSTER_SNAPSHOT_ASK_H
+#ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_ASK_H
+#define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_ASK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
-#include "cluster/snapshot_page.h"
+#include "cluster/snapshot/snapshot_page.h"
 
-#include "cluster/origin.h"
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 
 #include <string.h>
 

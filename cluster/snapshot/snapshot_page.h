@@ -4,8 +4,8 @@
  * The one idea: a part contains, of each origin, batches up to a number. A part that lacks batches
  * which are charged here and kept no longer cannot be corrected.
  */
-#ifndef HEADGATE_CLUSTER_SNAPSHOT_PAGE_H
-#define HEADGATE_CLUSTER_SNAPSHOT_PAGE_H
+#ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_PAGE_H
+#define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_PAGE_H
 
 #include <stdbool.h>
 

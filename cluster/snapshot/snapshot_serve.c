@@ -1,15 +1,15 @@
-#include "cluster/snapshot_serve.h"
+#include "cluster/snapshot/snapshot_serve.h"
 
-#include "cluster/apply.h"
-#include "cluster/aside.h"
-#include "cluster/batch.h"
-#include "cluster/header.h"
-#include "cluster/message.h"
-#include "cluster/pages.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
-#include "cluster/stores.h"
-#include "cluster/tell.h"
+#include "cluster/apply/apply.h"
+#include "cluster/apply/pages.h"
+#include "cluster/codec/batch.h"
+#include "cluster/codec/message.h"
+#include "cluster/log/aside.h"
+#include "cluster/log/tell.h"
+#include "cluster/members/header.h"
+#include "cluster/members/stores.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/step.h"
 
 #include <assert.h>
 #include <stdlib.h>

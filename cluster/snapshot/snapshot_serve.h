@@ -4,8 +4,8 @@
  * The one idea: the answer has the digest of the moment and the keys of the part; own spends that
  * are not settled are charged in full.
  */
-#ifndef HEADGATE_CLUSTER_SNAPSHOT_SERVE_H
-#define HEADGATE_CLUSTER_SNAPSHOT_SERVE_H
+#ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_SERVE_H
+#define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_SERVE_H
 
 struct effects;
 struct message;

@@ -1,15 +1,15 @@
-#include "cluster/snapshot_take.h"
+#include "cluster/snapshot/snapshot_take.h"
 
-#include "cluster/apply.h"
-#include "cluster/effects.h"
-#include "cluster/message.h"
-#include "cluster/pages.h"
-#include "cluster/retire.h"
-#include "cluster/snapshot.h"
-#include "cluster/snapshot_ask.h"
-#include "cluster/state.h"
-#include "cluster/stores.h"
-#include "cluster/tell.h"
+#include "cluster/apply/apply.h"
+#include "cluster/apply/pages.h"
+#include "cluster/apply/retire.h"
+#include "cluster/codec/effects.h"
+#include "cluster/codec/message.h"
+#include "cluster/log/tell.h"
+#include "cluster/members/stores.h"
+#include "cluster/snapshot/snapshot.h"
+#include "cluster/snapshot/snapshot_ask.h"
+#include "cluster/state/node_state.h"
 
 /*
  * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it,

@@ -4,8 +4,8 @@
  * The one idea: when all parts are merged, what every part contains counts as applied; everything
  * else follows as batches.
  */
-#ifndef HEADGATE_CLUSTER_SNAPSHOT_TAKE_H
-#define HEADGATE_CLUSTER_SNAPSHOT_TAKE_H
+#ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_TAKE_H
+#define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_TAKE_H
 
 struct effects;
 struct message;

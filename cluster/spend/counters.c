@@ -1,9 +1,9 @@
-#include "cluster/counters.h"
+#include "cluster/spend/counters.h"
 
-#include "cluster/effects.h"
-#include "cluster/lane.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
+#include "cluster/codec/effects.h"
+#include "cluster/spend/lane.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/step.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * The one idea: a key of a persistent limit stands in a ring from its first change until the store
  * is told. This is not the gossip: peers are told by batches.
  */
-#ifndef HEADGATE_CLUSTER_COUNTERS_H
-#define HEADGATE_CLUSTER_COUNTERS_H
+#ifndef HEADGATE_CLUSTER_SPEND_COUNTERS_H
+#define HEADGATE_CLUSTER_SPEND_COUNTERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

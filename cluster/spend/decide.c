@@ -3,13 +3,13 @@
  * (decide_fast.h) decides, or the full one (decide_full.c) where the fast kernel leaves the request. Nothing here
  * knows the rule by which tokens are spent.
  */
-#include "cluster/decide.h"
+#include "cluster/spend/decide.h"
 
 #include "base/number.h"
-#include "cluster/decide_fast.h"
-#include "cluster/decide_full.h"
-#include "cluster/state.h"
-#include "cluster/untold.h"
+#include "cluster/spend/decide_fast.h"
+#include "cluster/spend/decide_full.h"
+#include "cluster/spend/untold.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 

@@ -4,8 +4,8 @@
  * The one idea: memory is asked for, locks are taken, and the fast kernel decides; whatever it
  * leaves, the full kernel decides. No rule of spending stands here.
  */
-#ifndef HEADGATE_CLUSTER_DECIDE_H
-#define HEADGATE_CLUSTER_DECIDE_H
+#ifndef HEADGATE_CLUSTER_SPEND_DECIDE_H
+#define HEADGATE_CLUSTER_SPEND_DECIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,10 +6,10 @@
  * either decides as decide_full.c would, bit for bit, or changes nothing and leaves the request to it. Only for
  * decide.c, which instantiates the kernel for one charge without figures and for any number of charges with figures.
  */
-#ifndef HEADGATE_CLUSTER_DECIDE_FAST_H
-#define HEADGATE_CLUSTER_DECIDE_FAST_H
+#ifndef HEADGATE_CLUSTER_SPEND_DECIDE_FAST_H
+#define HEADGATE_CLUSTER_SPEND_DECIDE_FAST_H
 
-#include "cluster/record.h"
+#include "cluster/spend/record.h"
 #include "limit/bucket_inline.h"
 
 #include <assert.h>

@@ -6,14 +6,14 @@
  * one key may have moved or evicted another: wherever the table has changed, a key is looked up and decided again when
  * it is charged, and what was charged before is taken back if one is refused after all.
  */
-#include "cluster/decide_full.h"
+#include "cluster/spend/decide_full.h"
 
-#include "cluster/lane.h"
-#include "cluster/record.h"
-#include "cluster/refundable.h"
-#include "cluster/state.h"
-#include "cluster/untold.h"
-#include "cluster/waits.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/record.h"
+#include "cluster/spend/untold.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/refundable.h"
 #include "limit/bucket_inline.h"
 #include "limit/sliding.h"
 

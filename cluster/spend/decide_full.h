@@ -4,8 +4,8 @@
  * The one idea: all charges of a request are decided first and only then charged, or none is. The
  * fast kernel decides the same, bit for bit, or leaves the request to this one.
  */
-#ifndef HEADGATE_CLUSTER_DECIDE_FULL_H
-#define HEADGATE_CLUSTER_DECIDE_FULL_H
+#ifndef HEADGATE_CLUSTER_SPEND_DECIDE_FULL_H
+#define HEADGATE_CLUSTER_SPEND_DECIDE_FULL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-#include "cluster/forget.h"
+#include "cluster/spend/forget.h"
 
 #include "base/number.h"
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 /*
  * A key that is full again is as good as one that nobody has asked for, and its place in the table is somebody else's.

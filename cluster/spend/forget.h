@@ -4,8 +4,8 @@
  * The one idea: a full key is as good as one that nobody has asked for. Some places are looked at
  * in each step, in the order of memory.
  */
-#ifndef HEADGATE_CLUSTER_FORGET_H
-#define HEADGATE_CLUSTER_FORGET_H
+#ifndef HEADGATE_CLUSTER_SPEND_FORGET_H
+#define HEADGATE_CLUSTER_SPEND_FORGET_H
 
 struct node;
 

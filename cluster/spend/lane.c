@@ -1,6 +1,6 @@
-#include "cluster/lane.h"
+#include "cluster/spend/lane.h"
 
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

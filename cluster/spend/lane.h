@@ -4,10 +4,10 @@
  * The one idea: a thread writes only its own lane and keys whose lock it holds, so that threads
  * share no line of memory. Steps, which run alone, gather the lanes.
  */
-#ifndef HEADGATE_CLUSTER_LANE_H
-#define HEADGATE_CLUSTER_LANE_H
+#ifndef HEADGATE_CLUSTER_SPEND_LANE_H
+#define HEADGATE_CLUSTER_SPEND_LANE_H
 
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 #include <stdbool.h>
 

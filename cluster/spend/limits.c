@@ -1,7 +1,7 @@
-#include "cluster/limits.h"
+#include "cluster/spend/limits.h"
 
-#include "cluster/state.h"
-#include "cluster/waits.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/node_state.h"
 #include "limit/events.h"
 #include "rules/ruleset.h"
 

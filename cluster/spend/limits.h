@@ -4,8 +4,8 @@
  * The one idea: equal terms have one number on this node, whoever names them: the config, a rule,
  * or a peer. Unused limits are freed in sweep.h.
  */
-#ifndef HEADGATE_CLUSTER_LIMITS_H
-#define HEADGATE_CLUSTER_LIMITS_H
+#ifndef HEADGATE_CLUSTER_SPEND_LIMITS_H
+#define HEADGATE_CLUSTER_SPEND_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /*
  * What is spent or given back is noted: for the peers (to be told now, soon, or never), and for the store.
  */
-#include "cluster/record.h"
+#include "cluster/spend/record.h"
 
-#include "cluster/batch.h"
-#include "cluster/counters.h"
-#include "cluster/lane.h"
-#include "cluster/state.h"
-#include "cluster/untold.h"
-#include "cluster/waits.h"
+#include "cluster/codec/batch.h"
+#include "cluster/spend/counters.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/untold.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 

@@ -4,14 +4,14 @@
  * The one idea: what keys under the same limit have in common is given, for whoever has it at hand for many of them;
  * can_record and record_spend look it up. Only for the files of the request path.
  */
-#ifndef HEADGATE_CLUSTER_RECORD_H
-#define HEADGATE_CLUSTER_RECORD_H
+#ifndef HEADGATE_CLUSTER_SPEND_RECORD_H
+#define HEADGATE_CLUSTER_SPEND_RECORD_H
 
-#include "cluster/counters.h"
-#include "cluster/lane.h"
-#include "cluster/state.h"
-#include "cluster/untold.h"
-#include "cluster/waits.h"
+#include "cluster/spend/counters.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/untold.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/node_state.h"
 
 /* Spends under that limit are told: somebody else counts them. */
 static inline bool is_told_under(const struct node *node, const struct limit *limit)

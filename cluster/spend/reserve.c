@@ -1,13 +1,13 @@
-#include "cluster/reserve.h"
+#include "cluster/spend/reserve.h"
 
 #include "base/number.h"
 #include "base/spin.h"
-#include "cluster/decide.h"
-#include "cluster/lane.h"
-#include "cluster/return.h"
-#include "cluster/state.h"
-#include "cluster/step.h"
-#include "cluster/untold.h"
+#include "cluster/spend/decide.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/return.h"
+#include "cluster/spend/untold.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/step.h"
 
 #include <assert.h>
 #include <string.h>

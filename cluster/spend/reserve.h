@@ -4,8 +4,8 @@
  * The one idea: what a reservation holds is spent, and is given back when the reservation ends
  * without a commit. Reservations live on one node and are not told.
  */
-#ifndef HEADGATE_CLUSTER_RESERVE_H
-#define HEADGATE_CLUSTER_RESERVE_H
+#ifndef HEADGATE_CLUSTER_SPEND_RESERVE_H
+#define HEADGATE_CLUSTER_SPEND_RESERVE_H
 
 #include "base/hash.h"
 

@@ -1,14 +1,14 @@
-#include "cluster/return.h"
+#include "cluster/spend/return.h"
 
 #include "base/number.h"
-#include "cluster/batch.h"
-#include "cluster/decide.h"
-#include "cluster/lane.h"
-#include "cluster/record.h"
-#include "cluster/refundable.h"
-#include "cluster/reserve.h"
-#include "cluster/state.h"
-#include "cluster/untold.h"
+#include "cluster/codec/batch.h"
+#include "cluster/spend/decide.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/record.h"
+#include "cluster/spend/reserve.h"
+#include "cluster/spend/untold.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/refundable.h"
 #include "limit/events.h"
 
 /*

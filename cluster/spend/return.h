@@ -4,8 +4,8 @@
  * The one idea: a token is given back once, by the node that spent it. Whoever hears of a return
  * after the spend has ended does not heed it.
  */
-#ifndef HEADGATE_CLUSTER_RETURN_H
-#define HEADGATE_CLUSTER_RETURN_H
+#ifndef HEADGATE_CLUSTER_SPEND_RETURN_H
+#define HEADGATE_CLUSTER_SPEND_RETURN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
-#include "cluster/untold.h"
+#include "cluster/spend/untold.h"
 
 #include "base/touch.h"
-#include "cluster/batch.h"
-#include "cluster/lane.h"
-#include "cluster/lane_state.h"
-#include "cluster/state.h"
-#include "cluster/waits.h"
+#include "cluster/codec/batch.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/lane_state.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * The one idea: one spend per key, found by the index in the key's entry; what was told leaves a
  * gap. Steps turn the rings into batches: tell.h.
  */
-#ifndef HEADGATE_CLUSTER_UNTOLD_H
-#define HEADGATE_CLUSTER_UNTOLD_H
+#ifndef HEADGATE_CLUSTER_SPEND_UNTOLD_H
+#define HEADGATE_CLUSTER_SPEND_UNTOLD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,11 +6,11 @@
  * more, and what it leaves out is noted before anything that came later. Only for pay.c, and only of entries that are
  * marked.
  */
-#ifndef HEADGATE_CLUSTER_WAITING_H
-#define HEADGATE_CLUSTER_WAITING_H
+#ifndef HEADGATE_CLUSTER_SPEND_WAITING_H
+#define HEADGATE_CLUSTER_SPEND_WAITING_H
 
-#include "cluster/batch.h"
-#include "cluster/lane_state.h"
+#include "cluster/codec/batch.h"
+#include "cluster/state/lane_state.h"
 #include "limit/table.h"
 
 enum {

@@ -1,8 +1,8 @@
-#include "cluster/waits.h"
+#include "cluster/spend/waits.h"
 
-#include "cluster/lane.h"
-#include "cluster/state.h"
-#include "cluster/waiting.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/waiting.h"
+#include "cluster/state/node_state.h"
 
 #include <assert.h>
 

@@ -4,8 +4,8 @@
  * The one idea: the key's entry is marked and says how many tokens wait; nothing else is written
  * down. Rounds through the table (pay.h) end what waits.
  */
-#ifndef HEADGATE_CLUSTER_WAITS_H
-#define HEADGATE_CLUSTER_WAITS_H
+#ifndef HEADGATE_CLUSTER_SPEND_WAITS_H
+#define HEADGATE_CLUSTER_SPEND_WAITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

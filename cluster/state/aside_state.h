@@ -4,8 +4,8 @@
  *
  * The one idea: the table of keys is there only from the first time that a member is late.
  */
-#ifndef HEADGATE_CLUSTER_ASIDE_STATE_H
-#define HEADGATE_CLUSTER_ASIDE_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_ASIDE_STATE_H
+#define HEADGATE_CLUSTER_STATE_ASIDE_STATE_H
 
 #include "cluster/node_options.h"
 

@@ -4,10 +4,10 @@
  * The one idea: at most one batch is applied in part, and none of it counts until it is whole. Only
  * apply/ changes it.
  */
-#ifndef HEADGATE_CLUSTER_INBOX_STATE_H
-#define HEADGATE_CLUSTER_INBOX_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_INBOX_STATE_H
+#define HEADGATE_CLUSTER_STATE_INBOX_STATE_H
 
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 
 #include <stdint.h>
 

@@ -4,11 +4,11 @@
  * The one idea: a lane is written by its thread alone, and by steps, which run alone. Spends in a
  * ring belong to whoever holds the lock of their key.
  */
-#ifndef HEADGATE_CLUSTER_LANE_STATE_H
-#define HEADGATE_CLUSTER_LANE_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_LANE_STATE_H
+#define HEADGATE_CLUSTER_STATE_LANE_STATE_H
 
 #include "base/hash.h"
-#include "cluster/batch.h"
+#include "cluster/codec/batch.h"
 
 #include <stdalign.h>
 #include <stdbool.h>

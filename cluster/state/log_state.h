@@ -5,11 +5,11 @@
  * The one idea: a merge is a machine that can stop after any spend, so everything that it needs to
  * go on stands here. Only log/ changes any of it.
  */
-#ifndef HEADGATE_CLUSTER_LOG_STATE_H
-#define HEADGATE_CLUSTER_LOG_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_LOG_STATE_H
+#define HEADGATE_CLUSTER_STATE_LOG_STATE_H
 
 #include "base/list.h"
-#include "cluster/batch.h"
+#include "cluster/codec/batch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

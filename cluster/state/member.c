@@ -1,6 +1,6 @@
-#include "cluster/member.h"
+#include "cluster/state/member.h"
 
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 /*
  * What can be read off the members: who counts, who hears whom, whom to ask. Nothing here changes them; membership.c

@@ -4,11 +4,11 @@
  * The one idea: a member is a row of plain figures, and these predicates say what the figures mean.
  * All folders ask them; only members/ changes a member, and gossip.c its digest.
  */
-#ifndef HEADGATE_CLUSTER_MEMBER_H
-#define HEADGATE_CLUSTER_MEMBER_H
+#ifndef HEADGATE_CLUSTER_STATE_MEMBER_H
+#define HEADGATE_CLUSTER_STATE_MEMBER_H
 
 #include "base/bytes.h"
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 #include "cluster/node.h"
 
 #include <stdbool.h>

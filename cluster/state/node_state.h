@@ -1,28 +1,28 @@
 /*
- * state: the node, put together from what its parts remember.
+ * node_state: the node, put together from what its parts remember.
  *
  * Three things: members (who there is, and the newest digest heard of each), origins (one per member's incarnation: how
  * far its batches are applied here, and those that somebody may still lack), and keys (the table). An origin whose
  * incarnation has ended is a ghost: it gets no new batches, and is retired when all members are known to have the same
  * of it. Everything runs in one thread at a time but for what requests call: see lane.h.
  */
-#ifndef HEADGATE_CLUSTER_STATE_H
-#define HEADGATE_CLUSTER_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_NODE_STATE_H
+#define HEADGATE_CLUSTER_STATE_NODE_STATE_H
 
 #include "base/random.h"
-#include "cluster/aside_state.h"
-#include "cluster/inbox_state.h"
-#include "cluster/lane_state.h"
-#include "cluster/log_state.h"
-#include "cluster/member.h"
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 #include "cluster/node.h"
-#include "cluster/origin.h"
-#include "cluster/peaks.h"
-#include "cluster/publish_state.h"
-#include "cluster/refundable.h"
-#include "cluster/round_state.h"
-#include "cluster/snapshot_state.h"
+#include "cluster/state/aside_state.h"
+#include "cluster/state/inbox_state.h"
+#include "cluster/state/lane_state.h"
+#include "cluster/state/log_state.h"
+#include "cluster/state/member.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/peaks.h"
+#include "cluster/state/publish_state.h"
+#include "cluster/state/refundable.h"
+#include "cluster/state/round_state.h"
+#include "cluster/state/snapshot_state.h"
 #include "limit/table.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-#include "cluster/origin.h"
+#include "cluster/state/origin.h"
 
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 /*
  * What can be read off the origins: where one stands, and whether what some member said is applied here. Nothing here

@@ -5,11 +5,11 @@
  * the origin is applied here, and one how much a member is known to have. The functions here only
  * read; origins.h changes logs.
  */
-#ifndef HEADGATE_CLUSTER_ORIGIN_H
-#define HEADGATE_CLUSTER_ORIGIN_H
+#ifndef HEADGATE_CLUSTER_STATE_ORIGIN_H
+#define HEADGATE_CLUSTER_STATE_ORIGIN_H
 
 #include "base/list.h"
-#include "cluster/batch.h"
+#include "cluster/codec/batch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "cluster/peaks.h"
+#include "cluster/state/peaks.h"
 
 #include "base/touch.h"
 

@@ -7,8 +7,8 @@
  * and shared: sharing only makes a peak higher, which is the safe side. Two spans of time, the present one and the
  * one before, so that what is older than a span is forgotten and what is younger never.
  */
-#ifndef HEADGATE_CLUSTER_PEAKS_H
-#define HEADGATE_CLUSTER_PEAKS_H
+#ifndef HEADGATE_CLUSTER_STATE_PEAKS_H
+#define HEADGATE_CLUSTER_STATE_PEAKS_H
 
 #include "base/hash.h"
 #include "limit/bucket.h"

@@ -1,7 +1,7 @@
-#include "cluster/plane_state.h"
+#include "cluster/state/plane_state.h"
 
-#include "cluster/member.h"
-#include "cluster/state.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
 
 bool plane_is_idle(const struct node *node)
 {

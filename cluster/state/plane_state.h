@@ -4,8 +4,8 @@
  * Three things: the rulebook and what is compiled of it, what peers last advertised, and at most one scan: versions
  * that are being fetched from a peer and are not in force before all of them are here.
  */
-#ifndef HEADGATE_CLUSTER_PLANE_STATE_H
-#define HEADGATE_CLUSTER_PLANE_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_PLANE_STATE_H
+#define HEADGATE_CLUSTER_STATE_PLANE_STATE_H
 
 #include "base/arena.h"
 #include "cluster/node.h"

@@ -3,10 +3,10 @@
  *
  * The one idea: it is scratch of a step, too large for the stack.
  */
-#ifndef HEADGATE_CLUSTER_PUBLISH_STATE_H
-#define HEADGATE_CLUSTER_PUBLISH_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_PUBLISH_STATE_H
+#define HEADGATE_CLUSTER_STATE_PUBLISH_STATE_H
 
-#include "cluster/batch.h"
+#include "cluster/codec/batch.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "cluster/refundable.h"
+#include "cluster/state/refundable.h"
 
 #include "base/spin.h"
 #include "base/touch.h"

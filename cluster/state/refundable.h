@@ -8,8 +8,8 @@
  * no longer be given back, which is the safe side. If its balance was negative, no batch that may have tokens of that
  * time goes to any account of the set.
  */
-#ifndef HEADGATE_CLUSTER_REFUNDABLE_H
-#define HEADGATE_CLUSTER_REFUNDABLE_H
+#ifndef HEADGATE_CLUSTER_STATE_REFUNDABLE_H
+#define HEADGATE_CLUSTER_STATE_REFUNDABLE_H
 
 #include "base/hash.h"
 

@@ -5,8 +5,8 @@
  * The one idea: a round looks at some places in each step, so it remembers its place and when it
  * began. pay.c and forget.c go the rounds.
  */
-#ifndef HEADGATE_CLUSTER_ROUND_STATE_H
-#define HEADGATE_CLUSTER_ROUND_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_ROUND_STATE_H
+#define HEADGATE_CLUSTER_STATE_ROUND_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

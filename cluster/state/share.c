@@ -1,6 +1,6 @@
-#include "cluster/share.h"
+#include "cluster/state/share.h"
 
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 #include <string.h>
 

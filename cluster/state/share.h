@@ -4,8 +4,8 @@
  * The one idea: a region's weight is divided evenly among the members of the region that take a
  * share. These functions change nothing; shares.h applies what they say to this node's budgets.
  */
-#ifndef HEADGATE_CLUSTER_SHARE_H
-#define HEADGATE_CLUSTER_SHARE_H
+#ifndef HEADGATE_CLUSTER_STATE_SHARE_H
+#define HEADGATE_CLUSTER_STATE_SHARE_H
 
 #include "cluster/node_options.h"
 

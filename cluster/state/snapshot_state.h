@@ -5,10 +5,10 @@
  * The one idea: the key space is cut into parts by the first bits of ids. Pages, what parts
  * contained, outlive the snapshot that brought them; apply/ reads them.
  */
-#ifndef HEADGATE_CLUSTER_SNAPSHOT_STATE_H
-#define HEADGATE_CLUSTER_SNAPSHOT_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_SNAPSHOT_STATE_H
+#define HEADGATE_CLUSTER_STATE_SNAPSHOT_STATE_H
 
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 #include "cluster/node_options.h"
 
 #include <stdbool.h>

@@ -6,10 +6,10 @@
  * keys says so, and asks before it begins with some: what comes first in a step is not refused,
  * however large.
  */
-#ifndef HEADGATE_CLUSTER_STEP_H
-#define HEADGATE_CLUSTER_STEP_H
+#ifndef HEADGATE_CLUSTER_STATE_STEP_H
+#define HEADGATE_CLUSTER_STATE_STEP_H
 
-#include "cluster/state.h"
+#include "cluster/state/node_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>

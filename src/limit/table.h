@@ -28,13 +28,13 @@ struct entry {
     struct key_id id;
     struct bucket bucket;
     uint32_t open_index : 20; /* the cluster's: where the key's untold spends stand (a hint, checked by id). In a
-                                 marked entry: how many tokens wait to be paid off, see cluster/waiting.h */
+                                 marked entry: how many tokens wait to be paid off, see cluster/spend/waiting.h */
     uint32_t tenant : 12;     /* the owner of the key, or TABLE_NOBODY: see table_claim */
     uint16_t limit : 15;      /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: the peer that spent last; 0: not known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
     uint8_t own_batch; /* the cluster's: the number, as a trace, of the own batch that was next at the key's last
-                      spend; 0: not known. Above every trace: see cluster/waiting.h */
+                      spend; 0: not known. Above every trace: see cluster/spend/waiting.h */
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 

@@ -6,7 +6,7 @@
  * byte that says what happens, and what that needs. Damaged messages are sealed again: they come from a peer that
  * has the cluster's secret and lost its mind. So the samples need not change with the encoding.
  */
-#include "cluster/effects.h"
+#include "cluster/codec/effects.h"
 #include "cluster/node.h"
 #include "limit/key.h"
 #include "tests/decisions.h"

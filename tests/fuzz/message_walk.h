@@ -7,7 +7,7 @@
 #ifndef HEADGATE_TESTS_FUZZ_MESSAGE_WALK_H
 #define HEADGATE_TESTS_FUZZ_MESSAGE_WALK_H
 
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 
 #include <assert.h>
 

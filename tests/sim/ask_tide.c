@@ -2,9 +2,9 @@
  * Tides: worlds with one bucket that is full at times and empty at others.
  *
  * What is given back to a bucket that is full by then is lost, and whoever hears of it when the bucket is not full
- * any more must leave it out (cluster/peaks.h). Among requests at any time a bucket is hardly ever full. Here all wait
- * until it is; one node takes a little and gives it back when that has refilled; then all the others take all they may,
- * which is told sooner than what was given back.
+ * any more must leave it out (cluster/state/peaks.h). Among requests at any time a bucket is hardly ever full. Here all
+ * wait until it is; one node takes a little and gives it back when that has refilled; then all the others take all they
+ * may, which is told sooner than what was given back.
  */
 #include "tests/sim/sim.h"
 

@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 
-
 #define SECOND UINT64_C(1000000000)
 
 enum {
@@ -372,7 +371,7 @@ struct outcome search_refill(struct schedule *schedule, uint64_t seed)
     struct attack attack = {.schedule = schedule, .closest = INT64_MAX};
     schedule_init(schedule, seed);
     schedule->interval_ns = one_in(&attack, 2) ? SECOND / 10 : SECOND / 100;
-    if (seed % 2 == 1) /* what is told late is set aside then: cluster/aside.h */
+    if (seed % 2 == 1) /* what is told late is set aside then: cluster/log/aside.h */
         schedule->silent_after_ns = silences[seed / 2 % sizeof silences] * schedule->interval_ns;
     draw_limit(&attack);
     attack.precise = !one_in(&attack, 3);

@@ -27,7 +27,7 @@ my %may_include = (
 # What reaches the world outside the process. The composition root starts the loop and reads arguments.
 my $world = qr{^(?:uv|time|unistd|fcntl|poll|netdb|termios|signal)\.h$|^(?:nng|sys|netinet|arpa)/};
 my $worldly = qr{^(?:src/edge/|src/main\.c$|src/operator/|tests/|docs/examples/)};
-my $codec = qr{^(?:src/wire/|cluster/(?:message|scan|pack)|tests/)};
+my $codec = qr{^(?:src/wire/|cluster/codec/|tests/)};
 
 # The room of a quoted header, as written after -Isrc -Iinclude -I. or next to the includer.
 sub room_of_header {
@@ -255,7 +255,8 @@ sub has_its_place {
 sub has_module {
     my ($file) = @_;
     my ($room, $what) = $file->{path} =~ m{^tests/unit/([a-z]+)_(\w+)\.c$} or return '1: expected <room>_<what>.c';
-    my %elsewhere = (cluster => ['cluster'], server => ['src', 'src/commands'], served => ['src/commands'],
+    my @folders = map { s{^\Q$Source::root/\E}{}r } glob "$Source::root/cluster/*/";
+    my %elsewhere = (cluster => ['cluster', @folders], server => ['src', 'src/commands'], served => ['src/commands'],
                      sim => ['tests/sim']);
     my @directories = @{$elsewhere{$room} // ["src/$room"]};
     my @parts = split /_/, $what;
@@ -343,6 +344,6 @@ for (@rules) {
 
 # Not a rule: what a reader of the tree may want to know.
 my %tested = map { m{^tests/unit/([a-z]+_\w+)\.c$} ? ($1 => 1) : () } Source::paths();
-my @untested = grep { !$tested{$_} } map { m{^(?:src/)?(\w+)/(\w+)\.c$} ? "$1_$2" : () } Source::paths();
+my @untested = grep { !$tested{$_} } map { m{^(?:src/)?(\w+)/(?:\w+/)?(\w+)\.c$} ? "$1_$2" : () } Source::paths();
 note("without a unit test of their name: @untested") if @untested;
 done_testing();

@@ -1,5 +1,5 @@
 #include "base/random.h"
-#include "cluster/batch.h"
+#include "cluster/codec/batch.h"
 
 #include "tests/tap.h"
 

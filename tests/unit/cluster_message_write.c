@@ -1,4 +1,4 @@
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 
 #include "tests/drawn_message.h"
 #include "tests/fuzz/message_walk.h"

@@ -1,6 +1,6 @@
 /* What refill has paid off is told to nobody; what only might be is told. When it has to be: cluster_pay_told.c. */
-#include "cluster/state.h"
-#include "cluster/waiting.h"
+#include "cluster/spend/waiting.h"
+#include "cluster/state/node_state.h"
 #include "tests/pay_world.h"
 
 static void paid_off(void)

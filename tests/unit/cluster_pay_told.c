@@ -1,5 +1,5 @@
 /* What waits to be paid off, and has to be told after all: all of it, in time, and with its age. */
-#include "cluster/message.h"
+#include "cluster/codec/message.h"
 #include "tests/pay_world.h"
 
 /* More than there are places for. */

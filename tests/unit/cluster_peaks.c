@@ -1,5 +1,5 @@
 /* Peaks: a return is credited at most what the bucket could have held all the time since. */
-#include "cluster/peaks.h"
+#include "cluster/state/peaks.h"
 #include "tests/tap.h"
 
 #include <assert.h>

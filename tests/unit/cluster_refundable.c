@@ -1,5 +1,5 @@
 #include "base/random.h"
-#include "cluster/refundable.h"
+#include "cluster/state/refundable.h"
 #include "tests/tap.h"
 
 #include <assert.h>

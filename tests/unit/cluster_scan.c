@@ -1,4 +1,4 @@
-#include "cluster/scan.h"
+#include "cluster/codec/scan.h"
 
 #include "base/random.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
 /* What waits of a key, and what is noted of it, next to a list of all spends: nothing is dropped that came later. */
 #include "base/random.h"
-#include "cluster/waiting.h"
+#include "cluster/spend/waiting.h"
 #include "tests/tap.h"
 
 enum { LOOKS = 4000, LISTED = 64 };
