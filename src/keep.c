@@ -1,3 +1,6 @@
+/*
+ * Opens the store, restores the node from it, and passes the effects of steps to it.
+ */
 #include "keep.h"
 
 #include "edge/clock.h"
@@ -34,7 +37,7 @@ bool keep_open(struct keep *keep, const struct settings *settings, void (*wake)(
     case STATE_DIR_READY:
         break;
     }
-    static const char counted_with[] = "\377counters"; /* no client's key is that */
+    static const char counted_with[] = "\377counters"; /* no key of a client has this text */
     uint64_t keys = settings->node.table_keys;
     struct store_options options = {
         .directory = keep->directory,
@@ -105,7 +108,7 @@ void keep_restore(struct keep *keep, const struct keep_node *node)
 
 /* ---- from the node to the store ---- */
 
-/* Room for `count` of them, *room so far; false when memory is short. */
+/* Makes room for `count` elements in an array with `*room`. False: memory is short. */
 static bool make_room(void **array, size_t *room, size_t count, size_t size)
 {
     if (count <= *room)

@@ -1,9 +1,10 @@
 /*
- * keep: what passes between the node and the store: what was kept comes to the node before it starts, and what its
- * steps bring goes to the store.
+ * keep: carries rules and counters between the node and the store: stored ones to the node before
+ * it starts, and the results of its steps to the store.
  *
- * The one idea: the store knows wall clock and file, the node its monotonic clock and effects; only here the one is
- * turned into the other. Without a store (state_dir: none) all of it does nothing.
+ * The one idea: the store knows the wall clock and the file, the node knows its monotonic clock and
+ * effects; this module alone converts between them. Without a store (state_dir: none) all functions
+ * do nothing.
  */
 #ifndef HEADGATE_KEEP_H
 #define HEADGATE_KEEP_H
@@ -15,49 +16,53 @@
 #include "edge/store.h"
 
 struct keep {
-    struct store *store; /* NULL: nothing is kept */
+    struct store *store; /* NULL: nothing is stored */
     char directory[STATE_DIR_BYTES];
-    struct rule_record *record; /* room for what one step brings, or all there is; */
+    struct rule_record *record; /* room for the results of one step, or for all rules */
     struct store_counter *counter;
     size_t record_room, counter_room;
     uint64_t read_versions, read_counters;
 };
 
-/* Who carries out a step. */
+/* Carries out steps of the node. */
 struct keep_node {
     void (*step)(void *context, struct event *event);
     void *context;
-    uint64_t now_ns; /* of the steps */
+    uint64_t now_ns; /* the time of the steps */
 };
 
 /*
- * Opens the store that the settings ask for; `wake` and `context` as in store.h. False with `error`: it cannot be had.
- * `said` becomes what is to be told of it. To be closed in either case.
+ * Opens the store that the settings ask for, with `wake` and `context` as in store.h. `said`
+ * becomes a notice about the store. False, with `error`: the store is unusable. The caller must
+ * close `keep` in either case.
  */
 bool keep_open(struct keep *keep, const struct settings *settings, void (*wake)(void *context), void *context,
                struct notice *said, struct error *error);
-/* Writes what waits; false: it could not be written and is lost. */
+/* Writes what waits and closes the store. False: the queue could not be written and is lost. */
 bool keep_close(struct keep *keep);
 
-/* Hands all that was kept to the node, which has not started yet, by EVENT_RESTORE. */
+/* Passes everything stored to the node by EVENT_RESTORE; the node must not have started. */
 void keep_restore(struct keep *keep, const struct keep_node *node);
 
 /*
- * Take over what a step brought. Versions come first, before any thread may learn what became of their change: whoever
- * then asks the store whether all that was put is kept, asks about them, too.
+ * Put the results of a step into the store. keep_versions must run before any thread can learn the
+ * result of a change: a thread that then asks the store whether everything put is kept asks about
+ * these versions, too.
  */
 void keep_versions(struct keep *keep, const struct effects *effects);
 void keep_counters(struct keep *keep, const struct effects *effects, uint64_t now_ns);
 
 /*
- * A counter of the node's, at now_ns of its clock, as the store keeps it, and back; false: its time is over. A LOG's
- * tokens count for a whole period again after they come back: never too little.
+ * Converts a counter of the node, at now_ns of its clock, into a counter of the store, and back.
+ * keep_counter_back returns false if the counter has ended. The tokens of a LOG count for a whole
+ * period after they come back: never for less.
  */
 struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns);
 bool keep_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
                        struct counter *counter);
 
-/* When the store has lost something: puts in all rules that the node knows, and has it tell all counters again. */
+/* Puts all rules of the node again, and makes the node give all counters again. Must be called
+ * after the store lost something. */
 void keep_all(struct keep *keep, const struct node *node, const struct keep_node *steps);
 
 #endif

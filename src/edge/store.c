@@ -1,3 +1,7 @@
+/*
+ * The owner's side of the store: puts into the queue under the mutex, and reads what the thread
+ * reports.
+ */
 #include "edge/store.h"
 
 #include "edge/clock.h"
@@ -47,7 +51,7 @@ struct store *store_open(const struct store_options *options, struct error *erro
         return NULL;
     }
     store->options = *options;
-    store->options.directory = NULL; /* the caller's, and not needed again */
+    store->options.directory = NULL; /* the string belongs to the caller and is not needed again */
     int failure = uv_mutex_init(&store->mutex) | uv_cond_init(&store->work) | uv_cond_init(&store->idle);
     assert(failure == 0);
     (void)snprintf(store->path, sizeof store->path, "%s/headgate.db", options->directory);
@@ -65,7 +69,7 @@ struct store *store_open(const struct store_options *options, struct error *erro
     }
     if (status != STORE_FILE_GOOD)
         store_writer_failed(store, clock_monotonic_ns());
-    store->wants_all = false; /* the owner knows nothing yet */
+    store->wants_all = false; /* the owner has nothing to put again at the start */
     return store;
 }
 
@@ -104,7 +108,7 @@ void store_put_versions(struct store *store, const struct rule_record *version, 
     uv_mutex_unlock(&store->mutex);
 }
 
-/* What was dropped comes with the next call, when all is put in again. */
+/* Versions that were dropped count as the next call: the owner will put everything again. */
 uint64_t store_versions_put(struct store *store)
 {
     uv_mutex_lock(&store->mutex);
@@ -172,7 +176,7 @@ bool store_close(struct store **store)
     return written;
 }
 
-/* ---- what the owner is told ---- */
+/* ---- reports to the owner ---- */
 
 bool store_notice(struct store *store, struct notice *notice)
 {

@@ -1,11 +1,12 @@
 /*
- * store: what a daemon keeps over its end: versions of rules and counters of quotas, in one SQLite file.
+ * store: the file that keeps versions of rules and counters of quotas over restarts, in SQLite.
  *
- * The one idea: whoever puts something in only appends to a bounded queue in memory; one thread of the store's own
- * writes it, in whole transactions, and tries again each second while the disk does not take it. Everything put is
- * absolute, so that a newer value of a counter replaces one that still waits, and doing it twice is doing it once.
- * A file that is torn or corrupt is set aside, what can still be read is taken over, and a fresh one begins. What
- * versions and counters mean is not known here. All calls come from one thread, the owner's.
+ * The one idea: a put only appends to a bounded queue in memory. The store's own thread writes the
+ * queue in whole transactions, and retries each second while the disk fails. All values are
+ * absolute: a newer value of a counter replaces one that still waits, and writing a value twice
+ * changes nothing. A torn or corrupt file is set aside; a new file takes over everything that can
+ * still be read. The store does not know the meaning of versions and counters. The owner's thread
+ * alone makes calls, unless a declaration says otherwise.
  */
 #ifndef HEADGATE_EDGE_STORE_H
 #define HEADGATE_EDGE_STORE_H
@@ -27,8 +28,9 @@ enum {
 };
 
 /*
- * What is used up of one key. `number`: of a BUCKET nothing, `until_wall_ns` says it all (when it is full again); else
- * tokens spent. `until_wall_ns`: when it means nothing any more; once that is over it is deleted.
+ * What a key has used. `number` is the spent tokens; it is unused for a BUCKET, where
+ * `until_wall_ns` is the time at which the bucket is full again. `until_wall_ns` is the end of the
+ * counter's meaning, after which the store deletes the counter.
  */
 struct store_counter {
     struct key_id id;
@@ -38,29 +40,32 @@ struct store_counter {
 };
 
 enum store_sync {
-    STORE_SYNC_NORMAL, /* rules reach the disk at once, counters with the next checkpoint: kill -9 loses neither */
-    STORE_SYNC_FULL,   /* counters, too, at once: a power cut loses neither */
+    STORE_SYNC_NORMAL, /* rules reach the disk at once, counters at the next checkpoint: kill -9 loses neither */
+    STORE_SYNC_FULL,   /* counters reach the disk at once as well: a power cut loses neither */
 };
 
 struct store_options {
-    const char *directory;       /* exists and can be written; the file in it is headgate.db */
-    uint64_t counters_max;       /* distinct keys that may wait to be written */
-    uint64_t versions_max_bytes; /* versions that may wait: at least what all of them together need */
+    const char *directory;       /* must exist and be writable; the file in it is headgate.db */
+    uint64_t counters_max;       /* distinct keys whose counters may wait */
+    uint64_t versions_max_bytes; /* bytes of versions that may wait: at least the size of all versions */
     enum store_sync sync;
-    uint64_t secret; /* a fingerprint of what ids of counters are made with: those made with another are not read */
-    void (*wake)(void *context); /* called by the store's thread: store_notice has something; may be NULL */
+    /* fingerprint of the secret behind the ids of counters; counters under another secret are not
+     * read */
+    uint64_t secret;
+    void (*wake)(void *context); /* the store's thread calls it when store_notice has a notice; may be NULL */
     void *context;
 };
 
 struct store;
 
 /*
- * Opens the file, or makes it. A damaged one is renamed to headgate.db.corrupt-TIME, and a notice says so. NULL with
- * `error` set when there cannot be one: no room, no right, another process has it, or a newer headgated made it.
+ * Opens or makes the file. A damaged file is renamed to headgate.db.corrupt-TIME, and a notice says
+ * so. NULL, with `error` set: no file is possible, because room or rights are missing, another
+ * process has the file, or a newer headgated made it.
  */
 struct store *store_open(const struct store_options *options, struct error *error);
 
-/* Who is told of what is in the file. Views are valid during the call. */
+/* Receives the content of the file. Views are valid during the call. */
 struct store_reader {
     void *context;
     void (*versions)(void *context, const struct rule_record *version, size_t count);
@@ -68,36 +73,40 @@ struct store_reader {
 };
 
 /*
- * Tells the reader of everything, in pages: versions of one rule from old to new, no counter of the past or under
- * another secret. Once, right after store_open.
+ * Passes the whole content to the reader, in pages: the versions of a rule from old to new, and
+ * counters that have not ended and belong to the secret in use. Must be called once, right after
+ * store_open.
  */
 void store_read(struct store *store, const struct store_reader *reader);
 
-/* Copies them into the queue; those of one call become durable together. */
+/* Copies versions into the queue. The versions of one call become durable together. */
 void store_put_versions(struct store *store, const struct rule_record *version, size_t count);
 
 /*
- * In any thread: the number of the newest call that put versions, and whether all up to that number is on the disk, so
- * that neither `kill -9` nor a power cut loses it. STORE_FAILS: it is in memory alone, and `why` says why: the last
- * write failed, or none was done for STORE_KEEP_WAIT_NS. It is tried again until it is kept.
+ * May be called in any thread. store_versions_put gives the number of the newest call that put
+ * versions. store_versions_kept says whether all calls up to a number are on disk, where neither
+ * `kill -9` nor a power cut loses them. STORE_FAILS: they are in memory only, and `why` gives the
+ * reason: the last write failed, or no write ended for STORE_KEEP_WAIT_NS. The store retries until
+ * they are kept.
  */
 #define STORE_KEEP_WAIT_NS 10000000000u
 enum store_kept { STORE_KEPT, STORE_KEEPS, STORE_FAILS };
 uint64_t store_versions_put(struct store *store);
 enum store_kept store_versions_kept(struct store *store, uint64_t number, char why[NODE_NOTICE_BYTES]);
-/* The same for counters; no allocation. At counters_max, further keys are dropped and counted. */
+/* Copies counters into the queue; does not allocate. At counters_max further keys are dropped and
+ * counted. */
 void store_put_counters(struct store *store, const struct store_counter *counter, size_t count);
 
 /*
- * True once after the file was made anew, or versions were dropped at the queue's bound: what the owner knows is to
- * be put in again, all of it.
+ * True once after the file was made anew, or after versions were dropped because the queue was
+ * full. The owner must then put everything again.
  */
 bool store_wants_all(struct store *store);
 
-/* The next thing that an operator wants to read; false when there is none. */
+/* Takes the next notice for the operator. False: there is none. */
 bool store_notice(struct store *store, struct notice *notice);
 
-/* X(name, what it counts) */
+/* X(name, meaning) */
 #define STORE_STATS(X)                                                                                             \
     X(versions_written, "versions of rules written")                                                               \
     X(counters_written, "counters written")                                                                        \
@@ -120,16 +129,17 @@ struct store_stats {
     STORE_STATS(X)
 #undef X
     bool failing;                    /* the last write failed */
-    char failure[NODE_NOTICE_BYTES]; /* why; "" when it did not */
+    char failure[NODE_NOTICE_BYTES]; /* why the last write failed; "" if it did not */
 };
 
 void store_stats(struct store *store, struct store_stats *stats);
 const char *store_path(const struct store *store);
 
-/* Waits until everything that was put is written: false after `timeout_ns`. For tests. */
+/* Waits until the queue is written. False: `timeout_ns` passed. For tests. */
 bool store_flush(struct store *store, uint64_t timeout_ns);
 
-/* Writes what waits, trying once, and ends. False: it could not be written and is lost. */
+/* Writes the queue, trying once, and closes the store. False: the queue could not be written and is
+ * lost. */
 bool store_close(struct store **store);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * Counters whose ids were made with another secret. No key that is asked for now has such an id, so they are of no use
- * in a table; but whoever goes back to the old secret must not get a fresh month. They lie in a table of their own,
- * each with the fingerprint of its secret, until their time is over or their secret is back.
+ * Counters whose ids were made with another secret. No key asked for now has such an id, so these
+ * counters are useless in the table; but an operator who returns to the old secret must not grant a
+ * fresh month. They lie in a table of their own, each with the fingerprint of its secret, until
+ * they end or their secret is in use again.
  */
 #include "edge/store_file.h"
 
@@ -16,7 +17,8 @@ static const char schema[] =
     " PRIMARY KEY(secret, id)) WITHOUT ROWID;"
     "CREATE INDEX IF NOT EXISTS aside_until ON aside(until_ns);";
 
-/* Times are the signed numbers of the same bits: what is below 0 never ends. ?1 and ?2 are numbers. */
+/* Times are stored as the signed numbers of the same bits: a negative time never comes. ?1 and ?2
+ * are numbers. */
 static const char count_tables[] =
     "SELECT count(*) FROM sqlite_schema WHERE name IN ('secret','aside','aside_until')";
 static const char count_rows[] = "SELECT count(*) FROM aside";
@@ -34,13 +36,14 @@ static const char drop_first[] = "DELETE FROM aside WHERE (secret,id) IN (SELECT
 static const char drop_over[] = "DELETE FROM aside WHERE (secret,id) IN (SELECT secret,id FROM aside"
                                 " WHERE until_ns BETWEEN 0 AND ?1 ORDER BY until_ns LIMIT ?2)";
 
-/* The columns of a counter, and the secret behind them. */
+/* The columns of a counter, then its secret. */
 #define ROW "id,kind,flags,capacity,rate,period_ns,overshoot,number,until_ns,seal,secret"
 static const char read_aside[] = "SELECT " ROW " FROM aside ORDER BY secret, id";
 static const char read_aside_backwards[] = "SELECT " ROW " FROM aside ORDER BY secret DESC, id DESC";
 static const char put_aside[] = "INSERT OR REPLACE INTO aside(" ROW ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)";
 
-/* Runs a statement with up to two numbers; *number becomes the first column of its row, or how many rows it changed. */
+/* Runs a statement with up to two numbers. *number becomes the first column of its row, or the
+ * number of changed rows. */
 static enum store_file_status run(struct store_file *file, const char *sql, uint64_t first, uint64_t second,
                                   uint64_t *number)
 {
@@ -70,7 +73,8 @@ static enum store_file_status prepare(struct store_file *file)
     return code == SQLITE_OK ? STORE_FILE_GOOD : store_rows_failed(file, code);
 }
 
-/* Within a transaction: counters of the secret `before` make room for those of `secret`. */
+/* Exchanges the counters of the secret `before` for those of `secret`. Must run within a
+ * transaction. */
 static enum store_file_status exchange(struct store_file *file, const uint64_t *before, uint64_t secret,
                                        struct store_aside *aside)
 {
@@ -116,7 +120,7 @@ enum store_file_status store_file_use_secret(struct store_file *file, uint64_t s
         status = run(file, count_secrets, 0, 0, &known);
     if (status == STORE_FILE_GOOD)
         status = run(file, ask_secret, 0, 0, &before);
-    file->settled = known == 0; /* an older headgated wrote it, under this secret as far as anybody can tell */
+    file->settled = known == 0; /* an older headgated wrote the file, under this secret as far as can be known */
     if (status == STORE_FILE_GOOD && (known == 0 || before != secret))
         status = change(file, known > 0 ? &before : NULL, secret, aside);
     if (status != STORE_FILE_GOOD)
@@ -133,9 +137,9 @@ enum store_file_status store_file_prune_aside(struct store_file *file, uint64_t 
     return run(file, drop_over, wall_ns, most, deleted);
 }
 
-/* ---- of a damaged file ---- */
+/* ---- damaged files ---- */
 
-/* False: it could not be read to the end. */
+/* Copies rows of a damaged file. False: reading stopped before the end. */
 static bool rescue_rows(struct store_file *old, struct sqlite3_stmt *put, const char *sql)
 {
     struct sqlite3_stmt *row = NULL;

@@ -1,3 +1,7 @@
+/*
+ * The file as a whole: opening it safely, checking its schema and its count of transactions,
+ * closing it, setting it aside and salvaging it.
+ */
 #include "edge/store_file.h"
 
 #include "edge/state_dir.h"
@@ -14,15 +18,16 @@
 enum {
     SCHEMA_VERSION = 1,
     APPLICATION_ID = 0x48474154, /* "HGAT" */
-    OPEN_WAIT_MS = 1000,         /* for a process that is just ending */
-    ASIDE_KEPT = 3,              /* damaged files that are kept, the newest one included */
+    OPEN_WAIT_MS = 1000,         /* for a process that is about to end */
+    ASIDE_KEPT = 3,              /* damaged files that are kept, the newest included */
 };
 
 /* ---- opening ---- */
 
 /*
- * An exclusive lock, so that two daemons never share a state, and no shared memory file. secure_delete would write
- * zeros over what is deleted; a schema is not trusted to call functions.
+ * The exclusive lock keeps two daemons from sharing a state, and needs no file of shared memory.
+ * secure_delete=OFF spares writing zeros over deleted rows. An untrusted schema may not call
+ * functions.
  */
 static const char opening[] = "PRAGMA locking_mode=EXCLUSIVE;"
                               "PRAGMA trusted_schema=OFF;"
@@ -38,7 +43,7 @@ static int run_sql(struct store_file *file, const char *sql)
     return sqlite3_exec(file->db, sql, NULL, NULL, NULL);
 }
 
-/* The first column of the first row, a number. */
+/* Reads the number in the first column of the first row. */
 static int ask_number(struct store_file *file, const char *sql, int64_t *number)
 {
     struct sqlite3_stmt *row = NULL;
@@ -68,7 +73,7 @@ static int make_schema(struct store_file *file)
     return code;
 }
 
-/* Without writing anything where it is there. */
+/* Adds the table of counts. Writes nothing if the table exists. */
 static int add_count(struct store_file *file)
 {
     int64_t there = 0;
@@ -104,7 +109,7 @@ static enum store_file_status check_schema(struct store_file *file)
     return STORE_FILE_GOOD;
 }
 
-/* None of the files that SQLite opens is a link to somewhere else, and all are closed to others. */
+/* Checks that no file that SQLite will open is a link, and closes all of them to other users. */
 static bool prepare_files(struct store_file *file, const char *path)
 {
     static const char *const suffixes[] = {"", "-wal", "-journal", "-mark"};
@@ -120,7 +125,8 @@ static bool prepare_files(struct store_file *file, const char *path)
     return good;
 }
 
-/* It is made here, since SQLite would let others read it where the process does not forbid that. */
+/* Makes the file with its mode before SQLite opens it: SQLite would leave it readable to other
+ * users if the umask allows that. */
 static int open_database(struct store_file *file, const char *path, bool salvage)
 {
     int made = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, STATE_FILE_MODE);
@@ -139,7 +145,8 @@ static int open_database(struct store_file *file, const char *path, bool salvage
     return code;
 }
 
-/* What was committed and is there no more. Nothing is written before this is known, for it would hide that. */
+/* Compares the count with the mark to find lost transactions. Must come before any write, which
+ * would hide the loss. */
 static enum store_file_status check_count(struct store_file *file, const char *path)
 {
     char name[STORE_PATH_BYTES + 16];
@@ -160,7 +167,8 @@ static enum store_file_status check_count(struct store_file *file, const char *p
     return STORE_FILE_GOOD;
 }
 
-/* `salvage`: also a file whose last pages are missing. SQLite takes it only while its schema may be written. */
+/* `salvage` also opens a file whose last pages are missing; SQLite does so only with a writable
+ * schema. */
 static enum store_file_status open_at(struct store_file *file, const char *path, bool salvage)
 {
     struct stat status;
@@ -179,7 +187,7 @@ static enum store_file_status open_at(struct store_file *file, const char *path,
     if (good != STORE_FILE_GOOD)
         return good;
     if (!store_rows_prepare(file))
-        return STORE_FILE_DAMAGED; /* tables are not the ones that were made */
+        return STORE_FILE_DAMAGED; /* the tables are not this program's */
     if (stat(path, &status) == 0) {
         file->device = status.st_dev;
         file->inode = status.st_ino;
@@ -198,7 +206,7 @@ void store_file_close(struct store_file *file)
         (void)sqlite3_finalize(file->statement[i]);
         file->statement[i] = NULL;
     }
-    if (file->db && file->was_short) /* the log is set aside as it is */
+    if (file->db && file->was_short) /* the log is set aside unchanged */
         (void)sqlite3_db_config(file->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_close_v2(file->db);
     file->db = NULL;
@@ -244,7 +252,7 @@ enum store_file_status store_file_check(struct store_file *file)
     return store_file_read(file, &(struct store_reader){.context = NULL}, 0);
 }
 
-/* The names of earlier ones sort by their time. */
+/* The names of set-aside files sort by time. */
 static void remove_oldest(const char *path)
 {
     char pattern[STORE_PATH_BYTES + 32];
@@ -314,7 +322,7 @@ enum store_file_status store_file_salvage(struct store_file *file, const char *a
             store_file_rescue(&old, &reader, wall_ns);
         if (old.db && salvage.status == STORE_FILE_GOOD)
             salvage.status = store_file_rescue_aside(&old, file);
-        old.was_short = true; /* it stays as it was found */
+        old.was_short = true; /* leaves the file as it was found */
         store_file_close(&old);
     }
     if (salvage.status == STORE_FILE_GOOD)

@@ -1,3 +1,7 @@
+/*
+ * The store's thread: takes the queue in hand, writes it, tends the file once a second, and retries
+ * after failures. A transaction of rules comes before one of counters and is always synced.
+ */
 #include "edge/store_writer.h"
 
 #include "edge/clock.h"
@@ -9,7 +13,7 @@
 
 #define SECOND_NS ((uint64_t)1000000000)
 
-enum { TEND_COUNTERS = 4096 }; /* looked at in a second */
+enum { TEND_COUNTERS = 4096 }; /* counters to look at each second */
 
 void store_say(struct store *store, enum notice_level level, const char *format, ...)
 {
@@ -26,9 +30,9 @@ void store_say(struct store *store, enum notice_level level, const char *format,
         store->options.wake(store->options.context);
 }
 
-/* ---- the file, and what befalls it ---- */
+/* ---- the file and its mishaps ---- */
 
-/* Tells of counters whose ids were made with another secret. */
+/* Reports counters whose ids were made with another secret. */
 static void tell_aside(struct store *store, const struct store_aside *aside)
 {
     uv_mutex_lock(&store->mutex);
@@ -48,7 +52,7 @@ static void tell_aside(struct store *store, const struct store_aside *aside)
                   store->path, STORE_ASIDE_MAX, (unsigned long long)aside->dropped);
 }
 
-/* Whose counters are in the file. Where that cannot be written down, it is tried again before the next write. */
+/* Tells the file which secret is in use. If the file cannot be written, the next write tries again. */
 static enum store_file_status settle_secret(struct store *store)
 {
     struct store_aside aside;
@@ -63,7 +67,8 @@ static enum store_file_status settle_secret(struct store *store)
     return status;
 }
 
-/* What was damaged is set aside; a fresh file takes over what can be read of it. */
+/* Sets a damaged file aside and makes a new file with everything that can be read of the damaged
+ * one. */
 static enum store_file_status replace_file(struct store *store)
 {
     char aside[STORE_PATH_BYTES], why[NODE_NOTICE_BYTES];
@@ -109,11 +114,11 @@ enum store_file_status store_writer_open(struct store *store)
     return status;
 }
 
-/* Somebody removed or replaced the file: what is written to it now would be lost. */
+/* Makes a new file: the open one was removed or replaced, and writes to it would be lost. */
 static enum store_file_status reopen_file(struct store *store)
 {
     store_file_close(&store->file);
-    store_file_forget_mark(store->path); /* it is of the file that is gone */
+    store_file_forget_mark(store->path); /* the mark belongs to the removed file */
     enum store_file_status status = store_writer_open(store);
     if (status != STORE_FILE_GOOD)
         return status;
@@ -134,7 +139,7 @@ static enum store_file_status write_versions(struct store *store, const struct s
     return status == STORE_FILE_GOOD ? store_file_commit(&store->file) : status;
 }
 
-/* All that had been put when it was taken in hand is on the disk. */
+/* Notes that all versions put before the queue was taken in hand are on disk. */
 static void note_kept(struct store *store)
 {
     uv_mutex_lock(&store->mutex);
@@ -152,7 +157,8 @@ static enum store_file_status write_counters(struct store *store, const struct s
     return status == STORE_FILE_GOOD ? store_file_commit(&store->file) : status;
 }
 
-/* Rules first, and durable by themselves; written twice, when only the counters failed, they are the same. */
+/* Writes rules first, in a transaction of their own. If only the counters fail, the rules are
+ * written again, which changes nothing. */
 static enum store_file_status write_queue(struct store *store)
 {
     struct store_queue *queue = store->writing;
@@ -192,7 +198,7 @@ void store_writer_failed(struct store *store, uint64_t now_ns)
               store->path, store->file.failure);
 }
 
-/* It can be written again, or still. */
+/* Notes that the file can be written, and says so after a failure. */
 static void recovered(struct store *store, uint64_t now_ns)
 {
     uint64_t bytes = store_file_bytes(&store->file);
@@ -220,7 +226,7 @@ static void count_written(struct store *store, uint64_t took_ns)
     uv_mutex_unlock(&store->mutex);
 }
 
-/* Writes what is in hand; false: it has to wait. */
+/* Writes the queue in hand. False: the queue must wait. */
 static bool write_in_hand(struct store *store)
 {
     uint64_t begun_ns = clock_monotonic_ns();
@@ -242,14 +248,14 @@ static bool write_in_hand(struct store *store)
     return true;
 }
 
-/* Once a second: is the file still there, and which counters are over? */
+/* Once a second: checks that the file still exists, and deletes counters that have ended. */
 static void tend(struct store *store)
 {
     uint64_t deleted = 0, aside_deleted = 0;
     enum store_file_status status = STORE_FILE_GOOD;
     if (!store->file.db) {
         if (store->busy)
-            return; /* the next try opens it */
+            return; /* the next try opens the file */
         status = store_writer_open(store);
         if (status == STORE_FILE_GOOD)
             recovered(store, clock_monotonic_ns());
@@ -274,7 +280,7 @@ static void tend(struct store *store)
 
 enum task { TASK_WRITE, TASK_TEND, TASK_END };
 
-/* With the mutex: waits until there is something to do, and takes it in hand. */
+/* Waits until there is a task, and takes the queue in hand. The caller must hold the mutex. */
 static enum task next_task(struct store *store)
 {
     while (true) {
@@ -322,7 +328,7 @@ void store_writer_run(void *argument)
                 uv_cond_broadcast(&store->idle);
         }
         if (store->stopping && tried)
-            break; /* no second try at the end */
+            break; /* at the end the store tries once only */
     }
     uv_mutex_unlock(&store->mutex);
 }
