@@ -184,7 +184,7 @@ $(B)/tests/unit/server_%: $(O)/tests/unit/server_%.o $(patsubst %.c,$(O)/%.o,$(w
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(B)/tests/unit/server_keep_%: $(O)/tests/unit/server_keep_%.o $(O)/src/keep_%.o \
+$(B)/tests/unit/server_persist_%: $(O)/tests/unit/server_persist_%.o $(O)/src/persist_%.o \
     $(foreach r,edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)

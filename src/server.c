@@ -100,13 +100,13 @@ void server_step(struct server *server, struct event *event)
     event->wall_ms = turn.wall_ns / MILLISECOND_NS;
     crew_stepped(&server->crew);
     node_step(server->node, event, &server->effects);
-    keep_versions(&server->keep, &server->effects);
+    persist_versions(&server->persist, &server->effects);
     worker_end_alone(&server->worker);
     for (size_t i = 0; i < server->effects.effect_count; i++)
         carry_out(server, &server->effects.effect[i]);
     for (size_t i = 0; i < server->effects.notice_count; i++)
         server_tell(server, &server->effects.notice[i]);
-    keep_counters(&server->keep, &server->effects, event->now_ns);
+    persist_counters(&server->persist, &server->effects, event->now_ns);
     server->last_step_ns = event->now_ns;
     server->next_wake_ns = server->effects.next_wake_ns;
     server->stepping = false;
@@ -150,11 +150,11 @@ void server_on_store_wake(void *context)
 void server_hear_store(struct server *server)
 {
     struct notice notice;
-    while (server->keep.store && store_notice(server->keep.store, &notice))
+    while (server->persist.store && store_notice(server->persist.store, &notice))
         server_tell(server, &notice);
 }
 
-void server_on_keep_step(void *context, struct event *event)
+void server_on_persist_step(void *context, struct event *event)
 {
     server_step(context, event);
 }
@@ -162,10 +162,10 @@ void server_on_keep_step(void *context, struct event *event)
 void server_on_store_wakes(uv_async_t *handle)
 {
     struct server *server = handle->data;
-    struct keep_node node = {server_on_keep_step, server, worker_turn(&server->worker).now_ns};
+    struct persist_stepper stepper = {server_on_persist_step, server, worker_turn(&server->worker).now_ns};
     server_hear_store(server);
     if (server->node && !server->ending)
-        keep_all(&server->keep, server->node, &node);
+        persist_all(&server->persist, server->node, &stepper);
 }
 
 /* ---- peers ---- */
@@ -281,9 +281,9 @@ static void on_lingered(uv_timer_t *timer)
 {
     struct server *server = timer->data;
     server_hear_store(server);
-    if (!keep_close(&server->keep))
+    if (!persist_close(&server->persist))
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
-                  server->keep.directory);
+                  server->persist.directory);
     if (server->transport) /* after what must not be lost: nng 1.5.2 may wait for ever when a peer ends as well */
         transport_destroy(&server->transport, nothing, NULL);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);

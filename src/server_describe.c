@@ -51,7 +51,7 @@ void server_describe(struct server *server, const char *config_path)
         log_write(&server->log, LOG_LEVEL_DEBUG, "peer %s of region %s: gossip from %s, snapshots from %s",
                   peer->name, peer->region, peer->gossip_address, peer->snapshot_address);
     }
-    if (server->keep.store)
+    if (server->persist.store)
         log_write(&server->log, LOG_LEVEL_DEBUG, "state is written to %s, state_sync %s",
-                  store_path(server->keep.store), settings->state_sync == STORE_SYNC_FULL ? "full" : "normal");
+                  store_path(server->persist.store), settings->state_sync == STORE_SYNC_FULL ? "full" : "normal");
 }

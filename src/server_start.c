@@ -16,17 +16,17 @@ enum { REQUEST_TIMEOUT_MS = 2000 };
 /* What was kept, before anybody is asked or told anything. */
 static bool open_store(struct server *server, struct error *error)
 {
-    struct notice said;
-    struct keep *keep = &server->keep;
-    if (!keep_open(keep, server->settings, server_on_store_wake, server, &said, error))
+    struct notice notice;
+    struct persist *persist = &server->persist;
+    if (!persist_open(persist, server->settings, server_on_store_wake, server, &notice, error))
         return false;
-    struct keep_node node = {server_on_keep_step, server, worker_turn(&server->worker).now_ns};
-    server_tell(server, &said);
+    struct persist_stepper stepper = {server_on_persist_step, server, worker_turn(&server->worker).now_ns};
+    server_tell(server, &notice);
     server_hear_store(server);
-    keep_restore(keep, &node);
-    if (keep->read_versions + keep->read_counters > 0)
+    persist_restore(persist, &stepper);
+    if (persist->read_versions + persist->read_counters > 0)
         log_write(&server->log, LOG_LEVEL_INFO, "versions of rules read: %llu, counters: %llu",
-                  (unsigned long long)keep->read_versions, (unsigned long long)keep->read_counters);
+                  (unsigned long long)persist->read_versions, (unsigned long long)persist->read_counters);
     return true;
 }
 
@@ -84,7 +84,7 @@ static void set_commands(struct server *server, const char *config_path)
         .started_ns = worker_turn(&server->worker).now_ns,
         .port = listener_port(&server->worker.listener, 0),
         .crew = serving,
-        .store = server->keep.store,
+        .store = server->persist.store,
     };
     worker_set_commands(&server->worker, &like, &server->log);
     for (uint32_t i = 0; i < server->crew.count; i++)

@@ -12,7 +12,7 @@
 #include "edge/populate.h"
 #include "edge/settings.h"
 #include "edge/transport.h"
-#include "keep.h"
+#include "persist.h"
 #include "worker.h"
 
 #include <stdatomic.h>
@@ -31,7 +31,7 @@ struct server {
     struct node *node;
     struct effects effects;
     struct transport *transport; /* NULL before it is open and once it closes */
-    struct keep keep;
+    struct persist persist;
     struct populate populate;
     uv_async_t store_wakes;
     uv_timer_t wake;
@@ -64,7 +64,7 @@ void server_end(struct server *server);
 void server_hear_store(struct server *server);
 void server_on_store_wake(void *context); /* in the store's thread */
 void server_on_store_wakes(uv_async_t *handle);
-void server_on_keep_step(void *context, struct event *event);
+void server_on_persist_step(void *context, struct event *event);
 /* of the transport, */
 void server_on_message(void *context, struct bytes bytes);
 void server_on_request(void *context, struct bytes bytes);

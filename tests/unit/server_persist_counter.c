@@ -1,4 +1,4 @@
-#include "keep.h"
+#include "persist.h"
 
 #include "tests/tap.h"
 
@@ -19,8 +19,8 @@ static struct counter counter_of(enum limit_kind kind, uint64_t number, uint64_t
 /* Kept at NOW_NS and WALL_NS, taken back `away_ns` later by a daemon whose clock is at `now_ns`. */
 static bool comes_back(struct counter counter, uint64_t away_ns, uint64_t now_ns, struct counter *back)
 {
-    struct store_counter kept = keep_counter(&counter, NOW_NS, WALL_NS);
-    return keep_counter_back(&kept, now_ns, WALL_NS + away_ns, back);
+    struct store_counter kept = persist_counter(&counter, NOW_NS, WALL_NS);
+    return persist_counter_back(&kept, now_ns, WALL_NS + away_ns, back);
 }
 
 int main(void)
@@ -47,10 +47,10 @@ int main(void)
 
     for (int kind = 0; kind < LIMIT_KINDS; kind++) {
         struct counter unused = counter_of((enum limit_kind)kind, 0, NOW_NS + SECOND_NS);
-        OK(keep_counter(&unused, NOW_NS, WALL_NS).until_wall_ns == 0, "kind %d: nothing used is nothing to keep",
+        OK(persist_counter(&unused, NOW_NS, WALL_NS).until_wall_ns == 0, "kind %d: nothing used is nothing to keep",
            kind);
     }
     struct store_counter odd = {.terms = {.kind = 9}, .number = 1, .until_wall_ns = UINT64_MAX};
-    OK(!keep_counter_back(&odd, 0, 0, &back), "an unknown kind does not come back");
+    OK(!persist_counter_back(&odd, 0, 0, &back), "an unknown kind does not come back");
     return tap_done();
 }

@@ -1,13 +1,13 @@
 /*
- * keep: carries rules and counters between the node and the store: stored ones to the node before
+ * persist: carries rules and counters between the node and the store: stored ones to the node before
  * it starts, and the results of its steps to the store.
  *
  * The one idea: the store knows the wall clock and the file, the node knows its monotonic clock and
  * effects; this module alone converts between them. Without a store (state_dir: none) all functions
  * do nothing.
  */
-#ifndef HEADGATE_KEEP_H
-#define HEADGATE_KEEP_H
+#ifndef HEADGATE_PERSIST_H
+#define HEADGATE_PERSIST_H
 
 #include "base/error.h"
 #include "cluster/node.h"
@@ -15,7 +15,7 @@
 #include "edge/state_dir.h"
 #include "edge/store.h"
 
-struct keep {
+struct persist {
     struct store *store; /* NULL: nothing is stored */
     char directory[STATE_DIR_BYTES];
     struct rule_record *record; /* room for the results of one step, or for all rules */
@@ -25,44 +25,44 @@ struct keep {
 };
 
 /* Carries out steps of the node. */
-struct keep_node {
+struct persist_stepper {
     void (*step)(void *context, struct event *event);
     void *context;
     uint64_t now_ns; /* the time of the steps */
 };
 
 /*
- * Opens the store that the settings ask for, with `wake` and `context` as in store.h. `said`
+ * Opens the store that the settings ask for, with `wake` and `context` as in store.h. `notice`
  * becomes a notice about the store. False, with `error`: the store is unusable. The caller must
- * close `keep` in either case.
+ * close `persist` in either case.
  */
-bool keep_open(struct keep *keep, const struct settings *settings, void (*wake)(void *context), void *context,
-               struct notice *said, struct error *error);
+bool persist_open(struct persist *persist, const struct settings *settings, void (*wake)(void *context),
+                  void *context, struct notice *notice, struct error *error);
 /* Writes what waits and closes the store. False: the queue could not be written and is lost. */
-bool keep_close(struct keep *keep);
+bool persist_close(struct persist *persist);
 
 /* Passes everything stored to the node by EVENT_RESTORE; the node must not have started. */
-void keep_restore(struct keep *keep, const struct keep_node *node);
+void persist_restore(struct persist *persist, const struct persist_stepper *stepper);
 
 /*
- * Put the results of a step into the store. keep_versions must run before any thread can learn the
+ * Put the results of a step into the store. persist_versions must run before any thread can learn the
  * result of a change: a thread that then asks the store whether everything put is kept asks about
  * these versions, too.
  */
-void keep_versions(struct keep *keep, const struct effects *effects);
-void keep_counters(struct keep *keep, const struct effects *effects, uint64_t now_ns);
+void persist_versions(struct persist *persist, const struct effects *effects);
+void persist_counters(struct persist *persist, const struct effects *effects, uint64_t now_ns);
 
 /*
  * Converts a counter of the node, at now_ns of its clock, into a counter of the store, and back.
- * keep_counter_back returns false if the counter has ended. The tokens of a LOG count for a whole
+ * persist_counter_back returns false if the counter has ended. The tokens of a LOG count for a whole
  * period after they come back: never for less.
  */
-struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns);
-bool keep_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
-                       struct counter *counter);
+struct store_counter persist_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns);
+bool persist_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
+                          struct counter *counter);
 
 /* Puts all rules of the node again, and makes the node give all counters again. Must be called
  * after the store lost something. */
-void keep_all(struct keep *keep, const struct node *node, const struct keep_node *steps);
+void persist_all(struct persist *persist, const struct node *node, const struct persist_stepper *stepper);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * Converts counters between the node's monotonic clock and the store's wall clock.
  */
-#include "keep.h"
+#include "persist.h"
 
 #include "base/number.h"
 
-struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns)
+struct store_counter persist_counter(const struct counter *counter, uint64_t now_ns, uint64_t wall_ns)
 {
     struct store_counter kept = {.id = counter->id, .terms = counter->terms};
     if (counter->number == 0)
@@ -28,7 +28,8 @@ struct store_counter keep_counter(const struct counter *counter, uint64_t now_ns
     return kept;
 }
 
-bool keep_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns, struct counter *counter)
+bool persist_counter_back(const struct store_counter *kept, uint64_t now_ns, uint64_t wall_ns,
+                          struct counter *counter)
 {
     if (kept->until_wall_ns <= wall_ns)
         return false;

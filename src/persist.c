@@ -1,0 +1,171 @@
+/*
+ * Opens the store, restores the node from it, and passes the effects of steps to it.
+ */
+#include "persist.h"
+
+#include "edge/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COUNTERS_WAITING_MAX = 1 << 22,
+    VERSIONS_WAITING_MAX_BYTES = 1 << 30,
+};
+
+bool persist_open(struct persist *persist, const struct settings *settings, void (*wake)(void *context),
+                  void *context, struct notice *notice, struct error *error)
+{
+    struct state_dir_options place = {
+        .wanted = settings->state_dir,
+        .systemd = getenv("STATE_DIRECTORY"),
+        .parent = "/var/lib/headgate",
+        .node = settings->node.name,
+    };
+    memset(persist, 0, sizeof *persist);
+    *notice = (struct notice){.level = NOTICE_INFO, .text = "nothing is kept over a restart: state_dir is none"};
+    switch (state_dir_find(&place, persist->directory, error)) {
+    case STATE_DIR_OFF:
+        return true;
+    case STATE_DIR_NONE:
+        notice->level = NOTICE_WARNING;
+        (void)snprintf(notice->text, sizeof notice->text, "nothing is kept over a restart: %.190s", error->text);
+        return true;
+    case STATE_DIR_WRONG:
+        return false;
+    case STATE_DIR_READY:
+        break;
+    }
+    static const char counted_with[] = "\377counters"; /* no key of a client has this text */
+    uint64_t keys = settings->node.table_keys;
+    struct store_options options = {
+        .directory = persist->directory,
+        .counters_max = keys < COUNTERS_WAITING_MAX ? keys : COUNTERS_WAITING_MAX,
+        .versions_max_bytes = VERSIONS_WAITING_MAX_BYTES,
+        .sync = settings->state_sync,
+        .secret = hash_64(&settings->node.hash_key, counted_with, sizeof counted_with - 1),
+        .wake = wake,
+        .context = context,
+    };
+    (void)snprintf(notice->text, sizeof notice->text, "state is kept in %.150s%s%.70s", persist->directory,
+                   error->text[0] ? ": " : "", error->text);
+    if (error->text[0])
+        notice->level = NOTICE_WARNING;
+    error->text[0] = '\0';
+    persist->store = store_open(&options, error);
+    return persist->store != NULL;
+}
+
+bool persist_close(struct persist *persist)
+{
+    bool written = store_close(&persist->store);
+    free(persist->record);
+    free(persist->counter);
+    persist->record = NULL;
+    persist->counter = NULL;
+    persist->record_room = persist->counter_room = 0;
+    return written;
+}
+
+/* ---- from the store to the node ---- */
+
+struct restore {
+    struct persist *persist;
+    const struct persist_stepper *stepper;
+    uint64_t wall_ns;
+};
+
+static void restore_versions(void *context, const struct rule_record *version, size_t count)
+{
+    struct restore *restore = context;
+    struct event event = {.kind = EVENT_RESTORE, .versions = version, .version_count = count};
+    restore->stepper->step(restore->stepper->context, &event);
+    restore->persist->read_versions += count;
+}
+
+static void restore_counters(void *context, const struct store_counter *kept, size_t count)
+{
+    struct restore *restore = context;
+    uint64_t now_ns = restore->stepper->now_ns;
+    size_t valid = 0;
+    struct counter *counter = calloc(count, sizeof *counter);
+    for (size_t i = 0; counter && i < count; i++)
+        valid += persist_counter_back(&kept[i], now_ns, restore->wall_ns, &counter[valid]);
+    struct event event = {.kind = EVENT_RESTORE, .counters = counter, .counter_count = valid};
+    if (valid > 0)
+        restore->stepper->step(restore->stepper->context, &event);
+    restore->persist->read_counters += valid;
+    free(counter);
+}
+
+void persist_restore(struct persist *persist, const struct persist_stepper *stepper)
+{
+    struct restore restore = {.persist = persist, .stepper = stepper, .wall_ns = clock_wall_ns()};
+    if (persist->store)
+        store_read(persist->store, &(struct store_reader){&restore, restore_versions, restore_counters});
+}
+
+/* ---- from the node to the store ---- */
+
+/* Makes room for `count` elements in an array with `*room`. False: memory is short. */
+static bool make_room(void **array, size_t *room, size_t count, size_t size)
+{
+    if (count <= *room)
+        return true;
+    void *larger = realloc(*array, count * size);
+    if (!larger)
+        return false;
+    *array = larger;
+    *room = count;
+    return true;
+}
+
+static bool record_room(struct persist *persist, size_t count)
+{
+    void *array = persist->record;
+    bool good = make_room(&array, &persist->record_room, count, sizeof *persist->record);
+    persist->record = array;
+    return good;
+}
+
+static bool counter_room(struct persist *persist, size_t count)
+{
+    void *array = persist->counter;
+    bool good = make_room(&array, &persist->counter_room, count, sizeof *persist->counter);
+    persist->counter = array;
+    return good;
+}
+
+void persist_counters(struct persist *persist, const struct effects *effects, uint64_t now_ns)
+{
+    if (!persist->store || effects->counter_count == 0 || !counter_room(persist, effects->counter_count))
+        return;
+    uint64_t wall_ns = clock_wall_ns();
+    for (size_t i = 0; i < effects->counter_count; i++)
+        persist->counter[i] = persist_counter(&effects->counter[i], now_ns, wall_ns);
+    store_put_counters(persist->store, persist->counter, effects->counter_count);
+}
+
+void persist_versions(struct persist *persist, const struct effects *effects)
+{
+    if (!persist->store || effects->version_count == 0 || !record_room(persist, effects->version_count))
+        return;
+    for (size_t i = 0; i < effects->version_count; i++)
+        persist->record[i] = effects->version[i]->record;
+    store_put_versions(persist->store, persist->record, effects->version_count);
+}
+
+void persist_all(struct persist *persist, const struct node *node, const struct persist_stepper *stepper)
+{
+    if (!persist->store || !store_wants_all(persist->store))
+        return;
+    stepper->step(stepper->context, &(struct event){.kind = EVENT_RETELL});
+    const struct rulebook *book = node_rulebook(node);
+    size_t count = rulebook_versions(book);
+    if (count == 0 || !record_room(persist, count))
+        return;
+    for (size_t i = 0; i < count; i++)
+        persist->record[i] = rulebook_version_at(book, i)->record;
+    store_put_versions(persist->store, persist->record, count);
+}
