@@ -1,6 +1,7 @@
 #include "server_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 enum {
@@ -192,6 +193,16 @@ void server_on_published(void *context, uint64_t from_ns, uint64_t to_ns)
     pace_worked(&server->pace, from_ns, to_ns);
 }
 
+void server_on_stuck(void *context, uint64_t connections)
+{
+    struct server *server = context;
+    log_write(&server->log, LOG_LEVEL_WARNING,
+              "%" PRIu64
+              " connections to peers have ended and keep their descriptors: restart this daemon before all "
+              "are used up",
+              connections);
+}
+
 /* ---- clients ---- */
 
 static void step_if_wanted(struct server *server, uint64_t now_ns)
@@ -284,7 +295,7 @@ static void on_lingered(uv_timer_t *timer)
     if (!persist_close(&server->persist))
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
                   server->persist.directory);
-    if (server->transport) /* after what must not be lost: nng 1.5.2 may wait for ever when a peer ends as well */
+    if (server->transport) /* after what must not be lost: its sockets may take a moment to close */
         transport_destroy(&server->transport, nothing, NULL);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
     crew_leave(&server->crew);

@@ -60,7 +60,8 @@ static bool open_transport(struct server *server, struct error *error)
                      .message = server_on_message,
                      .request = server_on_request,
                      .response = server_on_response,
-                     .published = server_on_published},
+                     .published = server_on_published,
+                     .stuck = server_on_stuck},
     };
     server->transport = transport_create(&options, error);
     return server->transport != NULL;
@@ -85,6 +86,7 @@ static void set_commands(struct server *server, const char *config_path)
         .port = listener_port(&server->worker.listener, 0),
         .crew = serving,
         .store = server->persist.store,
+        .transport = server->transport,
     };
     worker_set_commands(&server->worker, &like, &server->log);
     for (uint32_t i = 0; i < server->crew.count; i++)

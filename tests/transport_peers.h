@@ -33,6 +33,7 @@ struct peer {
     bool hasty;  /* gives up soon; others wait for as long as the test waits for them */
     bool silent; /* does not answer requests */
     bool closed;
+    uint64_t stuck; /* connections that were said to be */
 };
 
 static uv_loop_t loop;
@@ -108,6 +109,12 @@ static void on_published(void *context, uint64_t from_ns, uint64_t to_ns)
     peer->later_ns += to_ns - from_ns;
 }
 
+static void on_stuck(void *context, uint64_t connections)
+{
+    struct peer *peer = context;
+    peer->stuck += connections;
+}
+
 static bool peer_start(struct peer *peer, struct error *error)
 {
     struct transport_options options = {
@@ -121,7 +128,8 @@ static bool peer_start(struct peer *peer, struct error *error)
                      .message = on_message,
                      .request = on_request,
                      .response = on_response,
-                     .published = on_published},
+                     .published = on_published,
+                     .stuck = on_stuck},
     };
     peer->transport = transport_create(&options, error);
     return peer->transport != NULL;
@@ -184,7 +192,7 @@ static bool run_until(condition_function *condition, void (*each)(void))
     return held;
 }
 
-static bool b_heard_again(void)
+static inline bool b_heard_again(void)
 {
     return b.messages > 0;
 }
@@ -202,7 +210,7 @@ static void a_says_something(void)
 }
 
 /* Nothing in the loop is due before that; -1: nothing ever is. */
-static int idle_ms(void)
+static inline int idle_ms(void)
 {
     turn(UV_RUN_NOWAIT);
     uv_update_time(&loop);

@@ -34,6 +34,8 @@ enum {
     COMMANDS_USUAL_MAX = 64, /* the same of usual ones; also, what may be put off */
 };
 
+struct transport;
+
 /* X(name, what it counts) */
 #define COMMANDS_STATS(X)                                                                                          \
     X(total_commands_processed, "commands executed")                                                               \
@@ -167,6 +169,7 @@ struct commands {
     const struct listener_stats *listener; /* for INFO; may be NULL */
     const struct commands_crew *crew;      /* for INFO; NULL: these are alone */
     struct store *store;                   /* keeps changes of rules; NULL: nothing is kept */
+    struct transport *transport;           /* for INFO; NULL: there is none */
     /*
      * Hands an event to the node (filling in the times) and carries out its effects, before it returns. `event`
      * and what it points to are valid during the call. What the node says of rules is copied to `result`, unless

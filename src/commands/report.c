@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "commands/call.h"
 #include "edge/memory.h"
+#include "edge/transport.h"
 
 #include <inttypes.h>
 
@@ -259,15 +260,27 @@ static void print_store(struct call *call)
 #undef X
 }
 
+static void print_transport(struct call *call)
+{
+    if (call->commands->transport == NULL)
+        return;
+    struct output *output = call->answer.output;
+    const struct transport_stats *stats = transport_stats(call->commands->transport);
+#define X(name, help) field_number(output, "transport_" #name, stats->name);
+    TRANSPORT_STATS(X)
+#undef X
+}
+
 static const struct {
     const char *name, *title;
     void (*print)(struct call *call);
 } sections[] = {
-    {"server", "Server", print_server}, {"clients", "Clients", print_clients},
-    {"limits", "Limits", print_limits}, {"rules", "Rules", print_rules},
-    {"table", "Table", print_table},    {"cluster", "Cluster", print_cluster},
-    {"stats", "Stats", print_stats},    {"store", "Store", print_store},
-    {"memory", "Memory", print_memory}, {"keyspace", "Keyspace", print_keyspace},
+    {"server", "Server", print_server},       {"clients", "Clients", print_clients},
+    {"limits", "Limits", print_limits},       {"rules", "Rules", print_rules},
+    {"table", "Table", print_table},          {"cluster", "Cluster", print_cluster},
+    {"stats", "Stats", print_stats},          {"transport", "Transport", print_transport},
+    {"store", "Store", print_store},          {"memory", "Memory", print_memory},
+    {"keyspace", "Keyspace", print_keyspace},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

@@ -17,6 +17,7 @@
 enum {
     RECONNECT_MIN_MS = 50,
     RECONNECT_MAX_MS = 1000,
+    LATE_MS = 100, /* a timer that is so late was not looked at: this process did not run */
     CLOSING_TICK_MS = 2,
     CLOSING_TICKS_MAX = 1500,
     QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
@@ -66,6 +67,12 @@ static int open_sockets(struct transport *transport)
         status = transport_set_limits(transport->subscriber, transport->message_max_bytes);
     if (status == 0)
         status = transport_set_limits(transport->replier, transport->message_max_bytes);
+    if (status == 0)
+        status = pipes_watch(transport->pipes, transport->publisher, PIPE_GOSSIP);
+    if (status == 0)
+        status = pipes_watch(transport->pipes, transport->subscriber, PIPE_LINK);
+    if (status == 0)
+        status = pipes_watch(transport->pipes, transport->replier, PIPE_SNAPSHOTS);
     if (status == 0)
         status = nng_socket_set_int(transport->publisher, NNG_OPT_SENDBUF, queue);
     if (status == 0)
@@ -124,9 +131,10 @@ static void on_due(uv_timer_t *timer)
 {
     struct transport *transport = timer->data;
     uint64_t now_ns = clock_monotonic_ns();
+    bool late = now_ns > transport->wake_ns + LATE_MS * UINT64_C(1000000);
     transport->wake_ns = UINT64_MAX;
-    lanes_expire(transport, now_ns);
-    links_redial(transport, now_ns);
+    lanes_expire(transport, now_ns, late);
+    links_redial(transport, now_ns, late);
 }
 
 void transport_wake_by(struct transport *transport, uint64_t at_ns)
@@ -237,6 +245,8 @@ static bool start(struct transport *transport, const struct transport_options *o
     int status = nng_aio_alloc(&transport->at_once, NULL, NULL); /* the first call starts all of nng's threads */
     if (background)
         background_end();
+    if (status == 0 && !(transport->pipes = pipes_create(&transport->pipes_changed)))
+        status = NNG_ENOMEM;
     if (status == 0) {
         nng_aio_set_timeout(transport->at_once, NNG_DURATION_ZERO);
         status = open_sockets(transport);
@@ -250,6 +260,13 @@ static bool start(struct transport *transport, const struct transport_options *o
     if (status != 0)
         return error_set(error, EX_OSERR, "cannot watch the sockets of peers: %s", nng_strerror(status));
     return true;
+}
+
+static void on_pipes_changed(uv_async_t *async)
+{
+    struct transport *transport = async->data;
+    if (transport->receiver.stuck && !uv_is_closing((uv_handle_t *)async))
+        transport->receiver.stuck(transport->receiver.context, pipes_stats(transport->pipes).stuck);
 }
 
 static void nothing(void *context)
@@ -279,7 +296,10 @@ struct transport *transport_create(const struct transport_options *options, stru
     transport->later.data = transport;
     (void)uv_prepare_init(transport->loop, &transport->polls);
     transport->polls.data = transport;
-    transport->handles_open = 3;
+    (void)uv_async_init(transport->loop, &transport->pipes_changed, on_pipes_changed);
+    transport->pipes_changed.data = transport;
+    uv_unref((uv_handle_t *)&transport->pipes_changed);
+    transport->handles_open = 4;
     if (!start(transport, options, error)) {
         transport_destroy(&transport, nothing, NULL);
         return NULL;
@@ -302,6 +322,23 @@ static void await_closed(uv_timer_t *timer)
     uv_close((uv_handle_t *)timer, handle_closed);
 }
 
+static void close_sockets(struct transport *transport)
+{
+    pipes_quit(transport->pipes);
+    links_close(transport);
+    transport->closing = closing_create(transport->pipes);
+    lanes_close(transport, transport->closing);
+    /* uv must forget a descriptor before nng closes it. */
+    close_poll(&transport->subscriber_poll);
+    close_poll(&transport->replier_poll);
+    closing_add(transport->closing, transport->replier, NULL);
+    closing_add(transport->closing, transport->subscriber, NULL);
+    closing_add(transport->closing, transport->publisher, NULL);
+    closing_begin(transport->closing);
+    if (transport->closing)
+        pipes_release(&transport->pipes);
+}
+
 void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context)
 {
     struct transport *t = *transport;
@@ -312,20 +349,17 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     transport_flush(t);
     uv_close((uv_handle_t *)&t->later, handle_closed);
     uv_close((uv_handle_t *)&t->polls, handle_closed);
-    t->closing = closing_create();
-    lanes_close(t, t->closing);
-    /* uv must forget a descriptor before nng closes it. */
-    close_poll(&t->subscriber_poll);
-    close_poll(&t->replier_poll);
-    closing_add(t->closing, t->replier, NULL);
-    closing_add(t->closing, t->subscriber, NULL);
-    closing_add(t->closing, t->publisher, NULL);
-    closing_begin(t->closing);
+    uv_close((uv_handle_t *)&t->pipes_changed, handle_closed);
+    if (t->pipes)
+        close_sockets(t);
     nng_aio_free(t->at_once);
     (void)uv_timer_start(&t->timer, await_closed, CLOSING_TICK_MS, CLOSING_TICK_MS);
 }
 
-const struct transport_stats *transport_stats(const struct transport *transport)
+const struct transport_stats *transport_stats(struct transport *transport)
 {
+    struct pipes_stats pipes = pipes_stats(transport->pipes);
+    transport->stats.connections = pipes.open;
+    transport->stats.connections_stuck = pipes.stuck;
     return &transport->stats;
 }

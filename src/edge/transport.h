@@ -33,6 +33,8 @@ struct transport_receiver {
     void (*response)(void *context, struct bytes bytes); /* the answer to a transport_request */
     /* A message has been published in this time, on the monotonic clock. NULL: nobody minds. */
     void (*published)(void *context, uint64_t from_ns, uint64_t to_ns);
+    /* So many connections have ended and are not let go of, more than before. NULL: nobody minds. From the loop. */
+    void (*stuck)(void *context, uint64_t connections);
 };
 
 struct transport_options {
@@ -55,7 +57,9 @@ struct transport_options {
     X(requests_received, "requests answered")                                                                      \
     X(send_failures, "messages that could not be sent at once or were too large")                                  \
     X(links, "addresses listened to (now)")                                                                        \
-    X(redials, "connections dialled anew because they were silent")
+    X(redials, "connections dialled anew because they were silent")                                                \
+    X(connections, "connections to and from peers, whoever made them (now)")                                       \
+    X(connections_stuck, "connections that have ended, and that nng does not let go of (now)")
 
 struct transport_stats {
 #define X(name, help) uint64_t name;
@@ -112,6 +116,6 @@ void transport_hold(struct transport *transport, bool held);
 /* Answers the request of this call of receiver.request. */
 void transport_reply(struct transport *transport, struct bytes bytes);
 
-const struct transport_stats *transport_stats(const struct transport *transport);
+const struct transport_stats *transport_stats(struct transport *transport);
 
 #endif

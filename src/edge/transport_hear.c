@@ -115,6 +115,7 @@ static void hold_poll(uv_poll_t *poll, uv_poll_cb ready, bool held)
 void transport_hold(struct transport *transport, bool held)
 {
     memset(transport->waits, 0, sizeof transport->waits);
+    transport->held = held;
     hold_poll(&transport->subscriber_poll, subscriber_ready, held);
     hold_poll(&transport->replier_poll, replier_ready, held);
     lanes_hold(transport, held);

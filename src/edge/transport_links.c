@@ -5,16 +5,28 @@
 
 enum { REDIAL_DOUBLINGS = 2 };
 
-static uint64_t redial_ns(const struct transport *transport, const struct link *link)
+static uint64_t patience_ns(const struct transport *transport, const struct link *link)
 {
-    return link->quiet_since_ns + (transport->redial_after_ns << link->doublings);
+    return transport->redial_after_ns << link->doublings;
+}
+
+/* Half-way as well: so a pause is noticed soon after it, and not taken for silence. */
+static void look_again(struct transport *transport, const struct link *link, uint64_t now_ns)
+{
+    uint64_t patience = patience_ns(transport, link), half_ns = link->quiet_since_ns + patience / 2;
+    transport_wake_by(transport, now_ns < half_ns ? half_ns : link->quiet_since_ns + patience);
+}
+
+static void be_patient(struct transport *transport, struct link *link, uint64_t now_ns)
+{
+    link->quiet_since_ns = now_ns;
+    look_again(transport, link, now_ns);
 }
 
 static bool dial(struct transport *transport, struct link *link)
 {
     char url[URL_BYTES];
-    link->quiet_since_ns = clock_monotonic_ns();
-    transport_wake_by(transport, redial_ns(transport, link));
+    be_patient(transport, link, clock_monotonic_ns());
     return transport_url(url, link->address) &&
            nng_dial(transport->subscriber, url, &link->dialer, NNG_FLAG_NONBLOCK) == 0;
 }
@@ -38,6 +50,7 @@ bool transport_connect(struct transport *transport, const char *address)
         return false;
     memcpy(link->address, address, strlen(address) + 1);
     link->doublings = 0;
+    link->spared = false;
     if (!dial(transport, link)) {
         link->address[0] = '\0';
         return false;
@@ -48,7 +61,7 @@ bool transport_connect(struct transport *transport, const char *address)
 
 static void drop_link(struct transport *transport, struct link *link)
 {
-    (void)nng_dialer_close(link->dialer);
+    pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
     memset(link, 0, sizeof *link);
     transport->stats.links--;
 }
@@ -60,23 +73,51 @@ void transport_disconnect(struct transport *transport, const char *address)
         drop_link(transport, link);
 }
 
-void links_redial(struct transport *transport, uint64_t now_ns)
+/* A connection ends, and nng dials anew; without one, the attempt to make it ends. */
+static void redial(struct transport *transport, struct link *link, uint64_t now_ns)
 {
-    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++) {
-        struct link *link = &transport->links[i];
-        if (!link->address[0])
-            continue;
-        if (now_ns < redial_ns(transport, link)) {
-            transport_wake_by(transport, redial_ns(transport, link));
-            continue;
-        }
-        (void)nng_dialer_close(link->dialer);
+    if (pipes_restart(transport->pipes, link->dialer)) {
+        be_patient(transport, link, now_ns);
+    } else {
+        pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
         /* A dial fails at once only for want of memory or descriptors: then the next round tries again. */
         (void)dial(transport, link);
-        if (link->doublings < REDIAL_DOUBLINGS)
-            link->doublings++;
-        transport->stats.redials++;
     }
+    if (link->doublings < REDIAL_DOUBLINGS)
+        link->doublings++;
+    link->spared = false;
+    transport->stats.redials++;
+}
+
+/*
+ * A link that looks quiet after a pause may have much to say. Only a whole time of patience in which this process ran,
+ * and had nothing to hear, says that it is quiet. Once: where every timer is late, silence must end as well.
+ */
+static void look_after(struct transport *transport, struct link *link, uint64_t now_ns, bool may_be_unheard)
+{
+    if (may_be_unheard && !link->spared) {
+        link->spared = true;
+        be_patient(transport, link, now_ns);
+    } else if (now_ns >= link->quiet_since_ns + patience_ns(transport, link)) {
+        redial(transport, link, now_ns);
+    } else {
+        look_again(transport, link, now_ns);
+    }
+}
+
+void links_redial(struct transport *transport, uint64_t now_ns, bool late)
+{
+    bool may_be_unheard = late || transport->held || transport->waits[INLET_PUBLISHED];
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (transport->links[i].address[0])
+            look_after(transport, &transport->links[i], now_ns, may_be_unheard);
+}
+
+void links_close(struct transport *transport)
+{
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (transport->links[i].address[0])
+            drop_link(transport, &transport->links[i]);
 }
 
 static struct link *link_of(struct transport *transport, nng_dialer dialer)
@@ -94,4 +135,5 @@ void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
         return;
     link->quiet_since_ns = now_ns;
     link->doublings = 0;
+    link->spared = false;
 }

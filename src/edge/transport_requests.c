@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* For what came while this process did not run. */
+#define SPARED_NS ((uint64_t)200 * 1000000)
+
 static void lane_poll_closed(uv_handle_t *handle)
 {
     struct transport *transport = handle->data;
@@ -23,6 +26,7 @@ static void close_lane(struct lane *lane, struct closing *closing)
         uv_close((uv_handle_t *)lane->poll, lane_poll_closed);
         lane->poll = NULL;
     }
+    pipes_close_dialer(lane->transport->pipes, lane->socket, lane->dialer);
     closing_add(closing, lane->socket, lane->sending);
     lane->address[0] = '\0';
     lane->waiting = lane->readable = false;
@@ -30,7 +34,7 @@ static void close_lane(struct lane *lane, struct closing *closing)
 
 static void close_alone(struct lane *lane)
 {
-    struct closing *closing = closing_create();
+    struct closing *closing = closing_create(lane->transport->pipes);
     close_lane(lane, closing);
     closing_begin(closing);
     closing_forget(&closing);
@@ -76,12 +80,15 @@ static int open_lane(struct lane *lane, const char *address)
         return status;
     }
     memcpy(lane->address, address, strlen(address) + 1);
+    lane->dialer = (nng_dialer)NNG_DIALER_INITIALIZER;
     status = transport_set_limits(lane->socket, transport->message_max_bytes);
+    if (status == 0)
+        status = pipes_watch(transport->pipes, lane->socket, PIPE_LANE);
     /* The node asks again by itself; a request repeated by the socket would be answered twice. */
     if (status == 0)
         status = nng_socket_set_ms(lane->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     if (status == 0)
-        status = nng_dial(lane->socket, url, NULL, NNG_FLAG_NONBLOCK);
+        status = nng_dial(lane->socket, url, &lane->dialer, NNG_FLAG_NONBLOCK);
     if (status == 0) {
         lane->poll = malloc(sizeof *lane->poll);
         status = lane->poll ? transport_poll(transport, lane->poll, lane, lane->socket, lane_ready) : NNG_ENOMEM;
@@ -134,6 +141,7 @@ void transport_request(struct transport *transport, const char *address, struct 
     lane->used_ns = clock_monotonic_ns();
     lane->deadline_ns = lane->used_ns + transport->request_timeout_ns;
     lane->waiting = true;
+    lane->spared = false;
     nng_aio_wait(lane->sending);
     nng_aio_set_timeout(lane->sending, NNG_DURATION_INFINITE);
     nng_aio_set_msg(lane->sending, message);
@@ -142,12 +150,21 @@ void transport_request(struct transport *transport, const char *address, struct 
     transport->stats.requests_sent++;
 }
 
-void lanes_expire(struct transport *transport, uint64_t now_ns)
+/* Its answer may be here: then it is heard, and else the time over, a moment later. */
+static void spare(struct lane *lane, uint64_t now_ns)
+{
+    lane->spared = true;
+    lane->deadline_ns = now_ns + SPARED_NS;
+}
+
+void lanes_expire(struct transport *transport, uint64_t now_ns, bool late)
 {
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++) {
         struct lane *lane = &transport->lanes[i];
         if (!lane->waiting)
             continue;
+        if (now_ns >= lane->deadline_ns && !lane->spared && (late || lane->readable))
+            spare(lane, now_ns);
         if (now_ns < lane->deadline_ns) {
             transport_wake_by(transport, lane->deadline_ns);
             continue;

@@ -5,6 +5,7 @@
 #define HEADGATE_EDGE_TRANSPORT_STATE_H
 
 #include "edge/transport.h"
+#include "edge/transport_pipes.h"
 
 #include <nng/nng.h>
 
@@ -25,8 +26,9 @@ enum inlet {
 struct link {
     char address[ADDRESS_BYTES]; /* "": free */
     nng_dialer dialer;
-    uint64_t quiet_since_ns; /* the last message or dial */
+    uint64_t quiet_since_ns; /* the last message or dial, or the last time at which it may not have been heard */
     unsigned doublings;      /* of the patience, since the last message */
+    bool spared;             /* it was given more time, since the last message or dial */
 };
 
 /* A socket for one request at a time, kept afterwards for the next one to the same address. */
@@ -34,9 +36,11 @@ struct lane {
     struct transport *transport;
     char address[ADDRESS_BYTES]; /* "": closed */
     nng_socket socket;
+    nng_dialer dialer;
     nng_aio *sending;
     uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the lane is closed */
     bool waiting;    /* for an answer */
+    bool spared;     /* was given more time for it */
     bool readable;
     uint64_t deadline_ns;
     uint64_t used_ns;
@@ -59,8 +63,11 @@ struct transport {
     struct link links[TRANSPORT_LINKS_MAX];
     struct lane lanes[TRANSPORT_REQUESTS_MAX];
     unsigned handles_open;
+    struct pipes *pipes;
+    uv_async_t pipes_changed;
     struct closing *closing; /* at the end */
     unsigned closing_ticks;
+    bool held;
     bool in_call; /* one of the receiver's functions runs */
     uv_prepare_t polls;
     bool waits[INLETS];    /* there was something to hear when the loop polled, and may be still; */
@@ -97,10 +104,15 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 void transport_wake_by(struct transport *transport, uint64_t at_ns);
 /* Somebody spoke on the link that this dialer made. */
 void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns);
-/* Dials those anew that have been silent for too long. */
-void links_redial(struct transport *transport, uint64_t now_ns);
+/*
+ * Dials those anew that have been silent for too long. `late`: this process did not run for a while, and what came
+ * meanwhile may not have been heard.
+ */
+void links_redial(struct transport *transport, uint64_t now_ns, bool late);
+/* Lets go of all of them. */
+void links_close(struct transport *transport);
 /* Gives up the requests whose time is over. */
-void lanes_expire(struct transport *transport, uint64_t now_ns);
+void lanes_expire(struct transport *transport, uint64_t now_ns, bool late);
 /* Takes one answer, from a lane that is readable; false: from none. */
 bool lanes_hear(struct transport *transport);
 /* Answers are not taken, or are again. */
@@ -111,15 +123,16 @@ void lanes_close(struct transport *transport, struct closing *closing);
 /*
  * ---- transport_close.c ----
  *
- * nng 1.5 waits for ever, once in some hundred times, when it closes a socket that has just been used: so a thread of
- * its own closes, and nobody waits for it for long. What hangs is lost until the process ends.
+ * A socket is closed when its connections have ended (transport_pipes.h), which takes a moment: so a thread
+ * of its own closes it, and nobody waits for that for long. A socket whose connections do not end stays
+ * open: nng may wait for ever where it closes one.
  */
 struct closing;
-/* NULL without memory: then what is added is closed at once. */
-struct closing *closing_create(void);
+/* NULL without memory: then what is added stays open. */
+struct closing *closing_create(struct pipes *pipes);
 /* The socket, and what sends by it (or NULL), are closed and freed; the loop knows them no more. */
 void closing_add(struct closing *closing, nng_socket socket, nng_aio *sending);
-/* Nothing is added after it. */
+/* Nothing is added after it. Without a thread, all stays open. */
 void closing_begin(struct closing *closing);
 bool closing_is_done(const struct closing *closing);
 /* Nobody will ask whether it is done. */

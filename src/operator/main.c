@@ -46,7 +46,7 @@ static const struct subcommand {
      ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
     {"info", "[section ...]",
-     "figures: server, clients, limits, rules, table, cluster, stats, store, memory, keyspace", 0,
+     "figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace", 0,
      COMMAND_WORDS_MAX - 1, false, false, command_info, ""},
     {"forget", "node", "declares a daemon gone for good, so that others get its share", 1, 1, false, false,
      command_forget, "Only for a daemon that will not come back: if it still runs, the limit no longer holds.\n"},

@@ -1,0 +1,72 @@
+/*
+ * transport_pipes_state: what transport_pipes.c and its thread share. Only they include it.
+ */
+#ifndef HEADGATE_EDGE_TRANSPORT_PIPES_STATE_H
+#define HEADGATE_EDGE_TRANSPORT_PIPES_STATE_H
+
+#include "edge/endpoint.h"
+#include "edge/transport_pipes.h"
+
+/* For a dialer without a connection to make one. */
+#define PIPES_LEAVING_NS ((uint64_t)300 * 1000000)
+
+struct pipe {
+    uint32_t id; /* nng's; 0: a free place */
+    uint32_t socket, dialer;
+    enum pipe_kind kind;
+    struct endpoint local, remote;
+    int fd; /* -1: not found */
+    ino_t inode;
+    bool looked_for; /* its descriptor */
+    bool gone;       /* nng has said so; its descriptor may be open still */
+    uint64_t since_ns;
+    uint64_t ending_ns; /* asked to end, since; 0: it is not */
+    uint64_t dead_ns;   /* its connection has ended, seen first; 0: it has not */
+    uint32_t dead_looks;
+    bool shut_writing, shut_all;
+};
+
+/*
+ * A dialer that is to be closed: when its connection has gone, since it does not make a new one before nng has said so;
+ * the one that it is just making is refused. When it has made none in a while it is closed as well: then it is waiting
+ * for something, and nothing of it is half done.
+ */
+struct leaving {
+    uint32_t dialer; /* 0: a free place */
+    uint32_t socket;
+    uint64_t deadline_ns; /* UINT64_MAX: it has a connection */
+};
+
+struct pipes;
+
+struct watched {
+    struct pipes *pipes;
+    enum pipe_kind kind;
+};
+
+struct pipes {
+    uv_mutex_t lock;
+    uv_cond_t work;   /* for the thread */
+    uv_cond_t fewer;  /* pipes: for pipes_await_none */
+    unsigned holders; /* the thread goes when there is none, and frees this */
+    struct watched watched[PIPE_KINDS];
+    struct pipe pipe[PIPES_MAX];
+    struct leaving leaving[PIPES_LEAVING_MAX];
+    bool hurry;          /* there is work at once */
+    uv_async_t *changed; /* NULL: nobody minds */
+    uint64_t stuck;
+    int blank_fd; /* /proc/self/status, which tells how many descriptors there may be */
+    int spare_fd; /* a descriptor to make duplicates in, also when there is no other left */
+};
+
+/* The thread: with `context` a struct pipes, which it frees at the end. */
+void *pipes_thread(void *context);
+void pipes_free(struct pipes *pipes);
+/* The place among those that leave; NULL: it does not. The lock is held. */
+struct leaving *pipes_leaving(struct pipes *pipes, uint32_t dialer);
+/* Closes it; the lock is held, but not meanwhile. */
+void pipes_let_go(struct pipes *pipes, struct leaving *leaving);
+/* Wakes it up. The lock is held. */
+void pipes_hurry(struct pipes *pipes);
+
+#endif
