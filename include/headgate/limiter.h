@@ -1,15 +1,15 @@
 /*
  * limiter: rate limits inside your program.
  *
- * A limiter holds named limits (token buckets: a capacity, and a rate of refill) and a table of
- * keys in memory of fixed size. A call asks whether a key may do something now, and takes the
- * tokens if it may: check and consume are one atomic step. Counting is exact, in integers.
+ * A limiter holds named limits (token buckets) and a table of keys in memory of fixed size. A call asks
+ * whether a key may do something now, and takes the tokens if it may: check and consume are one atomic
+ * step. Counting is exact, in integers. A limiter does no I/O, reads no clock and has no globals: the
+ * time is a parameter. Any number of threads may call all functions but create and destroy at the same
+ * time.
  *
- * A limiter does no I/O, reads no clock and has no globals: the time is a parameter. Any number of
- * threads may call all functions but create and destroy on one limiter at the same time. No lock
- * covers the whole limiter: the table has up to 64 parts of at least 1,024 keys, and a thread locks
- * one part while it decides one key. All threads together are allowed exactly what one thread would
- * be allowed.
+ * No lock covers the whole limiter: the table has up to 64 parts of at least 1,024 keys, and a thread
+ * locks one part while it decides one key. All threads together are allowed exactly what one thread would
+ * be.
  */
 #ifndef HEADGATE_LIMITER_H
 #define HEADGATE_LIMITER_H
@@ -141,7 +141,7 @@ struct headgate_limiter_stats {
     uint64_t bytes;                 /* all memory of the limiter */
     uint64_t expired_keys;          /* full buckets that decisions forgot in passing */
     uint64_t evicted_harmless_keys; /* full buckets that made room for a new key */
-    /* other buckets that made room for a new key: if this grows, the table is too small */
+    /* Other buckets that made room for a new key: if this grows, the table is too small. */
     uint64_t evicted_harmful_keys;
 };
 

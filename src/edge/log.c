@@ -1,3 +1,6 @@
+/*
+ * Writes each line with one system call, or drops it.
+ */
 #include "edge/log.h"
 
 #include "edge/clock.h"

@@ -10,7 +10,7 @@ enum { SLICE_BYTES = 8 << 20 };
 void populate_add(struct populate *populate, void *memory, size_t bytes)
 {
     assert(populate->part_count < POPULATE_PARTS_MAX);
-    /* whole pages only: slices must not share a page, since no slice would populate it */
+    /* Whole pages only: slices must not share a page, since no slice would populate it. */
     char *pages = memory_pages(memory, &bytes);
     if (bytes > 0)
         populate->part[populate->part_count++] = (struct populate_part){pages, bytes};

@@ -1,3 +1,7 @@
+/*
+ * Finds the state directory, in the order config, systemd, /var/lib, and checks files before the daemon
+ * opens them.
+ */
 #include "edge/state_dir.h"
 
 #include <errno.h>

@@ -49,8 +49,8 @@ struct store_options {
     uint64_t counters_max;       /* distinct keys whose counters may wait */
     uint64_t versions_max_bytes; /* bytes of versions that may wait: at least the size of all versions */
     enum store_sync sync;
-    /* fingerprint of the secret behind the ids of counters; counters under another secret are not
-     * read */
+    /* Fingerprint of the secret behind the ids of counters; counters under another secret are not
+     * read. */
     uint64_t secret;
     void (*wake)(void *context); /* the store's thread calls it when store_notice has a notice; may be NULL */
     void *context;

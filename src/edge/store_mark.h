@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct store_count {
-    /* all transactions of the file; the ones among them that brought versions of rules */
+    /* All transactions of the file; the ones among them that brought versions of rules. */
     uint64_t transactions, rules;
 };
 

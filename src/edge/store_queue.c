@@ -1,3 +1,7 @@
+/*
+ * The queue of the store: a list of versions, and an array of counters with a hash index (open
+ * addressing).
+ */
 #include "edge/store_queue.h"
 
 #include <assert.h>

@@ -1,3 +1,6 @@
+/*
+ * The tables of the store's file: their schema, the seals of rows, and the statements that write.
+ */
 #include "edge/store_file.h"
 
 #include <errno.h>
@@ -6,8 +9,6 @@
 #include <string.h>
 
 /*
- * The tables of the store's file: their schema, seals of rows, and statements that write.
- *
  * Stamps and ids are blobs, most significant byte first, so that SQLite orders them as this program
  * does. Unsigned 64-bit numbers are stored as the signed numbers of the same bits.
  */

@@ -25,13 +25,13 @@ struct store {
 
     uv_mutex_t mutex; /* The mutex guards all fields down to the next empty line. */
     uv_cond_t work, idle;
-    /* exchanged under the mutex; the queue behind `writing` belongs to the thread */
+    /* Exchanged under the mutex; the queue behind `writing` belongs to the thread. */
     struct store_queue *filling, *writing;
     bool busy; /* the thread has not finished `writing` */
     bool stopping, wants_all, lost_versions;
     uint64_t put, taken,
-        /* numbers of calls that put versions: the newest one; the newest one in `writing`; the
-         * newest one on disk */
+        /* Numbers of calls that put versions: the newest one; the newest one in `writing`; the
+         * newest one on disk. */
         kept;
     uint64_t unkept_since_ns; /* since when the oldest call waits that is not on disk */
     struct store_stats stats;

@@ -1,3 +1,6 @@
+/*
+ * Writes JSON. `began` says at each depth whether a comma must come first.
+ */
 #include "operator/json.h"
 
 #include <assert.h>

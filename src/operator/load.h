@@ -124,7 +124,7 @@ struct load {
     struct reply_parser parser;
     /* Measurements after the warm-up. */
     uint64_t measure_from_ns;
-    /* latency_tick: since the last progress line, not yet added to `latency` */
+    /* `latency_tick` has the requests since the last progress line, not yet added to `latency`. */
     struct histogram *latency, *latency_tick;
     struct histogram *late; /* for requests to connections with room: the time from being due to being sent */
     uint64_t measured;

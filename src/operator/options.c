@@ -1,3 +1,6 @@
+/*
+ * Reads options in the order of argv; words may stand between options.
+ */
 #include "operator/options.h"
 
 #include <string.h>

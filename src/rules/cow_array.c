@@ -157,7 +157,7 @@ size_t cow_array_search(const struct cow_array *array, bool (*before)(const void
 {
     size_t low = 0, high = array->position_count; /* chunks below `low` are in front of the result as a whole */
     while (low < high) {
-        /* most searches end in the last chunk */
+        /* Most searches end in the last chunk. */
         size_t middle = high == array->position_count ? high - 1 : low + (high - low) / 2;
         const struct cow_array_chunk *chunk = array->position[middle].chunk;
         if (before(context, chunk->item[chunk->count - 1]))

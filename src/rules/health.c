@@ -1,3 +1,6 @@
+/*
+ * The level of a service: AIMD by latency samples, levels by report, recovery in silence.
+ */
 #include "rules/health.h"
 
 enum {

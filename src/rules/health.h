@@ -1,14 +1,12 @@
 /*
  * health: the part of its limits that a service can bear now, by the service's own reports.
  *
- * The one idea: one level between 0 and 1, in millionths. A service reports the level, or gives
- * latency samples that steer it (AIMD): a late sample cuts the level to 0.7 of itself, at most once
- * per HEALTH_CUT_EVERY_NS; each second without a late sample raises it by a twentieth of the whole.
- * A service that has been silent for 30 s counts as recovering: the level then rises by a tenth
- * each second.
- *
- * Times are nanoseconds of one monotonic clock, passed in by the caller; a clock that runs
- * backwards counts as standing still.
+ * The one idea: one level between 0 and 1, in millionths. A service reports the level, or gives latency
+ * samples that steer it (AIMD): a late sample cuts the level to 0.7 of itself, at most once per
+ * HEALTH_CUT_EVERY_NS; each second without a late sample raises it by a twentieth of the whole. After 30
+ * s of silence a service counts as recovering: the level rises by a tenth each second. Times are
+ * nanoseconds of one monotonic clock, passed in by the caller; a clock that runs backwards counts as
+ * standing still.
  */
 #ifndef HEADGATE_RULES_HEALTH_H
 #define HEADGATE_RULES_HEALTH_H

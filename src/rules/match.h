@@ -36,8 +36,8 @@ struct request {
     uint32_t id_count;     /* 1..REQUEST_IDS_MAX */
     uint64_t cost;
     struct request_id id[REQUEST_IDS_MAX];
-    /* size 0: all rules that match; else only this rule of the service, even if others are more
-     * specific, or only this limit of the config in the service "default" */
+    /* Size 0: all rules that match; else only this rule of the service, even if others are more
+     * specific, or only this limit of the config in the service "default". */
     struct bytes only_rule;
 };
 
@@ -46,8 +46,8 @@ enum match_status {
     MATCH_DENIED,          /* an enforced rule's deny list denies: `passed[denied_by]` */
     MATCH_UNKNOWN_SERVICE, /* no rule is about the service, which is not "default"; see ruleset_options */
     MATCH_UNKNOWN_RULE,    /* only_rule is no rule of the service */
-    /* only_rule does not cover the endpoint, or counts by a dimension that the request does not
-     * name */
+    /* `only_rule` does not cover the endpoint, or counts by a dimension that the request does not
+     * name. */
     MATCH_RULE_NOT_CONCERNED,
 };
 

@@ -16,7 +16,7 @@ enum { ALIKE_CHARGES_MAX = 8 };
 struct alike {
     uint32_t id_count;
     uint32_t counted; /* bits: the identifiers that some rule counts by */
-    /* bits: the identifiers that the key of each charge is made of, beside its salt */
+    /* Bits: the identifiers that the key of each charge is made of, beside its salt. */
     uint8_t of[ALIKE_CHARGES_MAX];
     struct key_id salt[ALIKE_CHARGES_MAX];
     struct hash_key dimension_key[REQUEST_IDS_MAX];

@@ -1,10 +1,11 @@
+/*
+ * Matches requests of the service "default" by a limit of the config, where no rule is about them.
+ */
 #include "limit/key.h"
 #include "rules/match.h"
 #include "rules/ruleset_state.h"
 
 #include <assert.h>
-
-/* Matches requests of the service "default" by a limit of the config, where no rule is about them. */
 
 /* Limits of the config have neither windows nor floors. */
 static struct charge charge_by_config(const struct variant *variant)

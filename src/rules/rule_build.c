@@ -45,7 +45,7 @@ static bool make_block(struct rule_builder *builder)
     size_t texts = sizeof RULE_DEFAULT_SERVICE;
     for (const struct rule_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
         texts +=
-            /* the text of a network may be two bytes longer than in the document */
+            /* The text of a network may be two bytes longer than in the document. */
             node->key.size + node->text.size + 4;
     char *block = calloc(1, sizeof(struct rule) + arrays + texts);
     if (!block)

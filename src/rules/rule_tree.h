@@ -30,8 +30,8 @@ struct rule_node {
     struct bytes key;  /* the key in a map; else empty */
     struct bytes text; /* the text of RULE_NODE_TEXT, terminated by a zero; else empty */
     uint32_t count;    /* children of the node */
-    /* the index behind the node's last descendant; the first child, if any, directly follows the
-     * node */
+    /* The index behind the node's last descendant; the first child, if any, directly follows the
+     * node. */
     uint32_t end;
 };
 

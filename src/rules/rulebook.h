@@ -42,7 +42,7 @@ struct rule_record {
     struct bytes author, note; /* for people: printable, or "" */
     uint64_t wall_ms;          /* the time of the change by the author's wall clock (unix time); 0: unknown */
     bool deleted;              /* the rule ends with this version; the text is empty */
-    /* the share of keys that a canary covers, below RULE_SHARE_ONE; 0: a general version */
+    /* The share of keys that a canary covers, below RULE_SHARE_ONE; 0: a general version. */
     uint32_t share_millionths;
     uint32_t threshold_millionths; /* canary: how far its denial rate may exceed the stable version's */
     uint64_t watch_ms;             /* canary: becomes general after this time; 0: only when an operator says so */
@@ -108,7 +108,7 @@ void rulebook_destroy(struct rulebook **book);
 struct rulebook *rulebook_copy(const struct rulebook *book);
 
 enum rulebook_result {
-    /* the book now has the version, which may be older than the newest one */
+    /* The book now has the version, which may be older than the newest one. */
     RULEBOOK_ADDED,
     RULEBOOK_KNOWN, /* the book has the version, or has enough newer versions of that rule */
     RULEBOOK_FULL,  /* a limit of the book is reached, or memory is short */

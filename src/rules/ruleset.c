@@ -268,7 +268,7 @@ static void carry_counts(struct service *to, const struct service *from)
         const struct slot *before = service_slot(from, slot->ruled.id);
         if (!before)
             continue;
-        /* the sum of all threads; from now on in the first thread's counter */
+        /* The sum of all threads; from now on in the first thread's counter. */
         struct rule_counts *counts = &slot->ruled.counter->counts;
         *counts = ruled_counts(&before->ruled);
         if (slot->ruled.candidate && before->ruled.candidate && slot->canary == before->canary)

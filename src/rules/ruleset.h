@@ -1,15 +1,13 @@
 /*
  * ruleset: all rules of all services, compiled so that a request finds its rules at once.
  *
- * The one idea: everything that can be known before a request comes is computed when a rule
- * changes. Each endpoint pattern of a service gets a plan with the few rules that may apply there;
- * each rule gets the indices of its limits, its lists as hash tables, and the salt of its keys. A
- * service is compiled beside the one in use and replaces it at once (stage, commit). match.h looks
- * requests up.
+ * The one idea: everything that can be known before a request comes is computed when a rule changes: for
+ * each endpoint pattern a plan with the few rules that may apply, for each rule its limits, lists and
+ * salt. A service is compiled beside the one in use and replaces it at once (stage, commit). match.h
+ * looks up.
  *
- * Copies what it needs of the rules. Has no clock and no I/O. Several threads may match and note at
- * the same time, each under a number of its own (request.lane) that selects its own counters. All
- * other functions must be called while no other thread uses the ruleset.
+ * Copies what it needs of the rules; has no clock and no I/O. Several threads may match and note at once,
+ * each under its own number (request.lane). All other functions must run while no other thread does.
  */
 #ifndef HEADGATE_RULES_RULESET_H
 #define HEADGATE_RULES_RULESET_H
@@ -53,7 +51,7 @@ struct ruleset_options {
     const struct ruleset_named *named; /* copied; named_count <= RULESET_NAMED_MAX */
     uint32_t named_count;
     uint32_t named_by_default; /* an index into `named`; unused if named_count is 0 */
-    /* true: nothing limits a service without rules; false: it gives MATCH_UNKNOWN_SERVICE */
+    /* True: nothing limits a service without rules; false: it gives MATCH_UNKNOWN_SERVICE. */
     bool unknown_service_open;
     uint32_t lanes; /* threads that match at the same time, at most RULESET_LANES_MAX; 0 counts as 1 */
     /* Returns the index of these terms in the limit set, or -1 with a sentence. */
@@ -141,7 +139,7 @@ struct ruled {
     const struct ruled_version *candidate; /* NULL: no canary */
     const struct ruled_version *stable;    /* NULL: the rule has only a candidate */
     struct rule_counter *counter;          /* the first thread's counter; see ruled_counts */
-    /* the number of threads, and the distance from one thread's counter to the next thread's */
+    /* The number of threads, and the distance from one thread's counter to the next thread's. */
     uint32_t lanes, counter_stride;
     struct bytes service, id; /* service "" marks a limit of the config */
     uint32_t share_millionths;

@@ -181,7 +181,7 @@ static void add_step(struct planner *planner, const struct variant *variant)
 static bool add_level(struct planner *planner, const struct pattern *pattern, uint32_t dimensions)
 {
     bool hides = false;
-    /* millionths of the keys that the current rule's enforced variants cover */
+    /* Millionths of the keys that the current rule's enforced variants cover. */
     uint32_t first = planner->count, enforced = 0;
     const struct slot *slot = NULL;
     for (uint32_t i = 0; i < pattern->variant_count; i++) {

@@ -176,8 +176,9 @@ struct roster {
  * the work is bounded by the number of lengths, whatever the size of the lists.
  */
 enum {
+    /* Different lengths of prefixes, of IPv4 and of IPv6 networks, for one rule and one dimension. */
     ROSTER_LENGTHS_MAX = 40
-}; /* different lengths of prefixes, of IPv4 and of IPv6 networks, for one rule and one dimension */
+};
 
 enum roster_form { ROSTER_PREFIX, ROSTER_IPV4, ROSTER_IPV6, ROSTER_FORMS };
 
@@ -230,8 +231,8 @@ struct variant {
     uint32_t floor[RULE_PRIORITIES];    /* millionths of the amount */
     uint8_t inherit, on_isolation;
     bool sliding, shadow, concurrency, candidate;
-    /* only the variant's own amount can apply unless the request has one of its tiers: no lists, windows or
-     * leases */
+    /* Only the variant's own amount can apply unless the request has one of its tiers: no lists, windows or
+     * leases. */
     bool plain;
     /* Requests do not need the following fields. */
     struct ruled_version version;
@@ -262,7 +263,7 @@ struct step {
 
 struct plan {
     uint32_t count;
-    /* true if a step covers only a part of the keys; otherwise a step applies if its dimensions are given */
+    /* True if a step covers only a part of the keys; otherwise a step applies if its dimensions are given. */
     bool canaries;
     struct step *step;
 };

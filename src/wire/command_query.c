@@ -188,7 +188,7 @@ static bool add_id(struct command_query *query, struct bytes word, unsigned take
         if (!bytes_equal(before->dimension, id->dimension))
             continue;
         if (id->value.data == word.data)
-            /* a word without '=' after an id is more likely a mistyped option */
+            /* A word without '=' after an id is more likely a mistyped option. */
             return fail_unknown(word, takes, error);
         return word_fail(error, "'%.*s' is a second id of dimension '%.*s': expected each dimension once",
                          word_shown(word), word.data, word_shown(id->dimension), id->dimension.data);

@@ -40,7 +40,7 @@ struct command_id_words {
 
 struct command_query {
     uint32_t id_count; /* at least 1, without a dimension twice; further elements of `id` are not written */
-    /* the parser may write one id beyond the limit before it refuses it */
+    /* The parser may write one id beyond the limit before it refuses it. */
     struct command_id_words id[COMMAND_IDS_MAX + 1];
     struct bytes service, endpoint, tier, rule; /* empty: not given */
     enum command_priority priority;             /* normal unless given */

@@ -1,3 +1,6 @@
+/*
+ * Parses the arguments of RULE SET, RULE APPLY, RULE LIST and HEALTH.
+ */
 #include "wire/command_rules.h"
 
 #include "wire/command_words.h"
