@@ -34,6 +34,8 @@ is(scalar(() = $log =~ /$told/g), 1, 'another secret: one line says how many cou
 is(aside(), 2, 'INFO counts them');
 is(left('ann'), 100, 'which is what it means: a fresh year');
 is($daemon->client->command('CHECK', 'user=ann', qw(SERVICE shop COST 30))->[2], 70, 'some of it is used');
+ok(Headgate::wait_until(20, sub { $daemon->client->fields('INFO', 'store')->{store_counters_written} > 0 }),
+   'the store has it');
 is($daemon->kill9, 137, 'kill -9');
 like(under('a new one'), $told, 'each start says it');
 is(left('ann'), 70, 'and goes on from where the last one ended');
