@@ -139,7 +139,7 @@ static void take_digests(struct node *node, const struct message *message, const
         origin_map[o] = -1;
         int member = member_map[message->origins[o].member];
         uint64_t incarnation = message->origins[o].incarnation;
-        if (member >= 0 && ((uint32_t)member != node->me || incarnation <= node->incarnation))
+        if (member >= 0 && ((uint32_t)member != node->me || incarnation <= node->life.incarnation))
             origin_map[o] = origin_obtain(node, (uint32_t)member, incarnation);
     }
     for (uint32_t r = 0; r < message->row_count; r++)
@@ -159,15 +159,15 @@ static uint64_t made_after_ns(struct node *node, const struct message *message, 
     uint64_t echo = message->number > sender->echo_number ? sender->echo : 0;
     for (uint32_t r = 0; r < message->row_count; r++) {
         uint32_t record = message->rows[r].member;
-        if (member_map[record] == (int)node->me && message->members[record].incarnation == node->incarnation)
+        if (member_map[record] == (int)node->me && message->members[record].incarnation == node->life.incarnation)
             echo = message->rows[r].number;
     }
     if (message->number > sender->echo_number) {
         sender->echo_number = message->number;
         sender->echo = echo;
     }
-    bool known = echo > 0 && echo <= node->number && node->number - echo < ECHOES_MAX;
-    return known ? node->made_ns[echo % ECHOES_MAX] : 0;
+    bool known = echo > 0 && echo <= node->publishing.number && node->publishing.number - echo < ECHOES_MAX;
+    return known ? node->publishing.made_ns[echo % ECHOES_MAX] : 0;
 }
 
 /* Whether the message is addressed to us at all, by somebody who still is who he says. */
@@ -178,7 +178,7 @@ static int accepted_sender(struct node *node, const struct message *message, str
     if (!incarnation_is_plausible(node, record, effects))
         return -1;
     if (bytes_equal(record->name, bytes_of(node->options.name)))
-        return record->incarnation > node->incarnation ? 0 : -1; /* a namesake, or our own echo */
+        return record->incarnation > node->life.incarnation ? 0 : -1; /* a namesake, or our own echo */
     if (sender >= 0 && (record->incarnation < node->member[sender].incarnation ||
                         (record->incarnation == node->member[sender].incarnation &&
                          node->member[sender].state == PEER_LEFT && record->state != PEER_LEFT)))
@@ -202,7 +202,7 @@ static void hear(struct node *node, const struct message *message, const int *me
         if (member_map[i] == (int)node->me)
             member->reserves_ours = message->members[i].reserved;
     for (uint32_t i = 0; i < message->member_count; i++)
-        if (member_map[i] == (int)node->me && message->members[i].incarnation == node->incarnation)
+        if (member_map[i] == (int)node->me && message->members[i].incarnation == node->life.incarnation)
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
     member->config = message->config_digest;
     node->stats.config_mismatches += message->config_digest != node->options.config_digest;
@@ -215,17 +215,17 @@ static void hear(struct node *node, const struct message *message, const int *me
     bool applied = receive_batches(node, message, member_map, made_ns);
     int slot = origin_find(node, sender, member->incarnation);
     if (slot >= 0 && message->floor > node->origin[slot].applied + 1)
-        node->snapshot_wanted = true;
+        todo_add(&node->todo, DO_SNAPSHOT);
     if (message->kind == MESSAGE_REPLY && message->has_page)
         snapshot_take(node, message, member_map, effects);
     settle_acknowledged(node);
     origins_forget_stable(node);
-    node->answer_wanted |= applied;
+    todo_add_if(&node->todo, DO_ANSWER, applied);
 }
 
 static void note_unsealed(struct node *node, struct effects *effects)
 {
-    if (!effects_notice_is_due(&node->unsealed_told_ns, node->now_ns))
+    if (!effects_notice_is_due(&node->notices.unsealed_ns, node->now_ns))
         return;
     effects_notice(
         effects, NOTICE_WARNING,
@@ -249,11 +249,11 @@ void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kin
         return;
     }
     apply_begun(node);
-    if (node->apply_left) /* messages come faster than small parts are applied */
-        node->apply_room = node->step_keys;
+    if (todo_has(&node->todo, DO_APPLY)) /* messages come faster than small parts are applied */
+        node->step.apply_room = node->step.keys;
     if (message->kind != kind || message->members[message->sender].incarnation == 0) {
         node->stats.messages_invalid++;
-    } else if (node->superseded) {
+    } else if (node->life.superseded) {
         incarnation_watch(node, message, effects);
     } else if (accepted_sender(node, message, effects) >= 0) {
         node->stats.messages_received++;

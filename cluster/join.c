@@ -22,8 +22,8 @@ enum { FAREWELL_GAP_NS = 20000000 };
 
 static void become_active(struct node *node, struct effects *effects, const char *how)
 {
-    node->state = PEER_ACTIVE;
-    node->answer_wanted = true;
+    node->life.state = PEER_ACTIVE;
+    todo_add(&node->todo, DO_ANSWER);
     (void)inbox_drain(node);
     membership_refresh(node, effects);
     effects_notice(effects, NOTICE_INFO, "%s is active: %s", node->options.name, how);
@@ -53,7 +53,7 @@ static bool heard_peers_reserve_ours(const struct node *node)
 static bool share_is_ours(const struct node *node)
 {
     bool reserved = heard_peers_reserve_ours(node);
-    bool waited = node->now_ns - node->started_ns > node->options.silent_after_ns;
+    bool waited = node->now_ns - node->life.started_ns > node->options.silent_after_ns;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->knows_me)
@@ -88,7 +88,7 @@ static void say_hello(struct node *node, struct effects *effects)
         const struct member *member = &node->member[i];
         if (!member_needed(member) || member->knows_me || member->snapshot_address[0] == '\0')
             continue;
-        if (node->state == PEER_ACTIVE && !member_hears(node, &node->member[node->me], i))
+        if (node->life.state == PEER_ACTIVE && !member_hears(node, &node->member[node->me], i))
             continue;
         struct message_writer writer;
         gossip_header(node, MESSAGE_REQUEST);
@@ -102,7 +102,7 @@ static void say_hello(struct node *node, struct effects *effects)
 void join_step(struct node *node, struct effects *effects)
 {
     int donor = member_to_ask(node), source = stores_overdue(node) ? -1 : stores_source(node);
-    if (node->peer_count == 1) {
+    if (node->sharing.peer_count == 1) {
         become_active(node, effects, "there is no other peer");
         return;
     }
@@ -120,18 +120,18 @@ void join_step(struct node *node, struct effects *effects)
     } else if (donor < 0 && everybody_is_new(node)) {
         become_active(node, effects, "all peers are new");
     } else if (donor < 0 && node->options.join_timeout_ns &&
-               node->now_ns - node->started_ns >= node->options.join_timeout_ns) {
+               node->now_ns - node->life.started_ns >= node->options.join_timeout_ns) {
         become_active(node, effects, "no active peer could be heard");
     }
 }
 
 void hello_step(struct node *node, struct effects *effects)
 {
-    if (node->now_ns < node->hello_ns || node->stopping ||
-        (node->state != PEER_JOINING && node->state != PEER_ACTIVE))
+    if (node->now_ns < node->life.hello_ns || node->life.stopping ||
+        (node->life.state != PEER_JOINING && node->life.state != PEER_ACTIVE))
         return;
     say_hello(node, effects);
-    node->hello_ns = node->now_ns + node->options.interval_ns;
+    node->life.hello_ns = node->now_ns + node->options.interval_ns;
 }
 
 /* ---- a graceful end ---- */
@@ -152,21 +152,21 @@ static bool everybody_knows_we_left(const struct node *node)
  */
 void leave_step(struct node *node, struct effects *effects)
 {
-    bool late = node->now_ns - node->stop_ns >= node->options.leave_timeout_ns;
+    bool late = node->now_ns - node->life.stop_ns >= node->options.leave_timeout_ns;
     bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0;
-    bool waits = (node->state == PEER_ACTIVE && !told) || !plane_is_idle(node) || !plane_is_passed_on(node);
-    if (node->state != PEER_LEFT && waits && !late)
+    bool waits = (node->life.state == PEER_ACTIVE && !told) || !plane_is_idle(node) || !plane_is_passed_on(node);
+    if (node->life.state != PEER_LEFT && waits && !late)
         return;
-    if (node->state != PEER_LEFT) {
+    if (node->life.state != PEER_LEFT) {
         tell_all(node);
-        node->state = PEER_LEFT;
-        node->farewell_ns = node->now_ns;
+        node->life.state = PEER_LEFT;
+        node->life.farewell_ns = node->now_ns;
         gossip_publish(node, effects);
-    } else if (node->now_ns - node->farewell_ns >= FAREWELL_GAP_NS) {
-        node->farewell_ns = node->now_ns;
+    } else if (node->now_ns - node->life.farewell_ns >= FAREWELL_GAP_NS) {
+        node->life.farewell_ns = node->now_ns;
         gossip_publish(node, effects);
     }
     bool kept = counters_emit(node, effects); /* no tick may come any more */
-    node->step_again |= !kept;
-    effects->left = kept && (late || node->peer_count == 1 || everybody_knows_we_left(node));
+    todo_add_if(&node->todo, DO_STEP, !kept);
+    effects->left = kept && (late || node->sharing.peer_count == 1 || everybody_knows_we_left(node));
 }

@@ -39,11 +39,11 @@ enum {
 
 static void start(struct node *node, struct effects *effects)
 {
-    node->started_ns = node->born_ns = node->now_ns;
-    node->started_awake_ns = awake_ns(node);
-    node->demand_ns = node->now_ns;
-    node->hello_ns = node->now_ns;
-    node->tick_ns = node->now_ns + random_below(&node->random, node->options.interval_ns);
+    node->life.started_ns = node->life.born_ns = node->now_ns;
+    node->awake.started_ns = awake_ns(node);
+    node->publishing.demand_ns = node->now_ns;
+    node->life.hello_ns = node->now_ns;
+    node->publishing.tick_ns = node->now_ns + random_below(&node->random, node->options.interval_ns);
     membership_init(node, effects);
 }
 
@@ -56,7 +56,7 @@ static void forget(struct node *node, const char *name, struct effects *effects)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
     else
         membership_left(node, (uint32_t)index, true, effects, "is forgotten, as the operator asked");
-    node->answer_wanted = true; /* nobody would miss such news */
+    todo_add(&node->todo, DO_ANSWER); /* nobody would miss such news */
 }
 
 static void mute(struct node *node, const struct event *event, struct effects *effects)
@@ -99,10 +99,10 @@ static void dispatch(struct node *node, const struct event *event, struct effect
         mute(node, event, effects);
         break;
     case EVENT_STOP:
-        if (!node->stopping)
-            node->stop_ns = node->now_ns;
-        node->stopping = true;
-        node->answer_wanted = true;
+        if (!node->life.stopping)
+            node->life.stop_ns = node->now_ns;
+        node->life.stopping = true;
+        todo_add(&node->todo, DO_ANSWER);
         break;
     case EVENT_RESTORE:
         counters_restore(node, event->counters, event->counter_count);
@@ -132,22 +132,25 @@ static void ensure_reply(struct effects *effects)
 static uint64_t answer_ns(const struct node *node)
 {
     uint64_t gap_ns = node->options.interval_ns / ANSWERS_PER_INTERVAL, longest_ns = node->options.interval_ns / 2;
-    if (node->peer_count > ANSWERS_PEERS)
-        gap_ns = gap_ns * node->peer_count * node->peer_count / (ANSWERS_PEERS * ANSWERS_PEERS);
-    return node->published_ns + (gap_ns < longest_ns ? gap_ns : longest_ns);
+    if (node->sharing.peer_count > ANSWERS_PEERS)
+        gap_ns = gap_ns * node->sharing.peer_count * node->sharing.peer_count / (ANSWERS_PEERS * ANSWERS_PEERS);
+    return node->publishing.published_ns + (gap_ns < longest_ns ? gap_ns : longest_ns);
 }
 
 static bool publishing_is_due(const struct node *node)
 {
-    return (node->now_ns >= node->tick_ns && !tick_is_spared(node, node->published_ns)) || node->publish_left ||
-           ((node->answer_wanted || node->hurry_wanted) && node->now_ns >= answer_ns(node)) ||
-           (node->push_wanted && node->now_ns >= node->published_ns + PUSH_GAP_NS) || node->now_ns >= node->tell_ns;
+    return (node->now_ns >= node->publishing.tick_ns && !tick_is_spared(node, node->publishing.published_ns)) ||
+           todo_has(&node->todo, DO_PUBLISH) ||
+           ((todo_has(&node->todo, DO_ANSWER) || todo_has(&node->todo, DO_HURRY)) &&
+            node->now_ns >= answer_ns(node)) ||
+           (todo_has(&node->todo, DO_PUSH) && node->now_ns >= node->publishing.published_ns + PUSH_GAP_NS) ||
+           node->now_ns >= node->telling.next_ns;
 }
 
 static void average_demand(struct node *node)
 {
-    uint64_t elapsed_ns = node->now_ns - node->demand_ns;
-    node->demand_ns = node->now_ns;
+    uint64_t elapsed_ns = node->now_ns - node->publishing.demand_ns;
+    node->publishing.demand_ns = node->now_ns;
     if (elapsed_ns == 0)
         return;
     for (uint32_t i = 0; i < node->member_end; i++) {
@@ -162,26 +165,26 @@ static void tick(struct node *node, struct effects *effects)
 {
     average_demand(node);
     (void)counters_emit(node, effects);
-    node->tick_ns += node->options.interval_ns;
-    if (node->tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
-        node->tick_ns = node->now_ns + node->options.interval_ns;
+    node->publishing.tick_ns += node->options.interval_ns;
+    if (node->publishing.tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
+        node->publishing.tick_ns = node->now_ns + node->options.interval_ns;
 }
 
 static void publish_if_due(struct node *node, struct effects *effects)
 {
     lanes_gather(node);
     bool due = publishing_is_due(node);
-    if (node->now_ns >= node->tick_ns)
+    if (node->now_ns >= node->publishing.tick_ns)
         tick(node, effects);
     if (due) {
-        node->publish_left = tell_ahead(node);
-        node->step_again |= node->publish_left;
-        if (!node->publish_left)
+        todo_put(&node->todo, DO_PUBLISH, tell_ahead(node));
+        todo_add_if(&node->todo, DO_STEP, todo_has(&node->todo, DO_PUBLISH));
+        if (!todo_has(&node->todo, DO_PUBLISH))
             gossip_publish(node, effects);
         return;
     }
-    node->push_waits = node->push_wanted;
-    node->hurry_waits = node->hurry_wanted;
+    todo_put(&node->todo, DO_PUSH_LATER, todo_has(&node->todo, DO_PUSH));
+    todo_put(&node->todo, DO_HURRY_LATER, todo_has(&node->todo, DO_HURRY));
 }
 
 static void set_if_earlier(uint64_t *wake_ns, uint64_t at_ns)
@@ -192,21 +195,21 @@ static void set_if_earlier(uint64_t *wake_ns, uint64_t at_ns)
 
 static uint64_t next_wake_ns(const struct node *node)
 {
-    uint64_t wake_ns = node->tick_ns;
-    if (node->answer_wanted || node->hurry_wanted)
+    uint64_t wake_ns = node->publishing.tick_ns;
+    if (todo_has(&node->todo, DO_ANSWER) || todo_has(&node->todo, DO_HURRY))
         set_if_earlier(&wake_ns, answer_ns(node));
-    if (node->push_wanted)
-        set_if_earlier(&wake_ns, node->published_ns + PUSH_GAP_NS);
-    set_if_earlier(&wake_ns, node->tell_ns);
+    if (todo_has(&node->todo, DO_PUSH))
+        set_if_earlier(&wake_ns, node->publishing.published_ns + PUSH_GAP_NS);
+    set_if_earlier(&wake_ns, node->telling.next_ns);
     set_if_earlier(&wake_ns, node->waits.look_ns);
     if (node->forgetting.watches)
         set_if_earlier(&wake_ns, node->forgetting.again_ns);
-    if (node->state == PEER_JOINING && !node->stopping)
-        set_if_earlier(&wake_ns, node->hello_ns);
+    if (node->life.state == PEER_JOINING && !node->life.stopping)
+        set_if_earlier(&wake_ns, node->life.hello_ns);
     set_if_earlier(&wake_ns, reserve_next_ns(node));
-    if (node->stopping)
+    if (node->life.stopping)
         set_if_earlier(&wake_ns, node->now_ns + FAREWELL_WAKE_NS);
-    if (node->step_again)
+    if (todo_has(&node->todo, DO_STEP))
         return node->now_ns;
     return wake_ns > node->now_ns ? wake_ns : node->now_ns + 1;
 }
@@ -217,27 +220,29 @@ static uint64_t next_wake_ns(const struct node *node)
  */
 static void compact(struct node *node)
 {
-    uint32_t part = node->step_keys / MERGE_PART + 1;
-    if (node->step_left < part || !compact_comes_first(node))
-        node->step_left = part;
+    uint32_t part = node->step.keys / MERGE_PART + 1;
+    if (node->step.left < part || !compact_comes_first(node))
+        node->step.left = part;
     origins_compact(node);
-    node->step_again |= node->merger.sweeping || (node->apply_waits && !compact_comes_first(node));
+    todo_add_if(&node->todo, DO_STEP,
+                node->merger.sweeping || (todo_has(&node->todo, DO_APPLY_LATER) && !compact_comes_first(node)));
 }
 
 /* What earlier steps had no time for. In turns: each comes first now and then. */
 static void go_on(struct node *node)
 {
-    bool applies = node->apply_left || node->apply_waits;
-    node->apply_left = node->apply_waits = false;
+    bool applies = todo_has(&node->todo, DO_APPLY) || todo_has(&node->todo, DO_APPLY_LATER);
+    todo_drop(&node->todo, DO_APPLY);
+    todo_drop(&node->todo, DO_APPLY_LATER);
     tally_step(node);
-    if (node->settle_left && !node->settled_last)
+    if (todo_has(&node->todo, DO_SETTLE) && !todo_has(&node->todo, DO_SETTLE_SECOND))
         settle_acknowledged(node);
     if (applies && inbox_drain(node))
-        node->answer_wanted = true;
-    node->settled_last = node->settle_left;
-    node->settle_left = false;
+        todo_add(&node->todo, DO_ANSWER);
+    todo_put(&node->todo, DO_SETTLE_SECOND, todo_has(&node->todo, DO_SETTLE));
+    todo_drop(&node->todo, DO_SETTLE);
     settle_acknowledged(node);
-    if (applies || node->settled_last)
+    if (applies || todo_has(&node->todo, DO_SETTLE_SECOND))
         origins_forget_stable(node);
 }
 
@@ -248,30 +253,30 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     if (event->now_ns > node->now_ns)
         node->now_ns = event->now_ns;
     silence_note_time(node, before_ns);
-    node->step_left = node->step_keys;
-    node->step_worked = 0;
-    node->settle_part = node->apply_room = node->step_keys / LOOKUP_PART + 1;
-    node->settled_keys = 0;
-    node->step_again = false;
+    node->step.left = node->step.keys;
+    node->step.worked = 0;
+    node->step.settle_part = node->step.apply_room = node->step.keys / LOOKUP_PART + 1;
+    node->step.settled_keys = 0;
+    todo_drop(&node->todo, DO_STEP);
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)
         ensure_reply(effects);
     if (node->last_uid == 0)
         return; /* not started: nothing but EVENT_RESTORE makes sense */
-    if (node->superseded) {
+    if (node->life.superseded) {
         shares_refresh(node);
         plane_end(node, effects);
         bool kept = counters_emit(node, effects);
-        effects->left = node->stopping && kept;
-        effects->next_wake_ns = node->wake_ns = node->now_ns + (kept ? node->options.interval_ns : 0);
+        effects->left = node->life.stopping && kept;
+        effects->next_wake_ns = node->awake.wake_ns = node->now_ns + (kept ? node->options.interval_ns : 0);
         return;
     }
     membership_refresh(node, effects);
     aside_step(node);
     plane_step(node, effects);
-    if (node->state == PEER_JOINING && !node->stopping)
+    if (node->life.state == PEER_JOINING && !node->life.stopping)
         join_step(node, effects);
-    else if (node->state == PEER_ACTIVE)
+    else if (node->life.state == PEER_ACTIVE)
         snapshot_catch_up(node, effects);
     hello_step(node, effects);
     go_on(node);
@@ -281,11 +286,11 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     pay_step(node);
     tell_much_urgent(node);
     publish_if_due(node, effects);
-    if (node->stopping)
+    if (node->life.stopping)
         leave_step(node, effects);
     compact(node);
     forget_step(node);
-    if (node->step_worked > node->stats.step_keys_max)
-        node->stats.step_keys_max = node->step_worked;
-    effects->next_wake_ns = node->wake_ns = next_wake_ns(node);
+    if (node->step.worked > node->stats.step_keys_max)
+        node->stats.step_keys_max = node->step.worked;
+    effects->next_wake_ns = node->awake.wake_ns = next_wake_ns(node);
 }

@@ -61,7 +61,7 @@ static void urges_evicted(void *node, struct entry *entry)
 {
     untold_urge(node, entry);
     if (is_in_open(node, entry))
-        ((struct node *)node)->open[entry->open_index].orphan = true;
+        ((struct node *)node)->outbox.spend[entry->open_index].orphan = true;
 }
 
 static void moves_waiting(void *node, struct entry *entry)
@@ -74,9 +74,9 @@ static void moves_waiting(void *node, struct entry *entry)
 static bool allocate(struct node *node)
 {
     const struct node_options *options = &node->options;
-    node->table = table_create(options->table_keys, NODE_SERVICES_MAX + 1, &node->limits, node->budget);
+    node->table = table_create(options->table_keys, NODE_SERVICES_MAX + 1, &node->limits, node->by_limit.budget);
     if (options->reservations_max > 0)
-        node->reservations =
+        node->reserving.pool =
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     if (!lanes_create(node))
         return false;
@@ -92,7 +92,7 @@ static bool allocate(struct node *node)
                                                            .moves = moves_waiting,
                                                            .context = node,
                                                            .forgets = true});
-    return has_untold && node->table && (options->reservations_max == 0 || node->reservations) && has_peaks &&
+    return has_untold && node->table && (options->reservations_max == 0 || node->reserving.pool) && has_peaks &&
            has_counters;
 }
 
@@ -106,17 +106,17 @@ struct node *node_create(const struct node_options *options, struct error *error
         return NULL;
     }
     node->options = *options;
-    node->incarnation = options->incarnation;
-    node->state = PEER_JOINING;
-    node->step_keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;
-    if (node->step_keys > OPEN_KEYS_MAX)
-        node->step_keys = OPEN_KEYS_MAX;
+    node->life.incarnation = options->incarnation;
+    node->life.state = PEER_JOINING;
+    node->step.keys = options->step_keys > 0 ? options->step_keys : STEP_KEYS_DEFAULT;
+    if (node->step.keys > OPEN_KEYS_MAX)
+        node->step.keys = OPEN_KEYS_MAX;
     node->batch_max = (uint32_t)(options->message_max_bytes / 2 / NUMBER_ENCODED_MAX_BYTES);
-    if (node->batch_max > node->step_keys)
-        node->batch_max = node->step_keys;
+    if (node->batch_max > node->step.keys)
+        node->batch_max = node->step.keys;
     compact_init(node);
-    node->settle_ns = 2 * options->interval_ns;
-    list_init(&node->inbox);
+    node->log.settle_ns = 2 * options->interval_ns;
+    list_init(&node->inbox.list);
     random_seed(&node->random, options->seed);
     if (!limits_create(node, error)) {
         node_destroy(&node);
@@ -138,13 +138,13 @@ void node_destroy(struct node **node)
     origins_close(dying);
     compact_close(dying);
     free(dying->tally.slot);
-    while (!list_empty(&dying->inbox)) {
-        struct batch *batch = LIST_OWNER(dying->inbox.next, struct batch, link);
+    while (!list_empty(&dying->inbox.list)) {
+        struct batch *batch = LIST_OWNER(dying->inbox.list.next, struct batch, link);
         batch_destroy(&batch);
     }
     plane_destroy(&dying->plane);
     table_destroy(&dying->table);
-    reservations_destroy(&dying->reservations);
+    reservations_destroy(&dying->reserving.pool);
     limits_destroy(dying);
     peaks_close(&dying->peaks);
     refundable_close(&dying->refundable);

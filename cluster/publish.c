@@ -87,7 +87,7 @@ static bool is_told(const struct node *node, uint32_t index, uint32_t slot)
 static bool window_has_room(const struct node *node, const struct window *window, uint32_t index,
                             const struct batch *batch)
 {
-    return window->keys[index] < (uint64_t)WINDOW_STEPS * node->step_keys ||
+    return window->keys[index] < (uint64_t)WINDOW_STEPS * node->step.keys ||
            (batch->parts > 0 && window->merge[index] == batch->merge);
 }
 
@@ -199,7 +199,7 @@ static bool load_takes(const struct node *node, struct load *load, const struct 
         load->bytes + batch_encoded_max_bytes(batch->spend_count, spends_groups(batch->spend, batch->spend_count),
                                               node->header.origin_count);
     uint64_t keys = load->keys + batch->spend_count;
-    if (bytes > node->options.message_max_bytes || keys > node->step_keys || load->batches == MESSAGE_BATCHES_MAX)
+    if (bytes > node->options.message_max_bytes || keys > node->step.keys || load->batches == MESSAGE_BATCHES_MAX)
         return false;
     *load = (struct load){bytes, keys, load->batches + 1};
     return true;
@@ -237,12 +237,14 @@ void gossip_publish(struct node *node, struct effects *effects)
 {
     uint32_t slots[ORIGINS_MAX] = {0};
     tell_at_pace(node);
-    struct due *due = node->due;
+    struct due *due = node->publishing.due;
     gossip_header_slots(node, MESSAGE_GOSSIP, slots);
     uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX);
     struct message_writer writer;
     message_begin(&writer, effects, &node->header);
-    count = keep_what_fits(node, due, count, message_size(&writer), &node->publish_left);
+    bool left;
+    count = keep_what_fits(node, due, count, message_size(&writer), &left);
+    todo_put(&node->todo, DO_PUBLISH, left);
     message_begin_batches(&writer, count);
     for (uint32_t i = 0; i < count; i++) {
         put_batch(node, &writer, &due[i], slots);
@@ -252,11 +254,11 @@ void gossip_publish(struct node *node, struct effects *effects)
     emit_message(node, &writer, EFFECT_PUBLISH, NULL);
     node->stats.messages_published++;
     node->stats.bytes_published += message_size(&writer);
-    node->step_again |= node->publish_left;
-    node->published_ns = node->now_ns;
-    node->answer_wanted = false;
-    node->push_wanted = false;
-    node->push_waits = false;
-    node->hurry_wanted = false;
-    node->hurry_waits = false;
+    todo_add_if(&node->todo, DO_STEP, left);
+    node->publishing.published_ns = node->now_ns;
+    todo_drop(&node->todo, DO_ANSWER);
+    todo_drop(&node->todo, DO_PUSH);
+    todo_drop(&node->todo, DO_PUSH_LATER);
+    todo_drop(&node->todo, DO_HURRY);
+    todo_drop(&node->todo, DO_HURRY_LATER);
 }

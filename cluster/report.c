@@ -25,7 +25,7 @@ static uint64_t share_of(const struct node *node, uint32_t index)
     uint64_t sharers = 0;
     const struct member *member = &node->member[index];
     if (member->self)
-        return node->budget[0].share;
+        return node->by_limit.budget[0].share;
     if (member->state == PEER_LEFT || (member->state == PEER_JOINING && !member->reserved))
         return 0;
     for (uint32_t i = 0; i < node->member_end; i++)
@@ -46,12 +46,12 @@ static void report_peer(const struct node *node, uint32_t index, uint64_t now_ns
     (void)snprintf(report->region, sizeof report->region, "%s", member->region);
     (void)snprintf(report->gossip_address, sizeof report->gossip_address, "%s", member->gossip_address);
     report->self = member->self;
-    report->state = !member->self ? member->state : node->superseded ? PEER_LEFT : node->state;
+    report->state = !member->self ? member->state : node->life.superseded ? PEER_LEFT : node->life.state;
     if (member_needed(member) && member->silent)
         report->state = PEER_SILENT;
     report->config_differs = member->self ? node->accord.told_out : member->config_differs;
     report->decides = member->self ? may_decide(node) : member->state == PEER_ACTIVE && !member->refuses;
-    report->incarnation = member->self ? node->incarnation : member->incarnation;
+    report->incarnation = member->self ? node->life.incarnation : member->incarnation;
     report->share = share_of(node, index);
     report->heard_ago_ns = member->self ? 0 : UINT64_MAX;
     if (member->heard_ns)
@@ -80,8 +80,8 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
 void node_stats(const struct node *node, struct node_stats *stats)
 {
     *stats = node->stats;
-    stats->batches_waiting = node->inbox_count;
-    stats->log_keys = node->log_keys;
+    stats->batches_waiting = node->inbox.count;
+    stats->log_keys = node->log.keys;
     stats->open_keys = untold_count(node);
     stats->refunds_forgotten = node->refundable.forgotten_count;
     for (uint32_t i = 0; i < node->lane_count; i++) {
@@ -99,13 +99,13 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->log_batches += origin->log_count;
         stats->log_ghost_keys += origin->uid && origin_is_ghost(node, origin) ? origin->log_keys : 0;
     }
-    stats->settle_ns = node->settle_ns;
+    stats->settle_ns = node->log.settle_ns;
     stats->worst_debt_tokens = 0;
     for (uint32_t i = 0; i < node->limits.count; i++) {
         if (!limit_set_has(&node->limits, i))
             continue;
         int64_t per_token = node->limits.limit[i].units_per_token;
-        uint64_t debt = (uint64_t)((node->worst_debt_units[i] + per_token - 1) / per_token);
+        uint64_t debt = (uint64_t)((node->by_limit.worst_debt_units[i] + per_token - 1) / per_token);
         if (debt > stats->worst_debt_tokens)
             stats->worst_debt_tokens = debt;
     }
@@ -116,14 +116,14 @@ void node_visit_memory(struct node *node, void (*visit)(void *context, void *mem
     size_t bytes;
     void *memory = table_memory(node->table, &bytes);
     visit(context, memory, bytes);
-    visit(context, node->open, (size_t)node->open_room * node->lane_count * sizeof *node->open);
+    visit(context, node->outbox.spend, (size_t)node->outbox.room * node->lane_count * sizeof *node->outbox.spend);
     memory = peaks_memory(&node->peaks, &bytes);
     visit(context, memory, bytes);
 }
 
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit)
 {
-    return node->doubted_tokens[limit];
+    return node->by_limit.doubted_tokens[limit];
 }
 
 void node_table_stats(const struct node *node, struct table_stats *stats)
@@ -135,7 +135,7 @@ void node_status(const struct node *node, struct node_status *status)
 {
     bool known = false;
     memset(status, 0, sizeof *status);
-    status->state = node->superseded ? PEER_LEFT : node->state;
+    status->state = node->life.superseded ? PEER_LEFT : node->life.state;
     status->config_digest = node->options.config_digest;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
@@ -150,7 +150,7 @@ void node_status(const struct node *node, struct node_status *status)
                            : status->config_differs      ? CONFIG_DIFFERS
                            : known || status->peers == 1 ? CONFIG_SAME
                                                          : CONFIG_UNHEARD;
-    status->share = node->budget[0].share;
+    status->share = node->by_limit.budget[0].share;
 }
 
 /* What the others can have spent of one key without our having heard of it: see docs/accounting.md. */
@@ -179,17 +179,17 @@ void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t 
     memset(out, 0, sizeof *out);
     out->settled_tokens = (double)bucket.settled / per_token;
     out->unsettled_tokens = (double)bucket.unsettled / per_token;
-    out->allowance_tokens = (double)bucket_allowance(&bucket, &node->budget[limit]) / per_token;
-    out->share = (double)node->budget[limit].share / (double)SHARE_ONE;
+    out->allowance_tokens = (double)bucket_allowance(&bucket, &node->by_limit.budget[limit]) / per_token;
+    out->share = (double)node->by_limit.budget[limit].share / (double)SHARE_ONE;
     out->capacity_tokens = of->capacity;
     out->overshoot_tokens = of->overshoot;
     out->in_flight_bound_tokens = in_flight_tokens(node, (double)of->capacity);
-    int64_t waiting_units = soon_paid_units(node, of, SHARE_ONE - node->budget[limit].share);
+    int64_t waiting_units = soon_paid_units(node, of, SHARE_ONE - node->by_limit.budget[limit].share);
     if (waiting_units > 0)
         out->in_flight_bound_tokens += (double)waiting_units / per_token;
     out->overshoot_bound_tokens =
         out->in_flight_bound_tokens < (double)of->overshoot ? out->in_flight_bound_tokens : (double)of->overshoot;
-    out->worst_debt_tokens = (double)node->worst_debt_units[limit] / per_token;
+    out->worst_debt_tokens = (double)node->by_limit.worst_debt_units[limit] / per_token;
     out->tracked = entry && !bucket_is_full(&bucket, of);
     if (entry && entry->last_spender > 0 && node->member[entry->last_spender - 1].used)
         (void)snprintf(out->last_spender, sizeof out->last_spender, "%s",
@@ -228,14 +228,14 @@ void node_validate(const struct node *node)
         check_origin(&node->origin[slot]);
         log_keys += node->origin[slot].log_keys;
     }
-    assert(log_keys == node->log_keys);
-    bool begun_waits = node->begun.batch == NULL;
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next, waiting++)
-        begun_waits |= node->begun.batch && at == &node->begun.batch->link;
-    assert(begun_waits && waiting == node->inbox_count && node->inbox_parts <= waiting);
+    assert(log_keys == node->log.keys);
+    bool begun_waits = node->inbox.begun.batch == NULL;
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next, waiting++)
+        begun_waits |= node->inbox.begun.batch && at == &node->inbox.begun.batch->link;
+    assert(begun_waits && waiting == node->inbox.count && node->inbox.parts <= waiting);
     /* And one that was next when it came, and waits for time. */
-    assert(node->inbox_parts <= INBOX_PARTS_MAX + 1 && waiting - node->inbox_parts <= INBOX_BATCHES_MAX + 1);
-    assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step_keys);
+    assert(node->inbox.parts <= INBOX_PARTS_MAX + 1 && waiting - node->inbox.parts <= INBOX_BATCHES_MAX + 1);
+    assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step.keys);
     untold_check(node);
     snapshot_check(node);
     wait_check(node);
@@ -247,7 +247,7 @@ void node_validate(const struct node *node)
         selves += node->member[i].used && node->member[i].self;
     assert(selves == (node->now_ns > 0 && node->last_uid > 0 ? 1u : 0u));
     for (uint32_t i = 0; i < node->limits.count; i++)
-        assert(node->budget[i].share <= SHARE_ONE);
+        assert(node->by_limit.budget[i].share <= SHARE_ONE);
     assert(node->snapshot.page_count <= PAGES_MAX);
     table_check(node->table);
 }
@@ -257,11 +257,11 @@ struct bucket node_bucket(struct node *node, struct key_id id, uint16_t limit, u
     struct entry *entry = table_find(node->table, id);
     now_ns = request_time(node, now_ns);
     if (entry && entry->limit == limit) {
-        bucket_refill(&entry->bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
+        bucket_refill(&entry->bucket, &node->limits.limit[limit], &node->by_limit.budget[limit], now_ns);
         return entry->bucket;
     }
     struct bucket bucket;
     table_start(node->table, id, limit, UINT64_MAX, now_ns, &bucket);
-    bucket_refill(&bucket, &node->limits.limit[limit], &node->budget[limit], now_ns);
+    bucket_refill(&bucket, &node->limits.limit[limit], &node->by_limit.budget[limit], now_ns);
     return bucket;
 }

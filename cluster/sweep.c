@@ -52,28 +52,28 @@ static void use_batches(struct usage *usage, struct list *batches)
 static bool is_sweep_due(const struct node *node)
 {
     uint32_t room = node->limits.room, used = node->limits.used;
-    return used >= room / 4 * 3 || (used >= room / 8 * 3 && node->limits_added >= room / 8);
+    return used >= room / 4 * 3 || (used >= room / 8 * 3 && node->by_limit.added_count >= room / 8);
 }
 
 /* What a reservation holds is looked up by its entry, whose limit counts. */
 void limits_sweep(struct node *node)
 {
     uint64_t gap_ns = SWEEP_GAP_INTERVALS * node->options.interval_ns;
-    if (!is_sweep_due(node) || (node->swept_ns > 0 && node->now_ns - node->swept_ns < gap_ns))
+    if (!is_sweep_due(node) || (node->by_limit.swept_ns > 0 && node->now_ns - node->by_limit.swept_ns < gap_ns))
         return;
     struct usage *usage = calloc(1, sizeof *usage);
     if (!usage)
         return;
     tell_gathered(node);
-    node->swept_ns = node->now_ns;
-    node->limits_added = 0;
-    for (uint32_t i = 0; i < node->config_limits; i++)
+    node->by_limit.swept_ns = node->now_ns;
+    node->by_limit.added_count = 0;
+    for (uint32_t i = 0; i < node->by_limit.config_count; i++)
         use(usage, (uint16_t)i);
     untold_visit(node, use_spend, usage);
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (node->origin[slot].uid)
             use_batches(usage, &node->origin[slot].log);
-    use_batches(usage, &node->inbox);
+    use_batches(usage, &node->inbox.list);
     table_visit(node->table, 0, 0, use_entry, usage);
     ruleset_visit_limits(node_rules(node), use, usage);
     limit_set_sweep(&node->limits, in_use, usage);

@@ -13,11 +13,11 @@
 
 void membership_refresh(struct node *node, struct effects *effects)
 {
-    const uint64_t share = node->share;
-    const bool alone = node->alone;
+    const uint64_t share = node->sharing.share;
+    const bool alone = node->sharing.alone;
     silence_refresh(node, effects);
     accord_refresh(node, effects);
     shares_refresh(node);
-    if (node->share != share || node->alone != alone)
+    if (node->sharing.share != share || node->sharing.alone != alone)
         plane_warn_of_reach(node, effects);
 }

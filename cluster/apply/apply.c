@@ -92,7 +92,7 @@ int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens
     if (limit->kind != LIMIT_BUCKET || tokens == 0)
         return 0;
     struct bucket now = entry->bucket;
-    bucket_refill(&now, limit, &node->budget[entry->limit], node->now_ns);
+    bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     uint64_t age_ns = node->now_ns - batch_opened_ns(batch);
     int64_t units = tokens < limit->capacity ? (int64_t)tokens * limit->units_per_token : limit->capacity_units;
     return units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, node->now_ns);
@@ -104,7 +104,7 @@ void note_peak(struct node *node, const struct entry *entry)
     if (limit->kind != LIMIT_BUCKET)
         return;
     struct bucket now = entry->bucket;
-    bucket_refill(&now, limit, &node->budget[entry->limit], node->now_ns);
+    bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     peaks_note(&node->peaks, entry->id, &now, limit, node->now_ns);
 }
 
@@ -121,7 +121,7 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
                         const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct budget *budget = &node->budget[entry->limit];
+    const struct budget *budget = &node->by_limit.budget[entry->limit];
     uint64_t returned = spend->returned;
     int64_t lost = 0;
     if (limit->kind == LIMIT_CELL && spend->expires_ns > entry->bucket.expires_ns)
@@ -139,20 +139,20 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
     if (spend->tokens > returned)
         aside_spare(node, entry, &before, member, spend->tokens - returned, batch->at_ns);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
-    if (-left > node->worst_debt_units[entry->limit])
-        node->worst_debt_units[entry->limit] = -left;
+    if (-left > node->by_limit.worst_debt_units[entry->limit])
+        node->by_limit.worst_debt_units[entry->limit] = -left;
 }
 
 void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens)
 {
-    node->doubted_tokens[entry->limit] += tokens;
+    node->by_limit.doubted_tokens[entry->limit] += tokens;
     node->stats.doubted_tokens += tokens;
 }
 
 /* The next `count` spends of what is begun. */
 static void apply_spends(struct node *node, uint32_t count)
 {
-    struct begun *begun = &node->begun;
+    struct begun *begun = &node->inbox.begun;
     struct origin *origin = &node->origin[begun->slot];
     struct batch *batch = begun->batch;
     bool is_new = batch->first > origin->applied, has_pages = node->snapshot.page_count > 0;
@@ -190,15 +190,15 @@ static void apply_spends(struct node *node, uint32_t count)
 
 static void end_begun(struct node *node)
 {
-    struct batch *batch = node->begun.batch;
-    struct origin *origin = &node->origin[node->begun.slot];
+    struct batch *batch = node->inbox.begun.batch;
+    struct origin *origin = &node->origin[node->inbox.begun.slot];
     bool goes_on = batch->part + 1 < batch->parts;
     origin->merge = goes_on ? batch->merge : 0;
     origin->next_part = goes_on ? batch->part + 1 : 0;
     if (!goes_on)
         origin->applied = batch->last;
     node->stats.batches_applied++;
-    node->begun = (struct begun){0};
+    node->inbox.begun = (struct begun){0};
     inbox_take(node, batch);
     origin_log_append(node, origin, batch);
 }
@@ -208,18 +208,18 @@ static uint32_t part_to_apply(const struct node *node, const struct batch *batch
 {
     uint32_t rest = batch->spend_count - applied_count;
     bool whole = batch->first < batch->last;
-    uint32_t room = node->apply_room < node->step_left ? node->apply_room : node->step_left;
+    uint32_t room = node->step.apply_room < node->step.left ? node->step.apply_room : node->step.left;
     return whole || rest < room ? rest : room;
 }
 
 /* As much of it as this step has time for; true: all of it is applied. */
 static bool go_on_applying(struct node *node)
 {
-    const struct begun *begun = &node->begun;
+    const struct begun *begun = &node->inbox.begun;
     uint32_t part = part_to_apply(node, begun->batch, begun->applied_count);
     bool rests = part == 0 && begun->applied_count < begun->batch->spend_count;
     if (!rests && step_has_time(node, part)) {
-        node->apply_room -= part < node->apply_room ? part : node->apply_room;
+        node->step.apply_room -= part < node->step.apply_room ? part : node->step.apply_room;
         apply_spends(node, part);
         if (begun->applied_count == begun->batch->spend_count) {
             end_begun(node);
@@ -227,19 +227,20 @@ static bool go_on_applying(struct node *node)
         }
     }
     if (begun->applied_count == 0)
-        node->begun = (struct begun){0};
-    node->apply_left = node->step_again = true;
+        node->inbox.begun = (struct begun){0};
+    todo_add(&node->todo, DO_APPLY);
+    todo_add(&node->todo, DO_STEP);
     return false;
 }
 
 void apply_begun(struct node *node)
 {
-    if (!node->begun.batch)
+    if (!node->inbox.begun.batch)
         return;
-    apply_spends(node, node->begun.batch->spend_count - node->begun.applied_count);
+    apply_spends(node, node->inbox.begun.batch->spend_count - node->inbox.begun.applied_count);
     end_begun(node);
     snapshot_forget_pages(node);
-    node->answer_wanted = true;
+    todo_add(&node->todo, DO_ANSWER);
 }
 
 bool depends_are_met(const struct node *node, const struct batch *batch)
@@ -269,7 +270,7 @@ static bool is_next(struct node *node, const struct origin *origin, const struct
         return batch->first == origin->applied + 1;
     if (log_covers(origin, batch))
         return true;
-    node->snapshot_wanted = true;
+    todo_add(&node->todo, DO_SNAPSHOT);
     return !node->snapshot.running && inbox_waited_long(node, batch);
 }
 
@@ -302,7 +303,8 @@ static bool is_orphan(const struct node *node, uint32_t slot, const struct batch
 static bool inbox_pass(struct node *node)
 {
     bool applied = false;
-    for (struct list *at = node->inbox.next, *next; at != &node->inbox && !node->apply_left; at = next) {
+    for (struct list *at = node->inbox.list.next, *next;
+         at != &node->inbox.list && !todo_has(&node->todo, DO_APPLY); at = next) {
         next = at->next;
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         int slot = origin_find_uid(node, batch->origin_uid);
@@ -311,10 +313,10 @@ static bool inbox_pass(struct node *node)
             batch_destroy(&batch);
         } else if (is_next(node, &node->origin[slot], batch) && is_its_turn(node, (uint32_t)slot, batch)) {
             if (waits_for_room(node, (uint32_t)slot)) {
-                node->apply_waits = true;
+                todo_add(&node->todo, DO_APPLY_LATER);
                 continue;
             }
-            node->begun = (struct begun){.batch = batch, .slot = (uint32_t)slot};
+            node->inbox.begun = (struct begun){.batch = batch, .slot = (uint32_t)slot};
             applied |= go_on_applying(node);
         }
     }
@@ -324,7 +326,7 @@ static bool inbox_pass(struct node *node)
 /* Until its first snapshot is whole, a node only gathers. */
 static bool may_apply(const struct node *node)
 {
-    return node->state != PEER_JOINING || node->snapshot.done;
+    return node->life.state != PEER_JOINING || node->snapshot.done;
 }
 
 bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch)
@@ -335,9 +337,9 @@ bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch
 
 bool inbox_drain(struct node *node)
 {
-    bool applied = node->begun.batch && go_on_applying(node);
+    bool applied = node->inbox.begun.batch && go_on_applying(node);
     if (may_apply(node))
-        while (!node->apply_left && inbox_pass(node))
+        while (!todo_has(&node->todo, DO_APPLY) && inbox_pass(node))
             applied = true;
     if (applied)
         snapshot_forget_pages(node);

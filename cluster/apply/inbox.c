@@ -17,7 +17,7 @@ enum {
 
 bool inbox_holds(const struct node *node, uint32_t origin_uid)
 {
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next)
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next)
         if (LIST_OWNER(at, const struct batch, link)->origin_uid == origin_uid)
             return true;
     return false;
@@ -25,7 +25,7 @@ bool inbox_holds(const struct node *node, uint32_t origin_uid)
 
 bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record *record)
 {
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         if (batch->origin_uid == uid && batch->first == record->first && batch->last == record->last &&
             batch->merge == record->merge && batch->part == record->part)
@@ -37,7 +37,7 @@ bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record 
 bool inbox_has_all(const struct node *node, const struct batch *part)
 {
     uint32_t count = 0;
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         count += batch->origin_uid == part->origin_uid && batch_is_beside(batch, part);
     }
@@ -51,7 +51,7 @@ static bool comes_still(const struct node *node, const struct batch *batch)
 
 bool inbox_gathers(const struct node *node, uint32_t uid)
 {
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         if (batch->origin_uid == uid && batch->parts > 0 && comes_still(node, batch))
             return true;
@@ -76,7 +76,7 @@ static uint64_t turn_of(const struct origin *origin, const struct batch *batch)
 static bool is_being_applied(const struct node *node, const struct batch *batch)
 {
     int slot = origin_find_uid(node, batch->origin_uid);
-    return batch == node->begun.batch || (slot >= 0 && origin_has_begun(&node->origin[slot], batch));
+    return batch == node->inbox.begun.batch || (slot >= 0 && origin_has_begun(&node->origin[slot], batch));
 }
 
 bool inbox_wants_part(struct node *node, const struct batch *part)
@@ -86,7 +86,7 @@ bool inbox_wants_part(struct node *node, const struct batch *part)
     if (slot < 0)
         return false;
     const struct origin *origin = &node->origin[slot];
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
         const struct batch *batch = LIST_OWNER(at, const struct batch, link);
         if (!is_another_way(batch, part))
             continue;
@@ -96,7 +96,7 @@ bool inbox_wants_part(struct node *node, const struct batch *part)
             return false;
         others = true;
     }
-    for (struct list *at = node->inbox.next, *next; at != &node->inbox && others; at = next) {
+    for (struct list *at = node->inbox.list.next, *next; at != &node->inbox.list && others; at = next) {
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         next = at->next;
         if (!is_another_way(batch, part))
@@ -109,18 +109,18 @@ bool inbox_wants_part(struct node *node, const struct batch *part)
 
 void inbox_put(struct node *node, struct batch *batch)
 {
-    list_insert_before(&node->inbox, &batch->link);
-    node->inbox_count++;
-    node->inbox_parts += batch->parts > 0;
-    node->inbox_keys += batch->spend_count;
+    list_insert_before(&node->inbox.list, &batch->link);
+    node->inbox.count++;
+    node->inbox.parts += batch->parts > 0;
+    node->inbox.keys += batch->spend_count;
 }
 
 void inbox_take(struct node *node, struct batch *batch)
 {
     list_remove(&batch->link);
-    node->inbox_count--;
-    node->inbox_parts -= batch->parts > 0;
-    node->inbox_keys -= batch->spend_count;
+    node->inbox.count--;
+    node->inbox.parts -= batch->parts > 0;
+    node->inbox.keys -= batch->spend_count;
 }
 
 /* How far its origin has to come before it is this one's turn. */
@@ -138,8 +138,8 @@ static uint64_t distance_of(const struct node *node, const struct batch *batch)
 /* As many wait as may; `parts`: of these. */
 static bool is_full(const struct node *node, bool parts)
 {
-    uint32_t count = parts ? node->inbox_parts : node->inbox_count - node->inbox_parts;
-    return count >= (parts ? INBOX_PARTS_MAX : INBOX_BATCHES_MAX) || node->inbox_keys > node->options.log_keys_max;
+    uint32_t count = parts ? node->inbox.parts : node->inbox.count - node->inbox.parts;
+    return count >= (parts ? INBOX_PARTS_MAX : INBOX_BATCHES_MAX) || node->inbox.keys > node->options.log_keys_max;
 }
 
 /*
@@ -152,8 +152,8 @@ static struct batch *gives_way_to(const struct node *node, const struct batch *b
     struct batch *furthest = NULL;
     uint64_t most = distance_of(node, batch);
     uint32_t uid = batch->origin_uid;
-    bool any = node->inbox_keys > node->options.log_keys_max;
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+    bool any = node->inbox.keys > node->options.log_keys_max;
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
         struct batch *other = LIST_OWNER(at, struct batch, link);
         uint64_t distance = distance_of(node, other);
         if ((!any && (other->parts > 0) != (batch->parts > 0)) || distance < most ||
@@ -200,7 +200,7 @@ bool inbox_breaks_ring(const struct node *node, const struct batch *batch)
 {
     if (!is_in_a_ring(node, batch))
         return false;
-    for (struct list *at = node->inbox.next; at != &node->inbox; at = at->next) {
+    for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next) {
         const struct batch *other = LIST_OWNER(at, const struct batch, link);
         if (other->origin_uid == batch->origin_uid && other->first <= batch->first && other->last > batch->last &&
             is_in_a_ring(node, other) && (other->parts == 0 || inbox_has_all(node, other)))

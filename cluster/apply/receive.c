@@ -122,10 +122,10 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
     if (!batch)
         return;
     if (is_stuck_merge(node, batch, (uint32_t)slot))
-        node->snapshot_wanted = true;
+        todo_add(&node->todo, DO_SNAPSHOT);
     step_works(node, batch->spend_count);
     /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
-    bool next = !node->apply_left && is_applied_next(node, (uint32_t)slot, batch);
+    bool next = !todo_has(&node->todo, DO_APPLY) && is_applied_next(node, (uint32_t)slot, batch);
     bool wanted = next || ((batch->parts == 0 || inbox_wants_part(node, batch)) && inbox_make_room(node, batch));
     if (!wanted) {
         node->stats.limit_drops++;

@@ -90,7 +90,7 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
     compact_forget(node, from, batch);
     from->log_count--;
     from->log_keys -= batch->spend_count;
-    node->log_keys -= batch->spend_count;
+    node->log.keys -= batch->spend_count;
     list_remove(&batch->link);
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;

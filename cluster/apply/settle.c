@@ -58,7 +58,7 @@ static uint64_t untold_tokens(struct node *node, struct entry *entry)
 {
     if (wait_has(node, entry))
         untold_urge(node, entry);
-    return is_in_open(node, entry) ? node->open[entry->open_index].tokens : 0;
+    return is_in_open(node, entry) ? node->outbox.spend[entry->open_index].tokens : 0;
 }
 
 /* What the batch has of the key, under the limit it has now or, if keys were converted, under any. */
@@ -93,7 +93,7 @@ static uint64_t later_tokens(struct node *node, const struct origin *origin, con
     if (nothing_is_untold(node, origin, batch, entry)) /* nor told later */
         return tokens;
     tokens += untold_tokens(node, entry);
-    for (uint32_t i = 0; i < (node->incarnation_changes > 0 ? node->origin_end : 1); i++) {
+    for (uint32_t i = 0; i < (node->life.changes > 0 ? node->origin_end : 1); i++) {
         const struct origin *own = &node->origin[(node->my_slot + i) % node->origin_end];
         if (!own->uid || !own->mine)
             continue;
@@ -119,7 +119,8 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     else
         note_peak(node, entry);
     const struct bucket before = entry->bucket;
-    bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], &settlement);
+    bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
+                  &settlement);
     entry->bucket.settled -= lost;
     if (spend->tokens > spend->credit)
         aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
@@ -138,7 +139,7 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
                           bool tallied, bool converted)
 {
     uint64_t closed = node->stats.batches_closed;
-    assert(node->telling_count == 0); /* or later spends might stand nowhere */
+    assert(node->telling.count == 0); /* or later spends might stand nowhere */
     for (uint32_t i = 0; i < count; i++) {
         const struct spend *spend = &batch->spend[i];
         tell_for_room(node);
@@ -170,12 +171,12 @@ static uint32_t part_to_settle(struct node *node, const struct origin *mine, con
 {
     uint64_t newest = everywhere < mine->applied ? everywhere : mine->applied;
     uint64_t usual = batch->last + BEHIND_USUAL, behind = newest > usual ? newest - usual : 0;
-    uint64_t most = node->settle_part * (1 + (behind < PARTS_BEHIND_MAX ? behind : PARTS_BEHIND_MAX));
-    uint64_t room = most > node->settled_keys ? most - node->settled_keys : 0;
+    uint64_t most = node->step.settle_part * (1 + (behind < PARTS_BEHIND_MAX ? behind : PARTS_BEHIND_MAX));
+    uint64_t room = most > node->step.settled_keys ? most - node->step.settled_keys : 0;
     uint32_t part = batch->spend_count < room ? batch->spend_count : (uint32_t)room;
     if (part == 0 || !step_has_time(node, part))
         return 0;
-    node->settled_keys += part;
+    node->step.settled_keys += part;
     return part;
 }
 
@@ -199,7 +200,7 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
         bool tallied = tally_is_whole(node);
         /* The tally is on its way, or a batch that has later spends. */
-        waits = !at_once && (node->telling_count > 0 || (!tallied && tally_is_wanted(node)));
+        waits = !at_once && (node->telling.count > 0 || (!tallied && tally_is_wanted(node)));
         uint32_t count = waits ? 0 : at_once ? batch->spend_count : part_to_settle(node, mine, batch, everywhere);
         waits |= count == 0 && batch->spend_count > 0;
         if (waits)
@@ -208,11 +209,12 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
         settle_spends(node, mine, batch, count, tallied, converted);
         if (batch->spend_count > 0)
             continue;
-        node->settle_ns = smooth(node->settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
+        node->log.settle_ns =
+            smooth(node->log.settle_ns, node->now_ns - batch->at_ns + node->options.interval_ns / 2);
         origin_log_remove(node, mine, batch);
     }
-    node->settle_left |= waits;
-    node->step_again |= waits;
+    todo_add_if(&node->todo, DO_SETTLE, waits);
+    todo_add_if(&node->todo, DO_STEP, waits);
 }
 
 void settle_acknowledged(struct node *node)
@@ -228,6 +230,6 @@ void settle_acknowledged(struct node *node)
         if (member->acknowledged < everywhere)
             everywhere = member->acknowledged;
     }
-    node->everywhere = everywhere;
+    node->log.everywhere = everywhere;
     settle_up_to(node, &node->origin[node->my_slot], everywhere, false);
 }

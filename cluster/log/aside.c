@@ -76,7 +76,7 @@ void aside_forget(struct node *node)
     aside->overflowed = false;
     aside->began_ns = node->now_ns;
     aside->converted_ns = node->converted_ns;
-    aside->swept_ns = node->swept_ns;
+    aside->swept_ns = node->by_limit.swept_ns;
     aside->members = members_hash(node);
     uint64_t left = SHARE_ONE;
     for (uint32_t i = 0; i < node->member_end; i++) {
@@ -114,7 +114,7 @@ static bool somebody_is_late(const struct node *node)
 void aside_step(struct node *node)
 {
     struct aside *aside = &node->aside;
-    bool late = node->state == PEER_ACTIVE && !node->alone && somebody_is_late(node);
+    bool late = node->life.state == PEER_ACTIVE && !node->sharing.alone && somebody_is_late(node);
     aside->late_ns = late ? node->now_ns : aside->late_ns;
     if (!aside->on) {
         aside->on = late && begin(node);
@@ -122,7 +122,7 @@ void aside_step(struct node *node)
             aside_forget(node);
         return;
     }
-    if (node->now_ns - aside->late_ns > CALM_INTERVALS * node->options.interval_ns || node->alone)
+    if (node->now_ns - aside->late_ns > CALM_INTERVALS * node->options.interval_ns || node->sharing.alone)
         aside->on = false;
     else if (aside->members != members_hash(node))
         aside_forget(node);
@@ -231,7 +231,7 @@ static uint32_t stream_of(struct aside_key *key, uint32_t member)
 static bool is_on(struct node *node)
 {
     struct aside *aside = &node->aside;
-    if (aside->on && (aside->converted_ns != node->converted_ns || aside->swept_ns != node->swept_ns))
+    if (aside->on && (aside->converted_ns != node->converted_ns || aside->swept_ns != node->by_limit.swept_ns))
         aside_forget(node);
     return aside->on;
 }
@@ -269,7 +269,7 @@ void aside_spare(struct node *node, struct entry *entry, const struct bucket *be
     if (least <= charged)
         return;
     node->stats.spared_tokens += (uint64_t)((least - charged) / limit->units_per_token);
-    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     entry->bucket.settled = least;
 }
 
@@ -277,7 +277,7 @@ int64_t aside_lowers(const struct node *node, const struct entry *entry, const s
 {
     const struct aside *aside = &node->aside;
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (!aside->on || aside->converted_ns != node->converted_ns || aside->swept_ns != node->swept_ns)
+    if (!aside->on || aside->converted_ns != node->converted_ns || aside->swept_ns != node->by_limit.swept_ns)
         return INT64_MAX;
     const struct aside_key *found = slot_of(aside, entry->id);
     if (found->epoch != aside->epoch || found->limit != entry->limit)

@@ -37,7 +37,7 @@ void compact_forget(struct node *node, const struct origin *origin, const struct
         return;
     merge_abandon(merger);
     merger->sweeping = false;
-    node->compacted_ns = node->now_ns;
+    node->log.compacted_ns = node->now_ns;
 }
 
 /* The origin whose log is largest, this node's own included; -1 when all are empty. */
@@ -109,15 +109,15 @@ static bool sweep_largest(struct node *node, enum merging how)
 static uint64_t large_keys(const struct node *node)
 {
     uint64_t most = node->options.log_keys_max;
-    return most > node->step_keys ? most - most / HEADROOM_PART : most;
+    return most > node->step.keys ? most - most / HEADROOM_PART : most;
 }
 
 static bool begin_next_sweep(struct node *node)
 {
     uint64_t patience_ns = MERGE_PATIENCE_INTERVALS * node->options.interval_ns;
-    bool grown = has_grown(node->log_keys, node->compacted_keys);
+    bool grown = has_grown(node->log.keys, node->log.compacted_keys);
     return sweep_long_logs(node) ||
-           (node->log_keys > large_keys(node) && (grown || node->now_ns - node->compacted_ns > patience_ns) &&
+           (node->log.keys > large_keys(node) && (grown || node->now_ns - node->log.compacted_ns > patience_ns) &&
             sweep_largest(node, MERGE_WHAT_WAS_SENT));
 }
 
@@ -126,25 +126,25 @@ static bool continue_sweeps(struct node *node)
 {
     struct merger *merger = &node->merger;
     merger->sweeping = false;
-    node->compacted_ns = node->now_ns;
+    node->log.compacted_ns = node->now_ns;
     if (!merger->to_limit) {
         node->origin[merger->slot].merged_count = node->origin[merger->slot].log_count;
         return begin_next_sweep(node);
     }
-    bool enough = node->log_keys <= node->options.log_keys_max * 3 / 4;
+    bool enough = node->log.keys <= node->options.log_keys_max * 3 / 4;
     if (!enough && merger->reclaimed && sweep_largest(node, merger->how))
         return true;
-    if (node->log_keys > node->options.log_keys_max && merger->how == MERGE_WHAT_WAS_SENT &&
+    if (node->log.keys > node->options.log_keys_max && merger->how == MERGE_WHAT_WAS_SENT &&
         sweep_largest(node, MERGE_ALL))
         return true;
-    node->compacted_keys = node->log_keys;
+    node->log.compacted_keys = node->log.keys;
     return false;
 }
 
 bool compact_comes_first(const struct node *node)
 {
-    return node->log_keys > node->options.log_keys_max &&
-           (node->merger.sweeping || has_grown(node->log_keys, node->compacted_keys));
+    return node->log.keys > node->options.log_keys_max &&
+           (node->merger.sweeping || has_grown(node->log.keys, node->log.compacted_keys));
 }
 
 /* Goes on as long as this step has time. */
@@ -168,11 +168,11 @@ static void sweep(struct node *node)
 /* What others made is kept for convenience only: they have it as well. */
 static void drop_what_others_made(struct node *node)
 {
-    for (uint32_t slot = 0; slot < node->origin_end && node->log_keys > node->options.log_keys_max; slot++) {
+    for (uint32_t slot = 0; slot < node->origin_end && node->log.keys > node->options.log_keys_max; slot++) {
         struct origin *origin = &node->origin[slot];
         if (!origin->uid || slot == node->my_slot || origin_is_ghost(node, origin))
             continue;
-        while (!list_empty(&origin->log) && node->log_keys > node->options.log_keys_max) {
+        while (!list_empty(&origin->log) && node->log.keys > node->options.log_keys_max) {
             struct batch *oldest = LIST_OWNER(origin->log.next, struct batch, link);
             origin_log_drop(node, origin, oldest);
         }
@@ -182,12 +182,12 @@ static void drop_what_others_made(struct node *node)
 /* Merging takes time, and waits an interval; the limit holds at once. */
 void origins_compact(struct node *node)
 {
-    bool waited = !node->compacted_ns || node->now_ns - node->compacted_ns >= node->options.interval_ns;
-    if (node->log_keys <= large_keys(node))
-        node->compacted_keys = 0;
+    bool waited = !node->log.compacted_ns || node->now_ns - node->log.compacted_ns >= node->options.interval_ns;
+    if (node->log.keys <= large_keys(node))
+        node->log.compacted_keys = 0;
     if (node->merger.sweeping || (waited && begin_next_sweep(node)))
         sweep(node);
-    if (node->log_keys > node->options.log_keys_max)
+    if (node->log.keys > node->options.log_keys_max)
         drop_what_others_made(node);
-    node->log_full = node->log_keys > node->options.log_keys_max;
+    node->log.full = node->log.keys > node->options.log_keys_max;
 }

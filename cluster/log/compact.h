@@ -15,7 +15,7 @@ struct origin;
 
 void compact_init(struct node *node);
 void compact_close(struct node *node);
-/* Merges neighbours until the log is within its limit; tells node->log_full when it is not. */
+/* Merges neighbours until the log is within its limit; tells node->log.full when it is not. */
 void origins_compact(struct node *node);
 /* The log is beyond its limit, and merging has still to make what it can of it. */
 bool compact_comes_first(const struct node *node);

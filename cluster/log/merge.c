@@ -150,7 +150,7 @@ static bool may_merge(const struct node *node, uint32_t slot, const struct batch
     if (origin_has_begun(&node->origin[slot], left) || origin_has_begun(&node->origin[slot], right))
         return false; /* the rest of its parts comes behind it */
     bool sent_up_to_here = slot == node->my_slot && left->sends_count > 0 && right->sends_count == 0;
-    if (slot == node->my_slot && left->last <= node->everywhere)
+    if (slot == node->my_slot && left->last <= node->log.everywhere)
         return false; /* it is being settled */
     return !(sent_up_to_here && how == MERGE_WHAT_WAS_SENT) && !somebody_stands_at(node, slot, left->last) &&
            !is_on_its_way(node, slot, left) && !is_on_its_way(node, slot, right);
@@ -274,7 +274,7 @@ static void put_in_place(struct node *node, struct origin *origin, struct list *
 {
     struct merger *merger = &node->merger;
     const struct batch *newest = merger->newest;
-    uint64_t first_number = merger->first, opened_ns = merger->opened_ns, before = node->log_keys;
+    uint64_t first_number = merger->first, opened_ns = merger->opened_ns, before = node->log.keys;
     uint64_t merge = merger->made_count > 1 ? random_u64(&node->random) | 1 : 0;
     uint32_t parts = merger->made_count > 1 ? merger->made_count : 0, run_batches = merger->batch_count;
     for (uint32_t part = 0; !list_empty(&merger->made); part++) {
@@ -294,7 +294,7 @@ static void put_in_place(struct node *node, struct origin *origin, struct list *
         list_insert_before(first, &made->link);
         origin->log_count++;
         origin->log_keys += made->spend_count;
-        node->log_keys += made->spend_count;
+        node->log.keys += made->spend_count;
     }
     struct list *end = newest->link.next;
     merge_abandon(merger);
@@ -304,7 +304,7 @@ static void put_in_place(struct node *node, struct origin *origin, struct list *
         next = at->next;
         origin_log_remove(node, origin, batch_at(at));
     }
-    merger->reclaimed |= node->log_keys < before;
+    merger->reclaimed |= node->log.keys < before;
     node->stats.batches_compacted += run_batches;
 }
 

@@ -50,7 +50,7 @@ void origin_log_shorten(struct node *node, struct origin *origin, struct batch *
     batch->spend_count -= count;
     batch->found -= count < batch->found ? count : batch->found;
     origin->log_keys -= count;
-    node->log_keys -= count;
+    node->log.keys -= count;
 }
 
 void origin_log_remove(struct node *node, struct origin *origin, struct batch *batch)
@@ -60,7 +60,7 @@ void origin_log_remove(struct node *node, struct origin *origin, struct batch *b
     tally_forget(node, batch);
     origin->log_count--;
     origin->log_keys -= batch->spend_count;
-    node->log_keys -= batch->spend_count;
+    node->log.keys -= batch->spend_count;
     batch_destroy(&batch);
 }
 
@@ -104,7 +104,7 @@ void origin_log_append(struct node *node, struct origin *origin, struct batch *b
     list_insert_before(&origin->log, &batch->link);
     origin->log_count++;
     origin->log_keys += batch->spend_count;
-    node->log_keys += batch->spend_count;
+    node->log.keys += batch->spend_count;
     uint32_t parts = 1;
     struct batch *first = first_beside(origin, batch, &parts);
     if (batch->parts > 0 && whole && parts < batch->parts) /* some were dropped while the others were applied */

@@ -55,7 +55,7 @@ static bool is_paid_off(const struct node *node, const struct entry *entry, uint
     if (entry->bucket.last_refill_ns + limit->tick_ns + node->options.interval_ns > covered_ns)
         return false;
     struct bucket now = entry->bucket;
-    bucket_refill(&now, limit, &node->budget[entry->limit], covered_ns);
+    bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], covered_ns);
     return bucket_is_full(&now, limit);
 }
 
@@ -241,11 +241,11 @@ void pay_step(struct node *node)
         begin_anew(node, waits);
         return;
     }
-    uint64_t end = place_by_now(node), most_places = (uint64_t)node->step_keys * PLACES_PER_KEY;
+    uint64_t end = place_by_now(node), most_places = (uint64_t)node->step.keys * PLACES_PER_KEY;
     uint64_t until = end - waits->place < most_places ? end : waits->place + most_places;
     if (waits->place < until)
-        go_up_to(node, until, node->step_keys);
-    node->step_again |= waits->place < end;
+        go_up_to(node, until, node->step.keys);
+    todo_add_if(&node->todo, DO_STEP, waits->place < end);
     if (waits->place == table_places(node->table))
         begin_round(node);
     waits->look_ns = node->now_ns + node->options.interval_ns / LOOKS_PER_INTERVAL;

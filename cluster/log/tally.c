@@ -103,7 +103,7 @@ static uint64_t slots_max(const struct node *node)
 {
     uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
     uint64_t slots = SLOTS_MIN;
-    most += (uint64_t)node->open_room * node->lane_count;
+    most += (uint64_t)node->outbox.room * node->lane_count;
     while (slots < 2 * most)
         slots *= 2;
     return slots;
@@ -149,8 +149,8 @@ static bool is_backed(struct node *node)
         ((volatile struct tally_slot *)tally->slot)[tally->backed].epoch = 0;
         tally->backed += PAGE_SLOTS;
     }
-    step_works(node, node->step_left);
-    node->step_again |= tally->backed <= tally->mask;
+    step_works(node, node->step.left);
+    todo_add_if(&node->todo, DO_STEP, tally->backed <= tally->mask);
     return tally->backed > tally->mask;
 }
 

@@ -64,7 +64,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     batch->origin_uid = mine->uid;
     batch->first = batch->last = ++mine->applied;
     batch->at_ns = batch->arrived_ns = node->now_ns;
-    batch->open_ns = node->now_ns > node->telling_since_ns ? node->now_ns - node->telling_since_ns : 0;
+    batch->open_ns = node->now_ns > node->telling.since_ns ? node->now_ns - node->telling.since_ns : 0;
     batch->open_ns = batch->at_ns - returns_since_ns(mine, batch);
     batch->complete = complete;
     origin_log_append(node, mine, batch);
@@ -87,8 +87,8 @@ static uint32_t add_equal_ones(const struct node *node, struct spend *spends, ui
 /* While somebody is late, what is told now may be acknowledged late. */
 static void note_aside(struct node *node)
 {
-    for (uint32_t i = 0; node->aside.on && i < node->telling_count; i++) {
-        const struct entry *entry = table_find(node->table, node->telling[i].id);
+    for (uint32_t i = 0; node->aside.on && i < node->telling.count; i++) {
+        const struct entry *entry = table_find(node->table, node->telling.spend[i].id);
         if (entry)
             aside_note(node, entry);
     }
@@ -96,33 +96,33 @@ static void note_aside(struct node *node)
 
 static void flush(struct node *node)
 {
-    if (node->telling_count == 0)
+    if (node->telling.count == 0)
         return;
     note_aside(node);
-    spends_sort(node->sorted, node->telling, node->telling_count, SPENDS_BY_LIMIT);
-    uint32_t count = add_equal_ones(node, node->sorted, node->telling_count);
-    bool complete = !node->telling_orphans && urgent_count(node) == 0;
+    spends_sort(node->telling.sorted, node->telling.spend, node->telling.count, SPENDS_BY_LIMIT);
+    uint32_t count = add_equal_ones(node, node->telling.sorted, node->telling.count);
+    bool complete = !node->telling.orphans && urgent_count(node) == 0;
     for (uint32_t from = 0, end; from < count; from = end) {
-        end = batch_end(node, node->sorted, from, count);
-        close_part(node, node->sorted + from, end - from, complete);
-        complete &= !node->telling_spans; /* spends begun meanwhile are marked as of the second: see open_spend */
+        end = batch_end(node, node->telling.sorted, from, count);
+        close_part(node, node->telling.sorted + from, end - from, complete);
+        complete &= !node->telling.spans; /* spends begun meanwhile are marked as of the second: see open_spend */
     }
-    step_works(node, node->telling_count);
-    node->telling_count = 0;
-    node->telling_orphans = node->telling_spans = false;
+    step_works(node, node->telling.count);
+    node->telling.count = 0;
+    node->telling.orphans = node->telling.spans = false;
 }
 
 static void gather(struct node *node, struct spend *spend)
 {
-    if (node->telling_count == node->batch_max)
+    if (node->telling.count == node->batch_max)
         flush(node);
-    const struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_places];
+    const struct lane *lane = &node->lane[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
     uint64_t made_ns = untold_time_ns(node, spend->since);
     made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
-    if (node->telling_count == 0 || made_ns < node->telling_since_ns)
-        node->telling_since_ns = made_ns;
-    node->telling_orphans |= spend->orphan;
-    struct spend *told = &node->telling[node->telling_count++];
+    if (node->telling.count == 0 || made_ns < node->telling.since_ns)
+        node->telling.since_ns = made_ns;
+    node->telling.orphans |= spend->orphan;
+    struct spend *told = &node->telling.spend[node->telling.count++];
     *told = *spend;
     told->untold = told->urgent = told->orphan = false;
     untold_drop(node, spend);
@@ -133,7 +133,7 @@ static void gather_urgent(struct node *node)
     for (uint32_t i = 0; i < node->lane_count; i++) {
         struct lane *lane = &node->lane[i];
         for (uint32_t k = 0; k < lane->urgent_count; k++)
-            gather(node, &node->open[lane->urgent[k]]);
+            gather(node, &node->outbox.spend[lane->urgent[k]]);
         lane->urgent_count = 0;
     }
     for (uint32_t i = 0; i < node->lane_count; i++)
@@ -163,7 +163,7 @@ void tell_for_room(struct node *node)
     if (untold_has_room(node, 1))
         return;
     gather_urgent(node);
-    while (lane->open_span > node->open_room / 2)
+    while (lane->open_span > node->outbox.room / 2)
         gather_front(node, lane);
     flush(node);
 }
@@ -184,7 +184,7 @@ static void urge(void *context, const struct entry *entry)
 /* Whether a key is in a ring, its entry does not say without a look there, which no cache has. */
 void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
 {
-    if (untold_span(node) > (uint64_t)URGE_STEPS * node->step_keys) {
+    if (untold_span(node) > (uint64_t)URGE_STEPS * node->step.keys) {
         table_visit(node->table, prefix, prefix_bits, urge, node);
         return;
     }
@@ -221,35 +221,35 @@ void tell_all(struct node *node)
 
 void tell_much_urgent(struct node *node)
 {
-    if (urgent_count(node) >= node->step_keys)
+    if (urgent_count(node) >= node->step.keys)
         tell_urgent(node);
 }
 
 /* Two intervals' worth at most, and a key's at least. */
 static void earn_credit(struct node *node)
 {
-    uint64_t most = CREDIT_INTERVALS * node->options.interval_ns * node->pace;
+    uint64_t most = CREDIT_INTERVALS * node->options.interval_ns * node->telling.pace;
     most = most < KEY_CREDIT ? KEY_CREDIT : most;
-    uint64_t elapsed_ns = node->now_ns - node->credit_ns;
-    uint64_t earned = elapsed_ns < most / node->pace ? elapsed_ns * node->pace : most;
-    node->credit = earned < most - node->credit ? node->credit + earned : most;
-    node->credit_ns = node->now_ns;
+    uint64_t elapsed_ns = node->now_ns - node->telling.credit_ns;
+    uint64_t earned = elapsed_ns < most / node->telling.pace ? elapsed_ns * node->telling.pace : most;
+    node->telling.credit = earned < most - node->telling.credit ? node->telling.credit + earned : most;
+    node->telling.credit_ns = node->now_ns;
 }
 
 /* When the credit suffices for what is worth a message; `more` might have been told but for the step's time. */
 static void plan_next(struct node *node, bool more)
 {
-    node->push_wanted = false;
-    node->push_keys = node->slice_keys;
-    node->tell_ns = UINT64_MAX;
+    todo_drop(&node->todo, DO_PUSH);
+    node->telling.push_keys = node->telling.slice_keys;
+    node->telling.next_ns = UINT64_MAX;
     uint32_t count = untold_listed(node);
     if (count == 0)
         return;
-    node->push_keys = UINT32_MAX;
-    uint64_t keys = count < node->slice_keys ? count : node->slice_keys;
-    uint64_t missing = keys * KEY_CREDIT > node->credit ? keys * KEY_CREDIT - node->credit : 0;
-    uint64_t wait_ns = missing / node->pace, gap_ns = more ? 0 : TELL_GAP_NS;
-    node->tell_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
+    node->telling.push_keys = UINT32_MAX;
+    uint64_t keys = count < node->telling.slice_keys ? count : node->telling.slice_keys;
+    uint64_t missing = keys * KEY_CREDIT > node->telling.credit ? keys * KEY_CREDIT - node->telling.credit : 0;
+    uint64_t wait_ns = missing / node->telling.pace, gap_ns = more ? 0 : TELL_GAP_NS;
+    node->telling.next_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
 }
 
 /* The oldest of all rings, or of one that is nearly full; NULL: there is none. */
@@ -282,10 +282,10 @@ static bool gather_at_pace(struct node *node, uint32_t most)
     earn_credit(node);
     gather_urgent(node);
     told = before - untold_listed(node);
-    uint64_t allowed = node->credit / KEY_CREDIT;
+    uint64_t allowed = node->telling.credit / KEY_CREDIT;
     bool more = false;
     while ((next = next_spend(node, &lane, &since_ns)) != NULL &&
-           (told < allowed || lane->open_span > untold_nearly_full(node) || node->stopping ||
+           (told < allowed || lane->open_span > untold_nearly_full(node) || node->life.stopping ||
             node->now_ns - since_ns > PATIENCE_NS)) {
         more = told >= most;
         if (more)
@@ -295,55 +295,55 @@ static bool gather_at_pace(struct node *node, uint32_t most)
         told++;
     }
     uint64_t spent = told * KEY_CREDIT;
-    node->credit -= spent < node->credit ? spent : node->credit;
+    node->telling.credit -= spent < node->telling.credit ? spent : node->telling.credit;
     return more;
 }
 
 bool tell_ahead(struct node *node)
 {
-    uint32_t part = node->step_keys / TELL_PART, room = node->batch_max - node->telling_count;
+    uint32_t part = node->step.keys / TELL_PART, room = node->batch_max - node->telling.count;
     uint32_t listed = untold_listed(node);
     uint64_t closed = node->stats.batches_closed;
-    if (node->told_ahead || node->stopping || part == 0)
+    if (todo_has(&node->todo, DO_MESSAGE) || node->life.stopping || part == 0)
         return false;
     bool more = gather_at_pace(node, part < room ? part : room);
     step_works(node, listed - untold_listed(node));
     plan_next(node, more);
-    bool is_full = node->telling_count == node->batch_max || node->stats.batches_closed > closed;
+    bool is_full = node->telling.count == node->batch_max || node->stats.batches_closed > closed;
     if (more && !is_full) {
-        node->telling_spans = true;
+        node->telling.spans = true;
         return true;
     }
-    if (node->telling_count < part && !is_full)
+    if (node->telling.count < part && !is_full)
         return false;
     flush(node);
-    node->told_ahead = true;
+    todo_add(&node->todo, DO_MESSAGE);
     return true;
 }
 
 void tell_at_pace(struct node *node)
 {
-    if (node->stopping)
-        wait_no_more(node, node->step_keys);
-    if (node->told_ahead)
+    if (node->life.stopping)
+        wait_no_more(node, node->step.keys);
+    if (todo_has(&node->todo, DO_MESSAGE))
         gather_urgent(node);
     else
-        plan_next(node, gather_at_pace(node, node->step_keys));
-    node->told_ahead = false;
+        plan_next(node, gather_at_pace(node, node->step.keys));
+    todo_drop(&node->todo, DO_MESSAGE);
     flush(node);
 }
 
 bool tell_some(struct node *node)
 {
-    if (untold_count(node) <= node->step_keys) {
+    if (untold_count(node) <= node->step.keys) {
         tell_all(node);
         return true;
     }
     uint64_t since_ns;
     struct lane *lane;
-    wait_no_more(node, node->step_keys);
+    wait_no_more(node, node->step.keys);
     gather_urgent(node);
-    for (uint32_t i = 0; i < node->step_keys && next_spend(node, &lane, &since_ns) != NULL; i++)
+    for (uint32_t i = 0; i < node->step.keys && next_spend(node, &lane, &since_ns) != NULL; i++)
         gather_front(node, lane);
     flush(node);
     return false;
@@ -354,8 +354,8 @@ uint64_t untold_age_ns(const struct node *node)
     uint64_t since_ns;
     struct lane *lane;
     uint64_t oldest_ns = next_spend(node, &lane, &since_ns) ? since_ns : node->now_ns;
-    if (node->telling_count > 0 && node->telling_since_ns < oldest_ns)
-        oldest_ns = node->telling_since_ns;
+    if (node->telling.count > 0 && node->telling.since_ns < oldest_ns)
+        oldest_ns = node->telling.since_ns;
     uint64_t waits_ns = wait_count(node) > 0 ? wait_oldest_ns(node) : node->now_ns;
     return node->now_ns - (waits_ns < oldest_ns ? waits_ns : oldest_ns);
 }

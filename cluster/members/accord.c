@@ -105,7 +105,7 @@ static void begin(struct node *node, struct effects *effects)
 {
     node->accord.decides = true;
     node->accord.asks = false;
-    node->answer_wanted = true;
+    todo_add(&node->todo, DO_ANSWER);
     if (node->accord.told_out)
         effects_notice(effects, NOTICE_INFO, "%s decides again: its limits, weights and interval are in use",
                        node->options.name);
@@ -114,7 +114,7 @@ static void begin(struct node *node, struct effects *effects)
 
 static void stand_aside(struct node *node, const struct vote *winner, struct effects *effects)
 {
-    node->answer_wanted |= node->accord.decides;
+    todo_add_if(&node->todo, DO_ANSWER, node->accord.decides);
     node->accord.decides = node->accord.asks = false;
     if (!node->accord.told_out)
         effects_notice(
@@ -129,7 +129,7 @@ static void stand_aside(struct node *node, const struct vote *winner, struct eff
 void accord_refresh(struct node *node, struct effects *effects)
 {
     bool differ = note_differences(node, effects);
-    if (node->state != PEER_ACTIVE || node->superseded) {
+    if (node->life.state != PEER_ACTIVE || node->life.superseded) {
         node->accord.decides = node->accord.asks = false;
         return;
     }
@@ -144,8 +144,8 @@ void accord_refresh(struct node *node, struct effects *effects)
         return;
     if (differ && !node->accord.asks) {
         node->accord.asks = true;
-        node->accord.asked_number = node->number + 1;
-        node->answer_wanted = true;
+        node->accord.asked_number = node->publishing.number + 1;
+        todo_add(&node->todo, DO_ANSWER);
     }
     if (!differ || others_refuse(node))
         begin(node, effects);

@@ -28,14 +28,14 @@ static void put_member(const struct node *node, struct message *header, const st
         .region = bytes_of(member->region),
         .gossip_address = bytes_of(member->gossip_address),
         .snapshot_address = bytes_of(member->snapshot_address),
-        .incarnation = member->self ? node->incarnation : member->incarnation,
+        .incarnation = member->self ? node->life.incarnation : member->incarnation,
         .retired_incarnation = member->retired_incarnation,
-        .state = member->self ? node->state : member->state,
+        .state = member->self ? node->life.state : member->state,
         .reserved = member->reserved,
         .forgotten = member->forgotten,
         .config = member->self ? node->options.config_digest : member->config,
         .refuses = member->self ? !node->accord.decides : member->refuses,
-        .stored = member->self ? node->has_store : member_store_is_known(member),
+        .stored = member->self ? node->stores.had_some : member_store_is_known(member),
     };
 }
 
@@ -55,7 +55,8 @@ static void put_rows(const struct node *node, struct message *header, const int 
     /* Where messages are small and members many, the others' rows take turns; our own is always there. */
     size_t row_bytes = ROW_HEAD_BYTES + (size_t)header->origin_count * ROW_NUMBER_BYTES;
     size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
-    uint32_t turn = (uint32_t)((node->number + 1) % NODE_PEERS_MAX), first = turn < node->member_end ? turn : 0;
+    uint32_t turn = (uint32_t)((node->publishing.number + 1) % NODE_PEERS_MAX),
+             first = turn < node->member_end ? turn : 0;
     for (uint32_t n = 0; n <= node->member_end; n++) {
         uint32_t i = n == 0 ? node->me : (first + n - 1) % node->member_end;
         const struct member *member = &node->member[i];
@@ -63,7 +64,7 @@ static void put_rows(const struct node *node, struct message *header, const int 
             continue;
         struct digest_row *row = &header->rows[header->row_count++];
         row->member = (uint32_t)record_of[i];
-        row->number = member->self ? node->number : member->number;
+        row->number = member->self ? node->publishing.number : member->number;
         row->hears = hears_bits(node, member, record_of);
         for (uint32_t o = 0; o < header->origin_count; o++)
             row->applied[o] = member->self ? node->origin[slots[o]].applied : member->known[slots[o]];
@@ -88,8 +89,8 @@ void gossip_header_slots(struct node *node, enum message_kind kind, uint32_t *sl
     memset(header, 0, offsetof(struct message, members));
     header->kind = kind;
     header->config_digest = node->options.config_digest;
-    header->number = ++node->number;
-    node->made_ns[node->number % ECHOES_MAX] = node->now_ns;
+    header->number = ++node->publishing.number;
+    node->publishing.made_ns[node->publishing.number % ECHOES_MAX] = node->now_ns;
     header->floor = own_floor(node);
     header->muted = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {

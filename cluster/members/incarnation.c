@@ -26,11 +26,11 @@ enum {
 
 bool incarnation_is_plausible(struct node *node, const struct member_record *record, struct effects *effects)
 {
-    uint64_t clock_ns = node->options.incarnation + (node->now_ns - node->born_ns);
+    uint64_t clock_ns = node->options.incarnation + (node->now_ns - node->life.born_ns);
     if (record->incarnation <= clock_ns + AHEAD_MAX_NS)
         return true;
     node->stats.incarnations_refused++;
-    if (!effects_notice_is_due(&node->implausible_told_ns, node->now_ns))
+    if (!effects_notice_is_due(&node->notices.implausible_ns, node->now_ns))
         return false;
     effects_notice(
         effects, NOTICE_WARNING,
@@ -47,8 +47,8 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
     if (incarnation == 0 || slot < 0)
         return false;
     tell_all(node);
-    node->incarnation = incarnation;
-    node->incarnation_changes++;
+    node->life.incarnation = incarnation;
+    node->life.changes++;
     node->member[node->me].incarnation = incarnation;
     node->origin[slot].mine = true;
     node->my_slot =
@@ -58,11 +58,11 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
         node->member[m].knows_me = false;
     }
     stores_join_again(node);
-    node->state = PEER_JOINING;
-    node->started_ns = node->now_ns;
-    node->started_awake_ns = awake_ns(node);
-    node->hello_ns = node->now_ns;
-    node->snapshot_wanted = false;
+    node->life.state = PEER_JOINING;
+    node->life.started_ns = node->now_ns;
+    node->awake.started_ns = awake_ns(node);
+    node->life.hello_ns = node->now_ns;
+    todo_drop(&node->todo, DO_SNAPSHOT);
     snapshot_abandon(node);
     effects_notice(effects, NOTICE_WARNING, "%s %s", node->options.name, why);
     return true;
@@ -70,16 +70,16 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
 
 void incarnation_heard(struct node *node, const struct member_record *record, struct effects *effects)
 {
-    if (record->incarnation < node->incarnation || node->superseded || node->stopping)
+    if (record->incarnation < node->life.incarnation || node->life.superseded || node->life.stopping)
         return;
-    bool newer = record->incarnation > node->incarnation, over = record->state == PEER_LEFT;
-    bool outbid = node->state != PEER_JOINING || node->incarnation_changes >= INCARNATION_CHANGES_MAX;
+    bool newer = record->incarnation > node->life.incarnation, over = record->state == PEER_LEFT;
+    bool outbid = node->life.state != PEER_JOINING || node->life.changes >= INCARNATION_CHANGES_MAX;
     if (newer && outbid && !over) {
-        node->superseded = true;
+        node->life.superseded = true;
         node->accord.decides = false;
-        node->rival.incarnation = record->incarnation;
-        node->rival.number = 0;
-        node->rival.heard_awake_ns = awake_ns(node);
+        node->life.rival.incarnation = record->incarnation;
+        node->life.rival.number = 0;
+        node->life.rival.heard_awake_ns = awake_ns(node);
         effects_notice(effects, NOTICE_WARNING,
                        "a newer node is called %s as well: this one stops deciding and stays out of the cluster",
                        node->options.name);
@@ -98,10 +98,10 @@ static uint64_t number_of(const struct message *message, uint32_t record)
 
 static void come_back(struct node *node, const char *why, struct effects *effects)
 {
-    if (node->stopping || !begin_anew(node, node->rival.incarnation + 1, why, effects))
+    if (node->life.stopping || !begin_anew(node, node->life.rival.incarnation + 1, why, effects))
         return;
-    node->superseded = false;
-    node->incarnation_changes = 0;
+    node->life.superseded = false;
+    node->life.changes = 0;
     for (uint32_t i = 0; i < node->member_end; i++) /* they were not listened to */
         node->member[i].heard_awake_ns = awake_ns(node);
 }
@@ -111,20 +111,20 @@ void incarnation_watch(struct node *node, const struct message *message, struct 
     for (uint32_t i = 0; i < message->member_count; i++) {
         const struct member_record *record = &message->members[i];
         if (!bytes_equal(record->name, bytes_of(node->options.name)) ||
-            record->incarnation < node->rival.incarnation || !incarnation_is_plausible(node, record, effects))
+            record->incarnation < node->life.rival.incarnation || !incarnation_is_plausible(node, record, effects))
             continue;
         uint64_t number = number_of(message, i);
-        bool newer = record->incarnation > node->rival.incarnation;
-        if (newer || number > node->rival.number) {
-            node->rival.incarnation = record->incarnation;
-            node->rival.number = number;
-            node->rival.heard_awake_ns = awake_ns(node);
+        bool newer = record->incarnation > node->life.rival.incarnation;
+        if (newer || number > node->life.rival.number) {
+            node->life.rival.incarnation = record->incarnation;
+            node->life.rival.number = number;
+            node->life.rival.heard_awake_ns = awake_ns(node);
         }
         if (record->state == PEER_LEFT) {
             come_back(node, "joins again: the newer node of that name is gone", effects);
             return;
         }
     }
-    if (awake_ns(node) - node->rival.heard_awake_ns > node->options.silent_after_ns)
+    if (awake_ns(node) - node->life.rival.heard_awake_ns > node->options.silent_after_ns)
         come_back(node, "joins again: nobody hears a newer node of that name", effects);
 }

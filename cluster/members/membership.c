@@ -88,7 +88,7 @@ void membership_init(struct node *node, struct effects *effects)
     assert(me == 0);
     node->me = (uint32_t)me;
     node->member[me].self = true;
-    node->member[me].incarnation = node->incarnation;
+    node->member[me].incarnation = node->life.incarnation;
     for (uint32_t i = 0; i < options->peer_count; i++) {
         const struct node_peer_options *peer = &options->peers[i];
         int slot = member_add(node, bytes_of(peer->name), bytes_of(peer->region), bytes_of(peer->gossip_address),
@@ -98,7 +98,7 @@ void membership_init(struct node *node, struct effects *effects)
         node->member[slot].reserved = true;
         connect_to(effects, &node->member[slot]);
     }
-    int slot = origin_obtain(node, node->me, node->incarnation);
+    int slot = origin_obtain(node, node->me, node->life.incarnation);
     assert(slot >= 0);
     node->my_slot = (uint32_t)slot;
     node->origin[slot].mine = true;
@@ -171,7 +171,7 @@ static bool has_room_for(struct node *node, const struct member_record *record, 
     if (shares_unlisted(node, left) + (left ? 0 : shares_unlisted(node, true)) < most)
         return true;
     node->stats.unlisted_refused++;
-    if (!effects_notice_is_due(&node->crowded_told_ns, node->now_ns))
+    if (!effects_notice_is_due(&node->notices.crowded_ns, node->now_ns))
         return false;
     effects_notice(
         effects, NOTICE_WARNING,

@@ -33,7 +33,7 @@ bool is_at_rest(const struct node *node)
 {
     if (node->options.silent_after_ns < REST_MESSAGES * REST_INTERVALS * node->options.interval_ns)
         return false;
-    if (node->state != PEER_ACTIVE || node->accord.asks || untold_count(node) > 0 || node->inbox_count > 0)
+    if (node->life.state != PEER_ACTIVE || node->accord.asks || untold_count(node) > 0 || node->inbox.count > 0)
         return false;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (node->member[i].used && !node->member[i].self && !is_in_touch(node, i))

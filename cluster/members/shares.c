@@ -31,23 +31,23 @@ static void refresh_freed(struct node *node)
 /* Thousands of limits are not gone through unless a share has changed. */
 static void refresh_budgets(struct node *node)
 {
-    uint32_t peers_before = node->peer_count;
-    node->peer_count = 0;
+    uint32_t peers_before = node->sharing.peer_count;
+    node->sharing.peer_count = 0;
     uint32_t counted = 0;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        node->peer_count += member->self || member_needed(member);
+        node->sharing.peer_count += member->self || member_needed(member);
         counted += member->used && !member->share_freed;
     }
     bool alone = counted == 1;
     uint64_t share =
-        node->state == PEER_ACTIVE && node->accord.decides ? member_share(node, &node->member[node->me]) : 0;
-    if (alone && node->state == PEER_ACTIVE && node->accord.decides)
+        node->life.state == PEER_ACTIVE && node->accord.decides ? member_share(node, &node->member[node->me]) : 0;
+    if (alone && node->life.state == PEER_ACTIVE && node->accord.decides)
         share = SHARE_ONE;
-    if (node->share == share && node->alone == alone && node->peer_count == peers_before)
+    if (node->sharing.share == share && node->sharing.alone == alone && node->sharing.peer_count == peers_before)
         return;
-    node->share = share;
-    node->alone = alone;
+    node->sharing.share = share;
+    node->sharing.alone = alone;
     table_set_share_min(node->table, share);
     wait_carefully(node);
     for (uint32_t i = 0; i < node->limits.count; i++)

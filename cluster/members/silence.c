@@ -25,14 +25,14 @@ enum {
 
 void silence_note_time(struct node *node, uint64_t before_ns)
 {
-    uint64_t due_ns = node->wake_ns > before_ns ? node->wake_ns : before_ns;
+    uint64_t due_ns = node->awake.wake_ns > before_ns ? node->awake.wake_ns : before_ns;
     uint64_t late_ns = node->now_ns > due_ns ? node->now_ns - due_ns : 0;
     if (node->last_uid == 0 || late_ns <= node->options.interval_ns)
         return;
-    node->lost_ns += late_ns - node->options.interval_ns;
+    node->awake.lost_ns += late_ns - node->options.interval_ns;
     if (late_ns <= node->options.silent_after_ns / STALL_PART)
         return;
-    node->stalled_ns = awake_ns(node);
+    node->awake.stalled_ns = awake_ns(node);
     node->stats.stalls++;
     node->stats.stalled_ms += late_ns / 1000000;
 }
@@ -40,13 +40,13 @@ void silence_note_time(struct node *node, uint64_t before_ns)
 /* Since when, of awake_ns, nothing was heard of the member. */
 static uint64_t quiet_since_ns(const struct node *node, const struct member *member)
 {
-    return member->heard_ns ? member->heard_awake_ns : node->started_awake_ns;
+    return member->heard_ns ? member->heard_awake_ns : node->awake.started_ns;
 }
 
 static bool is_silent(const struct node *node, uint64_t quiet_ns)
 {
     uint64_t after_ns = node->options.silent_after_ns;
-    bool listened = node->stalled_ns == 0 || awake_ns(node) - node->stalled_ns > after_ns;
+    bool listened = node->awake.stalled_ns == 0 || awake_ns(node) - node->awake.stalled_ns > after_ns;
     return quiet_ns > after_ns && (listened || quiet_ns / PATIENCE > after_ns);
 }
 
@@ -81,7 +81,7 @@ static void tell_silence(const struct node *node, struct member *member, struct 
 
 void silence_refresh(struct node *node, struct effects *effects)
 {
-    node->somebody_silent = false;
+    node->awake.somebody_silent = false;
     for (uint32_t i = 0; i < node->member_end; i++) {
         struct member *member = &node->member[i];
         if (!member_needed(member))
@@ -94,6 +94,6 @@ void silence_refresh(struct node *node, struct effects *effects)
             membership_left(node, i, true, effects, "was silent for forget_after and is forgotten");
             continue;
         }
-        node->somebody_silent |= silent || !member->heard_ns;
+        node->awake.somebody_silent |= silent || !member->heard_ns;
     }
 }

@@ -59,8 +59,8 @@ void stores_start_anew(struct node *node, uint32_t index, uint64_t incarnation)
 
 void stores_join_again(struct node *node)
 {
-    node->has_store &= node->state == PEER_JOINING && !node->has_merged;
-    node->store_asked_ns = 0;
+    node->stores.had_some &= node->life.state == PEER_JOINING && !node->stores.has_merged;
+    node->stores.asked_ns = 0;
     stores_forget(node, node->me);
 }
 
@@ -74,7 +74,7 @@ static bool has_unknown_store(const struct member *member, enum peer_state state
 /* Whoever joins gets from an active peer what that one knows of stores. */
 int stores_source(const struct node *node)
 {
-    int donor = node->state == PEER_JOINING ? member_to_ask(node) : -1;
+    int donor = node->life.state == PEER_JOINING ? member_to_ask(node) : -1;
     uint64_t comes = donor >= 0 ? node->member[donor].knows_stores : 0;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (has_unknown_store(&node->member[i], PEER_JOINING) && (comes & bit_of(i)) == 0)
@@ -92,15 +92,18 @@ int stores_active_source(const struct node *node)
 
 bool stores_overdue(const struct node *node)
 {
-    uint64_t since_ns = node->started_ns > node->store_taken_ns ? node->started_ns : node->store_taken_ns;
+    uint64_t since_ns =
+        node->life.started_ns > node->stores.taken_ns ? node->life.started_ns : node->stores.taken_ns;
     return node->options.join_timeout_ns && node->now_ns - since_ns >= node->options.join_timeout_ns;
 }
 
 /* They are told before this node takes their tables: later it could give no part that stands for no batches. */
 bool stores_are_wanted(const struct node *node)
 {
-    uint64_t since_ns = node->started_ns > node->store_asked_ns ? node->started_ns : node->store_asked_ns;
-    if (!node->has_store || node->has_merged || node->now_ns - since_ns > node->options.silent_after_ns)
+    uint64_t since_ns =
+        node->life.started_ns > node->stores.asked_ns ? node->life.started_ns : node->stores.asked_ns;
+    if (!node->stores.had_some || node->stores.has_merged ||
+        node->now_ns - since_ns > node->options.silent_after_ns)
         return false;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
@@ -113,7 +116,8 @@ bool stores_are_wanted(const struct node *node)
 
 bool stores_may_be_given(const struct node *node)
 {
-    return node->state == PEER_JOINING && node->has_store && (!node->has_merged || member_to_ask(node) < 0);
+    return node->life.state == PEER_JOINING && node->stores.had_some &&
+           (!node->stores.has_merged || member_to_ask(node) < 0);
 }
 
 void stores_taken(struct node *node, struct effects *effects)
@@ -123,7 +127,7 @@ void stores_taken(struct node *node, struct effects *effects)
     snapshot->running = false;
     donor->store_known = snapshot->donor_incarnation;
     node->stats.stores_taken++;
-    node->answer_wanted = true;
+    todo_add(&node->todo, DO_ANSWER);
     effects_notice(effects, NOTICE_INFO, "took what the store of %s had", donor->name);
 }
 

@@ -195,7 +195,7 @@ void plane_step(struct node *node, struct effects *effects)
     struct plane *plane = node->plane;
     if (!plane->started)
         return; /* what the store kept is compiled once, when all of it is here */
-    bool tick = node->now_ns >= node->tick_ns;
+    bool tick = node->now_ns >= node->publishing.tick_ns;
     if (plane->restored)
         plane_compile_all(node, effects);
     plane_scan_step(node, effects);
@@ -209,7 +209,7 @@ void plane_step(struct node *node, struct effects *effects)
         plane_advertise(node, effects);
     plane->advert_wanted = false;
     plane->worked = plane->has_read = false;
-    node->step_again |= plane->scan.reading.running || !plane_is_idle(node);
+    todo_add_if(&node->todo, DO_STEP, plane->scan.reading.running || !plane_is_idle(node));
 }
 
 void plane_end(struct node *node, struct effects *effects)
@@ -222,7 +222,7 @@ bool plane_is_passed_on(const struct node *node)
     const struct plane *plane = node->plane;
     uint64_t ours = rulebook_digest(plane->book);
     bool somebody = false;
-    if (node->state == PEER_JOINING && !plane->asked)
+    if (node->life.state == PEER_JOINING && !plane->asked)
         return true;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
@@ -246,7 +246,7 @@ bool plane_knows_the_rules(const struct node *node)
     uint64_t patience_ns = PLANE_JOIN_INTERVALS * node->options.interval_ns;
     if (node->options.join_timeout_ns > patience_ns)
         patience_ns = node->options.join_timeout_ns;
-    if (node->now_ns - node->started_ns >= patience_ns)
+    if (node->now_ns - node->life.started_ns >= patience_ns)
         return true;
     if (plane->scan.running || !plane->asked)
         return false;
@@ -258,7 +258,7 @@ bool plane_knows_the_rules(const struct node *node)
 
 bool node_rules_may_lack(const struct node *node)
 {
-    if (node->state == PEER_JOINING || node->plane->scan.running || !plane_is_idle(node))
+    if (node->life.state == PEER_JOINING || node->plane->scan.running || !plane_is_idle(node))
         return true;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (plane_differs(node, i))

@@ -274,7 +274,7 @@ void plane_change(struct node *node, const struct rule_changes *changes, struct 
     work->asked = work->result.asked = true;
     work->ticket = ticket;
     copy_changes(work, changes);
-    if (node->last_uid == 0 || node->superseded) /* no step goes on with it */
+    if (node->last_uid == 0 || node->life.superseded) /* no step goes on with it */
         plane_work_finish(node, effects);
     else
         plane_work_step(node, effects);

@@ -156,7 +156,7 @@ static size_t begin(const struct node *node, enum plane_kind kind, msgpack_packe
     msgpack_pack_uint64(packer, PLANE_VERSION);
     msgpack_pack_uint64(packer, (uint64_t)kind);
     pack_text(packer, bytes_of(node->options.name));
-    msgpack_pack_uint64(packer, node->incarnation);
+    msgpack_pack_uint64(packer, node->life.incarnation);
     for (uint32_t i = 0; i < node->member_end; i++)
         muted += node->member[i].used && node->member[i].mute_out;
     msgpack_pack_array(packer, muted);
@@ -337,7 +337,7 @@ static bool take(struct node *node, const msgpack_object *root, enum event_kind 
     if (!read_frame(node, root, &frame) || event_of(frame.kind) != kind)
         return false;
     int index = member_find(node, frame.sender);
-    if (node->superseded || bytes_equal(frame.sender, bytes_of(node->options.name)))
+    if (node->life.superseded || bytes_equal(frame.sender, bytes_of(node->options.name)))
         return true;
     if (frame.muted || (index >= 0 && node->member[index].mute_in)) {
         node->stats.messages_muted++;

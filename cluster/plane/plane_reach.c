@@ -18,7 +18,7 @@ static bool admits(const struct node *node, uint16_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
     const struct bucket full = {.settled = limit->capacity_units};
-    return bucket_allows(&full, limit, &node->budget[index], 1, 0);
+    return bucket_allows(&full, limit, &node->by_limit.budget[index], 1, 0);
 }
 
 /* Amounts of one rule come one after the other. */
@@ -36,7 +36,7 @@ void plane_warn_of_reach(const struct node *node, struct effects *effects)
 {
     struct unreached unreached = {.node = node};
     const struct plane *plane = node->plane;
-    if (!plane || !plane->rules || node->share == 0)
+    if (!plane || !plane->rules || node->sharing.share == 0)
         return;
     ruleset_visit_amounts(plane->rules, look_at, &unreached);
     const struct ruled *first = unreached.first;
@@ -48,7 +48,7 @@ void plane_warn_of_reach(const struct node *node, struct effects *effects)
     effects_notice(
         effects, NOTICE_WARNING,
         "with a share of %.2f%% this node admits no request under %s %.*s%s%.*s%s: expected a larger overshoot",
-        (double)node->share * 100 / (double)SHARE_ONE, first->service.size > 0 ? "rule" : "limit",
+        (double)node->sharing.share * 100 / (double)SHARE_ONE, first->service.size > 0 ? "rule" : "limit",
         (int)first->service.size, first->service.data, first->service.size > 0 ? "/" : "", (int)first->id.size,
         first->id.data, others);
 }

@@ -57,7 +57,7 @@ static int choose_donor(const struct node *node)
 {
     int best = -1;
     /* A joining node does not wait for adverts: it may not admit before it knows the rules. */
-    if (node->state == PEER_JOINING && !node->plane->asked)
+    if (node->life.state == PEER_JOINING && !node->plane->asked)
         return member_to_ask(node);
     for (uint32_t step = 1; step < node->member_end; step++) {
         uint32_t i = (node->me + step) % node->member_end; /* so that not everybody asks the same */

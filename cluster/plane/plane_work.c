@@ -23,7 +23,7 @@ enum {
 
 struct work_slice plane_slice(const struct node *node)
 {
-    uint32_t units = node->step_keys / UNIT_KEYS + 1;
+    uint32_t units = node->step.keys / UNIT_KEYS + 1;
     return (struct work_slice){units, units};
 }
 

@@ -257,7 +257,7 @@ static void merge_stage(struct node *node, struct stage *stage)
             table_obtain_nobodys(node->table, staged->id, staged->limit, staged->expires_ns, node->now_ns);
         const struct limit *limit = &node->limits.limit[entry->limit];
         struct bucket *bucket = &entry->bucket;
-        bucket_refill(bucket, limit, &node->budget[entry->limit], node->now_ns);
+        bucket_refill(bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
         note_peak(node, entry);
         int64_t level = level_under(&node->limits.limit[staged->limit], limit, staged->settled);
         int64_t own = own_part_unpaid(limit, bucket, staged);
@@ -284,7 +284,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
         free(stage.staged);
         return false;
     }
-    node->has_merged = true;
+    node->stores.has_merged = true;
     snapshot_note_retired(node, reply, member_map);
     node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
     stage.count = stage_page(node, reader, stage.staged, room);
@@ -321,6 +321,6 @@ void snapshot_merge_store(struct node *node, const struct message *reply, struct
     merge_stage(node, &stage);
     aside_forget(node);
     step_works(node, stage.count);
-    node->store_taken_ns = node->now_ns;
+    node->stores.taken_ns = node->now_ns;
     free(stage.staged);
 }

@@ -154,7 +154,7 @@ static int donor_of_what_is_missing(struct node *node)
         if (node->now_ns - origin->behind_since_ns > intervals * node->options.interval_ns)
             donor = informed;
     }
-    return donor >= 0 || !node->snapshot_wanted ? donor : member_to_ask(node);
+    return donor >= 0 || !todo_has(&node->todo, DO_SNAPSHOT) ? donor : member_to_ask(node);
 }
 
 /* Our oldest batch that it has not applied is old: it has not heard of us for long. */

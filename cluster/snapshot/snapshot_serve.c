@@ -144,7 +144,7 @@ static void collect(void *context, const struct entry *visited)
     struct entry *entry = table_find(node->table, visited->id);
     if ((limit->flags & LIMIT_SPLIT) != 0) /* a split key is nobody else's */
         return;
-    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     struct bucket bucket = entry->bucket;
     uint32_t count = 0;
     const struct spend *own = limit->kind == LIMIT_BUCKET ? own_of(collection, entry->id, &count) : NULL;
@@ -201,7 +201,7 @@ static uint32_t page_keys_max(const struct node *node)
     table_stats(node->table, &table);
     uint64_t fit = node->options.message_max_bytes / NUMBER_ENCODED_MAX_BYTES;
     uint64_t keys = table.used_keys / (PAGES_MAX / 4);
-    keys = keys > node->step_keys ? keys : node->step_keys;
+    keys = keys > node->step.keys ? keys : node->step.keys;
     return (uint32_t)(keys < fit ? keys : fit);
 }
 
@@ -268,8 +268,8 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
 void snapshot_serve(struct node *node, const struct message *request, struct effects *effects)
 {
     bool of_store = stores_may_be_given(node);
-    if ((node->state == PEER_ACTIVE || of_store) && !node->superseded && request->has_page) {
-        node->store_asked_ns = of_store ? node->now_ns : node->store_asked_ns;
+    if ((node->life.state == PEER_ACTIVE || of_store) && !node->life.superseded && request->has_page) {
+        node->stores.asked_ns = of_store ? node->now_ns : node->stores.asked_ns;
         serve_page(node, request->page_prefix, request->page_bits, effects);
         return;
     }

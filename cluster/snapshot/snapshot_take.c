@@ -24,7 +24,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
         return;
     }
     if (!tell_some(node)) { /* whatever all the parts contain will count as heard */
-        node->step_again = true;
+        todo_add(&node->todo, DO_STEP);
         return;
     }
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
@@ -43,10 +43,10 @@ void snapshot_finish(struct node *node, struct effects *effects)
     snapshot->running = false;
     snapshot->done = true;
     snapshot->refused_since_ns = 0;
-    node->snapshot_wanted = false;
+    todo_drop(&node->todo, DO_SNAPSHOT);
     stores_came_with_snapshot(node);
     node->stats.snapshots_taken++;
-    node->answer_wanted = true;
+    todo_add(&node->todo, DO_ANSWER);
     snapshot_forget_pages(node);
     (void)inbox_drain(node);
     effects_notice(effects, NOTICE_INFO, "took a snapshot from %s", node->member[snapshot->donor].name);

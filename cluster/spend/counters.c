@@ -71,7 +71,7 @@ static void emit_one(struct node *node, struct key_id id, struct effects *effect
     entry->dirty = 0;
     if ((limit->flags & LIMIT_PERSISTENT) == 0)
         return;
-    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], node->now_ns);
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     const struct counter counter = {
         .terms = limit_terms_of(limit),
         .id = id,
@@ -113,20 +113,21 @@ static void retell(void *context, const struct entry *visited)
 
 void counters_retell(struct node *node)
 {
-    node->retell_bits = 0;
-    while (node->retell_bits < RETELL_BITS_MAX && table_places(node->table) >> node->retell_bits > node->step_keys)
-        node->retell_bits++;
-    node->retell_next = 0;
-    node->retells = true;
+    node->retelling.bits = 0;
+    while (node->retelling.bits < RETELL_BITS_MAX &&
+           table_places(node->table) >> node->retelling.bits > node->step.keys)
+        node->retelling.bits++;
+    node->retelling.next = 0;
+    todo_add(&node->todo, DO_RETELL);
 }
 
 void counters_step(struct node *node)
 {
-    uint64_t places = table_places(node->table) >> node->retell_bits;
-    while (node->retells && step_has_time(node, places)) {
-        table_visit(node->table, node->retell_next, node->retell_bits, retell, node);
+    uint64_t places = table_places(node->table) >> node->retelling.bits;
+    while (todo_has(&node->todo, DO_RETELL) && step_has_time(node, places)) {
+        table_visit(node->table, node->retelling.next, node->retelling.bits, retell, node);
         step_works(node, places);
-        node->retells = ++node->retell_next >> node->retell_bits == 0;
+        todo_put(&node->todo, DO_RETELL, ++node->retelling.next >> node->retelling.bits == 0);
     }
 }
 
@@ -146,9 +147,9 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
     if (entry->limit != limit)
         return; /* told twice under different limits: the first one holds */
     const struct limit *of = &node->limits.limit[limit];
-    bucket_refill(&entry->bucket, of, &node->budget[limit], now_ns);
+    bucket_refill(&entry->bucket, of, &node->by_limit.budget[limit], now_ns);
     bucket_lower_to(&entry->bucket, of, counter->number, now_ns);
-    node->has_store = true;
+    node->stores.had_some = true;
 }
 
 void counters_restore(struct node *node, const struct counter *counters, size_t count)

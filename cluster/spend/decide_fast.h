@@ -46,11 +46,11 @@ static inline bool terms_of(const struct node *node, const struct charge *charge
         assert(limit_set_has(&node->limits, charge->limit));
         const struct limit *limit = &node->limits.limit[charge->limit];
         if (limit->kind == LIMIT_LOG || charge->sliding || charge->cost > limit->capacity ||
-            (charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent))
+            (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent))
             return false;
         terms[i] = (struct terms){.charge = charge,
                                   .limit = limit,
-                                  .budget = &node->budget[charge->limit],
+                                  .budget = &node->by_limit.budget[charge->limit],
                                   .recording = recording_under(node, charge->limit)};
     }
     return true;
@@ -59,7 +59,7 @@ static inline bool terms_of(const struct node *node, const struct charge *charge
 /* A refusal by these terms refuses the request, and no figures are needed to say so. */
 static inline bool terms_refuse_finally(const struct node *node, const struct charge *charge)
 {
-    return !charge->shadow && (charge->on_isolation != ISOLATION_OPEN || !node->somebody_silent);
+    return !charge->shadow && (charge->on_isolation != ISOLATION_OPEN || !node->awake.somebody_silent);
 }
 
 static inline bool fast_is_expected(const struct terms *terms, const struct entry *entry)

@@ -22,7 +22,7 @@
 /* How long until own spends are expected to be known everywhere. */
 static uint64_t settling_ns(const struct node *node)
 {
-    return node->somebody_silent ? UINT64_MAX : node->settle_ns;
+    return node->awake.somebody_silent ? UINT64_MAX : node->log.settle_ns;
 }
 
 static struct verdict refusal(const struct node *node, uint16_t limit, enum verdict_reason reason)
@@ -47,7 +47,7 @@ static const struct budget whole = {.share = SHARE_ONE, .spendable = SHARE_ONE};
 
 static bool is_open(const struct node *node, const struct charge *charge)
 {
-    return charge->on_isolation == ISOLATION_OPEN && node->somebody_silent;
+    return charge->on_isolation == ISOLATION_OPEN && node->awake.somebody_silent;
 }
 
 /* The key's limit is not the one that its rule has now: its state becomes one of the new limit. */
@@ -55,7 +55,7 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
 {
     const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
     struct spend *untold = is_untold(node, entry) ? open_spend(node, entry) : NULL;
-    bucket_refill(&entry->bucket, from, &node->budget[entry->limit], now_ns);
+    bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
     bool same_tokens = charge->inherit == INHERIT_KEEP && from->kind != LIMIT_LOG && to->kind != LIMIT_LOG;
@@ -92,7 +92,8 @@ static const struct bucket *previous_of(struct node *node, const struct charge *
 {
     struct entry *entry = table_find(node->table, charge->previous);
     if (entry && entry->limit == charge->limit) {
-        bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], now_ns);
+        bucket_refill(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
+                      now_ns);
         return &entry->bucket;
     }
     table_start(node->table, charge->previous, charge->limit, charge->window_end_ns, now_ns, absent);
@@ -124,7 +125,7 @@ static inline void look(struct node *node, const struct charge *charge, bool tak
                         struct view *view)
 {
     view->limit = &node->limits.limit[charge->limit];
-    view->budget = &node->budget[charge->limit];
+    view->budget = &node->by_limit.budget[charge->limit];
     view->entry = take ? table_obtain(node->table, charge->id, charge->limit, charge->expires_ns, now_ns)
                        : table_find(node->table, charge->id);
     if (view->entry) {
@@ -206,7 +207,7 @@ static inline bool is_refused(struct node *node, const struct charge *charge, bo
         *reason = VERDICT_JOINING;
     else if (!untold_has_room(node, 0)) /* a key may be evicted, or converted, and what waits of it told */
         *reason = VERDICT_OVERLOAD;
-    else if (charge->on_isolation == ISOLATION_CLOSED && node->somebody_silent)
+    else if (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent)
         *reason = VERDICT_NO_SHARE;
     else if (charge->cost > node->limits.limit[charge->limit].capacity)
         *reason = VERDICT_TOO_LARGE;
@@ -302,11 +303,12 @@ static void uncharge(struct node *node, const struct charge *charge)
     struct entry *entry = table_find(node->table, charge->id);
     if (!entry || charge->cost == 0)
         return;
-    bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->budget[entry->limit], charge->cost);
+    bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
+                   charge->cost);
     if (wait_has(node, entry))
         wait_less(entry, charge->cost);
     else if (is_in_open(node, entry))
-        node->open[entry->open_index].tokens -= charge->cost;
+        node->outbox.spend[entry->open_index].tokens -= charge->cost;
     own_lane(node)->admitted_tokens -= charge->cost;
 }
 

@@ -36,7 +36,7 @@ static void note_work(struct node *node, struct forgetting *forgetting)
 {
     uint64_t requests_count = requests(node);
     uint64_t most = table_places(node->table) * WORK_PER_PLACE; /* more than a round need not be made up for */
-    uint64_t work = forgetting->work + requests_count - forgetting->requests + node->step_worked;
+    uint64_t work = forgetting->work + requests_count - forgetting->requests + node->step.worked;
     forgetting->work = number_least(work, most);
     forgetting->requests = requests_count;
 }
@@ -79,8 +79,8 @@ static void look_at(struct node *node, struct forgetting *forgetting, uint64_t c
 /* Places that this step may look at besides what it has worked on. */
 static uint64_t places_left(const struct node *node)
 {
-    uint64_t least = node->step_keys / BUSY_PART + 1;
-    return node->step_worked + least < node->step_keys ? node->step_keys - node->step_worked : least;
+    uint64_t least = node->step.keys / BUSY_PART + 1;
+    return node->step.worked + least < node->step.keys ? node->step.keys - node->step.worked : least;
 }
 
 void forget_step(struct node *node)
@@ -95,5 +95,5 @@ void forget_step(struct node *node)
         due = most;
     forgetting->work -= number_least(due * WORK_PER_PLACE, forgetting->work);
     look_at(node, forgetting, due);
-    node->step_again |= again || forgetting->hurry_places > 0;
+    todo_add_if(&node->todo, DO_STEP, again || forgetting->hurry_places > 0);
 }

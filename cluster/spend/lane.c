@@ -43,8 +43,8 @@ void lanes_gather(struct node *node)
 {
     for (uint32_t i = 0; i < node->lane_count; i++) {
         struct lane *lane = &node->lane[i];
-        node->push_wanted |= lane->push_wanted;
-        node->hurry_wanted |= lane->hurry_wanted;
+        todo_add_if(&node->todo, DO_PUSH, lane->push_wanted);
+        todo_add_if(&node->todo, DO_HURRY, lane->hurry_wanted);
         lane->push_wanted = lane->hurry_wanted = lane->step_wanted = false;
     }
 }
@@ -52,6 +52,7 @@ void lanes_gather(struct node *node)
 bool node_wants_step(const struct node *node)
 {
     const struct lane *lane = own_lane(node);
-    return lane->step_wanted || ((lane->push_wanted || node->push_wanted) && !node->push_waits) ||
-           ((lane->hurry_wanted || node->hurry_wanted) && !node->hurry_waits);
+    return lane->step_wanted ||
+           ((lane->push_wanted || todo_has(&node->todo, DO_PUSH)) && !todo_has(&node->todo, DO_PUSH_LATER)) ||
+           ((lane->hurry_wanted || todo_has(&node->todo, DO_HURRY)) && !todo_has(&node->todo, DO_HURRY_LATER));
 }

@@ -22,15 +22,15 @@ void lanes_gather(struct node *node);
 /* So many more keys can be recorded in the lane: see untold_has_room. */
 static inline bool lane_has_room(const struct node *node, const struct lane *lane, uint32_t keys)
 {
-    return lane->open_span + keys <= node->open_room;
+    return lane->open_span + keys <= node->outbox.room;
 }
 
-/* The entry's key has a spend in a ring, at node->open[entry->open_index]; nothing of the key waits. */
+/* The entry's key has a spend in a ring, at node->outbox.spend[entry->open_index]; nothing of the key waits. */
 static inline bool is_in_ring(const struct node *node, const struct entry *entry)
 {
-    if (entry->open_index >= node->open_places * node->lane_count)
+    if (entry->open_index >= node->outbox.places * node->lane_count)
         return false;
-    const struct spend *spend = &node->open[entry->open_index];
+    const struct spend *spend = &node->outbox.spend[entry->open_index];
     return __atomic_load_n(&spend->untold, __ATOMIC_ACQUIRE) &&
            __atomic_load_n(&spend->id.low, __ATOMIC_RELAXED) == entry->id.low && spend->id.high == entry->id.high &&
            spend->limit == entry->limit;

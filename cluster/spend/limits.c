@@ -17,21 +17,22 @@ bool limits_create(struct node *node, struct error *error)
     if (room < options->limits->count || room > LIMITS_MAX)
         return error_set(error, EX_CONFIG, "limits_max is %u: expected %u to %d", room, options->limits->count,
                          LIMITS_MAX);
-    node->events = events_create(events);
-    bool made = limit_set_init(&node->limits, room, node->events);
-    node->budget = calloc(room, sizeof *node->budget);
-    node->early_units = calloc(room, sizeof *node->early_units);
-    node->soon_units = calloc(room, sizeof *node->soon_units);
-    node->worst_debt_units = calloc(room, sizeof *node->worst_debt_units);
-    node->doubted_tokens = calloc(room, sizeof *node->doubted_tokens);
-    if (!made || !node->budget || !node->early_units || !node->soon_units || !node->worst_debt_units ||
-        !node->doubted_tokens)
+    node->by_limit.events = events_create(events);
+    bool made = limit_set_init(&node->limits, room, node->by_limit.events);
+    node->by_limit.budget = calloc(room, sizeof *node->by_limit.budget);
+    node->by_limit.early_units = calloc(room, sizeof *node->by_limit.early_units);
+    node->by_limit.soon_units = calloc(room, sizeof *node->by_limit.soon_units);
+    node->by_limit.worst_debt_units = calloc(room, sizeof *node->by_limit.worst_debt_units);
+    node->by_limit.doubted_tokens = calloc(room, sizeof *node->by_limit.doubted_tokens);
+    if (!made || !node->by_limit.budget || !node->by_limit.early_units || !node->by_limit.soon_units ||
+        !node->by_limit.worst_debt_units || !node->by_limit.doubted_tokens)
         return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
     for (uint32_t i = 0; i < options->limits->count; i++) {
         int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
         if (index < 0)
             return false;
-        node->config_limits = (uint32_t)index + 1 > node->config_limits ? (uint32_t)index + 1 : node->config_limits;
+        node->by_limit.config_count =
+            (uint32_t)index + 1 > node->by_limit.config_count ? (uint32_t)index + 1 : node->by_limit.config_count;
     }
     return true;
 }
@@ -39,12 +40,12 @@ bool limits_create(struct node *node, struct error *error)
 void limits_destroy(struct node *node)
 {
     limit_set_close(&node->limits);
-    events_destroy(&node->events);
-    free(node->budget);
-    free(node->early_units);
-    free(node->soon_units);
-    free(node->worst_debt_units);
-    free(node->doubted_tokens);
+    events_destroy(&node->by_limit.events);
+    free(node->by_limit.budget);
+    free(node->by_limit.early_units);
+    free(node->by_limit.soon_units);
+    free(node->by_limit.worst_debt_units);
+    free(node->by_limit.doubted_tokens);
 }
 
 int node_intern_limit(struct node *node, const struct limit_terms *terms, struct error *error)
@@ -52,9 +53,9 @@ int node_intern_limit(struct node *node, const struct limit_terms *terms, struct
     int known = limit_set_find(&node->limits, terms);
     int index = known >= 0 ? known : limit_set_intern(&node->limits, terms, error);
     if (known < 0 && index >= 0) {
-        node->limits_added++;
-        node->worst_debt_units[index] = 0;
-        node->doubted_tokens[index] = 0;
+        node->by_limit.added_count++;
+        node->by_limit.worst_debt_units[index] = 0;
+        node->by_limit.doubted_tokens[index] = 0;
         membership_refresh_budget(node, (uint32_t)index);
     }
     return index;
@@ -84,12 +85,13 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
 void membership_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
-    budget_init(&node->budget[index], limit, node->share, node->alone);
-    uint64_t early = node->options.early_push_share, peers = node->peer_count > 0 ? node->peer_count : 1;
-    node->early_units[index] =
+    budget_init(&node->by_limit.budget[index], limit, node->sharing.share, node->sharing.alone);
+    uint64_t early = node->options.early_push_share,
+             peers = node->sharing.peer_count > 0 ? node->sharing.peer_count : 1;
+    node->by_limit.early_units[index] =
         early ? units_times(limit->capacity_units, early) : limit->capacity_units / (4 * (int64_t)peers);
-    if (node->early_units[index] < limit->units_per_token)
-        node->early_units[index] = limit->units_per_token;
-    node->soon_units[index] = soon_paid_units(node, limit, node->share);
+    if (node->by_limit.early_units[index] < limit->units_per_token)
+        node->by_limit.early_units[index] = limit->units_per_token;
+    node->by_limit.soon_units[index] = soon_paid_units(node, limit, node->sharing.share);
     wait_note_limit(node, index);
 }

@@ -45,7 +45,7 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
     if (__builtin_mul_overflow(spend->tokens, limit_of(node, entry)->units_per_token, &units) ||
         units > entry->bucket.unsettled)
         units = entry->bucket.unsettled; /* what is untold is the newest of that: no more of it counts still */
-    if (units >= node->early_units[entry->limit]) {
+    if (units >= node->by_limit.early_units[entry->limit]) {
         untold_urge(node, entry);
         own_lane(node)->push_wanted = true;
     }

@@ -16,7 +16,7 @@
 /* Spends under that limit are told: somebody else counts them. */
 static inline bool is_told_under(const struct node *node, const struct limit *limit)
 {
-    return !node->alone && (limit->flags & LIMIT_SPLIT) == 0;
+    return !node->sharing.alone && (limit->flags & LIMIT_SPLIT) == 0;
 }
 
 /* What keys under one limit have in common for whoever records what is spent from them. */
@@ -30,7 +30,7 @@ static inline struct recording recording_under(const struct node *node, uint16_t
 {
     const struct limit *limit = &node->limits.limit[index];
     return (struct recording){.full_units = limit->capacity_units,
-                              .soon_units = node->soon_units[index],
+                              .soon_units = node->by_limit.soon_units[index],
                               .told = is_told_under(node, limit),
                               .persistent = (limit->flags & LIMIT_PERSISTENT) != 0};
 }
@@ -41,7 +41,7 @@ static inline bool can_record_here(const struct node *node, const struct lane *l
 {
     if (recording->persistent && !counters_have_room(node, entry))
         return false;
-    return !recording->told || (!node->log_full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
+    return !recording->told || (!node->log.full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
 }
 
 /* can_record of so many keys, whichever they are; false: perhaps not. */
@@ -50,7 +50,7 @@ static inline bool can_record_any(const struct node *node, const struct lane *la
     const struct changed *changed = &lane->changed;
     if (changed->count + count > changed->room)
         return false;
-    return node->alone || (!node->log_full && lane_has_room(node, lane, count));
+    return node->sharing.alone || (!node->log.full && lane_has_room(node, lane, count));
 }
 
 /* Something is about to be recorded. */

@@ -19,19 +19,19 @@
 static void lock_pool(struct node *node)
 {
     if (node->lane_count > 1)
-        spin_lock(&node->reservations_locked);
+        spin_lock(&node->reserving.locked);
 }
 
 static void unlock_pool(struct node *node)
 {
     if (node->lane_count > 1)
-        spin_unlock(&node->reservations_locked);
+        spin_unlock(&node->reserving.locked);
 }
 
 /* Of which nobody knows another: this start's number, a count, and the cluster's secret. */
 static struct key_id secret_of(struct node *node)
 {
-    const uint64_t text[3] = {node->options.incarnation, ++node->reservations_made, random_u64(&node->random)};
+    const uint64_t text[3] = {node->options.incarnation, ++node->reserving.made_count, random_u64(&node->random)};
     return hash_128(&node->options.hash_key, text, sizeof text);
 }
 
@@ -63,7 +63,7 @@ static void hold(struct node *node, struct charge *held, size_t count, uint64_t 
 /* The loop may sleep for longer than that. */
 static void wake_by(struct node *node, uint64_t ends_ns)
 {
-    if (ends_ns < node->wake_ns)
+    if (ends_ns < node->awake.wake_ns)
         own_lane(node)->step_wanted = true;
 }
 
@@ -71,8 +71,8 @@ static bool open_reservation(struct node *node, const struct charge *held, size_
                              struct reservation_id *id)
 {
     lock_pool(node);
-    bool opened =
-        node->reservations && reservations_open(node->reservations, held, count, secret_of(node), expires_ns, id);
+    bool opened = node->reserving.pool &&
+                  reservations_open(node->reserving.pool, held, count, secret_of(node), expires_ns, id);
     unlock_pool(node);
     return opened;
 }
@@ -135,7 +135,7 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
 /* What is returned must be told: where it cannot be now, it is returned later. */
 static bool may_record(const struct node *node)
 {
-    return node->alone || (!node->log_full && untold_has_room(node, CHARGES_MAX));
+    return node->sharing.alone || (!node->log.full && untold_has_room(node, CHARGES_MAX));
 }
 
 /* A reservation that is there: its charges, and the keys of them held. */
@@ -148,8 +148,8 @@ struct found {
 static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
 {
     lock_pool(node);
-    bool exists = node->reservations && reservations_has(node->reservations, id, now_ns);
-    found->count = exists ? reservations_charges(node->reservations, id, found->held) : 0;
+    bool exists = node->reserving.pool && reservations_has(node->reserving.pool, id, now_ns);
+    found->count = exists ? reservations_charges(node->reserving.pool, id, found->held) : 0;
     unlock_pool(node);
     return exists;
 }
@@ -169,14 +169,14 @@ static bool find(struct node *node, struct reservation_id id, uint64_t now_ns, s
 static void renew(struct node *node, struct reservation_id id, const struct charge *charges, uint64_t expires_ns)
 {
     lock_pool(node);
-    reservations_renew(node->reservations, id, charges, expires_ns);
+    reservations_renew(node->reserving.pool, id, charges, expires_ns);
     unlock_pool(node);
 }
 
 static uint64_t end_of(struct node *node, struct reservation_id id)
 {
     lock_pool(node);
-    uint64_t expires_ns = reservations_end_ns(node->reservations, id);
+    uint64_t expires_ns = reservations_end_ns(node->reserving.pool, id);
     unlock_pool(node);
     return expires_ns;
 }
@@ -186,8 +186,8 @@ static size_t end_reservation(struct node *node, struct reservation_id id, uint6
 {
     struct charge held[CHARGES_MAX];
     lock_pool(node);
-    size_t count = reservations_charges(node->reservations, id, held);
-    reservations_close(node->reservations, id);
+    size_t count = reservations_charges(node->reserving.pool, id, held);
+    reservations_close(node->reserving.pool, id);
     unlock_pool(node);
     return_held(node, held, count, now_ns);
     return count;
@@ -277,19 +277,19 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
 uint64_t reserved_tokens(struct node *node, struct key_id id)
 {
     lock_pool(node);
-    uint64_t tokens = node->reservations ? reservations_held(node->reservations, id) : 0;
+    uint64_t tokens = node->reserving.pool ? reservations_held(node->reserving.pool, id) : 0;
     unlock_pool(node);
     return tokens;
 }
 
 uint32_t node_reservations(const struct node *node)
 {
-    return node->reservations ? reservations_count(node->reservations) : 0;
+    return node->reserving.pool ? reservations_count(node->reserving.pool) : 0;
 }
 
 static bool one_has_ended(const struct node *node, struct reservation_id *id)
 {
-    return node->reservations && may_record(node) && reservations_ended(node->reservations, node->now_ns, id);
+    return node->reserving.pool && may_record(node) && reservations_ended(node->reserving.pool, node->now_ns, id);
 }
 
 /* One at least, however busy steps are. */
@@ -302,5 +302,5 @@ void reserve_step(struct node *node)
 
 uint64_t reserve_next_ns(const struct node *node)
 {
-    return node->reservations && may_record(node) ? reservations_next_ns(node->reservations) : UINT64_MAX;
+    return node->reserving.pool && may_record(node) ? reservations_next_ns(node->reserving.pool) : UINT64_MAX;
 }

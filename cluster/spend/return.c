@@ -30,7 +30,7 @@ static uint64_t heeded_until_ns(const struct node *node, const struct limit *lim
 {
     if (limit->kind != LIMIT_LOG || spent_ns == UINT64_MAX)
         return UINT64_MAX;
-    uint64_t margin_ns = LOG_RETURN_INTERVALS * node->options.interval_ns + node->settle_ns;
+    uint64_t margin_ns = LOG_RETURN_INTERVALS * node->options.interval_ns + node->log.settle_ns;
     margin_ns = number_least(margin_ns, limit->period_ns / LOG_RETURN_PARTS);
     return spent_ns + limit->period_ns - margin_ns;
 }
@@ -58,8 +58,9 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
         return UINT64_MAX;
     uint64_t held = reserved_tokens(node, entry->id);
     uint64_t tokens =
-        node->alone ? whole_tokens(limit, limit->capacity_units - bucket->settled + bucket->unsettled)
-                    : whole_tokens(limit, bucket->unsettled) + refundable_tokens(&node->refundable, entry->id);
+        node->sharing.alone
+            ? whole_tokens(limit, limit->capacity_units - bucket->settled + bucket->unsettled)
+            : whole_tokens(limit, bucket->unsettled) + refundable_tokens(&node->refundable, entry->id);
     return tokens > held ? tokens - held : 0;
 }
 
@@ -70,7 +71,7 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
                                  uint64_t tokens, enum giver giver, uint64_t now_ns, uint64_t *credit)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct budget *budget = &node->budget[entry->limit];
+    const struct budget *budget = &node->by_limit.budget[entry->limit];
     if (giver == GIVER_ASKED)
         return bucket_return(&entry->bucket, limit, budget, number_least(tokens, refundable_here(node, entry)),
                              now_ns, credit);
@@ -105,7 +106,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     if (has_ended(limit, charge, now_ns))
         return 0;
     uint64_t credit = 0;
-    bucket_refill(&entry->bucket, limit, &node->budget[entry->limit], now_ns);
+    bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], now_ns);
     uint64_t spent_ns = limit->kind != LIMIT_LOG     ? 0
                         : giver == GIVER_RESERVATION ? charge->spent_ns
                                                      : events_oldest_own_ns(limit->events, &entry->bucket.events);
@@ -125,14 +126,14 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, co
     const struct bucket *bucket = &entry->bucket;
     uint64_t cost = charge->cost;
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct budget *budget = &node->budget[entry->limit];
+    const struct budget *budget = &node->by_limit.budget[entry->limit];
     if (limit->kind != LIMIT_LOG || !can_record(node, entry) || !events_have_room(limit->events, 1))
         return false;
     uint64_t held = events_held(limit->events, &bucket->events, cost, charge->spent_ns);
     if (held < cost)
         return bucket_allows(bucket, limit, budget, cost - held, 0);
-    bool private = node->alone || (limit->flags & LIMIT_SPLIT) != 0;
-    return private || !node->somebody_silent || bucket_allows(bucket, limit, budget, cost, 0);
+    bool private = node->sharing.alone || (limit->flags & LIMIT_SPLIT) != 0;
+    return private || !node->awake.somebody_silent || bucket_allows(bucket, limit, budget, cost, 0);
 }
 
 /*
@@ -147,7 +148,7 @@ bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint6
         return false;
     struct entry *entry = table_obtain(node->table, charge->id, charge->limit, 0, now_ns);
     const struct limit *limit = &node->limits.limit[entry->limit];
-    const struct budget *budget = &node->budget[entry->limit];
+    const struct budget *budget = &node->by_limit.budget[entry->limit];
     bucket_refill(&entry->bucket, limit, budget, now_ns);
     if (charge->cost > limit->capacity || !can_hold_anew(node, entry, charge))
         return false;

@@ -41,39 +41,39 @@ bool untold_create(struct node *node)
                                                                    : 2 * (uint64_t)node->batch_max;
     uint64_t least = (uint64_t)RING_KEYS_MIN * node->lane_count;
     room = room < least ? least : room > most ? most : room;
-    node->open_room = (uint32_t)(room / node->lane_count);
-    node->open_places = node->open_room + EVICTED_MAX;
-    node->pace = options->tell_pace == 0         ? PACE_DEFAULT
-                 : options->tell_pace < PACE_MAX ? options->tell_pace
-                                                 : PACE_MAX;
-    node->slice_keys = node->batch_max < SLICE_KEYS ? node->batch_max : SLICE_KEYS;
-    node->push_keys = node->slice_keys;
-    node->tell_ns = UINT64_MAX;
-    const size_t all = (size_t)node->open_places * node->lane_count;
+    node->outbox.room = (uint32_t)(room / node->lane_count);
+    node->outbox.places = node->outbox.room + EVICTED_MAX;
+    node->telling.pace = options->tell_pace == 0         ? PACE_DEFAULT
+                         : options->tell_pace < PACE_MAX ? options->tell_pace
+                                                         : PACE_MAX;
+    node->telling.slice_keys = node->batch_max < SLICE_KEYS ? node->batch_max : SLICE_KEYS;
+    node->telling.push_keys = node->telling.slice_keys;
+    node->telling.next_ns = UINT64_MAX;
+    const size_t all = (size_t)node->outbox.places * node->lane_count;
     bool has_lists = true;
-    node->open = calloc(all, sizeof *node->open); /* of zeros that are not touched yet */
+    node->outbox.spend = calloc(all, sizeof *node->outbox.spend); /* of zeros that are not touched yet */
     for (uint32_t i = 0; i < node->lane_count; i++) {
-        node->lane[i].open = node->open ? node->open + (size_t)i * node->open_places : NULL;
+        node->lane[i].open = node->outbox.spend ? node->outbox.spend + (size_t)i * node->outbox.places : NULL;
         node->lane[i].urgent = calloc(all, sizeof *node->lane[i].urgent);
         has_lists &= node->lane[i].urgent != NULL;
     }
-    node->telling = calloc(node->batch_max, sizeof *node->telling);
-    node->sorted = calloc(node->batch_max, sizeof *node->sorted);
-    return node->open && has_lists && node->telling && node->sorted;
+    node->telling.spend = calloc(node->batch_max, sizeof *node->telling.spend);
+    node->telling.sorted = calloc(node->batch_max, sizeof *node->telling.sorted);
+    return node->outbox.spend && has_lists && node->telling.spend && node->telling.sorted;
 }
 
 void untold_destroy(struct node *node)
 {
     for (uint32_t i = 0; i < node->lane_count; i++)
         free(node->lane[i].urgent);
-    free(node->open);
-    free(node->telling);
-    free(node->sorted);
+    free(node->outbox.spend);
+    free(node->telling.spend);
+    free(node->telling.sorted);
 }
 
 static uint32_t place_of(const struct node *node, const struct lane *lane, uint32_t index)
 {
-    uint32_t behind = node->open_places - lane->open_first;
+    uint32_t behind = node->outbox.places - lane->open_first;
     return index < behind ? lane->open_first + index : index - behind;
 }
 
@@ -95,8 +95,8 @@ bool untold_is_far(const struct node *node)
 void untold_prefetch(const struct node *node, uint64_t guess)
 {
     uint32_t open_index;
-    if (table_glance_open(node->table, guess, &open_index) && open_index < node->open_places * node->lane_count)
-        ask_to_write(&node->open[open_index]);
+    if (table_glance_open(node->table, guess, &open_index) && open_index < node->outbox.places * node->lane_count)
+        ask_to_write(&node->outbox.spend[open_index]);
 }
 
 bool untold_has_room(const struct node *node, uint32_t keys)
@@ -108,8 +108,8 @@ struct spend *open_spend(struct node *node, struct entry *entry)
 {
     struct lane *lane = own_lane(node);
     if (is_in_open(node, entry))
-        return &node->open[entry->open_index];
-    assert(lane->open_span < node->open_places);
+        return &node->outbox.spend[entry->open_index];
+    assert(lane->open_span < node->outbox.places);
     uint64_t since_ns = lane->spent_ns, tokens = 0;
     if (wait_has(node, entry)) {
         since_ns = wait_since_ns(node, entry);
@@ -119,9 +119,9 @@ struct spend *open_spend(struct node *node, struct entry *entry)
     }
     struct spend *spend = spend_at(node, lane, lane->open_span++);
     lane->open_count++;
-    entry->open_index = (uint32_t)(spend - node->open) & OPEN_INDEX_MAX;
+    entry->open_index = (uint32_t)(spend - node->outbox.spend) & OPEN_INDEX_MAX;
     /* The next batch that may tell of it: what has been gathered is of the one before. */
-    entry->own_batch = batch_trace(node->origin[node->my_slot].applied + (node->telling_count > 0 ? 2 : 1));
+    entry->own_batch = batch_trace(node->origin[node->my_slot].applied + (node->telling.count > 0 ? 2 : 1));
     __atomic_store_n(&spend->id.low, entry->id.low, __ATOMIC_RELAXED);
     spend->id.high = entry->id.high;
     spend->tokens = tokens;
@@ -152,12 +152,12 @@ uint64_t untold_span(const struct node *node)
 
 uint32_t untold_count(const struct node *node)
 {
-    return untold_listed(node) + wait_count(node) + node->telling_count;
+    return untold_listed(node) + wait_count(node) + node->telling.count;
 }
 
 void untold_drop(struct node *node, struct spend *spend)
 {
-    struct lane *lane = &node->lane[(uint32_t)(spend - node->open) / node->open_places];
+    struct lane *lane = &node->lane[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
     lane->open_count--;
     spend->untold = spend->urgent = false;
 }
@@ -165,7 +165,7 @@ void untold_drop(struct node *node, struct spend *spend)
 void untold_skip_gaps(const struct node *node, struct lane *lane)
 {
     while (lane->open_span > 0 && !lane->open[lane->open_first].untold) {
-        lane->open_first = lane->open_first + 1 == node->open_places ? 0 : lane->open_first + 1;
+        lane->open_first = lane->open_first + 1 == node->outbox.places ? 0 : lane->open_first + 1;
         lane->open_span--;
     }
     if (lane->open_span == 0)
@@ -184,14 +184,15 @@ void untold_visit(const struct node *node, void (*visit)(void *context, const st
 
 uint32_t untold_nearly_full(const struct node *node)
 {
-    uint32_t part = node->open_room / NEARLY_FULL_PART, least = 2 * CHARGES_MAX;
-    return node->open_room - (part > least ? part : least);
+    uint32_t part = node->outbox.room / NEARLY_FULL_PART, least = 2 * CHARGES_MAX;
+    return node->outbox.room - (part > least ? part : least);
 }
 
 bool untold_wants_push(const struct node *node)
 {
     const struct lane *lane = own_lane(node);
-    return lane->open_count >= node->push_keys / node->lane_count || lane->open_span > untold_nearly_full(node);
+    return lane->open_count >= node->telling.push_keys / node->lane_count ||
+           lane->open_span > untold_nearly_full(node);
 }
 
 bool is_untold(const struct node *node, const struct entry *entry)
@@ -205,7 +206,7 @@ static void make_urgent(struct node *node, struct spend *spend)
     if (spend->urgent)
         return;
     spend->urgent = true;
-    lane->urgent[lane->urgent_count++] = (uint32_t)(spend - node->open);
+    lane->urgent[lane->urgent_count++] = (uint32_t)(spend - node->outbox.spend);
 }
 
 void untold_urge(struct node *node, struct entry *entry)
@@ -240,7 +241,7 @@ void untold_check(const struct node *node)
     for (uint32_t i = 0; i < node->lane_count; i++) {
         const struct lane *lane = &node->lane[i];
         uint32_t untold = 0;
-        assert(lane->open_span <= node->open_places && lane->open_first < node->open_places);
+        assert(lane->open_span <= node->outbox.places && lane->open_first < node->outbox.places);
         for (uint32_t k = 0; k < lane->open_span; k++) {
             const struct spend *spend = spend_at(node, lane, k);
             assert(spend->untold || !spend->urgent);
@@ -251,6 +252,6 @@ void untold_check(const struct node *node)
         assert(lane->open_span == 0 || lane->open[lane->open_first].untold);
         listed += lane->urgent_count;
     }
-    assert(urgent == listed && node->telling_count < node->batch_max);
-    assert(node->telling_count == 0 || (node->publish_left && !node->told_ahead));
+    assert(urgent == listed && node->telling.count < node->batch_max);
+    assert(node->telling.count == 0 || (todo_has(&node->todo, DO_PUBLISH) && !todo_has(&node->todo, DO_MESSAGE)));
 }

@@ -18,7 +18,7 @@ struct spend;
 /* Alone, as the next. */
 bool untold_create(struct node *node);
 void untold_destroy(struct node *node);
-/* The entry's key has spends that are to be told, at node->open[entry->open_index]. */
+/* The entry's key has spends that are to be told, at node->outbox.spend[entry->open_index]. */
 bool is_in_open(const struct node *node, const struct entry *entry);
 /* It has some, or some that wait. Not: what is gathered of it, which is told without it. */
 bool is_untold(const struct node *node, const struct entry *entry);

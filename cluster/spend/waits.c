@@ -16,7 +16,7 @@ _Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");
 
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
 {
-    if (limit->kind != LIMIT_BUCKET || node->alone || (limit->flags & LIMIT_SPLIT) != 0)
+    if (limit->kind != LIMIT_BUCKET || node->sharing.alone || (limit->flags & LIMIT_SPLIT) != 0)
         return -1;
     int64_t units;
     if (__builtin_mul_overflow(node->options.interval_ns / limit->tick_ns, limit->units_per_tick, &units) ||
@@ -28,7 +28,7 @@ int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint
 void wait_note_limit(struct node *node, uint32_t index)
 {
     uint64_t tick_ns = node->limits.limit[index].tick_ns;
-    if (node->soon_units[index] > 0 && tick_ns > node->waits.tick_ns)
+    if (node->by_limit.soon_units[index] > 0 && tick_ns > node->waits.tick_ns)
         node->waits.tick_ns = tick_ns;
 }
 

@@ -28,8 +28,9 @@ struct changed {
  * and ends is its lane's alone.
  */
 struct lane {
-    alignas(64) struct spend *open; /* open_places of them, in node->open; what is not `untold` in it is a gap */
-    uint32_t *urgent;               /* indices in node->open of urgent ones, in all rings */
+    alignas(64) struct spend
+        *open;        /* open_places of them, in node->outbox.spend; what is not `untold` in it is a gap */
+    uint32_t *urgent; /* indices in node->outbox.spend of urgent ones, in all rings */
     uint32_t open_first, open_span; /* of open_places, from the oldest one on, gaps included: see untold.c */
     uint32_t open_count;            /* untold ones */
     uint32_t urgent_count;

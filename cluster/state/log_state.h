@@ -1,6 +1,6 @@
 /*
- * log_state: what the folder log/ remembers besides origins: sums of own batches, and the run that
- * is merged.
+ * log_state: what the folder log/ remembers besides origins: what is being told, sums of own
+ * batches, and the run that is merged.
  *
  * The one idea: a merge is a machine that can stop after any spend, so everything that it needs to
  * go on stands here. Only log/ changes any of it.
@@ -16,6 +16,28 @@
 
 enum {
     LOG_BATCHES_MAX = 1024, /* of one origin; then neighbours are merged */
+};
+
+/* What all logs together hold: origins.c, compact.c, settle.c. */
+struct log {
+    uint64_t keys; /* over all origins */
+    bool full;
+    uint64_t compacted_ns;   /* when merging was last tried; 0: never */
+    uint64_t compacted_keys; /* what it left of a log that was too large; 0: the log is not */
+    uint64_t everywhere;     /* own batches up to this one are acknowledged by all */
+    uint64_t settle_ns;      /* that a spend takes to settle, smoothed; initially a guess */
+};
+
+/* From rings to batches, at a pace: tell.c. */
+struct telling {
+    struct spend *spend, *sorted;     /* scratch for batch_max of them */
+    uint32_t count;                   /* gathered, and in no batch yet: see tell_ahead */
+    bool orphans;                     /* some of these are of keys that were evicted since */
+    bool spans;                       /* some were gathered by an earlier step */
+    uint64_t since_ns;                /* nothing of that is older */
+    uint64_t pace, credit, credit_ns; /* see tell_at_pace */
+    uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */
+    uint64_t next_ns;                 /* when more may be told; UINT64_MAX: nothing waits for the pace */
 };
 
 /* Tokens per key in own batches: see tally.c. */

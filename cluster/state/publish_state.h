@@ -1,7 +1,8 @@
 /*
- * publish_state: what publish.c works on while it makes a message: the batches that are said.
+ * publish_state: when this node said something last, and what it says now.
  *
- * The one idea: it is scratch of a step, too large for the stack.
+ * The one idea: own messages are numbered, so that an echo of a number tells how long news travels. Only publish.c,
+ * header.c and node.c change any of it.
  */
 #ifndef HEADGATE_CLUSTER_STATE_PUBLISH_STATE_H
 #define HEADGATE_CLUSTER_STATE_PUBLISH_STATE_H
@@ -21,6 +22,15 @@ struct due {
     uint32_t slot;
     struct batch *batch;
     bool spare; /* said already, and not overdue */
+};
+
+struct publishing {
+    uint64_t number;                     /* of this node's last message */
+    uint64_t made_ns[ECHOES_MAX];        /* when message n was made, at n % ECHOES_MAX */
+    uint64_t published_ns;               /* last time */
+    uint64_t tick_ns;                    /* next batch */
+    uint64_t demand_ns;                  /* when demands were last averaged */
+    struct due due[PUBLISH_BATCHES_MAX]; /* scratch: too large for the stack */
 };
 
 #endif

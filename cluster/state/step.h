@@ -17,16 +17,16 @@
 /* Whether this step may begin with so many keys; else a step follows at once. */
 static inline bool step_has_time(struct node *node, uint64_t keys)
 {
-    bool has = keys <= node->step_left || node->step_left == node->step_keys;
-    node->step_again |= !has;
+    bool has = keys <= node->step.left || node->step.left == node->step.keys;
+    todo_add_if(&node->todo, DO_STEP, !has);
     return has;
 }
 
 /* So many keys were worked on. */
 static inline void step_works(struct node *node, uint64_t keys)
 {
-    node->step_worked += keys;
-    node->step_left -= keys < node->step_left ? (uint32_t)keys : node->step_left;
+    node->step.worked += keys;
+    node->step.left -= keys < node->step.left ? (uint32_t)keys : node->step.left;
 }
 
 #endif
