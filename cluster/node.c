@@ -228,7 +228,63 @@ static void compact(struct node *node)
                 node->merger.sweeping || (todo_has(&node->todo, DO_APPLY_LATER) && !compact_comes_first(node)));
 }
 
-/* What earlier steps had no time for. In turns: each comes first now and then. */
+/* Time passes, and this step may work on so much: see step.h. */
+static void begin_step(struct node *node, uint64_t now_ns)
+{
+    const uint64_t before_ns = node->now_ns;
+    if (now_ns > node->now_ns)
+        node->now_ns = now_ns;
+    silence_note_time(node, before_ns);
+    node->step.left = node->step.keys;
+    node->step.worked = 0;
+    node->step.settle_part = node->step.apply_room = node->step.keys / LOOKUP_PART + 1;
+    node->step.settled_keys = 0;
+    todo_drop(&node->todo, DO_STEP);
+}
+
+/*
+ * Somebody else has this node's name: nothing is decided, told or applied. Budgets go to nothing, changes of rules come
+ * to their end, and the store is told what is left.
+ */
+static void step_superseded(struct node *node, struct effects *effects)
+{
+    shares_refresh(node);
+    plane_end(node, effects);
+    bool kept = counters_emit(node, effects);
+    effects->left = node->life.stopping && kept;
+    effects->next_wake_ns = node->awake.wake_ns = node->now_ns + (kept ? node->options.interval_ns : 0);
+}
+
+/*
+ * Stage 1, who is there. It is first because all other stages ask it: budgets follow shares, and nobody waits any more
+ * for a member that is silent or gone by now. What is set aside follows the shares. The rules come last: their adverts
+ * and canaries read the members, and stage 2 asks whether the rules are known.
+ */
+static void look_around(struct node *node, struct effects *effects)
+{
+    membership_refresh(node, effects);
+    aside_step(node);
+    plane_step(node, effects);
+}
+
+/*
+ * Stage 2, what this node lacks. It is before stage 3 because a snapshot that begins here keeps stage 3 from forgetting
+ * batches: a part on its way is corrected by what is kept.
+ */
+static void catch_up(struct node *node, struct effects *effects)
+{
+    if (node->life.state == PEER_JOINING && !node->life.stopping)
+        join_step(node, effects);
+    else if (node->life.state == PEER_ACTIVE)
+        snapshot_catch_up(node, effects);
+    hello_step(node, effects);
+}
+
+/*
+ * Stage 3, what earlier steps had no time for. It is before stage 4 because what is applied here says how far news has
+ * come, which decides what has been paid off. The sums of own batches come first, since settling waits for them; then
+ * applying and settling, each of which is first now and then. What everybody has by now is forgotten last.
+ */
 static void go_on(struct node *node)
 {
     bool applies = todo_has(&node->todo, DO_APPLY) || todo_has(&node->todo, DO_APPLY_LATER);
@@ -246,50 +302,60 @@ static void go_on(struct node *node)
         origins_forget_stable(node);
 }
 
+/*
+ * Stage 4, the keys. It is before stage 5 because ended reservations and spends that have waited too long go to the
+ * rings, and the message of this step tells them. Unused limits go after ended reservations, whose spends name limits.
+ */
+static void look_after_keys(struct node *node)
+{
+    counters_step(node);
+    reserve_step(node);
+    limits_sweep(node);
+    pay_step(node);
+}
+
+/*
+ * Stage 5, what is said. It is after all that may give this node something to say, so that one message has all of it.
+ * Where more is urgent than a message may hold, batches are closed first. A node leaves after it has said everything.
+ */
+static void speak(struct node *node, struct effects *effects)
+{
+    tell_much_urgent(node);
+    publish_if_due(node, effects);
+    if (node->life.stopping)
+        leave_step(node, effects);
+}
+
+/*
+ * Stage 6, making room. It is last because it takes what is left of the step's bounds, and because nothing may hold an
+ * entry of the table when full keys are forgotten.
+ */
+static void make_room(struct node *node)
+{
+    compact(node);
+    forget_step(node);
+}
+
+/* The event, then the six stages, whatever the event was. docs/architecture.md lists what each event may do. */
 void node_step(struct node *node, const struct event *event, struct effects *effects)
 {
-    const uint64_t before_ns = node->now_ns;
     effects_clear(effects);
-    if (event->now_ns > node->now_ns)
-        node->now_ns = event->now_ns;
-    silence_note_time(node, before_ns);
-    node->step.left = node->step.keys;
-    node->step.worked = 0;
-    node->step.settle_part = node->step.apply_room = node->step.keys / LOOKUP_PART + 1;
-    node->step.settled_keys = 0;
-    todo_drop(&node->todo, DO_STEP);
+    begin_step(node, event->now_ns);
     dispatch(node, event, effects);
     if (event->kind == EVENT_REQUEST)
         ensure_reply(effects);
     if (node->last_uid == 0)
         return; /* not started: nothing but EVENT_RESTORE makes sense */
     if (node->life.superseded) {
-        shares_refresh(node);
-        plane_end(node, effects);
-        bool kept = counters_emit(node, effects);
-        effects->left = node->life.stopping && kept;
-        effects->next_wake_ns = node->awake.wake_ns = node->now_ns + (kept ? node->options.interval_ns : 0);
+        step_superseded(node, effects);
         return;
     }
-    membership_refresh(node, effects);
-    aside_step(node);
-    plane_step(node, effects);
-    if (node->life.state == PEER_JOINING && !node->life.stopping)
-        join_step(node, effects);
-    else if (node->life.state == PEER_ACTIVE)
-        snapshot_catch_up(node, effects);
-    hello_step(node, effects);
+    look_around(node, effects);
+    catch_up(node, effects);
     go_on(node);
-    counters_step(node);
-    reserve_step(node);
-    limits_sweep(node);
-    pay_step(node);
-    tell_much_urgent(node);
-    publish_if_due(node, effects);
-    if (node->life.stopping)
-        leave_step(node, effects);
-    compact(node);
-    forget_step(node);
+    look_after_keys(node);
+    speak(node, effects);
+    make_room(node);
     if (node->step.worked > node->stats.step_keys_max)
         node->stats.step_keys_max = node->step.worked;
     effects->next_wake_ns = node->awake.wake_ns = next_wake_ns(node);

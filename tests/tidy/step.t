@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Work that a step leaves for a later one: each kind in enum work is added, dropped and asked for, and the files that its
-# comment names are those that do it.
+# Work that a step leaves for a later one: each kind in enum work is added, dropped and asked for, and the files that
+# its comment names are those that do it.
 use strict;
 use warnings;
 use FindBin;
@@ -57,10 +57,11 @@ my $kinds = kinds($header->{text});
 cmp_ok(scalar keys %$kinds, '>=', 13, 'there are kinds of work');
 is_deeply([faults($kinds, uses(@sources))], [], 'each is added, dropped and asked for, where its comment says');
 
-my $a = Source::file('cluster/a.c', "void a(void)\n{\n    todo_add(&node->todo, DO_A);\n    x = todo_has(&node->todo, DO_A);\n}\n");
-is_deeply([faults({DO_A => ' Added by a.c; dropped by b.c. '}, uses($a))],
+my $adds = Source::file('cluster/a.c', "todo_add(&node->todo, DO_A);\nx = todo_has(&node->todo, DO_A);\n");
+my $drops = Source::file('cluster/b.c', "todo_drop(&node->todo, DO_A);\n");
+is_deeply([faults({DO_A => ' Added by a.c; dropped by b.c. '}, uses($adds))],
     ['DO_A: nothing does drop it', 'DO_A: b.c does not change it'], 'what is never dropped is found');
-is_deeply([faults({DO_A => ' Added here. '}, uses($a, Source::file('cluster/b.c', "todo_drop(&node->todo, DO_A);\n")))],
+is_deeply([faults({DO_A => ' Added here. '}, uses($adds, $drops))],
     ['DO_A: its comment does not name a.c', 'DO_A: its comment does not name b.c'],
     'a file that the comment does not name is found');
 done_testing();
