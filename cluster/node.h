@@ -257,6 +257,8 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
 /* It ends `ttl_ns` from now; what it holds of limits whose spends end by themselves is held anew. */
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns);
 uint32_t node_reservations(const struct node *node);
+/* Whether a reservation that takes these charges has room. Without room it is refused, whatever the limits say. */
+enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count);
 
 /* ---- threads ---- */
 

@@ -66,11 +66,12 @@ struct node_options {
     uint64_t log_keys_max; /* spends (key, tokens) kept for peers that lack them */
     uint64_t tell_pace;    /* keys a second that peers are told of, but for urgent ones; 0: 250,000 */
     uint32_t untold_max;   /* keys whose spends are to be told; at most about 2^20; 0: as many as the table has */
-    uint64_t message_max_bytes; /* of one message either way */
-    uint32_t step_keys;         /* that one step works on, about; the rest follows at once. 0: 2,048 */
-    uint32_t lanes;             /* threads of requests, see node_use_lane; 0: one */
-    uint32_t reservations_max;  /* at the same time; 0: none can be made */
-    uint64_t incarnation;       /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
+    uint64_t message_max_bytes;        /* of one message either way */
+    uint32_t step_keys;                /* that one step works on, about; the rest follows at once. 0: 2,048 */
+    uint32_t lanes;                    /* threads of requests, see node_use_lane; 0: one */
+    uint32_t reservations_max;         /* at the same time; 0: none can be made */
+    uint32_t service_reservations_max; /* of one service; 0: as many as there are */
+    uint64_t incarnation; /* > 0, larger at every start of the same name (e.g. wall-clock ns at start) */
     uint64_t seed;
     struct hash_key hash_key;
     const struct named_limits *limits; /* of the config: interned in that order; only read by node_create */

@@ -80,6 +80,7 @@ static void set_commands(struct server *server, const char *config_path)
         .version = HEADGATE_VERSION,
         .config_path = config_path,
         .password = settings->password[0] ? settings->password : NULL,
+        .reservation_ttl_max_ms = (uint32_t)(settings->reservation_ttl_max_ns / MILLISECOND_NS),
         .debug = settings->debug,
         .puts_off = true,
         .started_ns = worker_turn(&server->worker).now_ns,

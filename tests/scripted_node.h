@@ -152,6 +152,14 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
     return &node->terms[index];
 }
 
+enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count)
+{
+    (void)node;
+    (void)charges;
+    (void)count;
+    return RESERVATIONS_ROOM;
+}
+
 bool node_rules_may_lack(const struct node *node)
 {
     (void)node;

@@ -287,6 +287,16 @@ uint32_t node_reservations(const struct node *node)
     return node->reserving.pool ? reservations_count(node->reserving.pool) : 0;
 }
 
+enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count)
+{
+    if (!node->reservations)
+        return RESERVATIONS_FULL;
+    lock_pool(node);
+    enum reservations_room room = reservations_room(node->reservations, count > 0 ? charges[0].tenant : 0);
+    unlock_pool(node);
+    return room;
+}
+
 static bool one_has_ended(const struct node *node, struct reservation_id *id)
 {
     return node->reserving.pool && may_record(node) && reservations_ended(node->reserving.pool, node->now_ns, id);

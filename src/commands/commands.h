@@ -41,6 +41,7 @@ struct transport;
     X(total_commands_processed, "commands executed")                                                               \
     X(total_error_replies, "commands answered with an error")                                                      \
     X(protocol_errors, "connections closed because of what they sent")                                             \
+    X(reservations_refused, "reservations refused because too many are open")                                      \
     X(auth_failures, "wrong passwords")                                                                            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in groups")
 
@@ -161,6 +162,7 @@ struct commands {
     const char *version;                   /* of the program: "1.2.3" */
     const char *config_path;               /* for INFO; may be NULL */
     const char *password;                  /* NULL: none is asked for */
+    uint32_t reservation_ttl_max_ms;       /* of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
     bool debug;                            /* DEBUG DROP and HEAL are allowed */
     bool puts_off;                         /* commands_answer will be called: see SERVE_LATER */
     uint8_t lane;                          /* of this thread: see node_use_lane */

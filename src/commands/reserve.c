@@ -38,18 +38,52 @@ static bool parse_id(struct call *call, struct bytes word, struct reservation_id
     return fine;
 }
 
+/* False after an error was answered. */
+static bool ttl_fits(struct call *call, uint64_t ttl_ms)
+{
+    uint32_t most = call->commands->reservation_ttl_max_ms;
+    if (most == 0 || ttl_ms <= most)
+        return true;
+    answer_error(&call->answer, "ERR TTL is '%llu': expected milliseconds from 1 to %u (reservation_ttl_max)",
+                 (unsigned long long)ttl_ms, most);
+    return false;
+}
+
+/* False after an error was answered. */
+static bool has_room(struct call *call, const struct match *match, struct bytes service)
+{
+    struct bytes name = service.size > 0 ? service : bytes_of(RULE_DEFAULT_SERVICE);
+    enum reservations_room room = node_reservations_room(call->commands->node, match->charge, match->count);
+    if (room == RESERVATIONS_ROOM)
+        return true;
+    call->commands->stats.reservations_refused++;
+    if (room == RESERVATIONS_FULL)
+        answer_error(&call->answer,
+                     "ERR too many reservations are open on this node: expected fewer than the config's "
+                     "reservations");
+    else
+        answer_error(
+            &call->answer,
+            "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
+            "rules.service_reservations",
+            call_shown(name), name.data);
+    return false;
+}
+
 void call_reserve(struct call *call)
 {
     struct question question;
     struct decision decision;
     struct reservation_id id;
     char text[ID_TEXT_BYTES];
-    if (!call_question(call, QUERY_COST | QUERY_TTL, &question))
+    if (!call_question(call, QUERY_COST | QUERY_TTL, &question) || !ttl_fits(call, question.query.ttl_ms))
         return;
     const struct match *match = &question.match;
     uint64_t ttl_ns = question.query.ttl_ms * 1000000;
     decision.allowed = match->status == MATCH_CHARGES;
     if (decision.allowed) {
+        if (!has_room(call, match, question.query.service))
+            return;
         decision.allowed = node_reserve(call->commands->node, match->charge, match->count, ttl_ns, call->now_ns,
                                         decision.verdict, &id);
         if (!decision.allowed && match->count == 0) {
@@ -107,9 +141,8 @@ void call_renew(struct call *call)
     if (!parse_id(call, call->words->args[1], &id))
         return;
     if (!word_number(word, COMMAND_TTL_MAX_MS, &ttl_ms) || ttl_ms == 0)
-        answer_error(&call->answer, "ERR '%.*s': expected milliseconds from 1 to %u", call_shown(word), word.data,
-                     COMMAND_TTL_MAX_MS);
-    else
+        answer_error(&call->answer, "ERR '%.*s': expected milliseconds, 1 or more", call_shown(word), word.data);
+    else if (ttl_fits(call, ttl_ms))
         answer_integer(&call->answer,
                        node_renew(call->commands->node, id, ttl_ms * 1000000, call->now_ns) == RESERVE_DONE);
 }

@@ -17,7 +17,8 @@
 
 #define MILLISECOND ((uint64_t)1000000)
 #define SECOND (1000 * MILLISECOND)
-#define DAY (24 * 3600 * SECOND)
+#define HOUR (3600 * SECOND)
+#define DAY (24 * HOUR)
 
 enum {
     DEFAULT_CLIENTS_PORT = 7070,
@@ -62,6 +63,7 @@ static void set_defaults(struct settings *settings)
     node->reservations_max = DEFAULT_RESERVATIONS;
     node->events_max = NODE_EVENTS_DEFAULT;
     node->rules = (struct rule_caps){NODE_SERVICES_MAX, DEFAULT_RULES, DEFAULT_SERVICE_RULES};
+    settings->reservation_ttl_max_ns = HOUR;
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
     settings->request_timeout_ns = settings->auth_timeout_ns = 10 * SECOND;
     settings->threads = threads_by_default();
@@ -228,6 +230,26 @@ static bool read_sizes(const struct settings_reader *reader, struct settings *se
            read_small_count(reader, "threads", text->threads, 1, SETTINGS_THREADS_MAX, &settings->threads);
 }
 
+static bool read_reservations(const struct settings_reader *reader, struct settings *settings,
+                              const struct settings_text *text)
+{
+    static const char none[] = "no such key, as there are no reservations";
+    struct node_options *node = &settings->node;
+    if (!read_small_count(reader, "reservations", text->reservations, 0, RESERVATIONS_MOST,
+                          &node->reservations_max))
+        return false;
+    node->service_reservations_max =
+        node->reservations_max - node->reservations_max / 4; /* so that others find room */
+    if (node->reservations_max == 0 && text->rules.service_reservations)
+        return reader_wrong(reader, "rules.service_reservations", text->rules.service_reservations, "%s", none);
+    if (node->reservations_max == 0 && text->reservation_ttl_max)
+        return reader_wrong(reader, "reservation_ttl_max", text->reservation_ttl_max, "%s", none);
+    return read_small_count(reader, "rules.service_reservations", text->rules.service_reservations, 1,
+                            node->reservations_max, &node->service_reservations_max) &&
+           read_duration(reader, "reservation_ttl_max", text->reservation_ttl_max, SECOND, DAY,
+                         &settings->reservation_ttl_max_ns);
+}
+
 static bool read_caps(const struct settings_reader *reader, struct settings *settings,
                       const struct settings_text *text)
 {
@@ -249,8 +271,7 @@ static bool read_caps(const struct settings_reader *reader, struct settings *set
                       &settings->service_keys_max) &&
            read_small_count(reader, "unlisted_peers", text->unlisted_peers, 0, NODE_PEERS_MAX - 1,
                             &node->unlisted_max) &&
-           read_small_count(reader, "reservations", text->reservations, 0, RESERVATIONS_MOST,
-                            &node->reservations_max);
+           read_reservations(reader, settings, text);
 }
 
 static bool read_unknown_service(const struct settings_reader *reader, const char *text, bool *open)

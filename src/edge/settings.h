@@ -43,6 +43,7 @@ struct settings {
     uint64_t auth_timeout_ns;             /* for the password, where there is one, */
     uint64_t idle_timeout_ns;             /* and for the next request; 0: no matter how long */
     uint32_t threads;                     /* that serve clients; at least 1 */
+    uint64_t reservation_ttl_max_ns;      /* of RESERVE and RENEW */
     uint64_t service_keys_max;            /* see node_set_tenant_keys_max */
     char state_dir[SETTINGS_PATH_BYTES];  /* "": the default, see state_dir.h; "none": nothing is kept */
     enum store_sync state_sync;

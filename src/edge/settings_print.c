@@ -122,9 +122,12 @@ static void print_values(struct printer *printer)
     text->rules =
         (struct rules_text){number(printer, node->rules.services_max), number(printer, node->rules.rules_max),
                             number(printer, node->rules.service_rules_max),
-                            number(printer, settings->service_keys_max)};
+                            number(printer, settings->service_keys_max),
+                            node->reservations_max ? number(printer, node->service_reservations_max) : NULL};
     text->unknown_service = word(printer, node->unknown_service_open ? "open" : "error");
     text->reservations = number(printer, node->reservations_max);
+    if (node->reservations_max)
+        text->reservation_ttl_max = duration(printer, settings->reservation_ttl_max_ns);
     text->unlisted_peers = number(printer, node->unlisted_max);
     text->gossip_pace = number(printer, node->tell_pace);
     text->log_keys = number(printer, node->log_keys_max);

@@ -36,6 +36,7 @@ static const cyaml_schema_field_t rules_fields[] = {
     TEXT_KEY(rules_text, rules),
     TEXT_KEY(rules_text, service_rules),
     TEXT_KEY(rules_text, service_keys),
+    TEXT_KEY(rules_text, service_reservations),
     CYAML_FIELD_END,
 };
 
@@ -93,6 +94,7 @@ static const cyaml_schema_field_t settings_fields[] = {
     CYAML_FIELD_MAPPING("clients", CYAML_FLAG_OPTIONAL, struct settings_text, clients, clients_fields),
     TEXT_KEY(settings_text, unknown_service),
     TEXT_KEY(settings_text, reservations),
+    TEXT_KEY(settings_text, reservation_ttl_max),
     TEXT_KEY(settings_text, unlisted_peers),
     TEXT_KEY(settings_text, gossip_pace),
     TEXT_KEY(settings_text, log_keys),

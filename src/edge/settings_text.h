@@ -27,7 +27,7 @@ struct table_text {
 };
 
 struct rules_text {
-    char *services, *rules, *service_rules, *service_keys;
+    char *services, *rules, *service_rules, *service_keys, *service_reservations;
 };
 
 struct clients_text {
@@ -58,7 +58,7 @@ struct settings_text {
     struct table_text table;
     struct rules_text rules;
     struct clients_text clients;
-    char *unknown_service;
+    char *unknown_service, *reservation_ttl_max;
     char *reservations, *unlisted_peers, *gossip_pace, *log_keys, *message_max, *max_connections, *threads,
         *state_dir, *state_sync, *secret, *password, *log_level, *debug;
 };

@@ -10,7 +10,7 @@
  * An id is 12 secret bytes and the slot's number, so that finding one is one comparison. Free slots and free
  * charges are chained through `next`.
  */
-enum { SECRET_BYTES = 12 };
+enum { SECRET_BYTES = 12, TENANTS = UINT16_MAX + 1 };
 
 #define NOTHING UINT32_MAX
 
@@ -20,6 +20,7 @@ struct reservation {
     uint32_t heap_index; /* NOTHING: the slot is free */
     uint32_t charge;     /* the first of its charges */
     uint32_t next;       /* of a free slot */
+    uint16_t tenant;
 };
 
 struct kept_charge {
@@ -31,7 +32,8 @@ struct reservations {
     uint32_t room, charges_room, count, charges_free, free_slot, free_charge;
     struct reservation *slot;
     struct kept_charge *kept;
-    uint32_t *heap; /* slots; the one that ends first at the top */
+    uint32_t tenant_most, *tenant_count; /* of each tenant: what it has */
+    uint32_t *heap;                      /* slots; the one that ends first at the top */
     struct held_keys *keys;
 };
 
@@ -45,7 +47,10 @@ struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
     reservations->kept = calloc(charges_room, sizeof *reservations->kept);
     reservations->heap = calloc(room, sizeof *reservations->heap);
     reservations->keys = held_keys_create(charges_room);
-    if (!reservations->slot || !reservations->kept || !reservations->heap || !reservations->keys) {
+    reservations->tenant_count = calloc(TENANTS, sizeof *reservations->tenant_count);
+    reservations->tenant_most = room;
+    if (!reservations->tenant_count || !reservations->slot || !reservations->kept || !reservations->heap ||
+        !reservations->keys) {
         reservations_destroy(&reservations);
         return NULL;
     }
@@ -67,6 +72,7 @@ void reservations_destroy(struct reservations **reservations)
     free((*reservations)->slot);
     free((*reservations)->kept);
     free((*reservations)->heap);
+    free((*reservations)->tenant_count);
     held_keys_destroy(&(*reservations)->keys);
     free(*reservations);
     *reservations = NULL;
@@ -105,6 +111,18 @@ static void heap_fix(struct reservations *reservations, uint32_t at)
 
 /* ---- the contract ---- */
 
+void reservations_bound_tenants(struct reservations *reservations, uint32_t most)
+{
+    reservations->tenant_most = most;
+}
+
+enum reservations_room reservations_room(const struct reservations *reservations, uint16_t tenant)
+{
+    return reservations->count == reservations->room                         ? RESERVATIONS_FULL
+           : reservations->tenant_count[tenant] >= reservations->tenant_most ? RESERVATIONS_TENANT_FULL
+                                                                             : RESERVATIONS_ROOM;
+}
+
 /* NOTHING: the reservation does not exist. */
 static uint32_t slot_of(const struct reservations *reservations, struct reservation_id id)
 {
@@ -128,7 +146,8 @@ bool reservations_open(struct reservations *reservations, const struct charge *c
 {
     assert(count <= CHARGES_MAX);
     uint32_t slot = reservations->free_slot;
-    if (reservations->count == reservations->room || reservations->charges_free < count)
+    uint16_t tenant = count > 0 ? charges[0].tenant : 0;
+    if (reservations_room(reservations, tenant) != RESERVATIONS_ROOM || reservations->charges_free < count)
         return false;
     struct reservation *opened = &reservations->slot[slot];
     reservations->free_slot = opened->next;
@@ -136,6 +155,8 @@ bool reservations_open(struct reservations *reservations, const struct charge *c
     memcpy(opened->id.byte + SECRET_BYTES, &slot, sizeof slot);
     opened->expires_ns = expires_ns;
     opened->charge = NOTHING;
+    opened->tenant = tenant;
+    reservations->tenant_count[tenant]++;
     for (size_t i = count; i-- > 0;) {
         uint32_t at = reservations->free_charge;
         struct kept_charge *kept = &reservations->kept[at];
@@ -196,6 +217,7 @@ void reservations_close(struct reservations *reservations, struct reservation_id
     }
     uint32_t hole = closed->heap_index;
     closed->heap_index = NOTHING;
+    reservations->tenant_count[closed->tenant]--;
     closed->next = reservations->free_slot;
     reservations->free_slot = slot;
     reservations->count--;
@@ -237,7 +259,10 @@ uint32_t reservations_count(const struct reservations *reservations)
 
 void reservations_check(const struct reservations *reservations)
 {
-    uint32_t free_slots = 0, free_charges = 0, charges = 0;
+    uint32_t free_slots = 0, free_charges = 0, charges = 0, of_tenants = 0;
+    for (uint32_t tenant = 0; tenant < TENANTS; tenant++)
+        of_tenants += reservations->tenant_count[tenant];
+    assert(of_tenants == reservations->count);
     assert(held_keys_count(reservations->keys) <= reservations->charges_room - reservations->charges_free);
     for (uint32_t at = reservations->free_slot; at != NOTHING; at = reservations->slot[at].next)
         free_slots++;

@@ -3,7 +3,8 @@
  *
  * The one idea: a fixed pool of reservations, each with the charges that took its tokens, and a heap by the time when
  * each reservation ends. The caller takes the tokens and gives them back: nothing here touches a limit. No clock, no
- * allocation after creation; while the pool is full, nothing more can be reserved.
+ * allocation after creation; while the pool is full, nothing more can be reserved. A
+ * tenant may have a bound of its own, so that it leaves room for others.
  */
 #ifndef HEADGATE_LIMIT_RESERVATION_H
 #define HEADGATE_LIMIT_RESERVATION_H
@@ -29,9 +30,19 @@ struct reservations;
 struct reservations *reservations_create(uint32_t room, uint32_t charges_room);
 void reservations_destroy(struct reservations **reservations);
 
+/* From now on the reservations of one tenant are at most `most`; a tenant is that of a reservation's first charge. */
+void reservations_bound_tenants(struct reservations *reservations, uint32_t most);
+
+enum reservations_room {
+    RESERVATIONS_ROOM,
+    RESERVATIONS_FULL,        /* as many as there can be exist */
+    RESERVATIONS_TENANT_FULL, /* as many as this tenant may have exist */
+};
+enum reservations_room reservations_room(const struct reservations *reservations, uint16_t tenant);
+
 /*
  * Keeps `count` charges (0..CHARGES_MAX) until the reservation is closed. The id is made from `secret`: 128 random bits
- * that must not be used again. False, with nothing kept: the pool is full.
+ * that must not be used again. False, with nothing kept: the pool is full, or the tenant's part of it.
  */
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
                        struct key_id secret, uint64_t expires_ns, struct reservation_id *id);

@@ -239,8 +239,7 @@ static bool parse_option(enum option option, struct bytes value, struct command_
     case OPTION_TTL:
         if (word_number(value, COMMAND_TTL_MAX_MS, &query->ttl_ms) && query->ttl_ms > 0)
             return true;
-        return word_fail(error, "TTL is '%.*s': expected milliseconds from 1 to %u", word_shown(value), value.data,
-                         COMMAND_TTL_MAX_MS);
+        return word_fail(error, "TTL is '%.*s': expected milliseconds, 1 or more", word_shown(value), value.data);
     case OPTION_WAIT:
         query->wait = true;
         return true;

@@ -22,7 +22,7 @@ enum {
     COMMAND_SELECTOR_MAX_BYTES = 256, /* of each: service, endpoint, tier, rule */
 };
 
-#define COMMAND_TTL_MAX_MS 86400000u /* a day */
+#define COMMAND_TTL_MAX_MS ((uint64_t)1000000000000) /* that can be said; the config says how much may be */
 
 enum command_priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH, PRIORITY_CRITICAL };
 

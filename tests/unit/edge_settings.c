@@ -45,7 +45,7 @@ static const struct mistake mistakes[] = {
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
-     "unknown_service, reservations, unlisted_peers, gossip_pace, log_keys, message_max, "
+     "unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
@@ -78,11 +78,19 @@ static const struct mistake mistakes[] = {
     {LEAST "forget_after: 10ms\n",
      "f:4: forget_after is '10ms': expected a duration from 1 s to 366 d, such as 100ms or 2s"},
     {LEAST "rules: {services: 5000}\n", "f:4: rules.services is '5000': expected a whole number from 1 to 4,094"},
-    {LEAST "rules: {keys: 5}\n",
-     "f:4: rules.keys is not a known key: expected one of services, rules, service_rules, service_keys"},
+    {LEAST "rules: {keys: 5}\n", "f:4: rules.keys is not a known key: expected one of services, rules, "
+                                 "service_rules, service_keys, service_reservations"},
     {LEAST "rules: [a]\n", "f:4: rules is a list: expected a mapping of keys to values"},
     {LEAST "unknown_service: allow\n", "f:4: unknown_service is 'allow': expected error or open"},
     {LEAST "reservations: -1\n", "f:4: reservations is '-1': expected a whole number from 0 to 16,777,216"},
+    {LEAST "reservation_ttl_max: 2d\n",
+     "f:4: reservation_ttl_max is '2d': expected a duration from 1 s to 1 d, such as 100ms or 2s"},
+    {LEAST "reservations: 0\nreservation_ttl_max: 1h\n",
+     "f:5: reservation_ttl_max is '1h': expected no such key, as there are no reservations"},
+    {LEAST "reservations: 9\nrules: {service_reservations: 10}\n",
+     "f:5: rules.service_reservations is '10': expected a whole number from 1 to 9"},
+    {LEAST "reservations: 0\nrules: {service_reservations: 1}\n",
+     "f:5: rules.service_reservations is '1': expected no such key, as there are no reservations"},
     {LEAST "unlisted_peers: 64\n", "f:4: unlisted_peers is '64': expected a whole number from 0 to 63"},
     {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
     {LEAST "state_sync: often\n", "f:4: state_sync is 'often': expected normal or full"},
@@ -388,6 +396,16 @@ static void accepts(void)
     OK(strcmp(settings.state_dir, "/srv/headgate") == 0 && settings.state_sync == STORE_SYNC_FULL, "the store");
 }
 
+static void accepts_reservations(void)
+{
+    static struct settings settings;
+    struct error error;
+    OK(parse(&settings, LEAST "reservations: 40\nreservation_ttl_max: 10m\n", &error) &&
+           settings.node.reservations_max == 40 && settings.node.service_reservations_max == 30 &&
+           settings.reservation_ttl_max_ns == 600000000000u,
+       "one service may have three quarters of all reservations");
+}
+
 /* Printing, reading, printing gives the same text and the same settings. */
 static void prints(const char *yaml, const char *name)
 {
@@ -481,6 +499,7 @@ int main(void)
     too_many();
     colliding_ids();
     accepts();
+    accepts_reservations();
     prints(LEAST, "the least config");
     prints(LEAST REGIONS PEER "secret: none\n", "no secret");
     prints(full, "everything");

@@ -198,6 +198,33 @@ static void test_model(void)
     reservations_destroy(&pool);
 }
 
+/* Of one tenant there are no more than its part, whatever is free; others find room. */
+static void test_tenants(void)
+{
+    struct charge shop = {.tenant = 3}, forum = {.tenant = 4};
+    struct reservations *pool = reservations_create(4, 8);
+    struct reservation_id id[5];
+    reservations_bound_tenants(pool, 3);
+    for (uint64_t i = 0; i < 3; i++)
+        OK(reservations_open(pool, &shop, 1, (struct key_id){i, i}, 10, &id[i]), "%llu of a tenant",
+           (unsigned long long)i + 1);
+    OK(reservations_room(pool, 3) == RESERVATIONS_TENANT_FULL &&
+           !reservations_open(pool, &shop, 1, (struct key_id){9, 9}, 10, &id[4]),
+       "but not a fourth");
+    OK(reservations_room(pool, 4) == RESERVATIONS_ROOM &&
+           reservations_open(pool, &forum, 1, (struct key_id){4, 4}, 10, &id[3]),
+       "another one finds room");
+    OK(reservations_room(pool, 0) == RESERVATIONS_FULL, "then the pool is full for all");
+    reservations_close(pool, id[1]);
+    reservations_check(pool);
+    OK(reservations_room(pool, 3) == RESERVATIONS_ROOM, "what is closed makes room");
+    OK(reservations_open(pool, NULL, 0, (struct key_id){5, 5}, 10, &id[4]) &&
+           reservations_room(pool, 3) == RESERVATIONS_FULL,
+       "what holds nothing takes a place as well");
+    reservations_check(pool);
+    reservations_destroy(&pool);
+}
+
 int main(void)
 {
     test_charges_come_back();
@@ -206,5 +233,6 @@ int main(void)
     test_ends_in_order();
     test_what_a_key_has_held();
     test_model();
+    test_tenants();
     return tap_done();
 }
