@@ -78,8 +78,8 @@ static bool allocate(struct node *node)
     if (options->reservations_max > 0)
         node->reserving.pool =
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
-    if (node->reservations && options->service_reservations_max > 0)
-        reservations_bound_tenants(node->reservations, options->service_reservations_max);
+    if (node->reserving.pool && options->service_reservations_max > 0)
+        reservations_bound_tenants(node->reserving.pool, options->service_reservations_max);
     if (!lanes_create(node))
         return false;
     if (node->table && node->lane_count > 1)

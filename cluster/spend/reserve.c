@@ -289,10 +289,10 @@ uint32_t node_reservations(const struct node *node)
 
 enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count)
 {
-    if (!node->reservations)
+    if (!node->reserving.pool)
         return RESERVATIONS_FULL;
     lock_pool(node);
-    enum reservations_room room = reservations_room(node->reservations, count > 0 ? charges[0].tenant : 0);
+    enum reservations_room room = reservations_room(node->reserving.pool, count > 0 ? charges[0].tenant : 0);
     unlock_pool(node);
     return room;
 }
