@@ -77,7 +77,7 @@ void spend_add(struct spend *sum, const struct spend *more, bool log)
 
 /* ---- sorting ---- */
 
-/* What is sorted in a spend's stead. */
+/* The key of a spend: places are sorted instead of spends, which are larger. */
 struct place {
     struct key_id id;
     uint32_t index, limit;
@@ -86,16 +86,16 @@ struct place {
 struct sorting {
     const struct spend *from;
     struct place *sorted, *spare; /* `count` each */
-    uint32_t *end;                /* by part; at first, how many spends there are in it */
+    uint32_t *end;                /* by part: first the number of its spends, then where it ends */
     size_t count;
     unsigned part_bits;
-    unsigned equal_bits;    /* first bits that all ids share */
-    unsigned limits_differ; /* the bits in which they do */
+    unsigned equal_bits;    /* the leading bits that all ids share */
+    unsigned limits_differ; /* the bits in which limits differ */
 };
 
 enum { PART_KEYS = 2, PART_BITS_MAX = 20, PART_INSERTS_MAX = 64, BYTE_VALUES = 256 };
 
-/* The first bits in which ids differ say where about one belongs among all. */
+/* The first bits in which ids differ tell about where an id belongs among all ids. */
 static size_t part_of(const struct sorting *sorting, struct key_id id)
 {
     return id.high << sorting->equal_bits >> (64 - sorting->part_bits);
@@ -112,7 +112,7 @@ static unsigned equal_bits(const struct spend *spends, size_t count)
 static bool sorting_init(struct sorting *sorting, const struct spend *from, size_t count, enum spend_order order)
 {
     *sorting = (struct sorting){.from = from, .count = count, .part_bits = 1};
-    if (order == SPENDS_BY_ID) /* others are batches, whose ids begin with anything */
+    if (order == SPENDS_BY_ID) /* ids of a batch begin with any bits, ids of a key range do not */
         sorting->equal_bits = equal_bits(from, count);
     while (sorting->part_bits < PART_BITS_MAX && count >> sorting->part_bits > PART_KEYS)
         sorting->part_bits++;
@@ -149,7 +149,7 @@ static int place_compare(const void *a, const void *b)
     return stands_before(a, b) ? -1 : stands_before(b, a);
 }
 
-/* Ids that are no hashes crowd in few parts. */
+/* Many ids that are no hashes may fall into one part: qsort bounds the work. */
 static void sort_part(struct place *place, size_t count)
 {
     if (count > PART_INSERTS_MAX) {
@@ -182,7 +182,7 @@ static void sort_ids(struct sorting *sorting)
         sort_part(sorting->sorted + start, end[part] - start);
 }
 
-/* By one byte of the limit's index; what has the same stays in order. */
+/* Sorts by one byte of the limit's index; spends with the same byte keep their order. */
 static void sort_limit_byte(struct sorting *sorting, unsigned shift)
 {
     uint32_t start[BYTE_VALUES + 1] = {0};
@@ -218,7 +218,7 @@ void spends_sort(struct spend *to, const struct spend *from, size_t count, enum 
     sorting_close(&sorting);
 }
 
-/* Batches of others come sorted, unless their limits stand in another order. */
+/* Batches of other peers arrive sorted, unless the limits there have another order. */
 static bool is_sorted(const struct batch *batch)
 {
     for (uint32_t i = 1; i < batch->spend_count; i++)
@@ -251,7 +251,7 @@ uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
 {
     uint16_t limit = batch->spend[index].limit;
     uint32_t low = index + 1, high = batch->spend_count;
-    if (batch->spend[high - 1].limit == limit) /* most often there is only one */
+    if (batch->spend[high - 1].limit == limit) /* most batches have one limit only */
         return high;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -263,7 +263,9 @@ uint32_t batch_next_limit(const struct batch *batch, uint32_t index)
     return low;
 }
 
-/* Where the first spend that begins with `high` or more may be, by ever larger steps from *low, or from *end. */
+/*
+ * Narrows low..end to where the first id of `high` or more may be, by ever larger steps from *low.
+ */
 static void narrow_behind(const struct spend *spend, uint64_t high, uint32_t *low, uint32_t *end)
 {
     for (uint32_t step = 1; step < *end - *low; step *= 2) {

@@ -8,7 +8,7 @@
 
 #define NOTICE_GAP_NS UINT64_C(60000000000)
 
-enum { NOTICES_MAX = 64 }; /* per step; more are cut, the last one says so */
+enum { NOTICES_MAX = 64 }; /* per step; the last one says that more notices were dropped */
 
 void effects_init(struct effects *effects)
 {
@@ -41,7 +41,10 @@ void effects_clear(struct effects *effects)
     effects->rules = (struct rules_result){0};
 }
 
-/* Room for one more element; growth is bounded by what one step can emit. Without memory nothing can go on. */
+/*
+ * Room for `more` elements. One step emits a bounded amount, so growth is bounded. The process
+ * cannot go on without memory.
+ */
 static void *grow(void *array, size_t count, size_t *room, size_t element_bytes, size_t more)
 {
     if (count + more <= *room)

@@ -1,5 +1,5 @@
 /*
- * effects: building up what a step returns. See struct effects in node.h.
+ * effects: builds the effects that a step returns. See struct effects in node.h.
  */
 #ifndef HEADGATE_CLUSTER_CODEC_EFFECTS_H
 #define HEADGATE_CLUSTER_CODEC_EFFECTS_H
@@ -7,18 +7,18 @@
 #include "cluster/node.h"
 
 void effects_clear(struct effects *effects);
-/* Adds bytes to the message being built at the end of the arena. */
+/* Adds bytes to the message at the end of the arena. */
 void effects_append(struct effects *effects, const void *data, size_t size);
-/* Emits an effect; its message is arena[offset..arena_size). `address` may be NULL. */
+/* Emits an effect whose message is arena[offset..arena_size). `address` may be NULL. */
 void effects_emit(struct effects *effects, enum effect_kind kind, const char *address, size_t offset);
 void effects_counter(struct effects *effects, const struct counter *counter);
-/* A version that came into the rulebook; takes a reference. */
+/* Adds a version that came into the rulebook; takes a reference. */
 void effects_add_version(struct effects *effects, struct rule_version *version);
 void effects_notice(struct effects *effects, enum notice_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /*
- * Whether a notice of something that peers can bring about at will is due, which is given once a minute at most.
- * `told_ns`: when it was last given; 0: never.
+ * Peers can cause some notices at will; such a notice is given once a minute at most. True: the
+ * notice is due now. `told_ns`: when the notice was last given; 0: never.
  */
 bool effects_notice_is_due(uint64_t *told_ns, uint64_t now_ns);
 

@@ -12,15 +12,17 @@
 enum {
     ASIDE_KEYS_MAX = 1 << 16,
     SLOTS_PER_KEY = 2,
-    STREAMS = 6,                 /* of a key */
-    STREAM_OTHERS = STREAMS - 1, /* of all members that find no other place: nothing pays it off */
-    LATE_PART = 2,       /* of silent_after: whoever was not heard for so long, or what was not acknowledged */
-    CALM_INTERVALS = 64, /* after somebody was late, old batches may still come */
+    STREAMS = 6,                 /* members with debts of their own, for each key */
+    STREAM_OTHERS = STREAMS - 1, /* the debts of all other members: no refill pays them off */
+    /* of silent_after: a member not heard, or a batch not acknowledged, for longer is late */
+    LATE_PART = 2,
+    CALM_INTERVALS = 64, /* old batches may still arrive so long after the last member was late */
 };
 
-#define DEBTS_MOST ((int64_t)1 << 62) /* of all members together: twice what any bucket holds or owes */
+/* of all members together: twice the most that a bucket holds or owes */
+#define DEBTS_MOST ((int64_t)1 << 62)
 
-/* What one member spent of a key and its part of the refill has not paid off, as of a moment. */
+/* Spends of one member of a key that its part of the refill has not paid off by `at_ns`. */
 struct debt {
     int64_t units;
     uint64_t at_ns; /* on whole ticks, rounded up */
@@ -30,15 +32,15 @@ struct aside_key {
     struct key_id id;
     uint32_t epoch;
     uint16_t limit;
-    uint8_t member[STREAMS]; /* whose, plus one; 0: nobody's. The first is this node's */
+    uint8_t member[STREAMS]; /* of each stream, plus one; 0: none. The first is this node */
     struct debt debt[STREAMS];
-    uint64_t since_ns; /* nothing is charged earlier than that */
+    uint64_t since_ns; /* no spend is charged as of an earlier moment */
 };
 _Static_assert(sizeof(struct aside_key) <= 136, "see ASIDE_KEYS_MAX: 17 MiB");
 
 /* ---- when ---- */
 
-/* Who shares a limit, and by which incarnation. */
+/* Changes when a member, its incarnation or its use of a share changes. */
 static uint64_t members_hash(const struct node *node)
 {
     uint64_t hash = node->member_end;
@@ -68,7 +70,8 @@ void aside_forget(struct node *node)
 {
     struct aside *aside = &node->aside;
     aside->epoch++;
-    if (aside->epoch == 0 && aside->slot) { /* slots of the first epochs must not seem to be of this one */
+    /* slots of the first epochs must not count as current ones */
+    if (aside->epoch == 0 && aside->slot) {
         memset(aside->slot, 0, (aside->mask + 1) * sizeof *aside->slot);
         aside->epoch = 1;
     }
@@ -97,7 +100,7 @@ static uint64_t late_after_ns(const struct node *node)
     return node->options.silent_after_ns / LATE_PART;
 }
 
-/* Somebody was not heard for a while, or has not acknowledged what was told a while ago. */
+/* A member was not heard for a while, or has not acknowledged an own batch of a while ago. */
 static bool somebody_is_late(const struct node *node)
 {
     const struct origin *mine = &node->origin[node->my_slot];
@@ -149,7 +152,7 @@ static int64_t owed(const struct aside *aside, const struct limit *limit, const 
     return paid < debt->units ? debt->units - paid : 0;
 }
 
-/* Both within DEBTS_MOST. */
+/* Both must be within DEBTS_MOST. */
 static int64_t debts_added(int64_t a, int64_t b)
 {
     return a > DEBTS_MOST - b ? DEBTS_MOST : a + b;
@@ -182,8 +185,9 @@ static struct aside_key *slot_of(const struct aside *aside, struct key_id id)
 }
 
 /*
- * A key that was not charged since all of it began is full by now, at the latest since what it may have owed then has
- * refilled: no bucket owes more than -E, unless it was converted.
+ * A key without a place here was not charged since the table was turned on. Such a key is full
+ * after the time in which its largest possible debt of that moment refills: no bucket owes more
+ * than -E, unless it was converted.
  */
 static void begin_key(struct node *node, struct aside_key *key, const struct entry *entry, int64_t settled)
 {
@@ -199,7 +203,7 @@ static void begin_key(struct node *node, struct aside_key *key, const struct ent
         owe(aside, limit, key, 0, limit->capacity_units - settled, node->now_ns);
 }
 
-/* NULL: there is no place for it. `settled`: what it has before it is charged. */
+/* NULL: no place is free. `settled`: the level of the key before it is charged. */
 static struct aside_key *obtain(struct node *node, const struct entry *entry, int64_t settled)
 {
     struct aside *aside = &node->aside;
@@ -227,7 +231,7 @@ static uint32_t stream_of(struct aside_key *key, uint32_t member)
     return STREAM_OTHERS;
 }
 
-/* Requests convert keys between steps. */
+/* Requests convert keys between steps: all debts are forgotten then. */
 static bool is_on(struct node *node)
 {
     struct aside *aside = &node->aside;

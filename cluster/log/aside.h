@@ -1,11 +1,13 @@
 /*
- * aside: what refill has paid off of spends that are told late, remembered while somebody may be late.
+ * aside: the part of late spends that refill has paid off, remembered while some member may be
+ * late.
  *
- * The one idea: of each key's refill every member has its part set aside, as large as its share. What a member spends
- * is its debt, which its own part pays off from the moment on when it was made, whenever it is told. A bucket that is
- * charged with all of that in time holds at least the capacity less the sum of all debts: so much need not be charged
- * once more. docs/accounting.md, "What is set aside", says why. A side table of fixed size that steps alone use; keys
- * that find no place in it are charged in full.
+ * The one idea: each member has a part of each key's refill set aside, as large as its share. The
+ * spends of a member are its debt. Its own part of the refill pays the debt off from the moment of
+ * each spend, however late the spend is told. A bucket that is charged with all spends in time
+ * holds at least the capacity less the sum of all debts, so a charge need not lower a bucket
+ * further. docs/accounting.md, "What is set aside", has the argument. A side table of fixed size
+ * that only steps use; keys without a place in it are charged in full.
  */
 #ifndef HEADGATE_CLUSTER_LOG_ASIDE_H
 #define HEADGATE_CLUSTER_LOG_ASIDE_H
@@ -19,21 +21,23 @@ struct node;
 struct spend;
 
 void aside_close(struct node *node);
-/* Begins and ends it; to be called in each step, after members were looked at. */
+/* Turns the table on and off. Each step must call this after it has looked at members. */
 void aside_step(struct node *node);
-/* All is forgotten: buckets were lowered by more than batches. */
+/* Forgets all debts: to be called when something else than batches has lowered buckets. */
 void aside_forget(struct node *node);
-/* An own spend of the key is told: from now on its refill is set aside. */
+/* An own spend of the key is told: the refill of the key is set aside from now on. */
 void aside_note(struct node *node, const struct entry *entry);
 /*
- * The entry's bucket, which was as `before`, was charged with tokens that the member spent by at_ns. Raises it to what
- * it holds at least if all are charged in time, but to no more than it held.
+ * The entry's bucket, `before` until now, was charged with tokens that the member spent by at_ns.
+ * Raises the bucket to the level that it holds at least if all spends are charged in time, but
+ * never above its level before.
  */
 void aside_spare(struct node *node, struct entry *entry, const struct bucket *before, uint32_t member,
                  uint64_t tokens, uint64_t at_ns);
 /*
- * By how much settling these own spends of the entry's key would lower its bucket, in units, as far as that is known:
- * else INT64_MAX. They stand in order; `expires_ns` says by when each was made.
+ * The units by which settling these own spends of the entry's key would lower its bucket;
+ * INT64_MAX: not known. The spends must stand in order; `expires_ns` of each says by when it was
+ * made.
  */
 int64_t aside_lowers(const struct node *node, const struct entry *entry, const struct spend *own, uint32_t count);
 

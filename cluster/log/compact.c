@@ -8,14 +8,17 @@
 #include <stdlib.h>
 
 /*
- * When what is in logs is merged: a log that is too long or too large is swept, run by run (merge.c), in as many steps
- * as it takes.
+ * compact sweeps a log that is too long or too large, run by run (merge.c), in as many steps as it
+ * takes. One sweep runs at a time. A log that is too long keeps its times: it becomes about
+ * LOG_RUNS batches. When all logs together are too large, the largest ones become as few batches as
+ * possible. This file does not merge; it chooses logs, and drops batches of other peers when
+ * merging is too slow.
  */
 enum {
     MERGE_PATIENCE_INTERVALS = 64,
     GROWTH_PART = 16,
     LOG_RUNS = 256,
-    HEADROOM_PART = 8, /* merging begins when so much of the log is free, since it takes many steps */
+    HEADROOM_PART = 8, /* merging takes many steps, so it begins when less than this is free */
 };
 
 void compact_init(struct node *node)
@@ -51,15 +54,15 @@ static int largest_log(const struct node *node)
     return largest;
 }
 
-/* It is tried again when the log has grown by so much since, or after a while. */
+/* A sweep is tried again when the log has grown by a GROWTH_PART since, or after a while. */
 static bool has_grown(uint64_t now, uint64_t then)
 {
     return now > then + then / GROWTH_PART;
 }
 
 /*
- * What is merged counts as spent at its newest end. So a log that is only too long keeps the times: it becomes about
- * LOG_RUNS batches. One that is too large becomes as few as can be.
+ * The tokens of a merged batch count as spent at its newest end. A log that is only too long keeps
+ * its times in about LOG_RUNS batches; a log that is too large becomes as few batches as possible.
  */
 static uint64_t run_span_ns(const struct origin *origin, bool to_limit)
 {
@@ -105,7 +108,7 @@ static bool sweep_largest(struct node *node, enum merging how)
     return slot >= 0;
 }
 
-/* What fits a step need not begin early. */
+/* A merge that fits one step need not begin early. */
 static uint64_t large_keys(const struct node *node)
 {
     uint64_t most = node->options.log_keys_max;
@@ -121,7 +124,10 @@ static bool begin_next_sweep(struct node *node)
             sweep_largest(node, MERGE_WHAT_WAS_SENT));
 }
 
-/* The largest logs one after the other, until a quarter of the limit is free; then whether sent or not. */
+/*
+ * Sweeps the largest logs one after the other until a quarter of the limit is free; if that is not
+ * enough, sweeps again and merges sent batches with unsent ones.
+ */
 static bool continue_sweeps(struct node *node)
 {
     struct merger *merger = &node->merger;
@@ -165,7 +171,7 @@ static void sweep(struct node *node)
     }
 }
 
-/* What others made is kept for convenience only: they have it as well. */
+/* Live origins keep their own batches, so this node's copies are a convenience. */
 static void drop_what_others_made(struct node *node)
 {
     for (uint32_t slot = 0; slot < node->origin_end && node->log.keys > node->options.log_keys_max; slot++) {
@@ -179,7 +185,7 @@ static void drop_what_others_made(struct node *node)
     }
 }
 
-/* Merging takes time, and waits an interval; the limit holds at once. */
+/* A sweep takes time and waits for an interval; the limit holds at once. */
 void origins_compact(struct node *node)
 {
     bool waited = !node->log.compacted_ns || node->now_ns - node->log.compacted_ns >= node->options.interval_ns;

@@ -1,8 +1,8 @@
 /*
- * compact: which run of which log is merged, and when.
+ * compact: decides which run of which log is merged, and when.
  *
- * The one idea: a log that is too long or too large is swept, run by run, oldest first. Merging
- * never loses tokens, only times.
+ * The one idea: a log that is too long or too large is swept, run by run, oldest first. A merge
+ * never loses tokens, it loses times only.
  */
 #ifndef HEADGATE_CLUSTER_LOG_COMPACT_H
 #define HEADGATE_CLUSTER_LOG_COMPACT_H
@@ -15,11 +15,11 @@ struct origin;
 
 void compact_init(struct node *node);
 void compact_close(struct node *node);
-/* Merges neighbours until the log is within its limit; tells node->log.full when it is not. */
+/* Merges neighbours until the log is within its limit; sets node->log.full while it is not. */
 void origins_compact(struct node *node);
-/* The log is beyond its limit, and merging has still to make what it can of it. */
+/* True while the log is beyond its limit and a sweep can still make it smaller. */
 bool compact_comes_first(const struct node *node);
-/* The batch leaves the origin's log: a run that it is of is not merged. */
+/* The batch leaves the origin's log: the merge of a run that contains the batch is given up. */
 void compact_forget(struct node *node, const struct origin *origin, const struct batch *batch);
 
 #endif

@@ -14,17 +14,19 @@
 #include <string.h>
 
 /*
- * The batches of a run are sorted, so that a heap of their heads gives all of its spends in order, as many in a step as
- * it has time for. What has been made takes the place of the run in one moment, unless that has changed meanwhile. If
- * it does not fit one batch, it is cut into parts.
+ * merge makes one batch of the batches of a run. The batches are sorted, so a heap of their heads
+ * gives all spends of the run in order; each step takes as many spends as it has time for. The
+ * result replaces the run in one moment, unless the run has changed meanwhile. A result that does
+ * not fit one batch is cut into parts. may_merge says which neighbours may become one; compact.c
+ * chooses the logs.
  */
-enum { TRANSIT_INTERVALS = 16 }; /* parts that were said to somebody so lately are left as they are */
+enum { TRANSIT_INTERVALS = 16 }; /* parts that were sent this lately stay as they are */
 
-/* ---- making one of many ---- */
+/* ---- one batch of many ---- */
 
 enum { ORDER_ID_BITS = 48 };
 
-/* The spend behind is asked for while the other sources have their turn. */
+/* The next spend is prefetched while the other sources have their turn. */
 static void stand_at(struct merge_source *source, const struct spend *at)
 {
     source->at = at;
@@ -111,7 +113,7 @@ bool merge_some(struct node *node)
 
 /* ---- what may be merged ---- */
 
-/* Merging across a number that some member has reached would make it apply the merged part twice. */
+/* A member that has applied up to this number would apply its half of the merge twice. */
 static bool somebody_stands_at(const struct node *node, uint32_t slot, uint64_t sequence)
 {
     for (uint32_t m = 0; m < node->member_end; m++)
@@ -120,7 +122,7 @@ static bool somebody_stands_at(const struct node *node, uint32_t slot, uint64_t 
     return false;
 }
 
-/* Whoever gathers parts would begin anew with others. */
+/* A member that gathers the parts would have to begin anew with other parts. */
 static bool is_on_its_way(const struct node *node, uint32_t slot, const struct batch *batch)
 {
     if (batch->parts == 0 || batch->sent_ns == 0 ||
@@ -135,23 +137,24 @@ static bool is_on_its_way(const struct node *node, uint32_t slot, const struct b
 }
 
 /*
- * Whoever hears us but is not heard may have applied all that was sent, and forgotten it. A batch that was never sent
- * reaches him as new while it stands alone; merged with those, it could not be told from them there.
+ * A member that hears this node but is not heard may have applied and forgotten all sent batches.
+ * An unsent batch reaches that member as new while it stands alone. Merged with sent batches, it
+ * could not be told from them there.
  */
 static bool may_merge(const struct node *node, uint32_t slot, const struct batch *left, const struct batch *right,
                       enum merging how)
 {
     if (left->last <= node->origin[slot].forgotten)
-        return false; /* some of it is settled */
+        return false; /* some of its spends are settled */
     if (batch_is_beside(left, right))
         return true;
     if (right->first > left->last + 1)
-        return false; /* between them is what came with a snapshot: nothing that lacks it may stand for it */
+        return false; /* between them is a snapshot, whose numbers no merge may stand for */
     if (origin_has_begun(&node->origin[slot], left) || origin_has_begun(&node->origin[slot], right))
-        return false; /* the rest of its parts comes behind it */
+        return false; /* the other parts of the begun merge come after it */
     bool sent_up_to_here = slot == node->my_slot && left->sends_count > 0 && right->sends_count == 0;
     if (slot == node->my_slot && left->last <= node->log.everywhere)
-        return false; /* it is being settled */
+        return false; /* the batch is being settled */
     return !(sent_up_to_here && how == MERGE_WHAT_WAS_SENT) && !somebody_stands_at(node, slot, left->last) &&
            !is_on_its_way(node, slot, left) && !is_on_its_way(node, slot, right);
 }
@@ -163,13 +166,16 @@ static struct batch *batch_at(struct list *link)
     return LIST_OWNER(link, struct batch, link);
 }
 
-/* The run that began with that batch would span too much time. */
+/* True if the run that begins with `oldest` would span too much time with `batch`. */
 static bool is_too_late(const struct merger *merger, const struct batch *oldest, const struct batch *batch)
 {
     return batch->at_ns > oldest->at_ns && batch->at_ns - oldest->at_ns > merger->span_ns;
 }
 
-/* Where the run that begins at `first` ends (exclusive): parts stay together, and it is not too much for parts. */
+/*
+ * The (exclusive) end of the run that begins at `first`: parts stay together, and PARTS_MAX
+ * suffice.
+ */
 static struct list *end_of_run(const struct node *node, const struct merger *merger, struct list *first)
 {
     const struct origin *origin = &node->origin[merger->slot];
@@ -256,9 +262,9 @@ void merge_abandon(struct merger *merger)
     merger->newest = NULL;
 }
 
-/* ---- in its place ---- */
+/* ---- replacing the run ---- */
 
-/* The run is as it was, and may still be merged; what was made is fewer batches. */
+/* True if the run is as it was, may still be merged, and the result has fewer batches. */
 static bool run_gives_way(const struct node *node, struct list *first)
 {
     const struct merger *merger = &node->merger;

@@ -1,8 +1,8 @@
 /*
- * merge: one run of a log becomes one batch, in as many steps as it takes.
+ * merge: makes one batch, or parts of one, of a run of a log, in as many steps as it takes.
  *
  * The one idea: batches are sorted, so a heap of their heads gives all spends of the run in order.
- * What was made takes the place of the run in one moment.
+ * The merged batch replaces the run in one moment.
  */
 #ifndef HEADGATE_CLUSTER_LOG_MERGE_H
 #define HEADGATE_CLUSTER_LOG_MERGE_H
@@ -12,11 +12,11 @@
 struct merger;
 struct node;
 
-/* The next run of the sweep begins; false: it is at its end. */
+/* Begins with the next run of the sweep; false: the sweep has no more runs. */
 bool merge_begin(struct node *node);
-/* False: there is more than this step has time for. */
+/* Merges as long as the step has time; false: the run is not finished. */
 bool merge_some(struct node *node);
-/* All is made: it takes the place of the run. */
+/* Replaces the run by the merged batch. */
 void merge_finish(struct node *node);
 void merge_abandon(struct merger *merger);
 

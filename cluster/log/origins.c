@@ -1,3 +1,9 @@
+/*
+ * origins keeps the logs: batches of each origin in the order of their numbers. Each addition and
+ * removal updates the counts of batches and keys, the sums of tally.c and the merge of compact.c. A
+ * merged batch replaces the batches that it overlaps when its last part arrives. This file does not
+ * decide when a batch may leave: settle.c and retire.c do.
+ */
 #include "cluster/log/origins.h"
 
 #include "cluster/codec/batch.h"
@@ -77,7 +83,7 @@ void origin_log_drop(struct node *node, struct origin *origin, struct batch *bat
     }
 }
 
-/* The first of the parts that end the log. */
+/* The first of the parts at the end of the log. Adds the number of further parts to *count. */
 static struct batch *first_beside(const struct origin *origin, struct batch *last, uint32_t *count)
 {
     struct batch *first = last;
@@ -91,7 +97,10 @@ static struct batch *first_beside(const struct origin *origin, struct batch *las
 
 void origin_log_append(struct node *node, struct origin *origin, struct batch *batch)
 {
-    /* A merged batch stands for those that it overlaps; while its parts are applied, what they were made of is kept. */
+    /*
+     * A merged batch stands for the batches that it overlaps. They stay until the last part is
+     * applied.
+     */
     bool whole = batch->part + 1 >= batch->parts;
     for (struct list *at = origin->log.previous, *before; at != &origin->log && whole; at = before) {
         struct batch *newest = LIST_OWNER(at, struct batch, link);
@@ -107,7 +116,8 @@ void origin_log_append(struct node *node, struct origin *origin, struct batch *b
     node->log.keys += batch->spend_count;
     uint32_t parts = 1;
     struct batch *first = first_beside(origin, batch, &parts);
-    if (batch->parts > 0 && whole && parts < batch->parts) /* some were dropped while the others were applied */
+    /* some parts were dropped while the others were applied */
+    if (batch->parts > 0 && whole && parts < batch->parts)
         origin_log_drop(node, origin, first);
 }
 

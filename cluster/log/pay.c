@@ -10,25 +10,29 @@
 #include "cluster/state/origin.h"
 
 /*
- * What need not be told: a spend that this node's share of the refill has paid off, if no other view of its key was
- * below the capacity meanwhile. docs/accounting.md, "What is never told", has the argument.
+ * pay ends the wait of spends that need not be told: this node's share of the refill has paid them
+ * off, and no other view of their key was below the capacity meanwhile. docs/accounting.md, "What
+ * is never told", has the argument.
  *
- * So a spend from a key that is full otherwise waits, if what is unsettled of it will soon be paid off. Most do, and
- * nothing is written down of them but in their key's entry, which is marked: how many tokens, and how often it was
- * looked at. Marks are gone through in rounds, each as long as it takes to be paid off and for the news of others to
- * come. Where all of that has come, what was marked before the last round and not since is paid off, without a look at
- * its entry; of what was spent from again, as much as was noted at the last look. Else the entry says. What has waited
- * for long is told at the pace, like others.
+ * A spend from a key that is full otherwise waits, if its unsettled tokens will soon be paid off.
+ * Most spends are of this kind. Nothing is written about them but a mark at the entry of their key,
+ * which says how many tokens wait and how often the entry was looked at. pay goes through the marks
+ * in rounds. A round takes as long as paying off takes and as the news of other peers needs. Where
+ * all news has arrived, a mark from before the last round that was not renewed since ends without a
+ * look at its entry. Of a key that was spent from again, the tokens that were noted at the last
+ * look end. In other cases the entry is read. Spends that have waited for long are told at the
+ * pace, like others.
  */
 enum {
-    LOOK_INTERVALS = 2,       /* a round takes as long, or longer where news is late */
-    LOOK_INTERVALS_MAX = 6,   /* ... but no longer than that */
-    WAITS_INTERVALS_MAX = 20, /* in all */
+    LOOK_INTERVALS = 2,       /* the length of a round, unless news is late */
+    LOOK_INTERVALS_MAX = 6,   /* the longest round */
+    WAITS_INTERVALS_MAX = 20, /* the longest wait */
     LOOKS_PER_INTERVAL = 16,
-    PLACES_PER_KEY = 1 << 11, /* a look at so many that are not marked takes as long as one at a key */
+    /* a look at so many unmarked places takes as long as a look at one key */
+    PLACES_PER_KEY = 1 << 11,
 };
 
-/* All that any view was charged with until then is charged here. */
+/* All spends that any view was charged with until the returned moment are charged here. */
 static uint64_t covered_until_ns(struct node *node)
 {
     uint64_t until_ns = node->now_ns;
@@ -45,9 +49,10 @@ static uint64_t covered_until_ns(struct node *node)
 }
 
 /*
- * When it was made, the key was full otherwise, and nothing has been charged to it since, or it would wait no more: our
- * share of an interval's refill has paid it off. The table may know better, if shares have changed. The last spend
- * was made when the key was last touched, or before.
+ * When the spend was made, the key was full otherwise, and nothing was charged to the key since, or
+ * the spend would not wait any more. So this node's share of one interval's refill has paid the
+ * spend off. The refill here checks that once more, since shares may have changed. The last spend
+ * is no newer than the last refill of the bucket.
  */
 static bool is_paid_off(const struct node *node, const struct entry *entry, uint64_t covered_ns)
 {
@@ -102,11 +107,15 @@ static void age(struct node *node, uint64_t end, enum table_aging aging, struct 
         note_visits(&node->waits, 1);
 }
 
-/* Up to that place, or until some keys more than `most` were looked at. Returns how many. */
+/*
+ * Goes on to place `end`, or until a few more than `most` keys were looked at. Returns how many
+ * were.
+ */
 static uint64_t look_up_to(struct node *node, uint64_t end, enum table_aging aging, uint64_t most,
                            uint64_t covered_ns)
 {
-    struct table_aged aged[2]; /* while some are looked at, memory is asked for others */
+    /* memory of one group is prefetched while the other group is looked at */
+    struct table_aged aged[2];
     uint64_t looks = 0;
     size_t now = 0;
     for (age(node, end, aging, &aged[0]); aged[now].count > 0; now = !now) {
@@ -120,7 +129,7 @@ static uint64_t look_up_to(struct node *node, uint64_t end, enum table_aging agi
     return looks;
 }
 
-/* When something was last spent, at the latest: threads read the clock before others' steps. */
+/* The latest time of a spend: other threads read the clock before steps do. */
 static uint64_t spent_ns(const struct node *node)
 {
     uint64_t latest_ns = node->now_ns;
@@ -131,15 +140,15 @@ static uint64_t spent_ns(const struct node *node)
 }
 
 /*
- * What was marked before the last round came by, and was not since, is paid off by now, as is_paid_off would say: it
- * was spent then at the latest, when our share was what it is.
+ * A mark from before the last round that was not renewed since is paid off by now, by the argument
+ * of is_paid_off: the last spend is no newer than that round, and the share is the same since.
  */
 static bool all_is_paid_off(const struct node *node, const struct wait_part *part, uint64_t covered_ns)
 {
     return part->careful == 0 && part->visited_ns + node->waits.tick_ns + node->options.interval_ns <= covered_ns;
 }
 
-/* After a pause, what was not visited yet may have waited for too long. */
+/* After a pause, spends in places that were not visited yet may have waited for too long. */
 static enum table_aging aging_of(const struct node *node, const struct wait_part *part, uint64_t covered_ns)
 {
     if (node->now_ns - wait_began_ns(node, 0) > WAITS_INTERVALS_MAX * node->options.interval_ns)
@@ -160,7 +169,7 @@ static void end_part(const struct node *node, struct wait_part *part)
     part->careful -= part->careful > 0;
 }
 
-/* Goes on up to that place, but looks at some keys more than `most` at most. */
+/* Goes on to place `until`, or until a few more than `most` keys were looked at. */
 static void go_up_to(struct node *node, uint64_t until, uint64_t most)
 {
     struct waits *waits = &node->waits;
@@ -178,7 +187,7 @@ static void go_up_to(struct node *node, uint64_t until, uint64_t most)
     }
 }
 
-/* Nothing that will wait began to before now. */
+/* No waiting spend is older than now. */
 static void begin_anew(const struct node *node, struct waits *waits)
 {
     const uint64_t now_ns = node->now_ns;
@@ -194,9 +203,10 @@ static void begin_anew(const struct node *node, struct waits *waits)
 }
 
 /*
- * So long that what was marked before this round is paid off, and news of that has come, when the next one comes by;
- * with a quarter of an interval to spare. If that would take too long, entries have to be looked at anyway. News that
- * was late in one round only (others were at rest, or a message was lost) does not make the next one longer.
+ * A round is so long that marks from before it are paid off, and the news of that time has arrived,
+ * when the next round comes by, with a quarter of an interval to spare. Where such a round would be
+ * too long, entries have to be read anyway. News that was late in one round only (peers were at
+ * rest, or a message was lost) does not make the next round longer.
  */
 static uint64_t round_needed_ns(const struct node *node)
 {
@@ -207,7 +217,7 @@ static uint64_t round_needed_ns(const struct node *node)
     return needed_ns > least_ns && needed_ns <= LOOK_INTERVALS_MAX * interval_ns ? needed_ns : least_ns;
 }
 
-/* It is a little late each time: that does not add up. */
+/* A round begins a little late each time; the delays must not add up. */
 static void begin_round(struct node *node)
 {
     struct waits *waits = &node->waits;
@@ -222,7 +232,7 @@ static void begin_round(struct node *node)
     waits->visits_most[0] = 0;
 }
 
-/* How far a round has come by now. */
+/* The place that the round should have reached by now. */
 static uint64_t place_by_now(const struct node *node)
 {
     __extension__ typedef unsigned __int128 wide;

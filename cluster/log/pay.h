@@ -1,15 +1,15 @@
 /*
- * pay: rounds through the table, in which keys with waiting spends are looked at.
+ * pay: goes through the table in rounds and looks at keys with waiting spends.
  *
- * The one idea: what was marked before the last round and not since is paid off, if news of all
- * others until then has come. waits.h has what one key waits with.
+ * The one idea: spends that were marked before the last round, and not again since, are paid off if
+ * the news of all other peers until then has arrived. waits.h keeps the waiting spends of one key.
  */
 #ifndef HEADGATE_CLUSTER_LOG_PAY_H
 #define HEADGATE_CLUSTER_LOG_PAY_H
 
 struct node;
 
-/* Looks at what has waited to be paid off. */
+/* Looks at keys whose spends wait to be paid off. */
 void pay_step(struct node *node);
 
 #endif

@@ -8,17 +8,19 @@
 #include <stdlib.h>
 
 /*
- * What of each key was told and is not settled yet, over all own batches: where there are many, settling would search
- * all of them for every key. Made a slice at a time, and settling waits for it; then it follows the log. Slots of
- * another epoch are empty.
+ * tally sums the told and unsettled tokens of each key over all own batches. Without the sums,
+ * settling many batches would search all of them for every key. The table is made a slice at a
+ * time, and settling waits for it; afterwards it follows the log. Slots of another epoch are empty,
+ * so a reset costs nothing.
  */
 enum {
-    TALLY_BATCHES = 64, /* fewer are searched */
+    TALLY_BATCHES = 64, /* fewer batches are searched */
     TALLY_KEYS_MAX = 1 << 23,
-    TALLY_AHEAD = 12,              /* slots are asked of memory before they are needed */
-    SLOTS_MIN = 8 * OPEN_KEYS_MAX, /* so that a quarter has room for a batch, and for what a step adds */
-    PAGE_SLOTS = 128,              /* in 4 KiB */
-    PAGES_A_STEP = 64,             /* which takes as long as a step */
+    TALLY_AHEAD = 12, /* slots are prefetched so many spends ahead */
+    /* so that a quarter has room for one batch and for the spends of one step */
+    SLOTS_MIN = 8 * OPEN_KEYS_MAX,
+    PAGE_SLOTS = 128,  /* in 4 KiB */
+    PAGES_A_STEP = 64, /* takes as long as one step may */
 };
 
 struct tally_slot {
@@ -84,7 +86,7 @@ void tally_reset(struct node *node)
     tally->batches = 0;
 }
 
-/* From the newest on: once the tally was whole, it is the newest that are missing. */
+/* From the newest batch on: once the tally was whole, only the newest batches are missing. */
 static void add_missing(struct node *node, struct origin *own, uint32_t whole)
 {
     for (struct list *at = own->log.previous; at != &own->log && node->tally.batches < whole; at = at->previous) {
@@ -98,7 +100,10 @@ static void add_missing(struct node *node, struct origin *own, uint32_t whole)
     }
 }
 
-/* Twice as many as keys may be in the log; what is untold when it is full is told all the same. */
+/*
+ * Twice the keys of the longest log. Untold spends come on top: they are told even when the log is
+ * full.
+ */
 static uint64_t slots_max(const struct node *node)
 {
     uint64_t most = node->options.log_keys_max < TALLY_KEYS_MAX ? node->options.log_keys_max : TALLY_KEYS_MAX;
@@ -109,7 +114,7 @@ static uint64_t slots_max(const struct node *node)
     return slots;
 }
 
-/* For what the own logs hold now, with so much room that it seldom has to become larger. */
+/* Slots for the keys in own logs now, with so much room that the table seldom has to grow. */
 static uint64_t slots_wanted(const struct node *node)
 {
     uint64_t keys = 0, slots = SLOTS_MIN, most = slots_max(node);
@@ -120,7 +125,7 @@ static uint64_t slots_wanted(const struct node *node)
     return slots;
 }
 
-/* An empty tally that is large enough; false: there is no memory. */
+/* An empty table that is large enough; false: no memory. */
 static bool begin_anew(struct node *node)
 {
     struct tally *tally = &node->tally;
@@ -137,8 +142,9 @@ static bool begin_anew(struct node *node)
 }
 
 /*
- * Has the system give its memory page by page, by writing to it; true: it has. Else each key that comes first would
- * wait for a page. That is all that a step does besides what came.
+ * Writes to the table page by page, so that the system gives it memory; true: it has all of it.
+ * Else the first key of each page would wait for that page. One step does no other optional work
+ * then.
  */
 static bool is_backed(struct node *node)
 {
@@ -175,7 +181,10 @@ void tally_step(struct node *node)
     }
     if (tally_is_whole(node))
         return;
-    /* Keys that are settled keep their slots until then; those of the whole log fill no more than half. */
+    /*
+     * Settled keys keep their slots until the table begins anew; keys of the whole log fill at most
+     * half of it.
+     */
     if ((!tally->slot || tally->used > tally->mask / 4 * 3) && !begin_anew(node))
         return;
     if (!is_backed(node))

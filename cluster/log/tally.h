@@ -1,8 +1,8 @@
 /*
- * tally: how many tokens of each key were told and are not settled yet, over all own batches.
+ * tally: the tokens of each key that are told and not settled, over all own batches.
  *
- * The one idea: where own batches are many, one table of sums takes the place of a search through
- * all of them. The table is made a slice at a time and then follows the log.
+ * The one idea: with many own batches, one table of sums replaces a search through all of them. The
+ * table is made a slice at a time and then follows the log.
  */
 #ifndef HEADGATE_CLUSTER_LOG_TALLY_H
 #define HEADGATE_CLUSTER_LOG_TALLY_H
@@ -13,16 +13,19 @@
 struct batch;
 struct node;
 
-/* There are so many own batches that they are not searched. */
+/* True if there are too many own batches to search them. */
 bool tally_is_wanted(const struct node *node);
-/* All own batches are in it. */
+/* True if all own batches are in the table. */
 bool tally_is_whole(struct node *node);
-/* Brings it nearer to that, as far as there is time. */
+/* Adds missing batches, as far as the step has time. */
 void tally_step(struct node *node);
 void tally_reset(struct node *node);
-/* Strikes spend number `index` of a batch that is in it off; what is left of its key. Best in their order. */
+/*
+ * Takes spend `index` of a tallied batch off its sum and returns the rest of the sum of its key.
+ * Ascending indexes are fastest.
+ */
 uint64_t tally_strike(struct node *node, const struct batch *batch, uint32_t index);
-/* The batch leaves the log, with what was not struck off of it. */
+/* The batch leaves the log: takes its other spends off their sums. */
 void tally_forget(struct node *node, struct batch *batch);
 
 #endif

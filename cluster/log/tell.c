@@ -13,20 +13,27 @@
 #include <string.h>
 
 /*
- * From what is untold to batches: oldest first, and at a pace. What must not wait is urgent: it is told before anything
- * else, and before any message leaves that acknowledges what others have spent.
+ * tell makes batches of untold spends: oldest first, and at a pace. Urgent spends must not wait:
+ * they are told before other spends, and before any message leaves that acknowledges spends of
+ * other peers. tell takes spends from the rings of untold.c, sorts them, and appends batches to the
+ * own log. It sends nothing: publish.c does.
  */
 enum {
     CREDIT_INTERVALS = 2,
-    URGE_STEPS = 16, /* of places in rings are gone through sooner than a part of the table: see urge_part */
-    TELL_PART = 4,   /* of a step's keys are gathered at once where there are as many: see tell_ahead */
+    /* so many places in rings are read in the time of a part of the table: see urge_part */
+    URGE_STEPS = 16,
+    TELL_PART = 4, /* this part of a step's keys is gathered at once: see tell_ahead */
 };
 
-#define KEY_CREDIT UINT64_C(1000000000) /* what telling one key costs: the pace earns so much in its time */
+/* the cost of telling one key; the pace earns credit in this unit */
+#define KEY_CREDIT UINT64_C(1000000000)
 #define TELL_GAP_NS UINT64_C(1000000)
 #define PATIENCE_NS UINT64_C(4000000000)
 
-/* What it returns is as old as the oldest spend that is unsettled: batches do not stand in that order. */
+/*
+ * A batch with returns is as old as the oldest unsettled spend: batches do not stand in the order
+ * of their age.
+ */
 static uint64_t returns_since_ns(const struct origin *mine, const struct batch *batch)
 {
     uint64_t since_ns = batch_opened_ns(batch);
@@ -71,7 +78,7 @@ static void close_part(struct node *node, const struct spend *spends, uint32_t c
     node->stats.batches_closed++;
 }
 
-/* A key that was evicted and came back may stand there twice: it is told once. */
+/* A key that was evicted and came back may be in the array twice; its spends are added up. */
 static uint32_t add_equal_ones(const struct node *node, struct spend *spends, uint32_t count)
 {
     uint32_t kept = 0;
@@ -84,7 +91,7 @@ static uint32_t add_equal_ones(const struct node *node, struct spend *spends, ui
     return kept;
 }
 
-/* While somebody is late, what is told now may be acknowledged late. */
+/* While a member is late, spends that are told now may be acknowledged late. */
 static void note_aside(struct node *node)
 {
     for (uint32_t i = 0; node->aside.on && i < node->telling.count; i++) {
@@ -105,7 +112,8 @@ static void flush(struct node *node)
     for (uint32_t from = 0, end; from < count; from = end) {
         end = batch_end(node, node->telling.sorted, from, count);
         close_part(node, node->telling.sorted + from, end - from, complete);
-        complete &= !node->telling.spans; /* spends begun meanwhile are marked as of the second: see open_spend */
+        /* spends begun meanwhile are marked as of the second batch: see open_spend */
+        complete &= !node->telling.spans;
     }
     step_works(node, node->telling.count);
     node->telling.count = 0;
@@ -118,7 +126,8 @@ static void gather(struct node *node, struct spend *spend)
         flush(node);
     const struct lane *lane = &node->lane[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
     uint64_t made_ns = untold_time_ns(node, spend->since);
-    made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns; /* that is exact */
+    /* an exact time, where untold_time_ns may be too early */
+    made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns;
     if (node->telling.count == 0 || made_ns < node->telling.since_ns)
         node->telling.since_ns = made_ns;
     node->telling.orphans |= spend->orphan;
@@ -178,10 +187,14 @@ static void urge_key(void *context, struct entry *entry)
 static void urge(void *context, const struct entry *entry)
 {
     struct node *node = context;
-    urge_key(node, table_find(node->table, entry->id)); /* which may be written to */
+    /* the entry of the table, which may be written to */
+    urge_key(node, table_find(node->table, entry->id));
 }
 
-/* Whether a key is in a ring, its entry does not say without a look there, which no cache has. */
+/*
+ * An entry does not say whether its key is in a ring; the ring does, and no cache has the ring. So
+ * a short ring is read from end to end.
+ */
 void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
 {
     if (untold_span(node) > (uint64_t)URGE_STEPS * node->step.keys) {
@@ -193,14 +206,14 @@ void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
         table_visit_marked(node->table, prefix, prefix_bits, urge_key, node);
 }
 
-/* Puts keys that wait into a ring, `most` of them at most. */
+/* Moves at most `most` waiting keys into a ring. */
 static void wait_no_more(struct node *node, uint32_t most)
 {
     struct entry *entry;
     uint64_t place = node->waits.place;
     while (most > 0 && wait_count(node) > 0) {
         if (table_find_marked(node->table, &place, table_places(node->table), &entry, 1) == 0) {
-            place = 0; /* there are some before where the round is */
+            place = 0; /* some keys wait before the place of the round */
             continue;
         }
         tell_for_room(node);
@@ -225,7 +238,7 @@ void tell_much_urgent(struct node *node)
         tell_urgent(node);
 }
 
-/* Two intervals' worth at most, and a key's at least. */
+/* Credit is at most that of two intervals, and never less than one key's. */
 static void earn_credit(struct node *node)
 {
     uint64_t most = CREDIT_INTERVALS * node->options.interval_ns * node->telling.pace;
@@ -236,7 +249,10 @@ static void earn_credit(struct node *node)
     node->telling.credit_ns = node->now_ns;
 }
 
-/* When the credit suffices for what is worth a message; `more` might have been told but for the step's time. */
+/*
+ * The next batch is due when the credit pays for a message worth sending. `more`: only the time of
+ * this step ended the last one.
+ */
 static void plan_next(struct node *node, bool more)
 {
     todo_drop(&node->todo, DO_PUSH);
@@ -252,7 +268,7 @@ static void plan_next(struct node *node, bool more)
     node->telling.next_ns = node->now_ns + (wait_ns > gap_ns ? wait_ns : gap_ns);
 }
 
-/* The oldest of all rings, or of one that is nearly full; NULL: there is none. */
+/* The oldest spend of all rings, or of a ring that is nearly full; NULL: all rings are empty. */
 static struct spend *next_spend(const struct node *node, struct lane **lane_of, uint64_t *since_ns)
 {
     struct spend *next = NULL;
@@ -272,7 +288,9 @@ static struct spend *next_spend(const struct node *node, struct lane **lane_of, 
     return next;
 }
 
-/* What is urgent, and of the others as many as the pace allows for, `most` at most; true: it allows for more. */
+/*
+ * Gathers urgent spends, and others as the pace allows, at most `most`; true: the pace allows more.
+ */
 static bool gather_at_pace(struct node *node, uint32_t most)
 {
     uint32_t before = untold_listed(node), told;

@@ -1,9 +1,9 @@
 /*
- * tell: from what is untold to batches: oldest first, and at a pace.
+ * tell: makes batches of untold spends, oldest first, at a pace.
  *
- * The one idea: a batch is closed of what was gathered; urgent spends go first and are not slowed
- * by the pace. Whoever reads rings or logs while something is gathered must call tell_gathered
- * first.
+ * The one idea: spends are gathered and then closed as a batch. Urgent spends go first, and the
+ * pace does not slow them. A caller that reads rings or logs must call tell_gathered before, since
+ * gathered spends are in neither.
  */
 #ifndef HEADGATE_CLUSTER_LOG_TELL_H
 #define HEADGATE_CLUSTER_LOG_TELL_H
@@ -14,27 +14,32 @@
 struct node;
 
 /*
- * Batches are closed: of all that is urgent; of that, and of others as fast as the pace allows, but no more than is
- * worked on in a step; of everything. And, each time, of what has been gathered: see tell_ahead.
+ * Each closes a batch of all gathered spends (see tell_ahead), and: tell_urgent, of all urgent
+ * spends; tell_at_pace, of urgent spends and of others as fast as the pace allows, but no more than
+ * one step may work on; tell_all, of all untold spends.
  */
 void tell_urgent(struct node *node);
 void tell_at_pace(struct node *node);
 void tell_all(struct node *node);
 /*
- * Gathers a part of what the pace allows, or makes a batch of all of it; true: the message is for a later step. Until
- * then no ring and no log has it: whoever looks there, or makes a message, calls tell_gathered or one of those above.
+ * Gathers a part of the spends that the pace allows, or closes a batch of them when all are
+ * gathered. True: the message must wait for a later step. Gathered spends are in no ring and in no
+ * log; before a caller reads either, or makes a message, it must call tell_gathered or one of the
+ * functions above.
  */
 bool tell_ahead(struct node *node);
 void tell_gathered(struct node *node);
-/* Of as much as one step may work on, where that is not all; true if it was. */
+/* Closes batches of as many spends as one step may work on; true: that was all of them. */
 bool tell_some(struct node *node);
-/* Of what is urgent, if that is as much as one step may work on. */
+/* Closes a batch of the urgent spends if they are as many as one step may work on. */
 void tell_much_urgent(struct node *node);
-/* Of so much that a ring has room for one more, for whoever may add some in a step. */
+/*
+ * Closes batches until the ring has room for one more spend: for callers that add some in a step.
+ */
 void tell_for_room(struct node *node);
-/* What is untold of keys that begin with the prefix (see table_visit) becomes urgent. */
+/* Makes the untold spends of keys that begin with the prefix (see table_visit) urgent. */
 void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits);
-/* For how long the oldest one has waited, at most. */
+/* The longest time that an untold spend may have waited. */
 uint64_t untold_age_ns(const struct node *node);
 
 #endif
