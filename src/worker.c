@@ -21,7 +21,7 @@ static void enter(struct worker *worker)
 /* What is put off was prepared by the rules that there are: until it is decided they must stay. */
 static void leave(struct worker *worker)
 {
-    if (!worker->inside || worker->serving || worker->commands.usual.late_count > 0)
+    if (!worker->inside || worker->serving || commands_have_late(&worker->commands))
         return;
     gate_leave(worker->gate, worker->lane);
     worker->inside = false;

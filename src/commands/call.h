@@ -45,50 +45,6 @@ static inline int call_shown(struct bytes word)
 /* Nanoseconds as milliseconds, rounded up; -1 for never. */
 int64_t call_ms(uint64_t ns);
 
-enum { DECISION_BYTES = 4 }; /* ":1\r\n" */
-
-/* Bit i: answer number i is yes. `count` is at most COMMANDS_USUAL_MAX. */
-void answer_decisions(struct output *output, uint64_t allowed, uint32_t count);
-
-/* ---- usual.c: CAN_ACCESS key, where a limit of the config alone counts ---- */
-
-/* Whether there can be usual requests at all: asked before the first of an input, and after every other command. */
-bool usual_possible(struct commands *commands, const struct session *session);
-/* The size of the usual request at the front of `input`, whose key is noted as number `count` of this input's; or 0. */
-size_t usual_join(struct commands *commands, struct bytes input, uint32_t count);
-/* Decides those that joined, in order, and answers each. */
-void usual_decide(struct commands *commands, uint32_t count, struct output *output, struct turn turn);
-/* Leaves few that joined to commands_answer; false: they are to be decided now. */
-bool usual_put_off(struct commands *commands, struct session *session, uint32_t count);
-
-/* ---- group.c: every other CAN_ACCESS, CHECK, PEEK, CL.THROTTLE and THROTTLE ---- */
-
-enum { GROUPED_ANSWER_BYTES = 192 }; /* at most: of one that joined */
-
-struct group {
-    uint32_t count;
-    uint32_t key_count; /* of them all: their ids are in the commands' group_id */
-    uint32_t kinds;     /* bits: some of them are like these, which are to stay until they are decided */
-};
-
-/* True when `words`, which `frame` was parsed to, joined; false: they are to be executed (or refused) alone. */
-bool group_join(struct group *group, struct commands *commands, const struct session *session,
-                const struct resp_command *words, struct bytes frame, struct turn turn);
-/* The size of the request at the front of `input`, which is like one before and joined; or 0. */
-size_t group_join_alike(struct group *group, struct commands *commands, const struct session *session,
-                        struct bytes input);
-/* Decides all that joined, in order, and answers each. */
-void group_decide(struct group *group, struct commands *commands, const struct session *session,
-                  struct output *output, struct turn turn);
-
-/* ---- alike.c: CHECKs and PEEKs like one before ---- */
-
-/* The size of the request at the front of `input`, if it is of a kind that was `found` before, and its ids. Else 0. */
-size_t alike_find(struct commands *commands, struct bytes input, uint32_t *found, struct key_id *ids);
-/* What was parsed and matched may be worth remembering, in the place of a kind that is not among `used` (bits). */
-void alike_learn(struct commands *commands, struct bytes frame, const struct resp_command *words,
-                 enum command_id command, const struct match *match, uint32_t used);
-
 /* ---- commands_match.c ---- */
 
 /* A command about ids, and the rules that it falls under. */

@@ -17,10 +17,10 @@ void commands_init(struct commands *commands)
     commands->staged = (struct staged){0};
     pool_init(&commands->queues, TRANSACTIONS_MAX_BYTES);
     throttle_init(commands);
-    commands->group_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
-                                               .lane = commands->lane,
-                                               .id_count = 1,
-                                               .id[0].dimension = bytes_of(RULE_DEFAULT_DIMENSION)};
+    commands->access_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
+                                                .lane = commands->lane,
+                                                .id_count = 1,
+                                                .id[0].dimension = bytes_of(RULE_DEFAULT_DIMENSION)};
 }
 
 void commands_close(struct commands *commands)
@@ -44,9 +44,8 @@ void session_open(struct session *session, struct commands *commands, uint64_t i
     session_reset(session, commands);
 }
 
-/* Units of work, see command.h: of a usual request, and besides what a command has in the table. */
+/* Units of work, see command.h, besides what a command has in the table. */
 enum {
-    USUAL_WORK = 1,
     UNKNOWN_WORK = 10,
     FRAME_WORK_BYTES = 128, /* of a request */
     OUTPUT_WORK_BYTES = 64, /* of an answer */
@@ -54,18 +53,24 @@ enum {
 
 /* ---- serving ---- */
 
-/* What is served of one input; usual requests and others that are grouped wait for more of their kind. */
+/* What is served of one input. */
 struct serving {
     struct commands *commands;
     struct session *session;
     struct output *output;
     struct turn turn;
-    struct group group;
-    uint32_t usual_count;
     uint32_t work; /* that was done, see command.h */
-    bool usual;    /* there may be some */
+    bool joins;    /* requests may join `pending`: the client is known, and no transaction queues them */
     bool closes;   /* the connection is to be closed */
 };
+
+/* At first, and whenever a command may have changed the session or the rules. */
+static void look_anew(struct serving *serving)
+{
+    const struct session *session = serving->session;
+    serving->joins = session->authenticated && !session->transaction.open;
+    shapes_renew(serving->commands, serving->turn);
+}
 
 /* `words`, which `frame` was parsed to. False: the connection is to be closed. */
 static bool execute(struct serving *serving, const struct resp_command *words, struct bytes frame)
@@ -95,59 +100,15 @@ static bool execute(struct serving *serving, const struct resp_command *words, s
     return !call.close;
 }
 
-static void decide_usual(struct serving *serving)
+static void decide(struct serving *serving)
 {
-    usual_decide(serving->commands, serving->usual_count, serving->output, serving->turn);
-    serving->usual_count = 0;
+    pending_decide(serving->commands, serving->session, serving->output, serving->turn);
 }
 
-static void decide_group(struct serving *serving)
+static void decide_if_full(struct serving *serving)
 {
-    if (serving->group.count > 0)
-        group_decide(&serving->group, serving->commands, serving->session, serving->output, serving->turn);
-}
-
-static void decide_group_if_full(struct serving *serving)
-{
-    if (serving->group.count == COMMANDS_GROUP_MAX)
-        decide_group(serving);
-}
-
-static void decide_all(struct serving *serving)
-{
-    decide_usual(serving);
-    decide_group(serving);
-}
-
-/* The sizes of usual requests at the front of `input`, together. */
-static size_t serve_usual(struct serving *serving, struct bytes input)
-{
-    size_t size = 0, one;
-    while (serving->usual_count < COMMANDS_USUAL_MAX &&
-           (one = usual_join(serving->commands, (struct bytes){input.data + size, input.size - size},
-                             serving->usual_count)) > 0) {
-        serving->usual_count++;
-        serving->work += USUAL_WORK;
-        size += one;
-    }
-    return size;
-}
-
-/* The sizes of requests at the front of `input` that are like ones before, together. */
-static size_t serve_alike(struct serving *serving, struct bytes input)
-{
-    size_t size = 0, one;
-    while (size < input.size && serving->group.count < COMMANDS_GROUP_MAX &&
-           (one = group_join_alike(&serving->group, serving->commands, serving->session,
-                                   (struct bytes){input.data + size, input.size - size})) > 0) {
-        serving->work += command_table[COMMAND_CHECK].work;
-        size += one;
-    }
-    if (size == 0)
-        return 0;
-    decide_usual(serving);
-    decide_group_if_full(serving);
-    return size;
+    if (pending_is_full(&serving->commands->pending))
+        decide(serving);
 }
 
 /* What a command costs but for its answer. */
@@ -165,18 +126,16 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
     struct commands *commands = serving->commands;
     if (parsed == RESP_COMMAND && words->count == 0)
         return true;
-    decide_usual(serving);
     if (parsed == RESP_COMMAND)
         serving->work += work_of(words, frame.size);
-    if (parsed == RESP_COMMAND &&
-        group_join(&serving->group, commands, serving->session, words, frame, serving->turn)) {
-        decide_group_if_full(serving);
+    if (parsed == RESP_COMMAND && serving->joins && pending_join(commands, words, frame, serving->turn)) {
+        decide_if_full(serving);
         return true;
     }
-    decide_group(serving);
+    decide(serving);
     if (parsed == RESP_COMMAND) {
         bool going = execute(serving, words, frame);
-        serving->usual = usual_possible(commands, serving->session);
+        look_anew(serving);
         return going;
     }
     struct answer answer = {.output = serving->output, .protocol = serving->session->protocol};
@@ -190,9 +149,8 @@ static bool has_room(const struct serving *serving)
 {
     const struct output *output = serving->output;
     size_t longest = OUTPUT_REPLY_MAX_BYTES, transaction = serving->session->transaction.answer_bytes;
-    return output->room - output->size >= (transaction > longest ? transaction : longest) +
-                                              GROUPED_ANSWER_BYTES * (size_t)COMMANDS_GROUP_MAX +
-                                              DECISION_BYTES * ((size_t)serving->usual_count + COMMANDS_USUAL_MAX);
+    return output->room - output->size >=
+           (transaction > longest ? transaction : longest) + (size_t)PENDING_ANSWERS_BYTES;
 }
 
 /* Serves one command at the front of `input`, or several of a kind. Their size; 0: the first one is not whole. */
@@ -201,14 +159,12 @@ static size_t serve_front(struct serving *serving, struct bytes input)
     struct resp_command words;
     const char *error;
     size_t frame = 0;
-    if (serving->usual && serving->group.count == 0)
-        frame = serve_usual(serving, input);
-    if (serving->usual_count == COMMANDS_USUAL_MAX)
-        decide_all(serving);
-    if (frame == 0 && !serving->session->transaction.open)
-        frame = serve_alike(serving, input);
-    if (frame > 0)
+    if (serving->joins)
+        frame = pending_join_shapes(serving->commands, input, serving->turn, &serving->work);
+    if (frame > 0) {
+        decide_if_full(serving);
         return frame;
+    }
     enum resp_status parsed = resp_parse(input, &words, &frame, &error);
     if (parsed == RESP_MORE)
         return 0;
@@ -222,10 +178,9 @@ static void serve_queued(struct serving *serving)
     struct session *session = serving->session;
     const struct transaction *transaction = &session->transaction;
     size_t at = 0;
-    serving->usual = usual_possible(serving->commands, session);
     while (at < transaction->size)
         at += serve_front(serving, (struct bytes){transaction->queued->data + at, transaction->size - at});
-    decide_all(serving);
+    decide(serving);
     assert(!serving->closes && !session_waits(session));
     transaction_end(session, serving->commands);
 }
@@ -242,7 +197,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     struct serving serving = {.commands = commands, .session = session, .output = output, .turn = turn};
     enum serve_status status = SERVE_MORE;
     const size_t begun = output->size;
-    serving.usual = usual_possible(commands, session);
+    look_anew(&serving);
     *consumed = 0;
     while (!serving.closes && !session_waits(session) && *consumed < input.size) {
         if (turn.work_max > 0 && work_done(&serving, begun) >= turn.work_max) {
@@ -261,12 +216,12 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
             serve_queued(&serving);
     }
     if (!serving.closes && !session_waits(session) && output->size == begun && *consumed == input.size &&
-        serving.group.count == 0 && usual_put_off(commands, session, serving.usual_count)) {
+        late_put_off(commands, session)) {
         commands->worked = serving.work;
         return SERVE_LATER;
     }
     if (!session_waits(session))
-        decide_all(&serving);
+        decide(&serving);
     else
         status = session->waits_for == SESSION_WAITS_REFUSED ? SERVE_DELAY : SERVE_WAIT;
     commands->worked = work_done(&serving, begun);

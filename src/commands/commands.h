@@ -1,10 +1,11 @@
 /*
  * commands: executes what clients ask: bytes in, decisions of the node, bytes out.
  *
- * The one idea: everything that one read brought is served in one call, at one time; runs of CAN_ACCESS, CHECK
- * and the like are decided in groups whose keys are fetched from memory together (group.c). It does no I/O: what only
- * the server can do (an event for the node) goes through a hook. Each thread that serves has commands of its own, all
- * over one node: what only decides, they do at the same time; for the rest, a hook makes one of them alone.
+ * The one idea: everything that one read brought is served in one call, at one time. CAN_ACCESS,
+ * CHECK and the like wait in one queue, whose keys are fetched from memory together (pending.h). It
+ * does no I/O: what only the server can do (an event for the node) goes through a hook. Each thread
+ * that serves has commands of its own, all over one node: what only decides, they do at the same
+ * time; for the rest, a hook makes one of them alone.
  */
 #ifndef HEADGATE_COMMANDS_COMMANDS_H
 #define HEADGATE_COMMANDS_COMMANDS_H
@@ -13,13 +14,13 @@
 #include "base/gate.h"
 #include "base/hash.h"
 #include "cluster/node.h"
+#include "commands/pending.h"
+#include "commands/shapes.h"
 #include "edge/listener.h"
 #include "edge/pool.h"
 #include "edge/store.h"
 #include "limit/named_limit.h"
 #include "rules/match.h"
-#include "rules/match_alike.h"
-#include "wire/command_alike.h"
 #include "wire/output.h"
 
 #include <stdbool.h>
@@ -30,8 +31,6 @@ enum {
     SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
     SESSION_REFUSED_MAX = 5, /* wrong passwords of one connection: with the last one it is closed */
     SESSION_DELAY_MS = 250,  /* before the first one is answered; each further one takes twice as long */
-    COMMANDS_GROUP_MAX = 16, /* decisions whose tags are fetched together */
-    COMMANDS_USUAL_MAX = 64, /* the same of usual ones; also, what may be put off */
 };
 
 struct transport;
@@ -43,7 +42,7 @@ struct transport;
     X(protocol_errors, "connections closed because of what they sent")                                             \
     X(reservations_refused, "reservations refused because too many are open")                                      \
     X(auth_failures, "wrong passwords")                                                                            \
-    X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in groups")
+    X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in batches")
 
 #define SESSION_WAITS_REFUSED UINT64_MAX /* instead of a ticket: for the answer to a wrong password */
 
@@ -98,59 +97,12 @@ struct staged {
     size_t size, room;
 };
 
-/* Keys of usual requests: see usual.c. */
-struct usual {
-    struct direct direct;
-    uint32_t late_count;    /* of the keys, those in front: they were put off */
-    uint32_t late_answered; /* of those */
-    uint64_t late_allowed;  /* bits, once they are decided */
-    struct key_id id[2 * COMMANDS_USUAL_MAX];
-};
-
-/* Requests as they came before, and what they came to: see alike.c. */
-enum { ALIKE_KINDS_MAX = 4 };
-struct alike_kind {
-    struct command_shape shape;
-    struct alike alike;
-    uint8_t command; /* enum command_id */
-};
-struct alike_kinds {
-    uint64_t edition;              /* of the rules; 0: nothing is remembered */
-    uint64_t recognised;           /* requests */
-    uint32_t next, last;           /* to be replaced; that was recognised last */
-    uint32_t trust, passed;        /* 0: few are looked at; requests that were not */
-    uint32_t unknown, learn_every; /* so many unknown ones until one is remembered; and then until the next */
-    bool useful;                   /* something was recognised since one was remembered */
-    struct alike_kind kind[ALIKE_KINDS_MAX];
-};
-
 /* All that serve over one node, for INFO. */
 struct commands_crew {
     uint32_t count;
     const struct commands
         *member[GATE_LANES_MAX]; /* what they count is read when all others are outside the gate */
     const struct gate *gate;     /* NULL: there is one */
-};
-
-enum throttle_door { THROTTLE_CELL, THROTTLE_CRAB, THROTTLE_DOORS };
-
-/* A CL.THROTTLE or a THROTTLE: how many tokens there are, how long it takes to get one, how many are asked for. */
-struct throttle {
-    struct charge charge;
-    int64_t capacity, quantity;
-    uint64_t emission_ns;
-    enum throttle_door door;
-};
-
-/* A command that waits for others of its group. */
-struct grouped {
-    uint8_t command; /* enum command_id */
-    uint8_t kind;    /* it is like that one, and only the ids of its keys are its own; ALIKE_KINDS_MAX: it is not */
-};
-/* What one comes to that is like no other: large, and seldom looked at. */
-union grouped_alone {
-    struct match match;
-    struct throttle throttle; /* of either */
 };
 
 struct commands {
@@ -193,13 +145,11 @@ struct commands {
     struct commands_stats stats;
     struct pool queues; /* of transactions */
     struct staged staged;
-    struct request group_request; /* of the CAN_ACCESS at hand */
-    struct grouped group[COMMANDS_GROUP_MAX];
-    union grouped_alone group_alone[COMMANDS_GROUP_MAX];
+    struct request access_request; /* CAN_ACCESS, but for its key and cost */
     struct key_id throttle_salt[THROTTLE_DOORS];
-    struct key_id group_id[COMMANDS_GROUP_MAX * CHARGES_MAX]; /* of all charges of the group */
-    struct usual usual;
-    struct alike_kinds kinds;
+    struct shapes shapes;
+    struct pending pending;
+    struct late late;
 };
 
 /* `commands` is filled as above. */
@@ -213,6 +163,11 @@ void session_close(struct session *session, struct commands *commands);
  * SERVE_DELAY session_delay_ms. */
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed);
+/* Some answers are put off: what they were asked under must stay until commands_answer. */
+static inline bool commands_have_late(const struct commands *commands)
+{
+    return commands->late.count > 0;
+}
 void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
 /* For how long the answer to a wrong password waits. */
 uint32_t session_delay_ms(const struct session *session);

@@ -24,7 +24,7 @@ void call_decide(struct commands *commands, const struct match *match, bool take
         decision->allowed =
             node_decide_one(commands->node, match->charge, match->count, take, now_ns, decision->verdict);
     if (take)
-        ruleset_note(node_rules(commands->node), match, decision->verdict);
+        ruleset_note(match, decision->verdict);
 }
 
 /*

@@ -91,7 +91,7 @@ void call_reserve(struct call *call)
             return;
         }
     }
-    ruleset_note(node_rules(call->commands->node), match, decision.verdict);
+    ruleset_note(match, decision.verdict);
     call_answer_verdict(&call->answer, 1, match, decision.allowed, decision.verdict);
     if (!decision.allowed) {
         answer_null(&call->answer);

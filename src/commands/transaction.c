@@ -16,7 +16,7 @@ enum {
     QUEUED_MAX_BYTES = POOL_LARGE_BYTES,
 };
 
-_Static_assert((int)GROUPED_ANSWER_BYTES <= (int)ANSWER_BYTES, "a grouped command has room for its answer");
+_Static_assert((int)PENDING_ANSWER_BYTES <= (int)ANSWER_BYTES, "a command of a pending has room for its answer");
 
 void transaction_end(struct session *session, struct commands *commands)
 {

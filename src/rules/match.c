@@ -367,8 +367,6 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     match->count = match->passed_count = match->denied_by = 0;
     match->tenant = 0;
     match->plain = true;
-    if (by_default && ruleset_is_direct(ruleset) && request->only_rule.size == 0)
-        return match_config(ruleset, request, &ruleset->named[ruleset->named_by_default], match);
     struct matcher matcher; /* the arrays are filled as far as needed; clearing them would cost more */
     matcher.ruleset = ruleset;
     matcher.service = by_default ? ruleset->by_default : ruleset_service(ruleset, request->service);

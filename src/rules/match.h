@@ -102,24 +102,12 @@ struct match {
 bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint64_t now_ns, uint64_t wall_ns,
                    struct match *match);
 
-/*
- * The charge of every request of the service "default" that names only a value of
- * RULE_DEFAULT_DIMENSION, as long as no rule is about that service: a limit of the config. Valid
- * until the next commit.
- */
-struct direct {
-    struct charge like; /* the charge, except for its id and its cost */
-    struct key_id salt; /* joined with the value's hash, the salt gives the id */
-    struct hash_key dimension_key;
-    struct rule_counts *counts; /* decisions, counted by the caller */
-};
-/* Fills `direct` for the thread with this number. False: there are rules, or there is no such
- * limit. */
-bool ruleset_direct(const struct ruleset *ruleset, uint8_t lane, struct direct *direct);
-
 /* Counts the decisions: verdicts[match->count]. `verdicts` may be NULL if the count is 0. */
-void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts);
-/* Counts `requests` requests that all matched as `match` says and had all charges allowed. */
-void ruleset_note_allowed(struct ruleset *ruleset, const struct match *match, uint64_t requests);
+void ruleset_note(const struct match *match, const struct verdict *verdicts);
+/*
+ * Counts many requests that all matched as `match` says: `allowed_count` requests had every charge allowed, and
+ * `denied_count` requests had every charge denied.
+ */
+void ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64_t denied_count);
 
 #endif

@@ -5,8 +5,6 @@
 #include "rules/match.h"
 #include "rules/ruleset_state.h"
 
-#include <assert.h>
-
 /* Limits of the config have neither windows nor floors. */
 static struct charge charge_by_config(const struct variant *variant)
 {
@@ -30,7 +28,6 @@ bool match_config(const struct ruleset *ruleset, const struct request *request, 
     charge->id = key_join(variant->salt, key_part(&dimension_key, first->value));
     charge->cost = request->cost;
     charge->tenant = match->tenant;
-    match->plain = false; /* the dimension of the first identifier was not looked up */
     match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
         .counter = variant->counter + (size_t)request->lane * ruleset->named_count,
@@ -38,18 +35,5 @@ bool match_config(const struct ruleset *ruleset, const struct request *request, 
         .limit_tokens = variant->base.capacity,
         .why = WHY_CONFIG,
     };
-    return true;
-}
-
-bool ruleset_direct(const struct ruleset *ruleset, uint8_t lane, struct direct *direct)
-{
-    assert(lane < ruleset->options.lanes);
-    if (!ruleset_is_direct(ruleset))
-        return false;
-    struct slot *named = &ruleset->named[ruleset->named_by_default];
-    direct->like = charge_by_config(named->variant[0]);
-    direct->salt = named->variant[0]->salt;
-    direct->dimension_key = ruleset->default_key;
-    direct->counts = &named->ruled.counter[(size_t)lane * ruleset->named_count].counts;
     return true;
 }

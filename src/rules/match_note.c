@@ -30,20 +30,20 @@ static inline void note_passed(const struct match *match, uint64_t requests)
         note(&match->passed[i], match->passed[i].why != WHY_DENY_LIST, requests);
 }
 
-void ruleset_note(struct ruleset *ruleset, const struct match *match, const struct verdict *verdicts)
+void ruleset_note(const struct match *match, const struct verdict *verdicts)
 {
-    (void)ruleset;
     for (uint32_t i = 0; i < match->count; i++)
         note(&match->rule[i], verdicts[i].allowed, 1);
     note_passed(match, 1);
 }
 
-void ruleset_note_allowed(struct ruleset *ruleset, const struct match *match, uint64_t requests)
+void ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64_t denied_count)
 {
-    (void)ruleset;
-    for (uint32_t i = 0; i < match->count; i++)
-        note(&match->rule[i], true, requests);
-    note_passed(match, requests);
+    for (uint32_t i = 0; i < match->count; i++) {
+        note(&match->rule[i], true, allowed_count);
+        note(&match->rule[i], false, denied_count);
+    }
+    note_passed(match, allowed_count + denied_count);
 }
 
 const char *match_why_name(enum match_why why)

@@ -389,10 +389,4 @@ struct match;
 bool match_config(const struct ruleset *ruleset, const struct request *request, const struct slot *named,
                   struct match *match);
 
-/* True if all requests of the service "default" that name no rule get the config's default limit. */
-static inline bool ruleset_is_direct(const struct ruleset *ruleset)
-{
-    return !ruleset->by_default && ruleset->named_count > 0;
-}
-
 #endif

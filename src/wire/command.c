@@ -130,29 +130,6 @@ bool word_decimal(struct bytes word, unsigned places, uint64_t max, uint64_t *va
     return digits > 0 && number <= max;
 }
 
-size_t command_usual(struct bytes input, struct bytes *key)
-{
-    static const char begins[] = "*2\r\n$10\r\nCAN_ACCESS\r\n$";
-    enum { BEGINS = sizeof begins - 1, SHORTEST = BEGINS + 6 }; /* for "1\r\nk\r\n" */
-    const char *at = input.data + BEGINS;
-    if (input.size < SHORTEST || memcmp(input.data, begins, BEGINS) != 0)
-        return 0;
-    size_t first = (size_t)(unsigned char)at[0] - '0', second = (size_t)(unsigned char)at[1] - '0';
-    if (first - 1 > 8)
-        return 0;
-    size_t size = first, digits = 1;
-    if (second <= 9) {
-        size = first * 10 + second;
-        digits = 2;
-    }
-    size_t frame = BEGINS + digits + 2 + size + 2;
-    at += digits;
-    if (input.size < frame || memcmp(at, "\r\n", 2) != 0 || memcmp(at + 2 + size, "\r\n", 2) != 0)
-        return 0;
-    *key = (struct bytes){at + 2, size};
-    return frame;
-}
-
 bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error)
 {
     *key = command->args[1];

@@ -198,13 +198,6 @@ bool word_is(struct bytes word, const char *lower);
 /* Parses a decimal number without sign, at most `max`. */
 bool word_number(struct bytes word, uint64_t max, uint64_t *number);
 
-/*
- * Returns the size of the first frame of `input` if that frame is CAN_ACCESS with a key of 1..99
- * bytes and no cost, as client libraries write it. Returns 0 for anything else, also for other
- * spellings of such a request.
- */
-size_t command_usual(struct bytes input, struct bytes *key);
-
 /* Parses CAN_ACCESS; the arity must be checked. On failure returns false, with a sentence for the
  * client in `error` (COMMAND_ERROR_BYTES). */
 bool command_parse_can_access(const struct resp_command *command, struct bytes *key, uint64_t *cost, char *error);

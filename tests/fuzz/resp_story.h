@@ -9,6 +9,7 @@
 
 #include "wire/command.h"
 #include "wire/resp.h"
+#include "wire/shape.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -50,7 +51,7 @@ static inline void resp_story_tell(struct resp_story *story, const struct resp_c
 /*
  * What `data` says when it arrives in pieces of `piece` bytes, the first being `first` bytes. Asserts what
  * holds for any input: consumed within the input, arguments within the input or the command, no endless frame; and what
- * is taken for a usual request means the same to the parser.
+ * is read as the shape of CAN_ACCESS means the same to the parser.
  */
 static inline void resp_story_of(struct resp_story *story, const char *data, size_t size, size_t first,
                                  size_t piece)
@@ -73,8 +74,8 @@ static inline void resp_story_of(struct resp_story *story, const char *data, siz
             size_t frame;
             status = resp_parse((struct bytes){exact + at, held - at}, command, &frame, &error);
             assert(frame <= held - at && (status == RESP_COMMAND) == (frame > 0));
-            size_t usual = command_usual((struct bytes){exact + at, held - at}, &key);
-            assert(usual == 0 || (status == RESP_COMMAND && usual == frame && command->count == 2 &&
+            size_t access = shape_read_access((struct bytes){exact + at, held - at}, &key);
+            assert(access == 0 || (status == RESP_COMMAND && access == frame && command->count == 2 &&
                                   bytes_equal(command->args[1], key)));
             at += frame;
             if (status == RESP_COMMAND && command->count > 0) {

@@ -38,7 +38,7 @@ static void *find_all(void *context)
             verdicts[i] = (struct verdict){.allowed = round % 2 == 0};
             finder->keys = (finder->keys ^ charge->id.low ^ charge->previous.high ^ charge->expires_ns) * 31;
         }
-        ruleset_note(finder->world->ruleset, &match, verdicts);
+        ruleset_note(&match, verdicts);
     }
     return NULL;
 }

@@ -85,7 +85,7 @@ static const struct {
     {50000, "THROTTLE k 3 3 60", "[0 3 0 80 20]"},
     {50500, "THROTTLE k 3 3 60", "[0 3 0 79 19]"}, /* seconds are cut */
     {70000, "THROTTLE k 3 3 60", "[1 3 0 80 0]"},
-    {70000, "THROTTLE k 3 3 60 4", "[0 3 0 80 80]"}, /* never possible, yet there is a time */
+    {70000, "THROTTLE k 3 3 60 4", "[0 3 0 80 80]"},  /* never possible, yet there is a time */
     {70000, "THROTTLE k 3 3 60 7", "[0 3 0 80 140]"}, /* a token's time for each that is too many */
     {70000, "THROTTLE more 3 3 60 5", "[0 3 3 20 40]"},
     {70000, "THROTTLE more 3 7 60 8", "[0 3 3 8 42]"}, /* 42.857 s */

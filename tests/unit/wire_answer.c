@@ -79,7 +79,9 @@ static bool is_whole(const int64_t *figures, struct bytes rule, size_t room)
 static void test_allowed(void)
 {
     const int64_t lists[][COUNT] = {{1, 100, 99, 0, 10}, {1, 0, 9, 0, 1000}, {1, INT64_MAX, INT64_MIN, 0, -1}};
-    const struct bytes rules[] = {{NULL, 0}, bytes_of("per-user"), bytes_of("a rule's name is of up to 64 bytes, so")};
+    const struct bytes rules[] = {{NULL, 0},
+                                  bytes_of("per-user"),
+                                  bytes_of("a rule's name is of up to 64 bytes, so")};
     unsigned wrong = 0;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (size_t j = 0; j < sizeof rules / sizeof rules[0]; j++)

@@ -68,44 +68,6 @@ static void test_numbers(void)
     OK(!word_number(bytes_of("1x"), 9, &number), "letters");
 }
 
-/* What it takes for a usual request, it takes from the front and as the parser understands it; all else is 0. */
-static void test_usual(void)
-{
-    static const char *const others[] = {
-        "*2\r\n$10\r\ncan_access\r\n$1\r\nk\r\n",            /* small letters */
-        "*3\r\n$10\r\nCAN_ACCESS\r\n$1\r\nk\r\n$1\r\n2\r\n", /* a cost */
-        "*2\r\n$10\r\nCAN_ACCESS\r\n$0\r\n\r\n",             /* no key */
-        "*2\r\n$10\r\nCAN_ACCESS\r\n$01\r\nk\r\n",           /* a leading zero */
-        "*2\r\n$10\r\nCAN_ACCESS\r\n$3\r\nk\r\n",            /* not whole */
-        "*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\nkk\r\n",           /* another length */
-        "*2\r\n$10\r\nCAN_ACCESS\r\n$1x\r\nk\r\n",           /* no length */
-        "*2\r\n$10\r\nCAN_ACCESS\r\n$-1\r\n",
-        "CAN_ACCESS k\r\n                             ",
-    };
-    char frame[512];
-    struct bytes key;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        OK_U64(command_usual(bytes_of(others[i]), &key), 0, "not a usual request");
-    bool right = true, cut = true;
-    for (int size = 1; size <= 120; size++) {
-        int length =
-            snprintf(frame, sizeof frame, "*2\r\n$10\r\nCAN_ACCESS\r\n$%d\r\n%0*d\r\n*2\r\n", size, size, 7);
-        struct bytes whole = {frame, (size_t)length};
-        size_t taken = command_usual(whole, &key);
-        right &= size < 100 ? taken == whole.size - 4 && key.size == (size_t)size && key.data[size - 1] == '7'
-                            : taken == 0;
-        for (size_t some = 0; some < taken; some++) {
-            char *exact = malloc(some > 0 ? some : 1); /* so that reading beyond shows */
-            assert(exact != NULL);
-            memcpy(exact, frame, some);
-            cut &= command_usual((struct bytes){exact, some}, &key) == 0;
-            free(exact);
-        }
-    }
-    OK(right, "a key of 1 to 99 bytes");
-    OK(cut, "and nothing less than a whole frame");
-}
-
 static void test_can_access(void)
 {
     char error[COMMAND_ERROR_BYTES], line[400];
@@ -146,7 +108,6 @@ int main(void)
 {
     test_table();
     test_numbers();
-    test_usual();
     test_can_access();
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /* Requests that differ in values alone come to what ruleset_match says of each; or nothing is said of them. */
-#include "rules/match_alike.h"
+#include "rules/match_shape.h"
 
 #include "tests/draw.h"
 #include "tests/ruleset_world.h"
@@ -39,32 +39,32 @@ static uint64_t learned_edition;
 
 static bool is_current(const struct world *world)
 {
-    return learned_edition == alike_edition(world->ruleset);
+    return learned_edition == ruleset_edition(world->ruleset);
 }
 
-static bool learn(struct world *world, const char *text, struct alike *alike)
+static bool learn(struct world *world, const char *text, struct shape_match *shape)
 {
     struct request request = world_request(text);
     (void)ruleset_match(world->ruleset, &request, now_ns, wall_ns, &match);
-    learned_edition = alike_edition(world->ruleset);
-    return alike_of(world->ruleset, &request, &match, alike);
+    learned_edition = ruleset_edition(world->ruleset);
+    return shape_match_of(world->ruleset, &request, &match, shape);
 }
 
-/* `text` differs in values alone from what `alike` was made of. */
-static bool is_right(struct world *world, const struct alike *alike, const char *text)
+/* `text` differs in values alone from what `shape` was made of. */
+static bool is_right(struct world *world, const struct shape_match *shape, const char *text)
 {
     static struct match said;
-    struct key_id ids[ALIKE_CHARGES_MAX];
+    struct key_id ids[SHAPE_CHARGES_MAX];
     struct request request = world_request(text);
     struct bytes values[REQUEST_IDS_MAX];
     for (uint32_t i = 0; i < request.id_count; i++)
         values[i] = request.id[i].value;
     (void)ruleset_match(world->ruleset, &request, now_ns, wall_ns, &match);
-    said = alike->match;
-    alike_ids(alike, values, ids);
+    said = shape->match;
+    shape_match_ids(shape, values, ids);
     for (uint32_t i = 0; i < said.count; i++)
         said.charge[i].id = ids[i];
-    return request.id_count == alike->id_count && is_same(&said, &match);
+    return request.id_count == shape->id_count && is_same(&said, &match);
 }
 
 static void where_values_matter(void)
@@ -92,20 +92,26 @@ static void where_values_matter(void)
         {false, "algorithm: quota, limit: 5, window: month", "u", NULL},
         {false, "algorithm: concurrency, limit: 5, window: 1m", "u", NULL},
         {false, "rate: unlimited", "u", NULL},
+        {true, "rate: 1/s, endpoint: /a", "u", NULL},
+        {true, "rate: 1/s", "ip=1", NULL},
+        {true, "rate: 1/s", "ip=1 zone=2", NULL},
+        {true, "rate: 1/s, mode: off", "u", NULL},
+        {true, "rate: 1/s, mode: shadow", "u", NULL},
+        {true, "rate: 1/s, service: shop", "u", NULL},
+        {false, "rate: 1/s, endpoint: /a", "u SERVICE shop", NULL},
+        {false, "rate: 1/s, mode: shadow, deny: [user=bad]", "u", NULL},
         {false, "rate: 1/s", "u RULE a", NULL},
-        {false, "rate: 1/s", "ip=1", NULL},
-        {false, "rate: 1/s, mode: off", "u", NULL},
-        {false, "rate: 1/s, mode: shadow", "u", NULL},
+        {false, "rate: 1/s", "u RULE default", NULL},
     };
-    struct alike alike;
+    struct shape_match shape;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char yaml[256];
         struct world *world = world_create(10, 100, 100, true);
         (void)snprintf(yaml, sizeof yaml, "- {id: a, %s}\n%s%s%s", cases[i].rule,
                        cases[i].second ? "- {id: b, " : "", cases[i].second ? cases[i].second : "",
                        cases[i].second ? "}\n" : "");
-        bool loaded = world_load(world, yaml), learned = loaded && learn(world, cases[i].asked, &alike);
-        if (!OK(loaded && learned == cases[i].learned && (!learned || is_right(world, &alike, cases[i].asked)),
+        bool loaded = world_load(world, yaml), learned = loaded && learn(world, cases[i].asked, &shape);
+        if (!OK(loaded && learned == cases[i].learned && (!learned || is_right(world, &shape, cases[i].asked)),
                 "%s: {%s} and %s", cases[i].learned ? "values matter to keys alone" : "nothing is said",
                 cases[i].rule, cases[i].asked))
             printf("# %s\n", world->error.text);
@@ -115,25 +121,25 @@ static void where_values_matter(void)
 
 static void canaries(void)
 {
-    struct alike alike;
+    struct shape_match shape;
     struct world *world = world_create(10, 100, 100, false);
     struct rule_list list;
     bool fine = rules_parse(bytes_of("- {id: a, rate: 1/s}\n"), "test", &list, &world->error);
     struct rule_use use = {.rule = list.rule[0]};
     fine = fine && ruleset_compile_service(world->ruleset, list.rule[0]->service, &use, 1, &world->error);
-    OK(fine && learn(world, "u", &alike), "without a canary all users are alike");
+    OK(fine && learn(world, "u", &shape), "without a canary all users are of a shape");
     use.candidate = list.rule[0];
     use.share_millionths = 500000;
     fine = ruleset_compile_service(world->ruleset, list.rule[0]->service, &use, 1, &world->error);
     OK(fine && !is_current(world), "a canary begins: what was learned is of the past");
-    OK(!learn(world, "u", &alike), "with a canary they are not");
+    OK(!learn(world, "u", &shape), "with a canary they are not");
     use.rule = NULL;
     unsigned selected = 0, learned = 0;
     fine = ruleset_compile_service(world->ruleset, list.rule[0]->service, &use, 1, &world->error);
     for (unsigned i = 0; i < 20; i++) {
         char user[8];
         (void)snprintf(user, sizeof user, "u%u", i);
-        learned += learn(world, user, &alike);
+        learned += learn(world, user, &shape);
         selected += match.count;
     }
     OK(fine && selected > 0 && selected < 20 && learned == 0, "nor where the candidate of %u is all there is",
@@ -144,17 +150,17 @@ static void canaries(void)
 
 static void editions(void)
 {
-    struct alike alike = {0}, before;
+    struct shape_match shape = {0}, before;
     struct world *world = world_create(10, 100, 100, false);
     bool fine = world_load(world, "- {id: a, rate: 100/s, adaptive: {floor: 10%, latency: 10ms}}\n");
-    if (!OK(fine && learn(world, "u", &alike) && is_current(world), "learned"))
+    if (!OK(fine && learn(world, "u", &shape) && is_current(world), "learned"))
         printf("# %s\n", world->error.text);
-    before = alike;
+    before = shape;
     OK(!world_load(world, "- {id: a, rate: none}\n") && is_current(world), "rules that are refused change nothing");
     OK(ruleset_set_scale(world->ruleset, bytes_of("default"), RULE_SCALE_ONE / 2) && !is_current(world),
        "a service in ill health: another limit");
-    OK(learn(world, "u", &alike) && alike.match.charge[0].limit != before.match.charge[0].limit &&
-           is_right(world, &alike, "v"),
+    OK(learn(world, "u", &shape) && shape.match.charge[0].limit != before.match.charge[0].limit &&
+           is_right(world, &shape, "v"),
        "which is learned anew");
     OK(world_load(world, "- {id: a, service: other, rate: 100/s}\n") && !is_current(world),
        "rules of another service are another edition");
@@ -190,7 +196,7 @@ static void draw_request(struct random *random, const char *const *names, const 
 static void anything(void)
 {
     struct random random;
-    struct alike alike;
+    struct shape_match shape;
     char text[TEXT_BYTES];
     unsigned learned = 0, wrong = 0, refused = 0;
     random_seed(&random, 5);
@@ -209,11 +215,11 @@ static void anything(void)
         bool fine = world_load(world, text);
         refused += !fine;
         draw_request(&random, names, options, text);
-        bool is_learned = fine && learn(world, text, &alike);
+        bool is_learned = fine && learn(world, text, &shape);
         learned += is_learned;
         for (int i = 0; is_learned && i < OTHERS; i++) {
             draw_request(&random, names, options, text);
-            wrong += !is_right(world, &alike, text);
+            wrong += !is_right(world, &shape, text);
         }
         world_destroy(world);
     }

@@ -1,5 +1,5 @@
-/* Whoever is recognised as like another means what parsing it says. */
-#include "wire/command_alike.h"
+/* A request that is recognised by its shape means what parsing it says. */
+#include "wire/shape.h"
 
 #include "tests/draw.h"
 #include "tests/tap.h"
@@ -15,7 +15,7 @@ struct parsed {
     size_t size;
 };
 
-/* A CHECK or a PEEK, as command_shape_of asks for it. */
+/* A CHECK or a PEEK, as shape_of asks for it. */
 static bool parse(struct bytes input, struct parsed *parsed)
 {
     const char *why;
@@ -44,29 +44,29 @@ static struct bytes frame_of(const char *line)
     return (struct bytes){frame, write_frame(frame, line)};
 }
 
-static bool shape(const char *line, struct command_shape *made)
+static bool learn(const char *line, struct shape *made)
 {
     static struct parsed parsed;
     struct bytes frame = frame_of(line);
     bool fine = parse(frame, &parsed);
     assert(fine);
-    return command_shape_of(frame, &parsed.command, &parsed.query, made);
+    return shape_of(frame, &parsed.command, &parsed.query, made);
 }
 
-static bool is_alike(const struct command_shape *made, const char *line)
+static bool has_shape(const struct shape *made, const char *line)
 {
     struct bytes values[COMMAND_IDS_MAX], frame = frame_of(line);
-    size_t size = command_alike(made, frame, values);
+    size_t size = shape_read(made, frame, values);
     assert(size == 0 || size == frame.size);
     return size > 0;
 }
 
 static void table(void)
 {
-    static struct command_shape made;
+    static struct shape made;
     static const char first[] = "CHECK user=alice ip=10.0.0.1 SERVICE shop COST 2";
     static const struct {
-        bool alike;
+        bool same;
         const char *line;
     } others[] = {
         {true, "CHECK user=alice ip=10.0.0.1 SERVICE shop COST 2"},
@@ -87,21 +87,21 @@ static void table(void)
         {false, "check user=alice ip=10.0.0.1 SERVICE shop COST 2"},
         {false, "CHECK user=alice ip=10.0.0.1 COST 2 SERVICE shop"},
     };
-    OK(shape(first, &made), "a request is remembered: %s", first);
+    OK(learn(first, &made), "a request is remembered: %s", first);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        OK(is_alike(&made, others[i].line) == others[i].alike, "%s it: %s", others[i].alike ? "like" : "not like",
-           others[i].line);
-    OK(!shape("CHECK alice SERVICE shop", &made) && !is_alike(&made, "CHECK alice SERVICE shop"),
+        OK(has_shape(&made, others[i].line) == others[i].same, "%s: %s",
+           others[i].same ? "of its shape" : "not of its shape", others[i].line);
+    OK(!learn("CHECK alice SERVICE shop", &made) && !has_shape(&made, "CHECK alice SERVICE shop"),
        "an id without a dimension is not remembered");
-    OK(shape("CHECK a_dimension_of_twenty_five=a COST 1", &made) &&
-           is_alike(&made, "CHECK a_dimension_of_twenty_five=b COST 1") &&
-           !is_alike(&made, "CHECK a_dimension_of_twenty_fivE=b COST 1"),
+    OK(learn("CHECK a_dimension_of_twenty_five=a COST 1", &made) &&
+           has_shape(&made, "CHECK a_dimension_of_twenty_five=b COST 1") &&
+           !has_shape(&made, "CHECK a_dimension_of_twenty_fivE=b COST 1"),
        "long dimensions are compared to their end");
 }
 
 static void unusual_frames(void)
 {
-    static struct command_shape made;
+    static struct shape made;
     static struct parsed parsed;
     static const char *const frames[] = {
         "CHECK user=alice SERVICE shop\r\n",
@@ -110,12 +110,50 @@ static void unusual_frames(void)
     };
     for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
         struct bytes frame = bytes_of(frames[i]);
-        OK(!parse(frame, &parsed) || !command_shape_of(frame, &parsed.command, &parsed.query, &made),
+        OK(!parse(frame, &parsed) || !shape_of(frame, &parsed.command, &parsed.query, &made),
            "not remembered: frame %zu, which no library writes", i);
     }
     char line[300] = "CHECK user=alice ENDPOINT /";
     memset(line + strlen(line), 'x', 200);
-    OK(!shape(line, &made), "nor is what is very long");
+    OK(!learn(line, &made), "nor is what is very long");
+}
+
+/* CAN_ACCESS of a key is read from the front and as the parser understands it; all else is 0. */
+static void access_of_a_key(void)
+{
+    static const char *const others[] = {
+        "*2\r\n$10\r\ncan_access\r\n$1\r\nk\r\n",            /* small letters */
+        "*3\r\n$10\r\nCAN_ACCESS\r\n$1\r\nk\r\n$1\r\n2\r\n", /* a cost */
+        "*2\r\n$10\r\nCAN_ACCESS\r\n$0\r\n\r\n",             /* no key */
+        "*2\r\n$10\r\nCAN_ACCESS\r\n$01\r\nk\r\n",           /* a leading zero */
+        "*2\r\n$10\r\nCAN_ACCESS\r\n$3\r\nk\r\n",            /* not whole */
+        "*2\r\n$10\r\nCAN_ACCESS\r\n$1\r\nkk\r\n",           /* another length */
+        "*2\r\n$10\r\nCAN_ACCESS\r\n$1x\r\nk\r\n",           /* no length */
+        "*2\r\n$10\r\nCAN_ACCESS\r\n$-1\r\n",
+        "CAN_ACCESS k\r\n                             ",
+    };
+    char frame[512];
+    struct bytes key;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        OK_U64(shape_read_access(bytes_of(others[i]), &key), 0, "not of the shape of CAN_ACCESS");
+    bool right = true, cut = true;
+    for (int size = 1; size <= 120; size++) {
+        int length =
+            snprintf(frame, sizeof frame, "*2\r\n$10\r\nCAN_ACCESS\r\n$%d\r\n%0*d\r\n*2\r\n", size, size, 7);
+        struct bytes whole = {frame, (size_t)length};
+        size_t taken = shape_read_access(whole, &key);
+        right &= size < 100 ? taken == whole.size - 4 && key.size == (size_t)size && key.data[size - 1] == '7'
+                            : taken == 0;
+        for (size_t some = 0; some < taken; some++) {
+            char *exact = malloc(some > 0 ? some : 1); /* so that reading beyond shows */
+            assert(exact != NULL);
+            memcpy(exact, frame, some);
+            cut &= shape_read_access((struct bytes){exact, some}, &key) == 0;
+            free(exact);
+        }
+    }
+    OK(right, "a key of 1 to 99 bytes");
+    OK(cut, "and nothing less than a whole frame");
 }
 
 /* ---- frames like a remembered one, broken somewhere ---- */
@@ -151,28 +189,28 @@ static bool means_the_same(struct bytes input, const struct parsed *first, size_
 }
 
 struct found {
-    unsigned alike, others, wrong;
+    unsigned known, others, wrong;
 };
 
 /* A copy that ends where its memory does: a sanitizer sees whoever reads further. */
-static void try(const char *frame, size_t size, const struct command_shape *made, const struct parsed *first,
+static void try(const char *frame, size_t size, const struct shape *made, const struct parsed *first,
                 struct found *found)
 {
     struct bytes values[COMMAND_IDS_MAX];
     char *copy = malloc(size + 1);
     memcpy(copy + 1, frame, size);
     struct bytes input = {copy + 1, size};
-    size_t alike = command_alike(made, input, values);
-    found->alike += alike > 0;
-    found->others += alike == 0;
-    found->wrong += alike > 0 && !means_the_same(input, first, alike, values);
+    size_t size_read = shape_read(made, input, values);
+    found->known += size_read > 0;
+    found->others += size_read == 0;
+    found->wrong += size_read > 0 && !means_the_same(input, first, size_read, values);
     free(copy);
 }
 
 static void breaking(void)
 {
     static struct parsed first;
-    static struct command_shape made;
+    static struct shape made;
     struct random random;
     struct found found = {0};
     char line[FRAME_BYTES], before[FRAME_BYTES], frame[FRAME_BYTES];
@@ -186,7 +224,7 @@ static void breaking(void)
         size_t size = write_frame(before, line);
         bool fine = parse((struct bytes){before, size}, &first);
         assert(fine);
-        if (!command_shape_of((struct bytes){before, size}, &first.command, &first.query, &made))
+        if (!shape_of((struct bytes){before, size}, &first.command, &first.query, &made))
             continue;
         for (int i = 0; i < TRIES; i++) {
             draw_line(&random, command, names, tail, line);
@@ -198,14 +236,15 @@ static void breaking(void)
             try(frame, size, &made, &first, &found);
         }
     }
-    OK_U64(found.wrong, 0, "%u were recognised, and all mean what parsing says", found.alike);
-    OK(found.alike > ROUNDS && found.others > ROUNDS, "%u broken ones were not", found.others);
+    OK_U64(found.wrong, 0, "%u were recognised, and all mean what parsing says", found.known);
+    OK(found.known > ROUNDS && found.others > ROUNDS, "%u broken ones were not", found.others);
 }
 
 int main(void)
 {
     table();
     unusual_frames();
+    access_of_a_key();
     breaking();
     return tap_done();
 }

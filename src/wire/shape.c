@@ -1,8 +1,8 @@
 /*
- * Shapes of requests. Fixed bytes are compared eight at a time under masks. ALIKE_HEAD_MAX_BYTES
+ * Shapes of requests. Fixed bytes are compared eight at a time under masks. SHAPE_HEAD_MAX_BYTES
  * and ID_LEAST_BYTES make sure that all compared bytes lie within the input.
  */
-#include "wire/command_alike.h"
+#include "wire/shape.h"
 
 #include "wire/resp_short.h"
 
@@ -31,7 +31,7 @@ static void pack(const char *data, size_t size, uint64_t *word, uint64_t *mask)
     memcpy(mask, ones, sizeof ones);
 }
 
-static bool is_begun_alike(const struct command_shape *shape, const char *input)
+static bool has_head(const struct shape *shape, const char *input)
 {
     return (load(input) & shape->head_mask[0]) == shape->head[0] &&
            (load(input + WORD_BYTES) & shape->head_mask[1]) == shape->head[1];
@@ -44,8 +44,8 @@ enum { ID_LEAST_BYTES = 3 + 2 + WORD_BYTES };
  * Reads "$12\r\nuser=" and the value up to the end of the word. Returns the end of the word. NULL:
  * the word is written otherwise, is longer than 99 bytes, or has no value.
  */
-static inline const char *id_alike(const char *at, const char *end, size_t name_size, uint64_t text, uint64_t mask,
-                                   struct bytes *value)
+static inline const char *read_id(const char *at, const char *end, size_t name_size, uint64_t text, uint64_t mask,
+                                  struct bytes *value)
 {
     size_t size;
     const char *word = end - at < ID_LEAST_BYTES ? NULL : resp_short_text(at, &size);
@@ -56,15 +56,15 @@ static inline const char *id_alike(const char *at, const char *end, size_t name_
     return word + size + 2;
 }
 
-size_t command_alike(const struct command_shape *shape, struct bytes input, struct bytes values[COMMAND_IDS_MAX])
+size_t shape_read(const struct shape *shape, struct bytes input, struct bytes values[COMMAND_IDS_MAX])
 {
     const char *at = input.data, *end = input.data + input.size;
-    if (shape->id_count == 0 || input.size < ALIKE_HEAD_MAX_BYTES + shape->tail_size || !is_begun_alike(shape, at))
+    if (shape->id_count == 0 || input.size < SHAPE_HEAD_MAX_BYTES + shape->tail_size || !has_head(shape, at))
         return 0;
     at += shape->head_size;
     for (uint32_t i = 0; i < shape->id_count; i++) {
-        const struct command_shape_id *id = &shape->id[i];
-        at = id_alike(at, end, id->size, id->text, id->mask, &values[i]);
+        const struct shape_id *id = &shape->id[i];
+        at = read_id(at, end, id->size, id->text, id->mask, &values[i]);
         if (!at || (id->size > WORD_BYTES && memcmp(values[i].data - id->size + WORD_BYTES, id->name + WORD_BYTES,
                                                     id->size - WORD_BYTES) != 0))
             return 0;
@@ -74,11 +74,10 @@ size_t command_alike(const struct command_shape *shape, struct bytes input, stru
     return (size_t)(at - input.data) + shape->tail_size;
 }
 
-static bool has_names(const struct resp_command *command, const struct command_query *query,
-                      struct command_shape *shape)
+static bool has_names(const struct resp_command *command, const struct command_query *query, struct shape *shape)
 {
     for (uint32_t i = 0; i < query->id_count; i++) {
-        struct command_shape_id *id = &shape->id[i];
+        struct shape_id *id = &shape->id[i];
         const struct bytes word = command->args[1 + i];
         id->size = (size_t)(query->id[i].value.data - word.data);
         if (id->size == 0) /* the id has no dimension */
@@ -92,10 +91,10 @@ static bool has_names(const struct resp_command *command, const struct command_q
 }
 
 /* True if the shape recognises the frame that it was made of, with the same values. */
-static bool is_itself(const struct command_shape *shape, struct bytes frame, const struct command_query *query)
+static bool is_itself(const struct shape *shape, struct bytes frame, const struct command_query *query)
 {
     struct bytes values[COMMAND_IDS_MAX] = {{NULL, 0}};
-    if (command_alike(shape, frame, values) != frame.size)
+    if (shape_read(shape, frame, values) != frame.size)
         return false;
     for (uint32_t i = 0; i < query->id_count; i++)
         if (values[i].data != query->id[i].value.data || values[i].size != query->id[i].value.size)
@@ -103,8 +102,8 @@ static bool is_itself(const struct command_shape *shape, struct bytes frame, con
     return true;
 }
 
-bool command_shape_of(struct bytes frame, const struct resp_command *command, const struct command_query *query,
-                      struct command_shape *shape)
+bool shape_of(struct bytes frame, const struct resp_command *command, const struct command_query *query,
+              struct shape *shape)
 {
     const struct bytes *name = &command->args[0], *last = &command->args[query->id_count];
     shape->id_count = 0;
@@ -112,7 +111,7 @@ bool command_shape_of(struct bytes frame, const struct resp_command *command, co
         return false;
     const char *tail = last->data + last->size + 2, *end = frame.data + frame.size;
     const size_t head_size = (size_t)(name->data + name->size + 2 - frame.data), tail_size = (size_t)(end - tail);
-    if (head_size > ALIKE_HEAD_MAX_BYTES || tail_size > ALIKE_TAIL_MAX_BYTES)
+    if (head_size > SHAPE_HEAD_MAX_BYTES || tail_size > SHAPE_TAIL_MAX_BYTES)
         return false;
     shape->head_size = (uint32_t)head_size;
     shape->tail_size = (uint32_t)tail_size;

@@ -1,0 +1,44 @@
+/*
+ * Clients that send one CAN_ACCESS at a time bring no runs: what several of them sent at about the same time is put
+ * off, and decided together when the listener asks for it: at once where there are few, else when the loop has heard
+ * them all.
+ */
+#include "commands/call.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { PUT_OFF_MAX = 4 }; /* of one client: more have each other to wait with */
+
+_Static_assert(PUT_OFF_MAX *DECISION_BYTES <= LISTENER_LATE_BYTES, "what is put off has room to be answered");
+_Static_assert((int)PUT_OFF_MAX *(int)LISTENER_LATE_MAX <= (int)LATE_REQUESTS_MAX, "all that may wait have room");
+
+bool late_put_off(struct commands *commands, struct session *session)
+{
+    struct late *late = &commands->late;
+    struct pending *pending = &commands->pending;
+    const uint32_t count = pending->request_count;
+    if (!commands->puts_off || count == 0 || count > PUT_OFF_MAX || late->count + count > LATE_REQUESTS_MAX ||
+        pending->run_count > 1 || pending->run[0].shape != SHAPE_ACCESS || !commands->shapes.access_is_single)
+        return false;
+    assert(session->late_count == 0 && late->answered == 0);
+    memcpy(late->id + late->count, pending->id, count * sizeof *pending->id);
+    session->late_count = count;
+    late->count += count;
+    pending_clear(pending);
+    return true;
+}
+
+void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn)
+{
+    struct late *late = &commands->late;
+    const uint32_t first = late->answered, count = session->late_count;
+    assert(count > 0 && first + count <= late->count);
+    if (first == 0)
+        late->allowed = pending_decide_access(commands, late->id, late->count, turn);
+    answer_decisions(output, late->allowed >> first, count);
+    session->late_count = 0;
+    late->answered += count;
+    if (late->answered == late->count)
+        late->answered = late->count = 0;
+}

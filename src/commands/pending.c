@@ -1,0 +1,334 @@
+/*
+ * A request that joins becomes keys, whose tags memory is asked for. A request of a known shape (shapes.c) needs its
+ * values hashed and nothing else. Any other request is parsed, and its rules are matched.
+ *
+ * The load bounds requests, keys and answers by one number: see load_of.
+ */
+#include "base/bits.h"
+#include "commands/call.h"
+
+#include <assert.h>
+#include <string.h>
+
+_Static_assert((int)COMMAND_ID_COUNT <= UINT8_MAX, "a run says which command it is of");
+_Static_assert(4 + (VERDICT_FIELDS - 1) * 23 + 5 + RULE_NAME_MAX_BYTES + 2 <= PENDING_ANSWER_BYTES &&
+                   (int)LIMIT_NAME_BYTES - 1 <= (int)RULE_NAME_MAX_BYTES,
+               "numbers of 64 bits and the name of a rule or a limit");
+_Static_assert((int)PENDING_LOAD_MAX <= (int)NODE_EACH_MAX && (int)LATE_REQUESTS_MAX <= (int)NODE_EACH_MAX,
+               "they are decided in one run");
+_Static_assert((int)TRANSACTION_ANSWER_MAX_BYTES + (int)PENDING_ANSWERS_BYTES <= (int)POOL_LARGE_BYTES &&
+                   (int)OUTPUT_REPLY_MAX_BYTES <= (int)TRANSACTION_ANSWER_MAX_BYTES,
+               "an output has room for all that is pending, and what comes behind it");
+
+/* What a request adds to the load: by its answer, or by its keys. */
+enum {
+    LOAD_KEYS = NODE_KEYS_MAX / PENDING_LOAD_MAX,
+    LOAD_OF_FIGURES = 2,
+    LOAD_OF_ONE_MAX = CHARGES_MAX / LOAD_KEYS,
+};
+_Static_assert((int)DECISION_BYTES *(int)LOAD_OF_FIGURES <= (int)PENDING_ANSWER_BYTES &&
+                   (int)PENDING_LOAD_MAX / (int)LOAD_OF_FIGURES * (int)PENDING_ANSWER_BYTES <=
+                       (int)PENDING_ANSWERS_BYTES &&
+                   (int)LOAD_OF_ONE_MAX >= (int)LOAD_OF_FIGURES,
+               "the load bounds the bytes of the answers");
+
+static uint32_t load_of(enum command_id command, uint32_t key_count)
+{
+    const uint32_t least = command == COMMAND_CAN_ACCESS ? 1 : LOAD_OF_FIGURES,
+                   keys = (key_count + LOAD_KEYS - 1) / LOAD_KEYS;
+    return keys > least ? keys : least;
+}
+
+void pending_clear(struct pending *pending)
+{
+    pending->run_count = pending->request_count = pending->key_count = pending->load = pending->shapes = 0;
+}
+
+bool pending_is_full(const struct pending *pending)
+{
+    return pending->run_count == PENDING_RUNS_MAX || pending->load > PENDING_LOAD_MAX - LOAD_OF_ONE_MAX;
+}
+
+/* ---- joining ---- */
+
+/* `count` requests more, whose keys are the next `key_count` ids. */
+static inline void add(struct pending *pending, enum command_id command, uint32_t shape, uint32_t count,
+                       uint32_t key_count, uint32_t load)
+{
+    if (pending->run_count == 0 || shape == SHAPES_MAX || pending->run[pending->run_count - 1].shape != shape)
+        pending->run[pending->run_count++] =
+            (struct pending_run){.command = (uint8_t)command, .shape = (uint8_t)shape};
+    struct pending_run *last = &pending->run[pending->run_count - 1];
+    last->request_count = (uint16_t)(last->request_count + count);
+    pending->shapes |= 1u << shape;
+    pending->request_count += count;
+    pending->key_count += key_count;
+    pending->load += load;
+}
+
+static void add_one(struct commands *commands, enum command_id command, uint32_t shape, uint32_t key_count)
+{
+    struct pending *pending = &commands->pending;
+    for (uint32_t i = 0; i < key_count; i++)
+        node_prefetch_tags(commands->node, pending->id[pending->key_count + i]);
+    add(pending, command, shape, 1, key_count, load_of(command, key_count));
+}
+
+static void add_single(struct commands *commands, enum command_id command, const struct charge *charges,
+                       uint32_t count)
+{
+    struct key_id *ids = commands->pending.id + commands->pending.key_count;
+    for (uint32_t i = 0; i < count; i++)
+        ids[i] = charges[i].id;
+    add_one(commands, command, SHAPES_MAX, count);
+}
+
+/* CAN_ACCESS, where each request comes to one key: the sizes of those at the front of `input`. */
+static size_t join_access_run(struct commands *commands, struct bytes input, uint32_t *work)
+{
+    struct pending *pending = &commands->pending;
+    const struct shape_match *match = &commands->shapes.known[SHAPE_ACCESS].match;
+    const uint32_t room = PENDING_LOAD_MAX - pending->load;
+    struct key_id *ids = pending->id + pending->key_count;
+    struct bytes key;
+    size_t all = 0, size;
+    uint32_t count = 0;
+    while (count < room &&
+           (size = shape_read_access((struct bytes){input.data + all, input.size - all}, &key)) > 0) {
+        ids[count] = shape_match_id(match, 0, 0, key);
+        if (count == 0 || !key_id_equal(ids[count], ids[count - 1]))
+            node_prefetch_tags(commands->node, ids[count]);
+        count++;
+        all += size;
+    }
+    if (count > 0)
+        add(pending, COMMAND_CAN_ACCESS, SHAPE_ACCESS, count, count, count);
+    *work += count;
+    return all;
+}
+
+static void match_access(struct commands *commands, struct bytes key, uint64_t cost, struct turn turn)
+{
+    struct match *match = &commands->pending.single[commands->pending.run_count].match;
+    struct request *request = &commands->access_request;
+    request->id[0].value = key;
+    request->cost = cost;
+    (void)ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match);
+    add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count);
+}
+
+/* The size of a request of a known shape at the front of `input`, which joined; or 0. */
+static size_t join_shape(struct commands *commands, struct bytes input, struct turn turn)
+{
+    struct shapes *shapes = &commands->shapes;
+    struct key_id *ids = commands->pending.id + commands->pending.key_count;
+    uint32_t shape = SHAPE_ACCESS;
+    struct bytes key;
+    size_t size = shape_read_access(input, &key);
+    if (size > 0 && !shapes->access_is_known) {
+        match_access(commands, key, 1, turn);
+        return size;
+    }
+    if (size > 0)
+        shape_match_ids(&shapes->known[SHAPE_ACCESS].match, &key, ids);
+    else if ((size = shapes_find(shapes, input, &shape, ids)) == 0)
+        return 0;
+    const struct known_shape *known = &shapes->known[shape];
+    add_one(commands, (enum command_id)known->command, shape, known->match.match.count);
+    return size;
+}
+
+size_t pending_join_shapes(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work)
+{
+    size_t size = 0, one;
+    if (commands->shapes.access_is_single && (size = join_access_run(commands, input, work)) > 0)
+        return size;
+    while (size < input.size && !pending_is_full(&commands->pending) &&
+           (one = join_shape(commands, (struct bytes){input.data + size, input.size - size}, turn)) > 0) {
+        *work += command_table[COMMAND_CHECK].work;
+        size += one;
+    }
+    return size;
+}
+
+/* False where the answer is of another form, or an error. */
+static bool join_access(struct commands *commands, const struct resp_command *words, struct turn turn)
+{
+    char error[COMMAND_ERROR_BYTES];
+    struct bytes key;
+    uint64_t cost;
+    if (!command_parse_can_access(words, &key, &cost, error))
+        return false;
+    match_access(commands, key, cost, turn);
+    return true;
+}
+
+static bool join_check(struct commands *commands, enum command_id command, const struct resp_command *words,
+                       struct bytes frame, struct turn turn)
+{
+    struct match *match = &commands->pending.single[commands->pending.run_count].match;
+    struct command_query query;
+    struct request request;
+    char error[COMMAND_ERROR_BYTES];
+    if (!command_parse_query(words, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &query, error) || query.wait ||
+        query.verbose)
+        return false;
+    call_fill_request(&request, &query, commands->lane);
+    (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match);
+    if (match->status != MATCH_CHARGES && match->status != MATCH_DENIED)
+        return false;
+    add_single(commands, command, match->charge, match->count);
+    shapes_learn(commands, frame, words, command, match);
+    return true;
+}
+
+static bool join_throttle(struct commands *commands, enum command_id command, const struct resp_command *words)
+{
+    struct throttle *throttle = &commands->pending.single[commands->pending.run_count].throttle;
+    if (!throttle_prepare(commands, command == COMMAND_THROTTLE ? THROTTLE_CRAB : THROTTLE_CELL, words, throttle))
+        return false;
+    add_single(commands, command, &throttle->charge, 1);
+    return true;
+}
+
+bool pending_join(struct commands *commands, const struct resp_command *words, struct bytes frame, struct turn turn)
+{
+    const enum command_id command = command_find(words->args[0]);
+    assert(!pending_is_full(&commands->pending));
+    if (command == COMMAND_ID_COUNT || !command_arity_fits(command_table[command].arity, words->count))
+        return false;
+    if (command == COMMAND_CAN_ACCESS)
+        return join_access(commands, words, turn);
+    if (command == COMMAND_CHECK || command == COMMAND_PEEK)
+        return join_check(commands, command, words, frame, turn);
+    return (command == COMMAND_CL_THROTTLE || command == COMMAND_THROTTLE) &&
+           join_throttle(commands, command, words);
+}
+
+/* ---- deciding ---- */
+
+static bool is_throttle(const struct pending_run *joined)
+{
+    return joined->command == COMMAND_CL_THROTTLE || joined->command == COMMAND_THROTTLE;
+}
+
+static const struct match *match_of(const struct commands *commands, uint32_t index)
+{
+    const uint8_t shape = commands->pending.run[index].shape;
+    return shape == SHAPES_MAX ? &commands->pending.single[index].match
+                               : &commands->shapes.known[shape].match.match;
+}
+
+/* Run number `index` as the node is to decide it. What no key counts is decided already. */
+static struct run run_of(struct commands *commands, uint32_t index)
+{
+    const struct pending_run *joined = &commands->pending.run[index];
+    struct run run = {.request_count = joined->request_count, .take = joined->command != COMMAND_PEEK};
+    if (is_throttle(joined)) {
+        struct throttle *throttle = &commands->pending.single[index].throttle;
+        run.take = throttle_takes(throttle);
+        run.charge = &throttle->charge;
+        run.charge_count = 1;
+        return run;
+    }
+    const struct match *match = match_of(commands, index);
+    run.charge = match->charge;
+    run.charge_count = match->status == MATCH_CHARGES ? match->count : 0;
+    run.allowed = match->status == MATCH_CHARGES;
+    return run;
+}
+
+/* Answers of CAN_ACCESS have no figures, and a single charge that is no shadow's needs none to be counted. */
+static bool needs_figures(const struct pending_run *joined, const struct run *run)
+{
+    return joined->command != COMMAND_CAN_ACCESS || run->charge_count != 1 || run->charge->shadow;
+}
+
+/* Counts what was decided over requests that came to that match. */
+static void note_run(const struct match *match, const struct run *run)
+{
+    const uint32_t allowed_count = bits_count(run->allowed), denied_count = run->request_count - allowed_count;
+    bool has_shadow = false;
+    for (uint32_t i = 0; i < run->charge_count; i++)
+        has_shadow |= match->charge[i].shadow;
+    /* Of an allowed request every charge is, but for a shadow's; of a denied one not every charge is denied. */
+    if (!has_shadow && (denied_count == 0 || run->charge_count <= 1)) {
+        ruleset_note_many(match, allowed_count, denied_count);
+        return;
+    }
+    for (uint32_t i = 0; i < run->request_count; i++)
+        ruleset_note(match, run->verdicts + (size_t)i * run->charge_count);
+}
+
+uint64_t pending_decide_access(struct commands *commands, const struct key_id *ids, uint32_t count,
+                               struct turn turn)
+{
+    const struct match *match = &commands->shapes.known[SHAPE_ACCESS].match.match;
+    struct run run = {.charge = match->charge, .charge_count = 1, .request_count = count, .take = true};
+    node_decide(commands->node, &run, 1, ids, turn.now_ns);
+    const uint32_t allowed_count = bits_count(run.allowed);
+    ruleset_note_many(match, allowed_count, count - allowed_count);
+    commands->stats.total_commands_processed += count;
+    commands->stats.grouped_decisions += count;
+    return run.allowed;
+}
+
+void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
+{
+    char answers[PENDING_LOAD_MAX][DECISION_BYTES];
+    assert(count <= PENDING_LOAD_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(answers[i], allowed >> i & 1 ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
+    output_append(output, answers, count * sizeof *answers);
+}
+
+static void answer_run(struct commands *commands, uint32_t index, const struct run *run, struct answer *answer)
+{
+    const struct pending_run *joined = &commands->pending.run[index];
+    if (is_throttle(joined)) {
+        throttle_answer(&commands->pending.single[index].throttle, run->allowed != 0, run->verdicts, answer);
+        return;
+    }
+    const struct match *match = match_of(commands, index);
+    if (run->take)
+        note_run(match, run);
+    if (joined->command == COMMAND_CAN_ACCESS) {
+        answer_decisions(answer->output, run->allowed, run->request_count);
+        return;
+    }
+    for (uint32_t i = 0; i < run->request_count; i++)
+        call_answer_verdict(answer, 0, match, run->allowed >> i & 1, run->verdicts + (size_t)i * run->charge_count);
+}
+
+/* noinline: keeps its large frame off the way of CAN_ACCESS. */
+__attribute__((noinline)) static void decide_any(struct commands *commands, struct answer *answer, uint64_t now_ns)
+{
+    const struct pending *pending = &commands->pending;
+    struct verdict verdicts[NODE_KEYS_MAX], *next = verdicts;
+    struct run runs[PENDING_RUNS_MAX];
+    for (uint32_t i = 0; i < pending->run_count; i++) {
+        runs[i] = run_of(commands, i);
+        runs[i].verdicts = needs_figures(&pending->run[i], &runs[i]) ? next : NULL;
+        next += (size_t)runs[i].charge_count * runs[i].request_count;
+    }
+    node_decide(commands->node, runs, pending->run_count, pending->id, now_ns);
+    for (uint32_t i = 0; i < pending->run_count; i++)
+        answer_run(commands, i, &runs[i], answer);
+    commands->stats.total_commands_processed += pending->request_count;
+    commands->stats.grouped_decisions += pending->request_count;
+}
+
+void pending_decide(struct commands *commands, const struct session *session, struct output *output,
+                    struct turn turn)
+{
+    struct pending *pending = &commands->pending;
+    struct answer answer = {.output = output, .protocol = session->protocol};
+    const uint32_t count = pending->request_count;
+    if (count == 0)
+        return;
+    if (pending->run_count == 1 && pending->run[0].shape == SHAPE_ACCESS && commands->shapes.access_is_single)
+        answer_decisions(output, pending_decide_access(commands, pending->id, count, turn), count);
+    else
+        decide_any(commands, &answer, turn.now_ns);
+    pending_clear(pending);
+}

@@ -1,0 +1,142 @@
+/*
+ * Most programs ask the same again and again, about other values. A CHECK or a PEEK that is written as one before, but
+ * for the values of its ids, is recognised as a whole, and comes to the same charges of other keys, where rules have
+ * not changed since. CAN_ACCESS of a key is known without being learned.
+ *
+ * What is learned is a few shapes; now and then a request that is not recognised takes the place of the oldest. Where
+ * requests are too different for that, little is spent on finding out: while less than half of them are recognised,
+ * few are looked at, and a shape that was learned in vain is followed by others ever more seldom.
+ */
+#include "commands/call.h"
+
+#include <assert.h>
+
+enum {
+    TRUST_MAX = 64,
+    TRUST_BEGUN = 16,
+    TRY_EVERY = 32,             /* requests, without trust */
+    LEARN_EVERY = 16,           /* unknown requests, at first, */
+    LEARN_RARELY = 2048,        /* and at last */
+    LEARNED = SHAPE_ACCESS + 1, /* the first one that is learned */
+    LEARNED_MAX = SHAPES_MAX - LEARNED,
+};
+
+_Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
+
+/* ---- of the rules in force ---- */
+
+/* noinline: keeps its large frame off the fast path. Requests that are put off are decided before rules change. */
+__attribute__((noinline)) static void begin_anew(struct commands *commands, struct turn turn, uint64_t edition)
+{
+    struct match match;
+    struct shapes *shapes = &commands->shapes;
+    struct known_shape *access = &shapes->known[SHAPE_ACCESS];
+    struct request request = commands->access_request;
+    assert(commands->late.count == 0 && commands->pending.request_count == 0);
+    shapes->edition = edition;
+    shapes->unknown = 0;
+    shapes->learn_every = LEARN_EVERY;
+    shapes->trust = TRUST_BEGUN;
+    for (uint32_t i = LEARNED; i < SHAPES_MAX; i++)
+        shapes->known[i].form.id_count = 0;
+    request.id[0].value = bytes_of("any");
+    request.cost = 1;
+    (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, &match);
+    access->command = COMMAND_CAN_ACCESS;
+    shapes->access_is_known = shape_match_of(node_rules(commands->node), &request, &match, &access->match);
+    shapes->access_is_single =
+        shapes->access_is_known && access->match.distinct && match.count == 1 && !match.charge[0].shadow;
+}
+
+void shapes_renew(struct commands *commands, struct turn turn)
+{
+    const uint64_t edition = ruleset_edition(node_rules(commands->node));
+    if (commands->shapes.edition != edition)
+        begin_anew(commands, turn, edition);
+}
+
+/* ---- finding ---- */
+
+static bool is_worth_a_try(struct shapes *shapes)
+{
+    return shapes->trust > 0 || ++shapes->passed % TRY_EVERY == 0;
+}
+
+static void note_known(struct shapes *shapes, uint32_t shape)
+{
+    shapes->last = shape - LEARNED;
+    shapes->recognised++;
+    shapes->useful = true;
+    if (shapes->trust < TRUST_MAX)
+        shapes->trust += shapes->trust > 0 ? 1 : TRUST_BEGUN;
+}
+
+size_t shapes_find(struct shapes *shapes, struct bytes input, uint32_t *shape, struct key_id *ids)
+{
+    struct bytes values[COMMAND_IDS_MAX];
+    if (!is_worth_a_try(shapes))
+        return 0;
+    for (uint32_t i = 0; i < LEARNED_MAX; i++) {
+        uint32_t at = LEARNED + (shapes->last + i) % LEARNED_MAX;
+        const struct known_shape *known = &shapes->known[at];
+        size_t size = shape_read(&known->form, input, values);
+        if (size == 0)
+            continue;
+        shape_match_ids(&known->match, values, ids);
+        note_known(shapes, at);
+        *shape = at;
+        return size;
+    }
+    shapes->trust -= shapes->trust > 0;
+    return 0;
+}
+
+/* ---- learning ---- */
+
+/* Of those that are unknown, it is the turn of one to be remembered. */
+static bool is_turn(struct shapes *shapes)
+{
+    if (shapes->unknown > 0) {
+        shapes->unknown--;
+        return false;
+    }
+    shapes->unknown = shapes->learn_every - 1;
+    if (shapes->useful)
+        shapes->learn_every = LEARN_EVERY;
+    else if (shapes->learn_every < LEARN_RARELY)
+        shapes->learn_every *= 2;
+    shapes->useful = false;
+    return true;
+}
+
+/* The oldest that may be replaced; SHAPES_MAX: none may. */
+static uint32_t oldest_of(const struct shapes *shapes, uint32_t used)
+{
+    for (uint32_t i = 0; i < LEARNED_MAX; i++) {
+        uint32_t at = LEARNED + (shapes->next + i) % LEARNED_MAX;
+        if ((used >> at & 1) == 0)
+            return at;
+    }
+    return SHAPES_MAX;
+}
+
+void shapes_learn(struct commands *commands, struct bytes frame, const struct resp_command *words,
+                  enum command_id command, const struct match *match)
+{
+    struct shapes *shapes = &commands->shapes;
+    const uint32_t at = oldest_of(shapes, commands->pending.shapes);
+    struct known_shape *known = &shapes->known[at];
+    struct command_query query;
+    struct request request;
+    char error[COMMAND_ERROR_BYTES];
+    if (at == SHAPES_MAX || !is_turn(shapes) || !command_parse_query(words, QUERY_COST, &query, error) ||
+        !shape_of(frame, words, &query, &known->form))
+        return;
+    call_fill_request(&request, &query, commands->lane);
+    if (shape_match_of(node_rules(commands->node), &request, match, &known->match)) {
+        known->command = (uint8_t)command;
+        shapes->next = at - LEARNED + 1;
+    } else {
+        known->form.id_count = 0;
+    }
+}
