@@ -46,9 +46,18 @@ static bool heard_peers_reserve_ours(const struct node *node)
 }
 
 /*
+ * Of a peer that this node never heard itself, the others' word is taken: they count our share, so it does as well.
+ * That holds where all configs name each other. A peer that our config does not name was learned of by our peers, and
+ * its config need not name us: it may have given our share to others when an earlier start of ours left.
+ */
+static bool word_of_others_will_do(const struct member *member)
+{
+    return member->heard_direct_ns > 0 || member->configured;
+}
+
+/*
  * Nobody may count our share as theirs any more: each peer has said that it knows this incarnation, or, where it
- * cannot tell us, it counts our share whatever our incarnation. Of one that we never heard ourselves, the others'
- * word is taken.
+ * cannot tell us, it counts our share whatever our incarnation.
  */
 static bool share_is_ours(const struct node *node)
 {
@@ -60,7 +69,7 @@ static bool share_is_ours(const struct node *node)
             continue;
         bool heard = member_hears(node, &node->member[node->me], i);
         bool cannot_tell = peer_is_out_of_reach(member) || (waited && !heard);
-        if (!reserved || !cannot_tell)
+        if (!reserved || !cannot_tell || !word_of_others_will_do(member))
             return false;
     }
     return true;

@@ -83,13 +83,16 @@ static void check_reach(struct sim *sim, unsigned key)
             truth_tokens(limit, reach), key, -truth_tokens(limit, below), limit->overshoot, limit->capacity);
 }
 
-/* A node that leaves admits nothing any more: others may use its share from then on. */
+/*
+ * A node that leaves admits nothing any more: others may use its share from then on. One whose word nobody waits for
+ * (unawaited.c) divides its region's weight among those whom it knows, which need not be those who joined meanwhile.
+ */
 uint64_t laws_sum_of_shares(const struct sim *sim)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         struct node_status status;
-        if (sim->node[i].life != LIFE_UP)
+        if (sim->node[i].life != LIFE_UP || sim->node[i].unawaited)
             continue;
         node_status(sim->node[i].node, &status);
         sum += status.share;
