@@ -159,6 +159,7 @@ static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rul
     return rule->algorithm == ASK_BUCKET && rule->terms.overshoot > 0 ? 2 * ns : ns;
 }
 
+/* What is given back or taken at the end of a hold may wait to be told, and counts elsewhere from then on. */
 uint64_t ask_drain_ns(const struct sim *sim)
 {
     uint64_t longest_ns = 0;
@@ -169,6 +170,7 @@ uint64_t ask_drain_ns(const struct sim *sim)
     if (sim->plan.asks.rules == 0)
         return 0;
     longest_ns += 2 * sim->plan.asks.hold_max_ns + 8 * sim->plan.interval_ns + 4 * sim->plan.latency_max_ns;
+    longest_ns += laws_untold_ns(sim);
     return longest_ns + longest_ns * MARGIN_PERCENT / 100 + (UINT64_C(1) << 28);
 }
 
