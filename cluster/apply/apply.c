@@ -14,6 +14,7 @@
 #include "cluster/state/origin.h"
 #include "cluster/state/peaks.h"
 #include "cluster/state/step.h"
+#include "limit/bucket_units.h"
 
 void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
 {
@@ -86,16 +87,25 @@ struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint6
                                 kind == LIMIT_LOG ? node->now_ns : at_ns);
 }
 
-int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
+struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     if (limit->kind != LIMIT_BUCKET || tokens == 0)
-        return 0;
+        return (struct credit){.tokens = tokens};
     struct bucket now = entry->bucket;
     bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     uint64_t age_ns = node->now_ns - batch_opened_ns(batch);
-    int64_t units = tokens < limit->capacity ? (int64_t)tokens * limit->units_per_token : limit->capacity_units;
-    return units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, node->now_ns);
+    int64_t units = units_of_tokens(limit, tokens);
+    int64_t lost = units - peaks_credit(&node->peaks, entry->id, &now, limit, units, age_ns, node->now_ns);
+    return (struct credit){.tokens = tokens - (uint64_t)(lost / limit->units_per_token),
+                           .excess_units = lost % limit->units_per_token};
+}
+
+void take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit)
+{
+    int64_t lowest = bucket->settled < -limit->overshoot_units ? bucket->settled : -limit->overshoot_units;
+    int64_t settled = bucket->settled - credit->excess_units;
+    bucket->settled = settled > lowest ? settled : lowest;
 }
 
 void note_peak(struct node *node, const struct entry *entry)
@@ -116,28 +126,30 @@ static uint64_t returned_since_ns(const struct node *node, const struct spend *s
                                                                             : 0;
 }
 
-/* The same key may have got another limit here than where it was spent from: a token is a token. */
+/*
+ * The same key may have got another limit here than where it was spent from: a token is a token.
+ * What a batch returned and what it spent are not held against each other: the bucket may have been full in between,
+ * and have lost what was returned, before it was spent from anew.
+ */
 static void apply_spend(struct node *node, struct entry *entry, uint32_t member, const struct batch *batch,
                         const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     uint64_t returned = spend->returned;
-    int64_t lost = 0;
     if (limit->kind == LIMIT_CELL && spend->expires_ns > entry->bucket.expires_ns)
         entry->bucket.expires_ns = spend->expires_ns; /* somebody's clock is behind: his window is not over */
     if (limit->kind == LIMIT_LOG)
         returned = spend->expires_ns > node->now_ns ? returned : 0;
-    else if (returned > spend->tokens)
-        lost = lost_units(node, entry, returned - spend->tokens, batch);
-    else
-        note_peak(node, entry);
+    const struct credit credit = credit_of(node, entry, returned, batch);
+    const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);
+    note_peak(node, entry);
     const struct bucket before = entry->bucket;
-    bucket_apply(&entry->bucket, limit, budget, spend->tokens, returned, batch->at_ns,
+    bucket_apply(&entry->bucket, limit, budget, spend->tokens, credit.tokens, batch->at_ns,
                  returned_since_ns(node, spend));
-    entry->bucket.settled -= lost;
-    if (spend->tokens > returned)
-        aside_spare(node, entry, &before, member, spend->tokens - returned, batch->at_ns);
+    take_excess_off(&entry->bucket, limit, &credit);
+    if (spend->tokens > least_credit)
+        aside_spare(node, entry, &before, member, spend->tokens - least_credit, batch->at_ns);
     int64_t left = entry->bucket.settled - entry->bucket.unsettled;
     if (-left > node->by_limit.worst_debt_units[entry->limit])
         node->by_limit.worst_debt_units[entry->limit] = -left;

@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 struct batch;
+struct bucket;
 struct entry;
+struct limit;
 struct node;
 struct spend;
 
@@ -32,10 +34,15 @@ void prefetch_spends(const struct node *node, const struct batch *batch, uint32_
 /* The entry that a spend of a batch concerns; NULL: a cell that has expired. It may have another limit. */
 struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns);
 /*
- * Of the tokens that `batch` returned to a key, in excess of what it spent, what a full bucket has lost since, in
- * units: it is charged again when the tokens are credited.
+ * What may be credited of the tokens that `batch` returned to a key: all but what a full bucket has lost since. Tokens
+ * are whole: `excess_units` of the last one are taken off again, but debt stops at -E.
  */
-int64_t lost_units(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
+struct credit {
+    uint64_t tokens;
+    int64_t excess_units;
+};
+struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch);
+void take_excess_off(struct bucket *bucket, const struct limit *limit, const struct credit *credit);
 /* So many tokens are charged to the key, or not credited, though a part of a snapshot may have contained that. */
 void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens);
 /* The key is about to be charged: see peaks.h. */

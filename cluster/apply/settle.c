@@ -109,22 +109,20 @@ static uint64_t later_tokens(struct node *node, const struct origin *origin, con
 static void settle_spend(struct node *node, struct entry *entry, const struct batch *batch,
                          const struct spend *spend, uint64_t later)
 {
+    const struct limit *limit = &node->limits.limit[entry->limit];
+    const uint64_t excess_tokens = spend->credit > spend->tokens ? spend->credit - spend->tokens : 0;
+    const struct credit credit = credit_of(node, entry, excess_tokens, batch);
     const struct settlement settlement = {.tokens = spend->tokens,
-                                          .credit = spend->credit,
+                                          .credit = spend->credit - excess_tokens + credit.tokens,
                                           .later = later,
                                           .at_ns = batch->at_ns};
-    int64_t lost = 0;
-    if (spend->credit > spend->tokens)
-        lost = lost_units(node, entry, spend->credit - spend->tokens, batch);
-    else
-        note_peak(node, entry);
+    note_peak(node, entry);
     const struct bucket before = entry->bucket;
-    bucket_settle(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
-                  &settlement);
-    entry->bucket.settled -= lost;
+    bucket_settle(&entry->bucket, limit, &node->by_limit.budget[entry->limit], &settlement);
+    take_excess_off(&entry->bucket, limit, &credit);
     if (spend->tokens > spend->credit)
         aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
-    if (node->limits.limit[entry->limit].kind != LIMIT_LOG && node->limits.limit[spend->limit].kind != LIMIT_LOG)
+    if (limit->kind != LIMIT_LOG && node->limits.limit[spend->limit].kind != LIMIT_LOG)
         refundable_settle(&node->refundable, entry->id, spend->tokens, batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* what only now counts as given back, the store is told now */
         counters_touch(node, entry);

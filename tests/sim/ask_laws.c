@@ -176,6 +176,8 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
  * Others take the oldest spend off their lists that is no older than the one that was given back. Where a clock jumped
  * or stalled since that was made, they may take off another that ends later. Which clock does so until all have heard
  * of it, nobody knows yet. (A spend that has ended where it was made gives nothing back.)
+ * A refund names no spend: the node gives back the oldest own one that it lists. What was evicted is listed as one
+ * spend, and nobody can say whose: then a newer own one is given back in the place of one that it does not list.
  */
 static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
                              uint64_t sure, uint64_t possible)
@@ -184,7 +186,8 @@ static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part 
     uint64_t period_ns = ask_rule(sim, part->rule)->terms.period_ns;
     bool counts_here = world_local_ns(sim, i) - held->made_ns < period_ns;
     bool is_steady = (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) == 0;
-    truth_log_give_back(log, held->fast_ns, held->slow_ns, sure, possible);
+    bool names_none = !held->reserved && ask_views_may_jump(sim);
+    truth_log_give_back(log, names_none ? UINT64_MAX : held->fast_ns, held->slow_ns, sure, possible);
     if (counts_here && !is_steady)
         truth_log_mistake(log, possible, clock_read(&sim->fast, sim->now_ns));
 }

@@ -257,7 +257,8 @@ static uint64_t used_tokens(unsigned host, unsigned kind, unsigned key)
     const struct limit *limit = node_limit(node, (uint16_t)index);
     struct bucket bucket = node_bucket(node, ids[kind][key], (uint16_t)index, world.now_ns);
     int64_t used = limit->capacity_units - bucket.settled + bucket.unsettled;
-    return (uint64_t)((used + limit->units_per_token - 1) / limit->units_per_token);
+    /* To the nearest: a little has refilled, and of what was given back a little may be lost for that. */
+    return (uint64_t)((used + limit->units_per_token / 2) / limit->units_per_token);
 }
 
 static uint64_t given_tokens(unsigned kind, unsigned key)

@@ -89,6 +89,63 @@ static void told_together(void)
     world_close();
 }
 
+/* ---- a bucket that is full when something is returned ---- */
+
+static double fast_tokens(int64_t units)
+{
+    return (double)units / (double)world.limits.limit[1].units_per_token;
+}
+
+static double fast_left(unsigned i)
+{
+    struct bucket bucket = node_bucket(world.host[i].node, key_of("alice", 1), 1, world.now_ns);
+    return fast_tokens(bucket.settled - bucket.unsettled);
+}
+
+/*
+ * Ann takes 60 of 160, with 160 a second. Bob hears of it, and she does not hear that he does. So a quarter of a second
+ * later her part of the refill has paid off 20; there are 140 in all. She gives 40 back, of which a full bucket loses
+ * 20, and takes 40 anew: 120 are left. Who hears of both together must not hold one against the other.
+ */
+static void full_in_between(void)
+{
+    world_of(2);
+    world_link(BOB, ANN, LINK_CUT);
+    OK(world_ask(ANN, "alice", 1, 60).allowed, "ann takes 60 of a full bucket");
+    world_run(250);
+    OK(fast_left(BOB) > 136 && fast_left(BOB) <= 140, "bob knows, and some has refilled: %.1f", fast_left(BOB));
+    struct charge charge = {.id = key_of("alice", 1), .cost = 60, .limit = 1};
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns), 40, "ann gives 40 back");
+    OK(world_ask(ANN, "alice", 1, 40).allowed, "and takes 40 anew");
+    const uint64_t then_ns = world.now_ns;
+    world_push(ANN);
+    world_run(50);
+    double left = 120 + 160 * (double)(world.now_ns - then_ns) / 1e9;
+    OK(fast_left(BOB) <= left, "bob sees no more than there is: %.1f of %.1f", fast_left(BOB), left);
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(100);
+    left = 120 + 160 * (double)(world.now_ns - then_ns) / 1e9;
+    OK(fast_left(ANN) <= left, "nor does ann when all is settled: %.1f of %.1f", fast_left(ANN), left);
+    world_close();
+}
+
+/* Whatever a full bucket may have lost of what is given back: nothing else is taken off. */
+static void nearly_full(void)
+{
+    world_of(2);
+    world_link(BOB, ANN, LINK_CUT);
+    OK(world_ask(ANN, "alice", 1, 60).allowed, "ann takes 60 of a full bucket");
+    world_run(250);
+    struct charge charge = {.id = key_of("alice", 1), .cost = 60, .limit = 1};
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns), 40, "ann gives 40 back");
+    double left = fast_left(BOB);
+    uint64_t applied = world_stats(BOB).batches_applied;
+    world_run(100);
+    OK_U64(world_stats(BOB).batches_applied - applied, 1, "bob is told");
+    OK(fast_left(BOB) >= left, "bob has what he had before he knew: %.1f of %.1f", fast_left(BOB), left);
+    world_close();
+}
+
 /* ---- from whom one does not know when he said it ---- */
 
 /* Bob's `number`th batch, of alice's: so much spent, so much given back. It may answer an early message of ann's. */
@@ -132,6 +189,8 @@ int main(void)
     ended();
     shortly_before_the_end();
     told_together();
+    full_in_between();
+    nearly_full();
     of_unknown_age();
     return tap_done();
 }
