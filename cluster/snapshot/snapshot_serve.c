@@ -103,6 +103,14 @@ static const struct spend *own_of(const struct collection *collection, struct ke
     return &collection->own[low];
 }
 
+static uint32_t own_keys(const struct collection *collection)
+{
+    uint32_t keys = 0;
+    for (uint32_t i = 0; i < collection->own_count; i++)
+        keys += i == 0 || !key_id_equal(collection->own[i].id, collection->own[i - 1].id);
+    return keys;
+}
+
 /* Units that settling all of its own spends would charge to a key that has so much left. */
 static int64_t own_units(const struct node *node, const struct entry *entry, const struct spend *own,
                          uint32_t count)
@@ -237,7 +245,10 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     assert(page.numbers && "out of memory");
     bool split = is_too_large(node, bits);
     if (!split) {
-        gather_own(&page, prefix, bits);
+        gather_own(&page, prefix, bits); /* the table may have forgotten most of their keys */
+        split = bits < SNAPSHOT_PREFIX_BITS_MAX && own_keys(&page) > 2 * page_keys_max(node);
+    }
+    if (!split) {
         table_visit(node->table, prefix, bits, collect, &page);
         collect_absent(&page);
     }
