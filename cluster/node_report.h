@@ -51,6 +51,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(batches_applied, "batches of other peers applied")                                                           \
     X(batches_duplicate, "batches received again and ignored")                                                     \
     X(batches_waiting, "batches received early, waiting for what they depend on (now)")                            \
+    X(batches_missing, "batches that some peer has and this node has not (now)")                                   \
     X(batches_resent, "batches sent again or passed on for another peer")                                          \
     X(batches_compacted, "batches merged because the log was at its limit")                                        \
     X(messages_published, "messages published")                                                                    \

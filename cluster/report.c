@@ -77,6 +77,16 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     return count;
 }
 
+/* What members that count have of an origin and is not applied here. */
+static uint64_t missing_batches(const struct node *node, uint32_t slot)
+{
+    uint64_t most = node->origin[slot].applied;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        if (member_needed(&node->member[i]) && node->member[i].known[slot] > most)
+            most = node->member[i].known[slot];
+    return most - node->origin[slot].applied;
+}
+
 void node_stats(const struct node *node, struct node_stats *stats)
 {
     *stats = node->stats;
@@ -93,10 +103,11 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->limit_drops += lane->limit_drops;
     }
     stats->open_oldest_ms = untold_age_ns(node) / 1000000;
-    stats->log_batches = stats->log_ghost_keys = 0;
+    stats->log_batches = stats->log_ghost_keys = stats->batches_missing = 0;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         stats->log_batches += origin->log_count;
+        stats->batches_missing += origin->uid ? missing_batches(node, slot) : 0;
         stats->log_ghost_keys += origin->uid && origin_is_ghost(node, origin) ? origin->log_keys : 0;
     }
     stats->settle_ns = node->log.settle_ns;

@@ -168,7 +168,9 @@ static void reordered(void)
     tell("the last of three messages is the first to arrive; bob lets %" PRIu64 " batch wait:",
          world_stats(BOB).batches_waiting);
     world_show("alice");
+    OK_U64(world_stats(BOB).batches_missing, 3, "he lacks three batches that ann has");
     world_run(0);
+    OK_U64(world_stats(BOB).batches_missing, 0, "and then none");
     tell("then the others; bob has applied %" PRIu64 ":", world_stats(BOB).batches_applied);
     world_show("alice");
     EXPECT("batches are applied in order, once",
