@@ -273,8 +273,20 @@ static bool still_counts(const struct sim *sim, unsigned i, unsigned gone)
     return false;
 }
 
-/* Whoever was told before may have crashed before it could tell others: the operator looks, and says it again. */
-static void forget_again(struct sim *sim)
+uint64_t faults_longest_way_ns(const struct sim *sim)
+{
+    uint64_t ns = sim->plan.latency_max_ns;
+    if ((sim->plan.faults & 1u << FAULT_SLOW_LINK) != 0)
+        ns = SLOW_TIMES * ns + sim->plan.interval_ns;
+    return ns + ns / 65536 * sim->plan.jitter;
+}
+
+/*
+ * Whoever was told before may have crashed before it could tell others: the operator looks, and says it again. The last
+ * words of who is gone may still be on their way: whoever hears of its last start takes it for back. So the operator
+ * looks once more when they have come.
+ */
+void faults_look(struct sim *sim)
 {
     for (unsigned gone = 0; gone < sim->plan.nodes; gone++) {
         if (sim->node[gone].life != LIFE_FORGOTTEN)
@@ -298,5 +310,8 @@ void faults_heal(struct sim *sim)
         if (sim->node[i].life == LIFE_DOWN)
             world_start(sim, i);
     }
-    forget_again(sim);
+    faults_look(sim);
+    if ((sim->plan.faults & (1u << FAULT_FORGET | 1u << FAULT_LEAVE)) != 0)
+        (void)queue_post(&sim->queue, (struct happening){.kind = HAPPENS_LOOK,
+                                                         .at_ns = sim->now_ns + faults_longest_way_ns(sim)});
 }

@@ -18,7 +18,7 @@ static uint64_t arrival_ns(struct sim *sim, unsigned from, unsigned to)
     struct link *link = &sim->link[from][to];
     uint64_t latency_ns = sim->plan.latency_ns[from][to];
     if (sim->now_ns < link->slow_until_ns)
-        latency_ns = latency_ns * 8 + sim->plan.interval_ns;
+        latency_ns = latency_ns * SLOW_TIMES + sim->plan.interval_ns;
     uint64_t span_ns = (latency_ns / 65536) * sim->plan.jitter;
     if (span_ns > 0)
         latency_ns = latency_ns - span_ns + random_below(&sim->network_random, 2 * span_ns + 1);

@@ -28,6 +28,7 @@ enum happening_kind {
     HAPPENS_FAULT,      /* the fault generator's next move */
     HAPPENS_START,      /* a node (re)starts */
     HAPPENS_FORGET,     /* the operator tells `node` that node `from` is gone for good */
+    HAPPENS_LOOK,       /* the operator looks whether all have forgotten who is gone for good */
     HAPPENS_CLOCK_GOES, /* a clock that stood still goes on, `value` ns ahead */
     HAPPENS_SAMPLE,     /* expensive laws; a line of the transcript */
     HAPPENS_PHASE,      /* heal, pause, measure */

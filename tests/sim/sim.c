@@ -228,6 +228,9 @@ static void happen(struct sim *sim, struct happening *happening)
     case HAPPENS_FORGET:
         faults_forget(sim, happening);
         break;
+    case HAPPENS_LOOK:
+        faults_look(sim);
+        break;
     case HAPPENS_START:
         world_start(sim, happening->node);
         break;

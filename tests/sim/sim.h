@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 enum { SIM_FAILURE_BYTES = 512, SIM_STEPS_AT_ONCE_MAX = 10000, HEALING_WINDOWS = 3 };
+enum { SLOW_TIMES = 8 }; /* the latency of a slow link */
 
 enum phase {
     PHASE_SAFETY,  /* faults and load */
@@ -181,6 +182,9 @@ void faults_forget(struct sim *sim, const struct happening *happening);
 /* It returns later. The last that knows what was spent does not crash: nothing could then be promised. */
 void faults_crash(struct sim *sim, unsigned i);
 void faults_heal(struct sim *sim);
+void faults_look(struct sim *sim);
+/* The longest that a message of before the healing may still be on its way. */
+uint64_t faults_longest_way_ns(const struct sim *sim);
 
 /* ---- load.c ---- */
 void load_begin(struct sim *sim);
