@@ -3,6 +3,7 @@
 #include "base/version.h"
 #include "edge/clock.h"
 #include "edge/settings.h"
+#include "edge/transport.h"
 #include "server.h"
 
 #include <getopt.h>
@@ -15,8 +16,9 @@
 #include <sysexits.h>
 
 enum {
-    SPARE_FILES = 256, /* descriptors for peers, the loop and the libraries, */
-    THREAD_FILES = 4,  /* and for each further loop */
+    OTHER_FILES = 28, /* descriptors for the loop, the store and the libraries, */
+    SPARE_FILES = OTHER_FILES + TRANSPORT_FILES_MAX,
+    THREAD_FILES = 4, /* and for each further loop */
 };
 
 static const char usage[] =

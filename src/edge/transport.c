@@ -22,7 +22,8 @@ enum {
     CLOSING_TICKS_MAX = 1500,
     QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
     QUEUE_MIN_MESSAGES = 256,
-    ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */
+    REQUEST_MAX_BYTES = 128 << 10, /* a view of the largest cluster has room in it */
+    NOTHING_BYTES = 1,             /* what is less is no limit to nng */
 };
 /* Of messages waiting in one direction, if all are of the largest size. */
 #define QUEUE_MAX_BYTES ((size_t)256 << 20)
@@ -37,7 +38,7 @@ bool transport_url(char url[URL_BYTES], const char *address)
 
 int transport_set_limits(nng_socket socket, size_t message_max_bytes)
 {
-    int status = nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, message_max_bytes + ENVELOPE_BYTES);
+    int status = nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, message_max_bytes);
     if (status == 0)
         status = nng_socket_set_ms(socket, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS);
     if (status == 0)
@@ -55,18 +56,20 @@ static int queue_messages(size_t message_max_bytes)
 
 static int open_sockets(struct transport *transport)
 {
-    int queue = queue_messages(transport->message_max_bytes);
+    size_t message_max = transport->message_max_bytes;
+    size_t request_max = message_max < REQUEST_MAX_BYTES ? message_max : REQUEST_MAX_BYTES;
+    int queue = queue_messages(message_max);
     int status = nng_pub0_open(&transport->publisher);
     if (status == 0)
         status = nng_sub0_open(&transport->subscriber);
     if (status == 0)
         status = nng_rep0_open(&transport->replier);
     if (status == 0)
-        status = transport_set_limits(transport->publisher, transport->message_max_bytes);
+        status = transport_set_limits(transport->publisher, NOTHING_BYTES);
     if (status == 0)
-        status = transport_set_limits(transport->subscriber, transport->message_max_bytes);
+        status = transport_set_limits(transport->subscriber, message_max + TRANSPORT_ENVELOPE_BYTES);
     if (status == 0)
-        status = transport_set_limits(transport->replier, transport->message_max_bytes);
+        status = transport_set_limits(transport->replier, request_max + TRANSPORT_ENVELOPE_BYTES);
     if (status == 0)
         status = pipes_watch(transport->pipes, transport->publisher, PIPE_GOSSIP);
     if (status == 0)
@@ -82,12 +85,14 @@ static int open_sockets(struct transport *transport)
     return status;
 }
 
-static bool listen_on(nng_socket socket, const char *what, const char *address, struct error *error)
+static bool listen_on(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *address,
+                      struct error *error)
 {
     char url[URL_BYTES];
-    int status = transport_url(url, address) ? nng_listen(socket, url, NULL, 0) : NNG_EADDRINVAL;
+    int status = transport_url(url, address) ? pipes_listen(pipes, socket, kind, url) : NNG_EADDRINVAL;
     if (status == 0)
         return true;
+    const char *what = kind == PIPE_GOSSIP ? "peers (gossip)" : "peers (snapshots)";
     if (status == NNG_EADDRINUSE)
         return error_set(error, EX_UNAVAILABLE, "cannot listen for %s on %s: the port is in use by another program",
                          what, address);
@@ -218,6 +223,8 @@ void transport_publish(struct transport *transport, struct bytes bytes)
 void transport_reply(struct transport *transport, struct bytes bytes)
 {
     nng_msg *message = transport_message(transport, bytes);
+    if (bytes.size > 0)
+        pipes_prove(transport->pipes, transport->asking);
     if (message)
         (void)send_now(transport, transport->replier, message);
 }
@@ -253,8 +260,9 @@ static bool start(struct transport *transport, const struct transport_options *o
     }
     if (status != 0)
         return error_set(error, EX_OSERR, "cannot open sockets for peers: %s", nng_strerror(status));
-    if (!listen_on(transport->publisher, "peers (gossip)", options->gossip_address, error) ||
-        !listen_on(transport->replier, "peers (snapshots)", options->snapshot_address, error))
+    struct pipes *pipes = transport->pipes;
+    if (!listen_on(pipes, transport->publisher, PIPE_GOSSIP, options->gossip_address, error) ||
+        !listen_on(pipes, transport->replier, PIPE_SNAPSHOTS, options->snapshot_address, error))
         return false;
     status = inlets_open(transport);
     if (status != 0)
@@ -361,5 +369,7 @@ const struct transport_stats *transport_stats(struct transport *transport)
     struct pipes_stats pipes = pipes_stats(transport->pipes);
     transport->stats.connections = pipes.open;
     transport->stats.connections_stuck = pipes.stuck;
+    transport->stats.connections_refused = pipes.refused;
+    transport->stats.connections_cut = pipes.cut;
     return &transport->stats;
 }

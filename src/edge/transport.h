@@ -23,6 +23,17 @@ enum {
     TRANSPORT_REQUESTS_MAX = 64, /* requests that wait for their answers at the same time, */
     TRANSPORT_REQUESTS_EACH = 8, /* and of them to one address, so that a dead one does not take them all */
     TRANSPORT_LATER_MAX = 8,     /* fewer than so many wait to be published */
+    /*
+     * Connections that others make to the gossip port, and to the snapshot port. Half of them are for addresses at
+     * which peers are known to be; a stranger's address gets so many at each.
+     */
+    TRANSPORT_SUBSCRIBERS_MAX = 96,
+    TRANSPORT_ASKERS_MAX = 64,
+    TRANSPORT_STRANGER_MAX = 16,
+    TRANSPORT_GREETING_MAX = 32, /* those that have not said what they speak, at both ports */
+    /* Descriptors at most: these, two for each request, and those of sockets, ports and the library. */
+    TRANSPORT_FILES_MAX = TRANSPORT_LINKS_MAX + 2 * TRANSPORT_REQUESTS_MAX + TRANSPORT_SUBSCRIBERS_MAX +
+                          TRANSPORT_ASKERS_MAX + TRANSPORT_GREETING_MAX + 20,
 };
 
 /* Calls come from transport_work; `bytes` is valid during the call. */
@@ -59,7 +70,9 @@ struct transport_options {
     X(links, "addresses listened to (now)")                                                                        \
     X(redials, "connections dialled anew because they were silent")                                                \
     X(connections, "connections to and from peers, whoever made them (now)")                                       \
-    X(connections_stuck, "connections that have ended, and that nng does not let go of (now)")
+    X(connections_stuck, "connections that have ended, and that nng does not let go of (now)")                     \
+    X(connections_refused, "connections to the ports for peers refused: no place was free")                        \
+    X(connections_cut, "connections to the ports for peers ended: they asked, or greeted, too late or too many")
 
 struct transport_stats {
 #define X(name, help) uint64_t name;
@@ -113,7 +126,10 @@ void transport_request(struct transport *transport, const char *address, struct 
  */
 void transport_hold(struct transport *transport, bool held);
 
-/* Answers the request of this call of receiver.request. */
+/*
+ * Answers the request of this call of receiver.request. Who gets an answer that is not empty is a peer: its connection
+ * stays, and its address counts as a peer's.
+ */
 void transport_reply(struct transport *transport, struct bytes bytes);
 
 const struct transport_stats *transport_stats(struct transport *transport);

@@ -37,6 +37,7 @@ static bool hear_request(struct transport *transport)
     if (!message)
         return false;
     transport->stats.requests_received++;
+    transport->asking = nng_msg_get_pipe(message);
     transport_deliver(transport, transport->receiver.request, message);
     return true;
 }

@@ -58,11 +58,52 @@ static void on_refused(nng_pipe id, nng_pipe_ev event, void *context)
     (void)nng_pipe_close(id);
 }
 
-static bool admit(struct pipes *pipes, const struct pipe *pipe)
+bool pipes_know(const struct pipes *pipes, const struct endpoint *remote)
+{
+    for (size_t i = 0; i < KNOWN_MAX; i++)
+        if (pipes->known[i].port != 0 && endpoint_same_address(&pipes->known[i], remote))
+            return true;
+    return false;
+}
+
+static void learn(struct pipes *pipes, const struct endpoint *remote)
+{
+    if (remote->port == 0 || pipes_know(pipes, remote))
+        return;
+    pipes->known[pipes->known_next++ % KNOWN_MAX] = *remote;
+    for (size_t i = 0; i < PIPES_MAX; i++)
+        pipes->pipe[i].known |= pipes->pipe[i].id != 0 && endpoint_same_address(&pipes->pipe[i].remote, remote);
+}
+
+static bool has_place(const struct pipes *pipes, const struct pipe *pipe)
+{
+    uint32_t all = 0, strangers = 0, same = 0;
+    uint32_t max = pipe->kind == PIPE_GOSSIP ? TRANSPORT_SUBSCRIBERS_MAX : TRANSPORT_ASKERS_MAX;
+    for (size_t i = 0; i < PIPES_MAX; i++) {
+        const struct pipe *other = &pipes->pipe[i];
+        if (other->id == 0 || other->gone || other->kind != pipe->kind)
+            continue;
+        all++;
+        strangers += !other->known;
+        same += endpoint_same_address(&other->remote, &pipe->remote);
+    }
+    return all < max && (pipe->known || (strangers < max / 2 && same < TRANSPORT_STRANGER_MAX));
+}
+
+/* Whoever is dialled is a peer's address: the config, or a peer, has named it. */
+static bool admit(struct pipes *pipes, struct pipe *pipe)
 {
     struct pipe *place = place_for_one(pipes);
+    bool dialled = pipe->dialer != 0;
     if (!place || pipes_leaving(pipes, pipe->dialer))
         return false;
+    if (dialled)
+        learn(pipes, &pipe->remote);
+    pipe->known = pipes_know(pipes, &pipe->remote);
+    if (!dialled && !has_place(pipes, pipe)) {
+        pipes->refused++;
+        return false;
+    }
     *place = *pipe;
     pipes_hurry(pipes);
     return true;
@@ -120,6 +161,29 @@ int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind)
 {
     int status = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, on_added, &pipes->watched[kind]);
     return status != 0 ? status : nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, on_removed, &pipes->watched[kind]);
+}
+
+int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url)
+{
+    nng_listener listener;
+    nng_sockaddr address = {0};
+    assert(kind == PIPE_GOSSIP || kind == PIPE_SNAPSHOTS);
+    int status = nng_listen(socket, url, &listener, 0);
+    if (status == 0)
+        status = nng_listener_get_addr(listener, NNG_OPT_LOCADDR, &address);
+    uv_mutex_lock(&pipes->lock);
+    pipes->port[kind] = endpoint_of_nng(&address).port;
+    uv_mutex_unlock(&pipes->lock);
+    return status;
+}
+
+void pipes_prove(struct pipes *pipes, nng_pipe id)
+{
+    uv_mutex_lock(&pipes->lock);
+    struct pipe *pipe = id.id != 0 ? pipe_with_id(pipes, id.id) : NULL;
+    if (pipe && !pipe->known)
+        learn(pipes, &pipe->remote);
+    uv_mutex_unlock(&pipes->lock);
 }
 
 /* ---- ends ---- */
@@ -228,6 +292,8 @@ struct pipes_stats pipes_stats(struct pipes *pipes)
     for (size_t i = 0; i < PIPES_MAX; i++)
         stats.open += pipes->pipe[i].id != 0 && !pipes->pipe[i].gone;
     stats.stuck = pipes->stuck;
+    stats.refused = pipes->refused;
+    stats.cut = pipes->cut;
     uv_mutex_unlock(&pipes->lock);
     return stats;
 }

@@ -33,6 +33,7 @@ enum {
 struct pipes_stats {
     uint64_t open;  /* connections, now */
     uint64_t stuck; /* connections that have ended and that nng does not let go of, now */
+    uint64_t refused, cut;
 };
 
 struct pipes;
@@ -47,6 +48,11 @@ void pipes_release(struct pipes **pipes);
 
 /* Knows the pipes of `socket` from now on: before it listens or dials. Of nng's statuses. */
 int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind);
+
+/* Listens at a URL, of this kind; nng's statuses. The kinds that listen do so once. */
+int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url);
+/* A peer is at the other end: its address is not a stranger's, and its connections may stay. */
+void pipes_prove(struct pipes *pipes, nng_pipe pipe);
 
 /* Ends the connection of a dialer, which dials anew by itself. False: it has none. */
 bool pipes_restart(struct pipes *pipes, nng_dialer dialer);

@@ -5,6 +5,7 @@
 #define HEADGATE_EDGE_TRANSPORT_PIPES_STATE_H
 
 #include "edge/endpoint.h"
+#include "edge/transport.h"
 #include "edge/transport_pipes.h"
 
 /* For a dialer without a connection to make one. */
@@ -19,6 +20,8 @@ struct pipe {
     ino_t inode;
     bool looked_for; /* its descriptor */
     bool gone;       /* nng has said so; its descriptor may be open still */
+    bool known;      /* its address is a peer's */
+    uint32_t looks;  /* so often was it looked after */
     uint64_t since_ns;
     uint64_t ending_ns; /* asked to end, since; 0: it is not */
     uint64_t dead_ns;   /* its connection has ended, seen first; 0: it has not */
@@ -37,12 +40,21 @@ struct leaving {
     uint64_t deadline_ns; /* UINT64_MAX: it has a connection */
 };
 
+/* A connection to one of the ports of which nng has not told: it has not said yet what it speaks. */
+struct greeting {
+    ino_t inode; /* 0: a free place */
+    uint32_t looks;
+    bool seen, cut;
+};
+
 struct pipes;
 
 struct watched {
     struct pipes *pipes;
     enum pipe_kind kind;
 };
+
+enum { KNOWN_MAX = 64, GREETINGS_MAX = 2 * TRANSPORT_GREETING_MAX, PORTS = 2 };
 
 struct pipes {
     uv_mutex_t lock;
@@ -52,6 +64,12 @@ struct pipes {
     struct watched watched[PIPE_KINDS];
     struct pipe pipe[PIPES_MAX];
     struct leaving leaving[PIPES_LEAVING_MAX];
+    struct endpoint known[KNOWN_MAX]; /* addresses of peers, in a ring */
+    uint32_t known_next;
+    struct greeting greeting[GREETINGS_MAX];
+    uint64_t greetings_ns; /* when they are looked at again */
+    uint16_t port[PORTS];  /* that are listened to, by kind; 0: not yet */
+    uint64_t refused, cut;
     bool hurry;          /* there is work at once */
     uv_async_t *changed; /* NULL: nobody minds */
     uint64_t stuck;
@@ -62,6 +80,8 @@ struct pipes {
 /* The thread: with `context` a struct pipes, which it frees at the end. */
 void *pipes_thread(void *context);
 void pipes_free(struct pipes *pipes);
+/* Peers are at this address. The lock is held. */
+bool pipes_know(const struct pipes *pipes, const struct endpoint *remote);
 /* The place among those that leave; NULL: it does not. The lock is held. */
 struct leaving *pipes_leaving(struct pipes *pipes, uint32_t dialer);
 /* Closes it; the lock is held, but not meanwhile. */

@@ -81,7 +81,7 @@ static int open_lane(struct lane *lane, const char *address)
     }
     memcpy(lane->address, address, strlen(address) + 1);
     lane->dialer = (nng_dialer)NNG_DIALER_INITIALIZER;
-    status = transport_set_limits(lane->socket, transport->message_max_bytes);
+    status = transport_set_limits(lane->socket, transport->message_max_bytes + TRANSPORT_ENVELOPE_BYTES);
     if (status == 0)
         status = pipes_watch(transport->pipes, lane->socket, PIPE_LANE);
     /* The node asks again by itself; a request repeated by the socket would be answered twice. */

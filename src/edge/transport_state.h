@@ -12,6 +12,7 @@
 enum {
     ADDRESS_BYTES = 128,
     URL_BYTES = ADDRESS_BYTES + 8,
+    TRANSPORT_ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */
 };
 
 /* What is heard. */
@@ -73,13 +74,14 @@ struct transport {
     bool waits[INLETS];    /* there was something to hear when the loop polled, and may be still; */
     enum inlet next_inlet; /* here first, */
     uint32_t next_lane;    /* and of answers here */
+    nng_pipe asking;       /* of the request that is being answered */
     void (*closed)(void *context);
     void *closed_context;
 };
 
 /* "tcp://" and the address; false when that is longer than nng takes. */
 bool transport_url(char url[URL_BYTES], const char *address);
-/* Of messages' sizes and of reconnecting. Statuses are nng's, here and below. */
+/* Of the sizes of messages that come, and of reconnecting. Statuses are nng's, here and below. */
 int transport_set_limits(nng_socket socket, size_t message_max_bytes);
 /* `ready` is called whenever something can be received; `poll->data` becomes `data`. */
 int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready);
