@@ -1,3 +1,10 @@
+/*
+ * apply charges the batches of other peers to keys. A batch has its turn when it is next in the
+ * order of its origin and when all batches that it depends on are applied. A merged batch may
+ * overlap applied ones: only its rest is charged, as far as the log still tells the rest. A step
+ * applies as many spends as it has time for; a begun batch counts as applied when it is complete.
+ * This file does not decide which batches wait (inbox.c) and does not settle own ones (settle.c).
+ */
 #include "cluster/apply/apply.h"
 
 #include "cluster/apply/inbox.h"
@@ -27,7 +34,7 @@ void prefetch_spends(const struct node *node, const struct batch *batch, uint32_
     }
 }
 
-/* What of a merged batch's spend was applied before it was merged, as far as the log still tells. */
+/* The part of a merged batch's spend that was applied before, as far as the log still tells. */
 static struct spend applied_already(const struct origin *origin, const struct batch *batch, const struct spend *of)
 {
     struct spend applied = {.id = of->id, .limit = of->limit};
@@ -42,7 +49,7 @@ static struct spend applied_already(const struct origin *origin, const struct ba
     return applied;
 }
 
-/* The log tells all that is applied of a batch that reaches back. */
+/* True if the log tells all applied batches that a merged batch overlaps. */
 static bool log_covers(const struct origin *origin, const struct batch *batch)
 {
     uint64_t covered = batch->first;
@@ -55,8 +62,9 @@ static bool log_covers(const struct origin *origin, const struct batch *batch)
 }
 
 /*
- * The rest. Only the sum of both figures counts, so that one may be made up for by the other. If the log does not tell
- * all (not `covered`), more may be charged than the rest, but nothing that was heeded before is given back once more.
+ * The part of the spend that is not applied. Only the sum of tokens and returned tokens counts, so
+ * one figure may make up for the other. If the log does not tell all (not `covered`), more than the
+ * rest may be charged, but no return is credited twice.
  */
 static struct spend fresh_part(const struct origin *origin, const struct batch *batch, const struct spend *spend,
                                bool covered)
@@ -77,7 +85,10 @@ static struct spend fresh_part(const struct origin *origin, const struct batch *
     return fresh;
 }
 
-/* A bucket that is not there has been full until then. A LOG begins with what an evicted one had used, as of now. */
+/*
+ * A key without an entry was full until then. A LOG begins with the tokens of an evicted log, as of
+ * now.
+ */
 struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns)
 {
     enum limit_kind kind = node->limits.limit[spend->limit].kind;
@@ -118,7 +129,9 @@ void note_peak(struct node *node, const struct entry *entry)
     peaks_note(&node->peaks, entry->id, &now, limit, node->now_ns);
 }
 
-/* When what a log's batch returned was spent, at the earliest: see heeded_until_ns() in return.c. */
+/*
+ * The earliest time of the spends that a log's batch returned: see heeded_until_ns() in return.c.
+ */
 static uint64_t returned_since_ns(const struct node *node, const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[spend->limit];
@@ -127,9 +140,9 @@ static uint64_t returned_since_ns(const struct node *node, const struct spend *s
 }
 
 /*
- * The same key may have got another limit here than where it was spent from: a token is a token.
- * What a batch returned and what it spent are not held against each other: the bucket may have been full in between,
- * and have lost what was returned, before it was spent from anew.
+ * The key may have another limit here than at its spender: tokens are charged as tokens. Returns
+ * and spends of a batch are not offset against each other: the bucket may have been full in
+ * between, and may have lost the return before the later spend.
  */
 static void apply_spend(struct node *node, struct entry *entry, uint32_t member, const struct batch *batch,
                         const struct spend *spend)
@@ -138,7 +151,8 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     uint64_t returned = spend->returned;
     if (limit->kind == LIMIT_CELL && spend->expires_ns > entry->bucket.expires_ns)
-        entry->bucket.expires_ns = spend->expires_ns; /* somebody's clock is behind: his window is not over */
+        /* some peer's clock is behind: its window is not over */
+        entry->bucket.expires_ns = spend->expires_ns;
     if (limit->kind == LIMIT_LOG)
         returned = spend->expires_ns > node->now_ns ? returned : 0;
     const struct credit credit = credit_of(node, entry, returned, batch);
@@ -161,7 +175,7 @@ void note_doubted(struct node *node, const struct entry *entry, uint64_t tokens)
     node->stats.doubted_tokens += tokens;
 }
 
-/* The next `count` spends of what is begun. */
+/* Applies the next `count` spends of the begun batch. */
 static void apply_spends(struct node *node, uint32_t count)
 {
     struct begun *begun = &node->inbox.begun;
@@ -180,12 +194,14 @@ static void apply_spends(struct node *node, uint32_t count)
         bool contained = there >= batch->last;
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
         uint64_t doubted = beyond >= batch->first && !contained ? fresh.tokens + fresh.returned : 0;
-        fresh.returned = beyond >= batch->first ? 0 : fresh.returned; /* it may be in the page's figures already */
+        /* the figures of the snapshot may have the return already */
+        fresh.returned = beyond >= batch->first ? 0 : fresh.returned;
         struct entry *entry =
             contained ? table_find(node->table, spend->id) : entry_of_spend(node, spend, batch->at_ns);
         if (entry && doubted > 0)
             note_doubted(node, entry, doubted);
-        if (entry && has_untold) /* own spends of the key that are older than our knowing of this one */
+        /* own spends of the key are older than this node's knowledge of this spend */
+        if (entry && has_untold)
             untold_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
@@ -215,7 +231,10 @@ static void end_begun(struct node *node)
     origin_log_append(node, origin, batch);
 }
 
-/* As much as this step may apply and has time for. What reaches back is held against the log as it is: in one piece. */
+/*
+ * As many spends as this step may apply and has time for. A merged batch is compared with the log
+ * as the log is now, so it is applied in one piece.
+ */
 static uint32_t part_to_apply(const struct node *node, const struct batch *batch, uint32_t applied_count)
 {
     uint32_t rest = batch->spend_count - applied_count;
@@ -224,7 +243,7 @@ static uint32_t part_to_apply(const struct node *node, const struct batch *batch
     return whole || rest < room ? rest : room;
 }
 
-/* As much of it as this step has time for; true: all of it is applied. */
+/* Applies as many spends as this step has time for; true: the batch is complete. */
 static bool go_on_applying(struct node *node)
 {
     const struct begun *begun = &node->inbox.begun;
@@ -266,14 +285,14 @@ bool depends_are_met(const struct node *node, const struct batch *batch)
 }
 
 /*
- * A merged batch may reach back to what is applied here already. If the log still tells what that was, only the
- * rest is charged. If not (it came with a snapshot), another snapshot is exact where charging all of it would count
- * it twice; when none is to be had for long, counting twice is the safe side. One that has been asked for is awaited:
- * asking ends by itself.
+ * A merged batch may overlap batches that are applied here. If the log still tells them, only the
+ * rest is charged. If it does not (they came with a snapshot), charging all would count them twice,
+ * and another snapshot is exact. If no snapshot can be had for long, counting twice is the safe
+ * side. A snapshot that was asked for is awaited: asking ends by itself.
  */
 static bool is_next(struct node *node, const struct origin *origin, const struct batch *batch)
 {
-    /* What has begun goes on: until its last part is applied, none of it counts as applied. */
+    /* A begun merge goes on: none of it counts as applied until its last part is. */
     if (origin->next_part > 0)
         return batch->merge == origin->merge && batch->part == origin->next_part;
     if (batch->parts > 0 && (batch->part > 0 || !inbox_has_all(node, batch)))
@@ -292,14 +311,20 @@ static bool is_its_turn(const struct node *node, uint32_t slot, const struct bat
            inbox_breaks_ring(node, batch);
 }
 
-/* What is kept whatever the limit, since its maker is gone, comes when merging has made room, or could not. */
+/*
+ * A ghost's batches are kept whatever the limit of the log, since their maker is gone. They wait
+ * until merging has made room, or could not.
+ */
 static bool waits_for_room(const struct node *node, uint32_t slot)
 {
     const struct origin *origin = &node->origin[slot];
     return compact_comes_first(node) && origin_is_ghost(node, origin) && origin->next_part == 0;
 }
 
-/* What stands before it was lost with the crash of its maker: nobody has it, nobody can make it again. */
+/*
+ * The batches before this one were lost in the crash of their maker: no peer has them or can make
+ * them.
+ */
 static bool is_orphan(const struct node *node, uint32_t slot, const struct batch *batch)
 {
     const struct origin *origin = &node->origin[slot];
@@ -311,7 +336,7 @@ static bool is_orphan(const struct node *node, uint32_t slot, const struct batch
     return true;
 }
 
-/* One pass over what waits, until there is no time; true if something was applied. */
+/* Applies batches in one pass over the inbox while the step has time; true: one was applied. */
 static bool inbox_pass(struct node *node)
 {
     bool applied = false;
@@ -335,7 +360,7 @@ static bool inbox_pass(struct node *node)
     return applied;
 }
 
-/* Until its first snapshot is whole, a node only gathers. */
+/* A joining node only gathers batches until its first snapshot is complete. */
 static bool may_apply(const struct node *node)
 {
     return node->life.state != PEER_JOINING || node->snapshot.done;

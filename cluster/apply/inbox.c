@@ -5,14 +5,14 @@
 #include "cluster/state/origin.h"
 
 /*
- * What came before its turn. The inbox is small, and nothing in it is lost for good: what gives way to what is nearer
- * to its turn is told again. Parts of something merged are of use only together, so that they have a bound of their
- * own, and of several ways in which the same was merged one is gathered. When what is here is applied is apply.c's
- * business.
+ * inbox keeps batches that arrived before their turn. The inbox is small, and no batch is lost for
+ * good: a batch that gives way to a nearer one is told again. Parts of a merge are of use only
+ * together, so they have a bound of their own, and of several merges of the same numbers one is
+ * gathered. apply.c decides when a batch is applied.
  */
 enum {
-    PARTS_PATIENCE_INTERVALS = 8, /* without the next part: the rest of it does not come */
-    PATIENCE_INTERVALS = 10,      /* so long waits what needs something else that may still come */
+    PARTS_PATIENCE_INTERVALS = 8, /* a merge whose next part takes longer is given up */
+    PATIENCE_INTERVALS = 10,      /* a batch waits so long for others that may still arrive */
 };
 
 bool inbox_holds(const struct node *node, uint32_t origin_uid)
@@ -59,20 +59,20 @@ bool inbox_gathers(const struct node *node, uint32_t uid)
     return false;
 }
 
-/* Both are parts, of what was merged in different ways. */
+/* True if both are parts of different merges of the same numbers. */
 static bool is_another_way(const struct batch *batch, const struct batch *part)
 {
     return batch->origin_uid == part->origin_uid && batch->parts > 0 && !batch_is_beside(batch, part) &&
            batch->first <= part->last && batch->last >= part->first;
 }
 
-/* The number of its origin that it waits for. */
+/* The number of its origin at which the batch can be applied. */
 static uint64_t turn_of(const struct origin *origin, const struct batch *batch)
 {
     return batch->first > origin->applied ? batch->first : origin->applied + 1;
 }
 
-/* Some of it is applied, or parts beside it are. */
+/* True if the batch is begun, or an earlier part of its merge is applied. */
 static bool is_being_applied(const struct node *node, const struct batch *batch)
 {
     int slot = origin_find_uid(node, batch->origin_uid);
@@ -123,7 +123,7 @@ void inbox_take(struct node *node, struct batch *batch)
     node->inbox.keys -= batch->spend_count;
 }
 
-/* How far its origin has to come before it is this one's turn. */
+/* How many numbers its origin has to advance before it is this batch's turn. */
 static uint64_t distance_of(const struct node *node, const struct batch *batch)
 {
     int slot = origin_find_uid(node, batch->origin_uid);
@@ -135,7 +135,7 @@ static uint64_t distance_of(const struct node *node, const struct batch *batch)
     return batch->first > applied ? batch->first - applied : 0;
 }
 
-/* As many wait as may; `parts`: of these. */
+/* True if no further batch may wait; `parts`: if no further part may. */
 static bool is_full(const struct node *node, bool parts)
 {
     uint32_t count = parts ? node->inbox.parts : node->inbox.count - node->inbox.parts;
@@ -143,9 +143,9 @@ static bool is_full(const struct node *node, bool parts)
 }
 
 /*
- * What gives way to `batch` if anything does: what is furthest from its turn and, of what is as far, of the origin that
- * was heard of last. If these had equal rights, parts of several merged batches could fill the inbox, and none would
- * ever be whole. What is being applied stays.
+ * The batch that gives way to `batch`, or NULL: the one furthest from its turn, and of equally far
+ * ones the one of the origin with the highest uid. With equal rights, parts of several merges could
+ * fill the inbox, and no merge would ever be complete. A batch that is being applied stays.
  */
 static struct batch *gives_way_to(const struct node *node, const struct batch *batch)
 {
@@ -169,8 +169,9 @@ static struct batch *gives_way_to(const struct node *node, const struct batch *b
 bool inbox_make_room(struct node *node, const struct batch *batch)
 {
     /*
-     * An inbox full of what is far from its turn would take in nothing else: where two origins' batches depend on each
-     * other's, a message would then bring only those of one up to the next that depends on the other.
+     * An inbox full of batches far from their turn would take no other. Where batches of two
+     * origins depend on each other, each message would then bring the batches of one origin up to
+     * the next one that depends on the other.
      */
     while (is_full(node, batch->parts > 0)) {
         struct batch *furthest = gives_way_to(node, batch);
@@ -188,14 +189,19 @@ bool inbox_waited_long(const struct node *node, const struct batch *batch)
     return node->now_ns - batch->arrived_ns > PATIENCE_INTERVALS * node->options.interval_ns;
 }
 
-/* It has waited for long, and no snapshot stands for it: others are to be applied before it, and wait for it, too. */
+/*
+ * The batch has waited for long, and a snapshot was refused meanwhile: the batches before it wait
+ * for it, too.
+ */
 static bool is_in_a_ring(const struct node *node, const struct batch *batch)
 {
     return !node->snapshot.running && inbox_waited_long(node, batch) &&
            node->snapshot.refused_ns > batch->arrived_ns;
 }
 
-/* Of what may go first, and begins with the same number or before, the one that reaches furthest does. */
+/*
+ * Of batches that begin with the same number or before, the one that reaches furthest goes first.
+ */
 bool inbox_breaks_ring(const struct node *node, const struct batch *batch)
 {
     if (!is_in_a_ring(node, batch))

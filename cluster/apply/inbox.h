@@ -1,8 +1,8 @@
 /*
- * inbox: batches that wait for others which have to be applied before them.
+ * inbox: batches that wait for other batches, which must be applied first.
  *
- * The one idea: the inbox is bounded, and what stands further from its turn gives way to what
- * stands nearer: batches that gave way are told again. Applying is not done here: apply.h.
+ * The one idea: the inbox is bounded, and a batch far from its turn gives way to a nearer one; a
+ * batch that gave way is told again. apply.h applies batches; the inbox does not.
  */
 #ifndef HEADGATE_CLUSTER_APPLY_INBOX_H
 #define HEADGATE_CLUSTER_APPLY_INBOX_H
@@ -14,30 +14,34 @@ struct batch;
 struct batch_record;
 struct node;
 
-/* Some batch of that origin waits. */
+/* True if a batch of that origin waits. */
 bool inbox_holds(const struct node *node, uint32_t origin_uid);
-/* That batch waits: what a record says it is. */
+/* True if the batch that the record describes waits. */
 bool inbox_has(const struct node *node, uint32_t uid, const struct batch_record *record);
-/* All parts wait that belong to this one. */
+/* True if all parts of this part's merge wait. */
 bool inbox_has_all(const struct node *node, const struct batch *part);
-/* Parts of something of that origin arrive: it is being told. */
+/* True while parts of a merge of that origin arrive. */
 bool inbox_gathers(const struct node *node, uint32_t uid);
 /*
- * Of what was merged in several ways only one is gathered: the one nearest to its turn, and the first of these, unless
- * the rest of it does not come.
+ * Batches that were merged in several ways are gathered in one way only: the one nearest to its
+ * turn, or the first of equally near ones, unless its other parts do not arrive. True: this part is
+ * of that way, and waiting parts of other ways are dropped.
  */
 bool inbox_wants_part(struct node *node, const struct batch *part);
-/* At the limit, whatever is further from its turn than `batch` gives way. False: there is no place for it. */
+/*
+ * At the limit, batches further from their turn than `batch` are dropped. False: there is no room
+ * for it.
+ */
 bool inbox_make_room(struct node *node, const struct batch *batch);
-/* Longer than what it needs takes to come, if that still comes. */
+/* True if the batch has waited longer than the batches before it take to arrive. */
 bool inbox_waited_long(const struct node *node, const struct batch *batch);
 /*
- * Merged batches of several may depend on each other, so that none can be the first. A snapshot has what all of them
- * have. Where it cannot be taken either, since batches that were to be charged on top of it are not kept any more,
- * true: it goes first all the same.
+ * Merged batches of several origins may depend on each other, so that none can be the first. A
+ * snapshot has all of them. A snapshot cannot be taken if batches that were to be charged on top of
+ * it are not kept any more. Then true: this batch goes first.
  */
 bool inbox_breaks_ring(const struct node *node, const struct batch *batch);
-/* The batch belongs to the inbox until it is taken out. */
+/* The batch belongs to the inbox until inbox_take. */
 void inbox_put(struct node *node, struct batch *batch);
 void inbox_take(struct node *node, struct batch *batch);
 

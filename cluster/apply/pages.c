@@ -7,15 +7,17 @@
 #include <string.h>
 
 /*
- * What the parts of snapshots contained. A key's figure that came with a part has in it what the donor had applied
- * then; batches that bring the same later are not charged again. Each part is kept until everything applied here is
- * beyond it. Parts are asked for in snapshot_ask.c and merged in snapshot.c.
+ * pages keeps the contents of snapshot parts. The figure of a key that came with a part contains
+ * the batches that the donor had applied, so the same batches are not charged again when they
+ * arrive. A page is kept until the batches applied here are beyond it. snapshot_ask.c asks for
+ * parts and snapshot.c merges them.
  */
 enum { PAGES_MIN = 2 * SNAPSHOT_PREFIX_BITS_MAX };
 
 /*
- * What its parts contain is charged here, and stays so: they are kept, unless those of the next one found no place
- * then. Without them, what they contain is charged once more when it comes as batches.
+ * The contents of received parts are charged here and stay charged. So their pages are kept, unless
+ * that would leave no room for pages of the next snapshot. Without its page, the contents of a part
+ * are charged once more when they arrive as batches.
  */
 void snapshot_abandon(struct node *node)
 {
@@ -32,7 +34,7 @@ static uint64_t page_start(const struct page *page)
     return page->bits == 0 ? 0 : page->prefix << (64 - page->bits);
 }
 
-/* Where a page that starts there stands, or would. */
+/* The index of the page that starts there, or the index at which it would be inserted. */
 static uint32_t page_index(const struct snapshot *snapshot, uint64_t start)
 {
     uint32_t low = 0, high = snapshot->page_count;
@@ -73,7 +75,10 @@ static void insert_page(struct snapshot *snapshot, uint32_t index, const struct 
     snapshot->page_count++;
 }
 
-/* One that has the place of `page` in it is cut into halves, until one of them is no larger. Where that stands. */
+/*
+ * Cuts a page that contains the range of `page` into halves until one half is no larger. Returns
+ * the index of that half.
+ */
 static uint32_t cut_around(struct snapshot *snapshot, const struct page *page)
 {
     uint32_t index = page_index(snapshot, page_start(page));
@@ -97,7 +102,8 @@ void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
     uint32_t from = cut_around(snapshot, page), to = from;
     struct page added = *page;
     for (; to < snapshot->page_count && page_start(&snapshot->page[to]) <= page_last(page); to++)
-        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++) /* what is lower is lower by what either contains */
+        /* the lower figure of two is lower by batches that either contains */
+        for (uint32_t slot = 0; slot < ORIGINS_MAX; slot++)
             if (snapshot->page[to].beyond[slot] > added.beyond[slot])
                 added.beyond[slot] = snapshot->page[to].beyond[slot];
     memmove(&snapshot->page[from], &snapshot->page[to], (snapshot->page_count - to) * sizeof *snapshot->page);
@@ -141,8 +147,9 @@ uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t s
 }
 
 /*
- * It stands for batches that have still to come. All that it has of an origin may be applied here by now, be it from
- * batches or since another snapshot was whole; of one that was retired none comes, nor does any of an own one.
+ * True if the page contains batches that are still to arrive. All its batches of an origin may be
+ * applied by now, from messages or by a later complete snapshot. No batches arrive of a retired
+ * origin or of an own one.
  */
 static bool page_matters(const struct node *node, const struct page *page)
 {

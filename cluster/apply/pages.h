@@ -1,8 +1,8 @@
 /*
- * pages: what the parts of snapshots contained, kept until everything applied here is beyond it.
+ * pages: the contents of snapshot parts, kept until all applied batches are beyond them.
  *
- * The one idea: the figure of a key that came with a part contains what the donor had applied;
- * batches that bring the same later must not charge it again.
+ * The one idea: the figure of a key that came with a part contains the batches that the donor had
+ * applied; the same batches must not be charged again when they arrive later.
  */
 #ifndef HEADGATE_CLUSTER_APPLY_PAGES_H
 #define HEADGATE_CLUSTER_APPLY_PAGES_H
@@ -16,19 +16,22 @@ struct node;
 struct page;
 struct snapshot;
 
-/* For one part more, and what is left of an earlier one that it stands in. */
+/* Makes room for one more part and for the remains of a part that it cuts. False: there is none. */
 bool snapshot_has_room(struct snapshot *snapshot);
-/* There is room for it. Of its keys it stands in the place of earlier snapshots' pages. */
+/* Adds a page, for which there must be room. For its keys the page replaces earlier ones. */
 void snapshot_add_page(struct snapshot *snapshot, const struct page *page);
 void snapshot_abandon(struct node *node);
 /*
- * Up to which batch of that origin slot the part of the snapshot that gave this key's state contained; 0: none. Up to
- * `beyond` it may contain some.
+ * The last batch of the origin slot that the figures of this key contain by a part of a snapshot;
+ * 0: none. They may contain batches up to `beyond`.
  */
 uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond);
-/* By origin, in the order of messages: up to where figures in that part may be beyond the digest. How many; 0: none. */
+/*
+ * For each origin, in the order of messages: up to which batch figures in that part may be beyond
+ * the digest. Returns the number of origins; 0: no figure is beyond the digest.
+ */
 uint32_t snapshot_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond);
-/* Those that do not matter any more; to be called whenever that may be so of some. */
+/* Forgets pages without effect; to be called whenever a page may have become one. */
 void snapshot_forget_pages(struct node *node);
 void snapshot_check(const struct node *node);
 

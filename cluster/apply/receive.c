@@ -8,17 +8,21 @@
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
 
-/* From a message's records to batches in the inbox; what is next is applied at once, as far as there is time. */
+/*
+ * receive turns the records of a message into batches in the inbox. It maps origins and limits of
+ * the message to those of this node, converts ages to times, and drops nonsense with a count. A
+ * batch that is next is applied at once, as far as the step has time; apply.c does that.
+ */
 
 int limit_of_terms(struct node *node, const struct limit_terms *terms)
 {
     struct error error;
     if ((terms->flags & LIMIT_SPLIT) != 0)
-        return -1; /* nobody tells of such spends */
+        return -1; /* no peer tells spends of a split limit */
     return node_intern_limit(node, terms, &error);
 }
 
-/* A message whose batches are taken in. */
+/* A message whose batches are being taken in. */
 struct arrival {
     const struct message *message;
     const int *origin_map;
@@ -26,8 +30,9 @@ struct arrival {
 };
 
 /*
- * When what is said to end in `live_ns` does. A message is older than it looks: cells are kept for too long rather than
- * forgotten too early, and a LOG's returns, which nobody may heed too late, are taken to be as old as they can be.
+ * When a number ends that has `live_ns` to live. A message may be older than it looks. So a cell is
+ * kept too long rather than too short. A return to a LOG must not be heeded too late, so it is
+ * taken to be as old as it can be.
  */
 static uint64_t end_of(const struct node *node, const struct arrival *arrival, const struct number_record *number)
 {
@@ -36,7 +41,10 @@ static uint64_t end_of(const struct node *node, const struct arrival *arrival, c
     return number->terms.kind == LIMIT_CELL ? node->now_ns + number->live_ns : 0;
 }
 
-/* What it had been open for when it was made, and what it was on its way for: nothing in it is older. */
+/*
+ * The time for which the batch had been open, plus the longest time that it can have been on its
+ * way: no spend in it is older.
+ */
 static uint64_t open_of(const struct node *node, const struct arrival *arrival, const struct batch *batch,
                         const struct batch_record *record)
 {
@@ -46,7 +54,7 @@ static uint64_t open_of(const struct node *node, const struct arrival *arrival, 
     return open_ns < batch->at_ns ? open_ns : batch->at_ns;
 }
 
-/* The batch of a record, with its spends under known limits and its dependencies under known origins. */
+/* The batch of a record: spends under known limits, dependencies on known origins. */
 static struct batch *batch_of_record(struct node *node, const struct arrival *arrival,
                                      const struct batch_record *record, uint32_t uid)
 {
@@ -93,7 +101,10 @@ static struct batch *batch_of_record(struct node *node, const struct arrival *ar
     return batch;
 }
 
-/* A batch that stands for several and cannot be applied: its dependencies may have been merged past us. */
+/*
+ * A merged batch that cannot be applied: the batches that it depends on may have been merged past
+ * this node's digest.
+ */
 static bool is_stuck_merge(const struct node *node, const struct batch *batch, uint32_t slot)
 {
     return batch->first < batch->last &&
@@ -124,7 +135,9 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
     if (is_stuck_merge(node, batch, (uint32_t)slot))
         todo_add(&node->todo, DO_SNAPSHOT);
     step_works(node, batch->spend_count);
-    /* What can be applied at once needs no place; of what waits, whoever holds it sends it again. */
+    /*
+     * A batch that is applied at once needs no room. A dropped batch is sent again by its holders.
+     */
     bool next = !todo_has(&node->todo, DO_APPLY) && is_applied_next(node, (uint32_t)slot, batch);
     bool wanted = next || ((batch->parts == 0 || inbox_wants_part(node, batch)) && inbox_make_room(node, batch));
     if (!wanted) {

@@ -15,11 +15,12 @@
 #include <string.h>
 
 /*
- * What everybody has leaves the logs, and an origin whose incarnation is over is retired when nobody can learn anything
- * new of it. Own batches leave by being settled (settle.c).
+ * retire removes batches that all members have from the logs, and retires the origin of an ended
+ * incarnation when no member can learn anything new of it. Own batches leave a log when settle.c
+ * settles them.
  */
 
-/* The highest number of `slot` that every needed member is known to have applied. */
+/* The highest number of `slot` that all needed members are known to have applied. */
 static uint64_t known_everywhere(const struct node *node, uint32_t slot)
 {
     uint64_t least = node->origin[slot].applied;
@@ -34,15 +35,17 @@ static uint64_t known_everywhere(const struct node *node, uint32_t slot)
 }
 
 /*
- * A ghost may go when nobody can learn anything new of it: all needed members, each having said itself that
- * this incarnation is over (so that it takes no late message of it), have what the best informed has.
+ * A ghost is done when no member can learn anything new of it. Each needed member must have said
+ * itself that this incarnation has ended, so that it takes no late message of it, and all of them
+ * must have what the best informed one has.
  */
 static bool ghost_is_done(const struct node *node, uint32_t slot)
 {
     const struct origin *origin = &node->origin[slot];
     if (inbox_holds(node, origin->uid))
         return false;
-    for (uint32_t o = 0; o < node->origin_end; o++) /* in order: a retired incarnation speaks for all before it */
+    /* in order: a retired incarnation stands for all before it */
+    for (uint32_t o = 0; o < node->origin_end; o++)
         if (node->origin[o].uid && node->origin[o].member == origin->member &&
             node->origin[o].incarnation < origin->incarnation)
             return false;
@@ -57,7 +60,7 @@ static bool ghost_is_done(const struct node *node, uint32_t slot)
     return true;
 }
 
-/* Own batches leave the log as they are settled: if not `at_once`, as fast as steps may. */
+/* Own batches leave the log by being settled, unless `at_once` as fast as steps allow. */
 static void forget_log_up_to(struct node *node, struct origin *origin, uint64_t stable, bool at_once)
 {
     if (origin->mine)
@@ -81,8 +84,9 @@ static void retire(struct node *node, struct origin *origin)
 }
 
 /*
- * What it returned is not told again: others may have credited it. So may they have charged what it spent, if nobody
- * told us that they had; to charge it twice is the safe side.
+ * Returns in the batch are not told again: other peers may have credited them. They may have
+ * charged its spends as well without a word that reached this node; charging twice is the safe
+ * side.
  */
 static void tell_anew(struct node *node, struct origin *from, struct batch *batch)
 {
@@ -117,7 +121,8 @@ void origin_reclaim(struct node *node, uint32_t slot)
     assert(origin->mine && slot != node->my_slot);
     tell_gathered(node);
     for (struct list *at = mine->log.next; at != &mine->log; at = at->next)
-        LIST_OWNER(at, struct batch, link)->complete = false; /* what is told anew comes behind them */
+        /* the batches that are told anew come after these */
+        LIST_OWNER(at, struct batch, link)->complete = false;
     for (struct list *at = origin->log.next, *next; at != &origin->log; at = next) {
         struct batch *batch = LIST_OWNER(at, struct batch, link);
         next = at->next;
@@ -126,7 +131,9 @@ void origin_reclaim(struct node *node, uint32_t slot)
     }
 }
 
-/* A part of a snapshot that is on its way may be older than that, and is corrected by what is kept. */
+/*
+ * A snapshot part on its way may be older than the log and is corrected by it, so the log is kept.
+ */
 void origins_forget_stable(struct node *node)
 {
     bool retired = false;
@@ -136,7 +143,6 @@ void origins_forget_stable(struct node *node)
         struct origin *origin = &node->origin[slot];
         if (!origin->uid)
             continue;
-        /* Own batches leave the log by settling. */
         if (slot != node->my_slot)
             forget_log_up_to(node, origin, known_everywhere(node, slot), false);
         if (slot != node->my_slot && origin_is_ghost(node, origin) && ghost_is_done(node, slot) &&
@@ -163,7 +169,7 @@ void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
 void origins_close(struct node *node)
 {
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        node->origin[slot].mine = false; /* nothing is left to settle in */
+        node->origin[slot].mine = false; /* no bucket is left to settle in */
         if (node->origin[slot].uid)
             forget_log_up_to(node, &node->origin[slot], UINT64_MAX, true);
     }

@@ -1,8 +1,8 @@
 /*
- * retire: what everybody has leaves the logs, and origins that are over are retired.
+ * retire: removes batches that all members have from the logs, and retires origins that have ended.
  *
- * The one idea: an origin that is over (a ghost) may be forgotten only when no member can learn
- * anything new of it. Own batches leave a log by being settled.
+ * The one idea: an ended origin (a ghost) may be forgotten only when no member can learn anything
+ * new of it. Own batches leave a log by being settled.
  */
 #ifndef HEADGATE_CLUSTER_APPLY_RETIRE_H
 #define HEADGATE_CLUSTER_APPLY_RETIRE_H
@@ -12,13 +12,16 @@
 struct node;
 
 /*
- * Others have retired an own incarnation that is over: nobody takes batches of it any more. Those that nobody is known
- * to have become batches of the present incarnation, and are told by it.
+ * Other peers have retired an own ended incarnation: no peer takes batches of it any more. Its
+ * batches that no peer is known to have become batches of the present incarnation, and are told by
+ * it.
  */
 void origin_reclaim(struct node *node, uint32_t slot);
-/* Frees what everybody has, and retires ghosts. */
+/* Frees batches that all members have, and retires ghosts. */
 void origins_forget_stable(struct node *node);
-/* All that this member's incarnations up to `incarnation` spent is contained in what we have. */
+/*
+ * All spends of the member's incarnations up to `incarnation` are contained in this node's state.
+ */
 void origins_retire(struct node *node, uint32_t member, uint64_t incarnation);
 void origins_close(struct node *node);
 

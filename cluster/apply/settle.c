@@ -1,3 +1,10 @@
+/*
+ * settle charges own batches to `settled` once every needed member has acknowledged them. It leaves
+ * of `unsettled` at most the tokens that were spent after the batch: in later batches, in the ring
+ * of untold spends, and in waiting marks. An acknowledgement counts only after all earlier spends
+ * of its sender are applied here (I7, I8 of docs/accounting.md). A step settles a part of a batch
+ * at a time. This file does not decide when batches are told.
+ */
 #include "cluster/apply/settle.h"
 
 #include "cluster/apply/apply.h"
@@ -30,12 +37,14 @@ static uint64_t smooth(uint64_t average, uint64_t sample)
     return average == 0 ? sample : average - average / SMOOTHING + sample / SMOOTHING;
 }
 
-/* ---- what else was spent of a key ---- */
+/* ---- other spends of a key ---- */
 
 /*
- * Its last untold spend was begun when the batch after `applied - n` ones was the next that might tell of it, by its
- * trace. A batch that is no older and has one of that key has that one: another would have been begun later. Unless the
- * key was evicted between the two, or what was told at once made several batches: then the batch is not complete.
+ * True if the batch has the last spend of the key. The entry notes, as a trace, the number of the
+ * next batch at the time when the key's last untold spend was begun. A batch with that number or a
+ * later one that has the key has that spend: another one would have been begun later. That fails if
+ * the key was evicted in between, or if the spends told at once made several batches: then the
+ * batch is not complete.
  */
 static bool has_the_last(const struct node *node, const struct origin *mine, const struct batch *batch,
                          const struct entry *entry)
@@ -46,14 +55,17 @@ static bool has_the_last(const struct node *node, const struct origin *mine, con
     return batch->complete && known && behind < BATCH_TRACES && recorded >= behind;
 }
 
-/* Batches of this incarnation alone have traces. */
+/* Only batches of this incarnation have traces. */
 static bool nothing_is_untold(const struct node *node, const struct origin *own, const struct batch *batch,
                               const struct entry *entry)
 {
     return own == &node->origin[node->my_slot] && has_the_last(node, own, batch, entry);
 }
 
-/* Those that wait for refill to pay them off are told after all: that takes longer now that the bucket is charged. */
+/*
+ * Spends that wait for refill to pay them off are told after all: refill takes longer once the
+ * bucket is charged.
+ */
 static uint64_t untold_tokens(struct node *node, struct entry *entry)
 {
     if (wait_has(node, entry))
@@ -61,7 +73,10 @@ static uint64_t untold_tokens(struct node *node, struct entry *entry)
     return is_in_open(node, entry) ? node->outbox.spend[entry->open_index].tokens : 0;
 }
 
-/* What the batch has of the key, under the limit it has now or, if keys were converted, under any. */
+/*
+ * The tokens of the key in the batch, under its present limit or, if keys were converted, under any
+ * limit.
+ */
 static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, bool any_limit)
 {
     const struct spend *spend = any_limit ? NULL : batch_find(batch, entry->limit, entry->id);
@@ -73,7 +88,7 @@ static uint64_t tokens_in(const struct batch *batch, const struct entry *entry, 
     return tokens;
 }
 
-/* What stands behind that spend in its batch of the same key, under other limits. */
+/* The tokens of the same key under other limits that follow the spend in its batch. */
 static uint64_t tokens_behind(const struct batch *batch, const struct spend *spend)
 {
     uint32_t i = (uint32_t)(spend - batch->spend);
@@ -85,12 +100,15 @@ static uint64_t tokens_behind(const struct batch *batch, const struct spend *spe
     return tokens;
 }
 
-/* Own spends of a key that are not settled yet after this one, in its batch, in others, and untold ones. */
+/*
+ * Own spends of the key that will still be unsettled after this one: in its batch, in other
+ * batches, and untold ones.
+ */
 static uint64_t later_tokens(struct node *node, const struct origin *origin, const struct batch *batch,
                              const struct spend *of, struct entry *entry, bool any_limit)
 {
     uint64_t tokens = any_limit ? tokens_behind(batch, of) : 0;
-    if (nothing_is_untold(node, origin, batch, entry)) /* nor told later */
+    if (nothing_is_untold(node, origin, batch, entry)) /* nor was any told later */
         return tokens;
     tokens += untold_tokens(node, entry);
     for (uint32_t i = 0; i < (node->life.changes > 0 ? node->origin_end : 1); i++) {
@@ -105,7 +123,7 @@ static uint64_t later_tokens(struct node *node, const struct origin *origin, con
     return tokens;
 }
 
-/* The entry's bucket gains and loses by a batch that everybody has. */
+/* Charges to the entry's bucket a spend of a batch that all members have. */
 static void settle_spend(struct node *node, struct entry *entry, const struct batch *batch,
                          const struct spend *spend, uint64_t later)
 {
@@ -124,24 +142,27 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
         aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
     if (limit->kind != LIMIT_LOG && node->limits.limit[spend->limit].kind != LIMIT_LOG)
         refundable_settle(&node->refundable, entry->id, spend->tokens, batch_opened_ns(batch), node->now_ns);
-    if (spend->credit > 0) /* what only now counts as given back, the store is told now */
+    if (spend->credit > 0) /* the return counts from now on only, so the store is told now */
         counters_touch(node, entry);
     node->stats.settled_tokens += spend->tokens;
 }
 
 /*
- * Settles the first `count` spends, and takes them out of the batch: what is unsettled is what stands in the log.
- * Nobody is told of the rest, as if it were settled as well. `tallied`: the tally is whole.
+ * Settles the first `count` spends and removes them from the batch: spends in the log are
+ * unsettled. Peers are told no more of the rest of the batch, as if all of it were settled.
+ * `tallied`: the tally is whole.
  */
 static void settle_spends(struct node *node, struct origin *origin, struct batch *batch, uint32_t count,
                           bool tallied, bool converted)
 {
     uint64_t closed = node->stats.batches_closed;
-    assert(node->telling.count == 0); /* or later spends might stand nowhere */
+    /* gathered spends are in no ring and no log: later spends would be missed */
+    assert(node->telling.count == 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct spend *spend = &batch->spend[i];
         tell_for_room(node);
-        tallied &= node->stats.batches_closed == closed; /* what is told just now is not in it */
+        /* the tally lacks a batch that was closed just now */
+        tallied &= node->stats.batches_closed == closed;
         uint64_t later = batch->tallied ? tally_strike(node, batch, i) : 0;
         prefetch_spends(node, batch, i);
         if (i + SLOTS_AHEAD < batch->spend_count)
@@ -161,8 +182,9 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
 }
 
 /*
- * How many of its spends this step may settle: looking each up takes long, so that it is a part of a step's keys. More
- * where more wait behind it than usual: they come faster than small parts are settled.
+ * How many of the spends this step may settle. Each one is looked up, which takes long, so the part
+ * is smaller than a step's keys. It is larger when more batches than usual wait behind this one,
+ * since small parts would not keep up.
  */
 static uint32_t part_to_settle(struct node *node, const struct origin *mine, const struct batch *batch,
                                uint64_t everywhere)
@@ -188,7 +210,8 @@ static bool is_to_settle(const struct origin *mine, uint64_t everywhere)
 
 void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, bool at_once)
 {
-    bool converted = false; /* a key since then: its spends stand under several limits */
+    /* a key was converted since then: its spends are under several limits */
+    bool converted = false;
     if (!is_to_settle(mine, everywhere))
         return;
     if (at_once)
@@ -197,7 +220,7 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
     while (is_to_settle(mine, everywhere)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
         bool tallied = tally_is_whole(node);
-        /* The tally is on its way, or a batch that has later spends. */
+        /* The tally, or a batch with later spends, is not finished. */
         waits = !at_once && (node->telling.count > 0 || (!tallied && tally_is_wanted(node)));
         uint32_t count = waits ? 0 : at_once ? batch->spend_count : part_to_settle(node, mine, batch, everywhere);
         waits |= count == 0 && batch->spend_count > 0;
@@ -222,7 +245,7 @@ void settle_acknowledged(struct node *node)
         struct member *member = &node->member[i];
         if (!member_needed(member))
             continue;
-        /* An acknowledgement must not overtake spends that its sender had made before. */
+        /* An acknowledgement must not overtake earlier spends of its sender. */
         if (member->known[node->my_slot] > member->acknowledged && origins_cover_spends(node, i))
             member->acknowledged = member->known[node->my_slot];
         if (member->acknowledged < everywhere)

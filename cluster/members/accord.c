@@ -7,15 +7,17 @@
 #include <string.h>
 
 /*
- * Whose config counts. Limits, weights and the interval must be the same at all peers, or each keeps
- * another bound. While they differ, as in a rolling change, only peers of one config decide: of the one
- * that most members have; of two that equally many have, the one whose oldest member started first.
- * All others refuse, and their shares are unused. Members that are silent count with the config that was
- * last heard of them; members that have left do not count.
+ * accord decides whose config counts. Limits, weights and the interval must be the same at all
+ * peers, or each peer keeps another bound. While they differ, as in a rolling change, only peers of
+ * one config decide: of the config that most members have; of two that equally many have, the
+ * config whose oldest member started first. All others refuse, and their shares are unused. A
+ * silent member counts with the config that was last heard of it; a member that has left does not
+ * count.
  *
- * Two configs must not be in use at the same time, and news travels. So a peer whose config is the one to
- * be used begins only when every peer of another config that it hears has said that it refuses, and said
- * so knowing that this peer is about to begin. Whoever hears nobody cannot know: it decides by its own.
+ * Two configs must not be in use at the same time, and news travels. So a peer whose config becomes
+ * the one in use begins only when each heard peer of another config has said that it refuses, and
+ * has said so in knowledge that this peer is about to begin. A peer that hears nobody cannot know
+ * other configs: it decides by its own.
  */
 
 struct vote {
@@ -54,7 +56,7 @@ static bool beats(const struct vote *a, const struct vote *b)
     return a->oldest != b->oldest ? a->oldest < b->oldest : a->config < b->config;
 }
 
-/* Tells which members have another config, once for each. True: some have. */
+/* Gives one notice for each member that has another config. True: some member has. */
 static bool note_differences(struct node *node, struct effects *effects)
 {
     uint64_t ours = node->options.config_digest;
@@ -87,7 +89,9 @@ static struct vote winner_of(const struct node *node)
     return best;
 }
 
-/* Whoever has another config and is heard refuses, and knows that we are about to begin. */
+/*
+ * True if each heard member of another config refuses and knows that this node is about to begin.
+ */
 static bool others_refuse(const struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {

@@ -12,8 +12,10 @@
 #include <string.h>
 
 /*
- * What every message of this node begins with: its members, how far it has applied each origin, and the same of others
- * as it last heard. Then the message is sealed and leaves.
+ * header writes the head of every message of this node: its members, the digest of this node, and
+ * the digests of others as they were last heard. It closes urgent spends first, so that an
+ * acknowledgement never leaves before them (I7 of docs/accounting.md). It also seals and emits the
+ * finished message. The body of a message is not written here.
  */
 enum {
     ROW_HEAD_BYTES = 24, /* of a digest on the wire, besides its numbers */
@@ -52,7 +54,10 @@ static uint64_t hears_bits(const struct node *node, const struct member *member,
 
 static void put_rows(const struct node *node, struct message *header, const int *record_of, const uint32_t *slots)
 {
-    /* Where messages are small and members many, the others' rows take turns; our own is always there. */
+    /*
+     * With small messages and many members, the digests of others take turns. The own digest is in
+     * every message.
+     */
     size_t row_bytes = ROW_HEAD_BYTES + (size_t)header->origin_count * ROW_NUMBER_BYTES;
     size_t most = node->options.message_max_bytes / ROWS_PART / row_bytes;
     uint32_t turn = (uint32_t)((node->publishing.number + 1) % NODE_PEERS_MAX),
@@ -71,7 +76,7 @@ static void put_rows(const struct node *node, struct message *header, const int 
     }
 }
 
-/* Own batches below this number are not to be had from us any more, except inside a snapshot. */
+/* The first own batch that this node can still send; earlier ones are only inside snapshots. */
 static uint64_t own_floor(const struct node *node)
 {
     const struct origin *mine = &node->origin[node->my_slot];
@@ -85,7 +90,7 @@ void gossip_header_slots(struct node *node, enum message_kind kind, uint32_t *sl
 {
     struct message *header = &node->header;
     int record_of[NODE_PEERS_MAX] = {0};
-    tell_urgent(node); /* so that no digest overtakes what its reader has to know first */
+    tell_urgent(node); /* so that no digest overtakes spends that its reader must know first */
     memset(header, 0, offsetof(struct message, members));
     header->kind = kind;
     header->config_digest = node->options.config_digest;

@@ -8,20 +8,22 @@
 #include "cluster/state/node_state.h"
 
 /*
- * Which start of a name counts. Each start has a number, its incarnation: the wall clock in
- * nanoseconds. The larger number wins everywhere. Whoever names one far ahead of all clocks could
- * take a name away for ever. So a number that is more than AHEAD_MAX_NS ahead of this node's clock
- * is not believed. A larger number than any that is believed is always to be had a moment later.
+ * incarnation decides which start of a name counts. Each start has a number, its incarnation: the
+ * wall clock in nanoseconds. The larger number wins everywhere. A message with a number far ahead
+ * of all clocks could take a name away for ever. So a number that is more than AHEAD_MAX_NS ahead
+ * of this node's clock is not believed. A number larger than any believed one can always be had a
+ * moment later.
  *
- * A node that hears of a later start of its own name stops deciding at once, as two of a name would
- * use one share twice. It comes back under a larger number when that start has ended or was
- * forgotten, or when those whom it hears have heard nothing of that start for silent_after: then
- * nobody else has the name.
+ * A node that hears of a later start of its own name stops deciding at once, since two nodes of one
+ * name would use one share twice. The node comes back under a larger number when that start has
+ * ended or was forgotten, or when the nodes that it hears have heard nothing of that start for
+ * silent_after: then no other node has the name.
  */
 #define AHEAD_MAX_NS (UINT64_C(10) * 365 * 24 * 3600 * 1000000000)
 
 enum {
-    INCARNATION_CHANGES_MAX = 16, /* two new nodes of one name would outbid each other for ever */
+    /* two new nodes of one name would otherwise outbid each other for ever */
+    INCARNATION_CHANGES_MAX = 16,
 };
 
 bool incarnation_is_plausible(struct node *node, const struct member_record *record, struct effects *effects)
@@ -40,7 +42,7 @@ bool incarnation_is_plausible(struct node *node, const struct member_record *rec
     return false;
 }
 
-/* Joins again. Own spends that somebody may not have heard of stay unsettled. */
+/* Joins again. Own spends that other members may not have heard of stay unsettled. */
 static bool begin_anew(struct node *node, uint64_t incarnation, const char *why, struct effects *effects)
 {
     int slot = origin_obtain(node, node->me, incarnation);
@@ -51,8 +53,7 @@ static bool begin_anew(struct node *node, uint64_t incarnation, const char *why,
     node->life.changes++;
     node->member[node->me].incarnation = incarnation;
     node->origin[slot].mine = true;
-    node->my_slot =
-        (uint32_t)slot; /* the old origin is a ghost now: its log is passed on, and settles, as before */
+    node->my_slot = (uint32_t)slot; /* the log of the old origin is a ghost's now */
     for (uint32_t m = 0; m < node->member_end; m++) {
         node->member[m].acknowledged = 0;
         node->member[m].knows_me = false;
@@ -102,7 +103,8 @@ static void come_back(struct node *node, const char *why, struct effects *effect
         return;
     node->life.superseded = false;
     node->life.changes = 0;
-    for (uint32_t i = 0; i < node->member_end; i++) /* they were not listened to */
+    /* this node did not listen to them meanwhile */
+    for (uint32_t i = 0; i < node->member_end; i++)
         node->member[i].heard_awake_ns = awake_ns(node);
 }
 

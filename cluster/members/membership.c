@@ -1,3 +1,10 @@
+/*
+ * membership keeps the list of members. It merges the member records of each message into the list:
+ * the larger incarnation counts, and of one incarnation the later state. It connects to new members
+ * and disconnects from members that have left, gives notices of changes, and refuses members that
+ * the config does not name when there are too many. It does not decide who is silent or which share
+ * a member has.
+ */
 #include "cluster/members/membership.h"
 
 #include "cluster/codec/effects.h"
@@ -26,7 +33,10 @@ static void copy_text(char *to, size_t room, struct bytes from)
     to[from.size] = '\0';
 }
 
-/* A free slot, or that of a member that left and of which nothing is kept any more; -1: the cluster is full. */
+/*
+ * A free slot, or the slot of a member that left and of which no origin is kept; -1: the cluster is
+ * full.
+ */
 static int member_slot(struct node *node)
 {
     for (int i = 0; i < NODE_PEERS_MAX; i++)
@@ -44,7 +54,7 @@ static int member_slot(struct node *node)
     return -1;
 }
 
-/* Bits that speak of a slot's former owner must not speak of the next one. */
+/* Bits about the former owner of a slot must not be read as bits about its next owner. */
 static void forget_bit(struct node *node, int slot)
 {
     for (uint32_t i = 0; i < node->member_end; i++)
@@ -104,7 +114,7 @@ void membership_init(struct node *node, struct effects *effects)
     node->origin[slot].mine = true;
 }
 
-/* The member started anew: what it acknowledged before says nothing of what it knows now. */
+/* The member started anew: its earlier acknowledgements say nothing of its present state. */
 static void adopt_incarnation(struct node *node, uint32_t index, const struct member_record *record,
                               struct effects *effects)
 {
@@ -161,8 +171,8 @@ void membership_left(struct node *node, uint32_t index, bool forgotten, struct e
 }
 
 /*
- * Whether one more member that the config does not name may take a share. Made-up members must not
- * divide a region's weight until nothing is left. Of members that have left as many again are counted.
+ * True if one more member that the config does not name may take a share. Made-up members must not
+ * divide a region's weight until nothing is left. As many members that have left are kept as well.
  */
 static bool has_room_for(struct node *node, const struct member_record *record, struct effects *effects)
 {
@@ -184,11 +194,15 @@ static void merge_record(struct node *node, const struct member_record *record, 
                          struct effects *effects)
 {
     struct member *member = &node->member[index];
-    /* Whom an operator forgot before we had heard of him: what others had heard of him is over as well. */
+    /*
+     * An operator forgot the member before this node had heard of it: the incarnation that others
+     * had heard of has ended as well.
+     */
     bool meant = member->forgotten && member->incarnation == 0 && !first_hand;
     if (record->incarnation > member->incarnation && (record->state == PEER_LEFT || meant) &&
         member->state == PEER_LEFT) {
-        member->incarnation = record->incarnation; /* came and went without us */
+        /* it came and went without a message to this node */
+        member->incarnation = record->incarnation;
         (void)origin_obtain(node, index, record->incarnation);
     } else if (record->incarnation > member->incarnation) {
         if (!member->configured && member->share_freed && !has_room_for(node, record, effects))
@@ -208,7 +222,9 @@ static void merge_record(struct node *node, const struct member_record *record, 
     }
 }
 
-/* What it spent may still be on its way to somebody: we must say how much of it we have. */
+/*
+ * Batches of the member may still be on their way to others, so this node must say how many it has.
+ */
 static void member_gone_before_we_came(struct node *node, uint32_t index, const struct member_record *record)
 {
     struct member *member = &node->member[index];

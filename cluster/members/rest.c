@@ -7,21 +7,28 @@
 #include "cluster/state/plane_state.h"
 
 /*
- * When nothing is to be said: ticks that pass without a message.
+ * rest decides which ticks pass without a message.
  *
- * A node is at rest when it has nothing to tell, and waits for nothing that others would have to tell. It says so in
- * every message. Where all are, each publishes with every third tick only; as soon as one has something to say, or
- * misses something, it says that with its next tick, and those who hear it do not spare theirs. So whoever waits for
- * others' word (an acknowledgement, what pay.c asks for, a ghost's end) waits no longer than if nobody ever rested.
+ * A node is at rest when it has nothing to tell and waits for nothing that others would have to
+ * tell. It says so in every message. Where all nodes are at rest, each publishes with every third
+ * tick only. A node that has something to say, or misses something, says that with its next tick,
+ * and the nodes that hear it do not skip theirs. So a node that waits for the word of others (an
+ * acknowledgement, the news that pay.c needs, the end of a ghost) waits no longer than without
+ * rests.
  *
- * What counts messages does not notice: three intervals are less than it takes to be called unheard, and whoever is
- * unheard is asked for a message with every tick long before he is called silent.
+ * Code that counts messages does not notice: three intervals are shorter than the time after which
+ * a member is unheard, and an unheard member is asked for a message with every tick long before it
+ * is called silent.
  */
-enum { REST_MESSAGES = 3 }; /* of one at rest, before it is called silent */
+/* messages that a resting member sends before it could be called silent */
+enum { REST_MESSAGES = 3 };
 
 _Static_assert(REST_INTERVALS < HEARING_INTERVALS, "who rests is heard");
 
-/* It is where we expect it. Whoever has left and still speaks waits for our word. */
+/*
+ * True if the member is in the state that this node expects. A member that has left and still
+ * speaks waits for this node's word.
+ */
 static bool is_in_touch(const struct node *node, uint32_t index)
 {
     enum peer_state state = node->member[index].state;
@@ -41,7 +48,7 @@ bool is_at_rest(const struct node *node)
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
         if (origin->uid && (origin->log_count > 0 || origin_is_ghost(node, origin)))
-            return false; /* somebody may lack something of it, or has not said that it is over */
+            return false; /* a member may lack a batch of it, or has not said that it has ended */
     }
     return plane_is_at_rest(node);
 }
@@ -49,7 +56,8 @@ bool is_at_rest(const struct node *node)
 bool tick_is_spared(const struct node *node, uint64_t said_ns)
 {
     uint64_t interval_ns = node->options.interval_ns;
-    if (node->now_ns - said_ns > REST_INTERVALS * interval_ns - interval_ns / 2) /* ticks come a little late */
+    /* ticks come a little late */
+    if (node->now_ns - said_ns > REST_INTERVALS * interval_ns - interval_ns / 2)
         return false;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (member_needed(&node->member[i]) && !member_rests(node, i))

@@ -1,8 +1,8 @@
 /*
- * rest: when nothing has to be said.
+ * rest: decides when nothing has to be said.
  *
- * The one idea: a node is at rest if it has nothing to tell and waits for nothing. Where all are at
- * rest, two ticks of three pass without a message.
+ * The one idea: a node is at rest if it has nothing to tell and waits for nothing. Where all nodes
+ * are at rest, two ticks of three pass without a message.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_REST_H
 #define HEADGATE_CLUSTER_MEMBERS_REST_H
@@ -12,9 +12,12 @@
 
 struct node;
 
-/* This node has nothing to tell, and waits for nothing that others would have to tell. */
+/* True if this node has nothing to tell and waits for nothing that others would have to tell. */
 bool is_at_rest(const struct node *node);
-/* Nor have, nor do, the others: what was last said at `said_ns` need not be said with this tick. */
+/*
+ * True if this node and all others are at rest and have said so: this tick needs no message after
+ * the one of `said_ns`.
+ */
 bool tick_is_spared(const struct node *node, uint64_t said_ns);
 
 #endif

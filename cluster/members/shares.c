@@ -6,12 +6,16 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
 
-/* What part of every limit each member has, and what follows for the limits. */
+/*
+ * shares computes which part of every limit this node has, and refreshes the budgets of all limits
+ * when that has changed. It frees the shares of members that have left for good. state/share.c has
+ * the formula of a share.
+ */
 
 /*
- * Whoever left for good gives its share back when all it ever told is applied here, or after a time without hope.
- * A node that the config names may return where nobody hears it and use its share at once: it keeps it until the
- * operator forgets it.
+ * A member that left for good gives its share back when all spends that it ever told are applied
+ * here, or after silent_after. A member that the config names may come back where this node does
+ * not hear it, and would use its share at once: it keeps its share until an operator forgets it.
  */
 static void refresh_freed(struct node *node)
 {
@@ -28,7 +32,7 @@ static void refresh_freed(struct node *node)
     }
 }
 
-/* Thousands of limits are not gone through unless a share has changed. */
+/* Goes through thousands of limits only when the share has changed. */
 static void refresh_budgets(struct node *node)
 {
     uint32_t peers_before = node->sharing.peer_count;

@@ -1,8 +1,8 @@
 /*
- * shares: what share this node has, after members or their states changed.
+ * shares: computes this node's share after members or their states have changed.
  *
- * The one idea: budgets are computed anew only when the share, the number of peers or solitude has
- * changed, since there may be thousands of limits.
+ * The one idea: there may be thousands of limits, so budgets are computed again only when the
+ * share, the number of peers, or being alone has changed.
  */
 #ifndef HEADGATE_CLUSTER_MEMBERS_SHARES_H
 #define HEADGATE_CLUSTER_MEMBERS_SHARES_H

@@ -6,21 +6,24 @@
 #include "cluster/state/node_state.h"
 
 /*
- * Who is silent: who was not heard for silent_after, of the time in which this node ran.
+ * silence decides which members are silent: those not heard for silent_after of the time in which
+ * this node ran.
  *
  * A node that did not get to run (a busy machine, SIGSTOP, a clock that jumped) heard nobody
- * meanwhile, and knows it: its step comes later than the last one asked for. That time does not
- * count against the others. After a stall nobody is called silent before the node ran for a whole
- * silent_after, so that what came meanwhile is heard first. A node that stalls again and again would
- * then call nobody silent; so it does all the same after PATIENCE times that.
+ * meanwhile. It knows that, since its step comes later than the last step asked for. That time does
+ * not count against the others. After a stall no member is called silent before the node has run
+ * for a whole silent_after, so that messages of the meantime are read first. A node that stalls
+ * again and again would then call no member silent; so a quiet time of PATIENCE times silent_after
+ * always counts.
  *
- * The bound does not depend on any of this: whoever is not heard keeps his share, whether he is
- * called silent or not.
+ * The bound does not depend on silence: an unheard member keeps its share, whether it is called
+ * silent or not.
  */
 enum {
-    STALL_PART = 4,    /* of silent_after: a step that is so late was a stall */
-    PATIENCE = 4,      /* times silent_after */
-    CALM_PERIODS = 16, /* times silent_after: for so long a member that flaps is heard, until it is told */
+    STALL_PART = 4, /* of silent_after: a step that is later than this was a stall */
+    PATIENCE = 4,   /* times silent_after */
+    /* times silent_after: a member that flaps must be heard for so long before a notice says so */
+    CALM_PERIODS = 16,
 };
 
 void silence_note_time(struct node *node, uint64_t before_ns)
@@ -37,7 +40,7 @@ void silence_note_time(struct node *node, uint64_t before_ns)
     node->stats.stalled_ms += late_ns / 1000000;
 }
 
-/* Since when, of awake_ns, nothing was heard of the member. */
+/* Since when, on the clock of awake_ns, the member was not heard. */
 static uint64_t quiet_since_ns(const struct node *node, const struct member *member)
 {
     return member->heard_ns ? member->heard_awake_ns : node->awake.started_ns;
@@ -66,8 +69,8 @@ static void set_silent(const struct node *node, struct member *member, bool sile
 }
 
 /*
- * One line for a change. A member that goes and comes all the time has three: silent, heard, silent;
- * then one when it was heard for so long that it is worth one.
+ * One notice for each change. A member that comes and goes all the time has three: silent, heard,
+ * silent; the next one is due when it was heard for CALM_PERIODS.
  */
 static void tell_silence(const struct node *node, struct member *member, struct effects *effects)
 {

@@ -1,12 +1,14 @@
 /*
- * What the stores of members had when they started. A daemon that lost its store, or never had one, would hand out
- * again what only the stores of others know to be spent. So every node asks each peer that began with counters of its
- * store for them, once for each of its incarnations, and takes what is less. Each says in every message whether its
- * own store had counters, and whose are known to it.
+ * stores tracks which counters the stores of members had when the members started. A daemon that
+ * lost its store, or never had one, would hand out again tokens that only the stores of others know
+ * to be spent. So every node asks each peer that began with counters of its store for them, once
+ * for each incarnation, and takes the lower figure. Each peer says in every message whether its own
+ * store had counters, and whose counters are known to it.
  *
- * Who joins gives what its store had in parts of its table, as an active node does. Nothing was spent since: such a
- * part stands for no batches, and is merged by the lower figure alone. So of nodes that all start at once none begins
- * to admit before it knows what the stores of all have.
+ * A joining node gives its store counters in parts of its table, as an active node gives a
+ * snapshot. Nothing was spent since, so such a part stands for no batches and is merged by the
+ * lower figure alone. So of nodes that all start at once none begins to admit before it knows the
+ * stores of all others.
  */
 #include "cluster/members/stores.h"
 
@@ -37,7 +39,7 @@ void stores_hear(struct node *node, const struct message *message, const int *me
     }
     member->has_store = message->members[message->sender].stored;
     if (!member->has_store)
-        member->store_known = member->incarnation; /* there is nothing to know */
+        member->store_known = member->incarnation; /* there are no counters to know */
 }
 
 void stores_forget(struct node *node, uint32_t index)
@@ -53,7 +55,7 @@ void stores_start_anew(struct node *node, uint32_t index, uint64_t incarnation)
     bool told_all = member->state == PEER_LEFT && !member->forgotten && member_store_is_known(member);
     member->has_store = false;
     member->knows_stores = 0;
-    if (told_all) /* its store has nothing that it did not tell before it left */
+    if (told_all) /* it told all counters of its store before it left */
         member->store_known = incarnation;
 }
 
@@ -64,14 +66,17 @@ void stores_join_again(struct node *node)
     stores_forget(node, node->me);
 }
 
-/* It can be asked for what its store had, which is not known here. */
+/*
+ * True if the member is in that state and can be asked for its store counters, which are unknown
+ * here.
+ */
 static bool has_unknown_store(const struct member *member, enum peer_state state)
 {
     return member_needed(member) && member->has_store && !member_store_is_known(member) && member->state == state &&
            !member->silent && !member->mute_in;
 }
 
-/* Whoever joins gets from an active peer what that one knows of stores. */
+/* A joining node gets from its donor the store counters that the donor knows. */
 int stores_source(const struct node *node)
 {
     int donor = node->life.state == PEER_JOINING ? member_to_ask(node) : -1;
@@ -97,7 +102,10 @@ bool stores_overdue(const struct node *node)
     return node->options.join_timeout_ns && node->now_ns - since_ns >= node->options.join_timeout_ns;
 }
 
-/* They are told before this node takes their tables: later it could give no part that stands for no batches. */
+/*
+ * Active peers must get the counters before this node takes their tables: afterwards this node
+ * could give no part that stands for no batches.
+ */
 bool stores_are_wanted(const struct node *node)
 {
     uint64_t since_ns =
