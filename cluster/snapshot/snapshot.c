@@ -1,3 +1,10 @@
+/*
+ * snapshot merges one part of a donor's table. It first stages the donor's figures by key. It
+ * corrects each figure by the batches in the logs: spends of others that the donor did not know are
+ * charged on top; own spends that the donor has charged and that are still unsettled here are given
+ * back, since settling will charge them. Then the lower of the corrected figure and this node's own
+ * figure counts (I12 of docs/accounting.md). snapshot_page.c decides whether a part can be merged.
+ */
 #include "cluster/snapshot/snapshot.h"
 
 #include "cluster/apply/apply.h"
@@ -19,27 +26,28 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-static const wide units_max = (wide)1 << 61; /* more than any debt that a bucket holds */
+static const wide units_max = (wide)1 << 61; /* more than any debt of a bucket */
 
-/* What the donor says a key has left, corrected by what this node knows and the donor did not. */
+/* The donor's level of a key, corrected by batches that this node knows and the donor did not. */
 struct staged {
     struct key_id id;
     uint16_t limit;
     uint64_t expires_ns;
-    int64_t settled;  /* units at now */
-    int64_t later;    /* tokens that it did not know of: of others, and own ones that refill had paid off before */
-    int64_t own;      /* tokens that the donor did know of, and settling will charge here */
-    int64_t untold;   /* own ones that it did not know of, less these */
-    uint64_t paid;    /* own ones that refill has paid off here: settling must not charge them */
+    int64_t settled; /* units at now */
+    /* tokens unknown to the donor: of others, and own ones that refill had paid off before */
+    int64_t later;
+    int64_t own;      /* tokens known to the donor that settling will charge here */
+    int64_t untold;   /* own tokens unknown to the donor, without those in `later` */
+    uint64_t paid;    /* own tokens that refill has paid off here: settling must not charge them */
     uint64_t doubted; /* tokens of these that the donor may have charged all the same */
-    bool returned;    /* some of the own ones were given back */
+    bool returned;    /* some own tokens were given back */
 };
 
 struct stage {
     struct staged *staged; /* by id */
     uint32_t count;
     bool some_paid;
-    bool adds; /* what is charged here is charged on top of what the donor says */
+    bool adds; /* charges of this node come on top of the donor's level */
 };
 
 static int by_id(const void *a, const void *b)
@@ -58,7 +66,7 @@ static int64_t units_of_tokens(const struct limit *limit, int64_t tokens)
     return tokens < 0 ? -most : most;
 }
 
-/* a + b, both within 2^62, held within what a bucket may have. */
+/* a + b, both within 2^62, limited to a level that a bucket may have. */
 static int64_t add_units(int64_t a, int64_t b)
 {
     int64_t sum = a + b, most = (int64_t)units_max;
@@ -92,7 +100,7 @@ static uint32_t stage_page(struct node *node, struct number_reader reader, struc
     return count;
 }
 
-/* A batch of this node's, or of somebody else; applied there or not. */
+/* A batch of this node or of another one, applied at the donor or not. */
 enum correction {
     OWN_THERE,
     OWN_NOT_THERE,
@@ -102,7 +110,10 @@ enum correction {
     OWN_PAID,
 };
 
-/* What was credited for refill, not for returns. A donor who lacks the spend has had the refill for something else. */
+/*
+ * Tokens that were credited for refill, not for returns. A donor that lacks the spend has used that
+ * refill for other spends.
+ */
 static uint64_t paid_here(const struct spend *spend)
 {
     return spend->credit > spend->returned ? spend->credit - spend->returned : 0;
@@ -115,10 +126,10 @@ static void correct_key(struct staged *key, struct spend *spend, enum correction
     uint64_t paid = paid_here(spend), returned = spend->credit - paid;
     key->returned |= how != OTHERS_NOT_THERE && how != OTHERS_PERHAPS_THERE && spend->returned > 0;
     switch (how) {
-    case OWN_THERE: /* what was credited already is not charged again either */
+    case OWN_THERE: /* tokens that were credited are not charged again either */
         key->own = add_units(key->own, (int64_t)spend->tokens - (int64_t)spend->credit);
         break;
-    case OWN_PERHAPS_THERE: /* all that was returned may be in what the donor says, and nothing of what was spent */
+    case OWN_PERHAPS_THERE: /* the donor's level may have all returns, and none of the spends */
         key->own = add_units(key->own, -(int64_t)returned);
         key->untold = add_units(key->untold, (int64_t)left);
         key->later = add_units(key->later, (int64_t)paid);
@@ -160,9 +171,9 @@ static void correct_by_batch(const struct page *page, const struct stage *stage,
 }
 
 /*
- * Batches of third peers that are applied here and were not there: charged on top. Own batches that were
- * applied there are still unsettled here: given back, since they will be charged when they settle. What is untold of
- * these keys is told first, so that it stands in batches as well.
+ * Batches of third peers that are applied here and not at the donor are charged on top. Own batches
+ * that are applied there and unsettled here are given back, since settling will charge them. Untold
+ * spends of these keys are told first, so that batches have all spends.
  */
 static void correct_stage(struct node *node, const struct page *page, const struct stage *stage)
 {
@@ -187,7 +198,10 @@ static void correct_stage(struct node *node, const struct page *page, const stru
     }
 }
 
-/* The oldest spends are the first that are paid off. A run of batches that is being merged has some already. */
+/*
+ * Refill pays off the oldest spends first. A run that is being merged already has some of the
+ * batches, so its merge is given up.
+ */
 static void credit_what_is_paid(struct node *node, const struct page *page, const struct stage *stage)
 {
     for (uint32_t slot = 0; slot < node->origin_end && stage->some_paid; slot++) {
@@ -209,7 +223,7 @@ static bool is_staged(void *context, const struct entry *entry)
     return bsearch(&key, view->staged, view->count, sizeof *view->staged, by_id) != NULL;
 }
 
-/* Units left under `to` of a key that has so many left under `from`: what is used stays used. */
+/* The level under `to` of a key with that level under `from`: used tokens stay used. */
 static int64_t level_under(const struct limit *from, const struct limit *to, int64_t level)
 {
     if (from == to)
@@ -220,8 +234,8 @@ static int64_t level_under(const struct limit *from, const struct limit *to, int
 }
 
 /*
- * What settling will charge here of what the donor has charged. A LOG's spends may have ended, here and there, before
- * they settle: what is unsettled now may all be spends that the donor does not know of.
+ * The units of the donor's charge that settling will charge here. Spends of a LOG may end, here and
+ * there, before they settle: all unsettled spends may be ones that the donor does not know.
  */
 static int64_t own_part(const struct limit *limit, const struct bucket *bucket, const struct staged *staged)
 {
@@ -232,10 +246,10 @@ static int64_t own_part(const struct limit *limit, const struct bucket *bucket, 
 }
 
 /*
- * Of a bucket, refill may have paid off some of its own spends, the oldest first. The donor's bucket was refilled
- * meanwhile, and had all that it knows of: what is left is what it says, less what it does not know of. So settling
- * charges no more than what is unsettled now, by whole tokens. Where some was given back, this cannot be told from
- * that.
+ * Refill may have paid off some of a bucket's own spends here, the oldest first. The donor's bucket
+ * was refilled as well, with all spends that the donor knows: the true level is the donor's, less
+ * the spends that it does not know. So settling must charge no more than the tokens that are
+ * unsettled now. Where some were given back, paid-off tokens cannot be told from returned ones.
  */
 static int64_t own_part_unpaid(const struct limit *limit, struct bucket *bucket, struct staged *staged)
 {
@@ -289,11 +303,14 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     node->stats.parts_beyond += memcmp(page.beyond, page.applied, sizeof page.beyond) != 0;
     stage.count = stage_page(node, reader, stage.staged, room);
     correct_stage(node, &page, &stage);
-    /* What the donor evicted stands in no list: any key that it does not list may be meant. */
+    /* The donor does not list the keys that it evicted: each unlisted key may be one of them. */
     table_lower(node->table, page.prefix, page.bits, &reply->page_owed, node->now_ns, is_staged, &stage);
     merge_stage(node, &stage);
     credit_what_is_paid(node, &page, &stage);
-    /* What the donor does not list was full when it said so; it need not have been at earlier spends' time. */
+    /*
+     * An unlisted key was full when the donor answered; it need not have been full at earlier
+     * spends.
+     */
     table_absent_are_full(node->table, node->now_ns);
     aside_forget(node);
     step_works(node, stage.count);
@@ -303,8 +320,9 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
 }
 
 /*
- * Nothing was spent since the donor's store had it. Own spends that are unsettled here may be among it, and count as if
- * they were: settling charges them, and what is left is the lower of the two.
+ * No tokens were spent since the donor's store had its counters. Unsettled own spends may be among
+ * them, and are treated as if all were: settling charges them, and the lower of the two levels
+ * counts.
  */
 void snapshot_merge_store(struct node *node, const struct message *reply, struct number_reader reader)
 {

@@ -1,8 +1,8 @@
 /*
- * snapshot: a part of a snapshot is merged into the table.
+ * snapshot: merges a part of a snapshot into the table.
  *
- * The one idea: the donor's figure of a key is corrected by what is charged here and not there, and
- * the other way round; then the lower figure of the two counts.
+ * The one idea: the donor's figure of a key is corrected by the batches that are charged here and
+ * not there, and the other way round; then the lower of the two figures counts.
  */
 #ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_H
 #define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_H
@@ -14,8 +14,8 @@
 struct node;
 
 /*
- * Merges what the donor says of a part: corrected by what is charged here and not there, and the other way round; it
- * is one that was asked for, and nothing is applied in part. False: it cannot be, or there is no memory.
+ * Merge a part that this node asked for; no batch may be half applied. snapshot_merge corrects the
+ * donor's figures as said above. False: the part cannot be merged, or there is no memory.
  */
 void snapshot_merge_store(struct node *node, const struct message *reply, struct number_reader reader);
 bool snapshot_merge(struct node *node, const struct message *reply, const int *member_map,

@@ -14,16 +14,18 @@
 #include <string.h>
 
 /*
- * Which parts of the donor's table are still to be asked for. A part that holds more than one answer does is split into
- * halves; ids are hashes, so once one part was small enough, all others are asked for in parts of that size. Several
- * are asked for at the same time, since they are small and the donor may be far away.
+ * snapshot_ask keeps the list of parts of the donor's table that are still to be asked for. A part
+ * with more keys than one answer holds is split into halves. Ids are hashes, so once one part was
+ * small enough, all others are asked for in parts of that size. Several parts are asked for at the
+ * same time, since parts are small and the donor may be far away. This file also decides when
+ * batches will not arrive any more and a snapshot must replace them.
  */
 enum {
     ASK_AGAIN_INTERVALS = 4,
     GIVE_UP_INTERVALS = 40,
     SNAPSHOT_GAP_INTERVALS = 2,
-    BEHIND_INTERVALS = 10,      /* then what is missing will not come as batches */
-    BEHIND_GHOST_INTERVALS = 4, /* the same where who made them is gone */
+    BEHIND_INTERVALS = 10,      /* after these, missing batches will not arrive */
+    BEHIND_GHOST_INTERVALS = 4, /* the same for batches of a ghost */
 };
 
 void snapshot_start(struct node *node, uint32_t donor, bool of_store)
@@ -62,7 +64,7 @@ static void split(struct snapshot *snapshot, const struct part *part)
             (struct part){.prefix = 2 * part->prefix + child, .bits = part->bits + 1};
 }
 
-/* The first by prefix is asked for first. */
+/* The part with the lowest prefix is asked for first. */
 static struct part next_part(struct snapshot *snapshot)
 {
     struct part part = snapshot->todo[--snapshot->todo_count];
@@ -117,9 +119,9 @@ void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_spl
         snapshot->depth = answered.bits;
 }
 
-/* ---- for what does not come any more ---- */
+/* ---- instead of batches that do not arrive any more ---- */
 
-/* The active peer that has most of an origin, if that is more than we have; -1: nobody. */
+/* The active peer that has most of an origin, if it has more than this node; -1: none. */
 static int most_informed(const struct node *node, uint32_t slot)
 {
     int best = -1;
@@ -135,7 +137,7 @@ static int most_informed(const struct node *node, uint32_t slot)
     return best;
 }
 
-/* Somebody to take a snapshot from because what it has does not come to us as batches any more; -1: not needed. */
+/* A donor that has batches which do not arrive here any more; -1: no snapshot is needed. */
 static int donor_of_what_is_missing(struct node *node)
 {
     int donor = -1;
@@ -157,7 +159,10 @@ static int donor_of_what_is_missing(struct node *node)
     return donor >= 0 || !todo_has(&node->todo, DO_SNAPSHOT) ? donor : member_to_ask(node);
 }
 
-/* Our oldest batch that it has not applied is old: it has not heard of us for long. */
+/*
+ * True if the oldest own batch that the donor has not applied is old: it has not heard this node
+ * for long.
+ */
 static bool lacks_old_ones_of_ours(const struct node *node, const struct member *donor)
 {
     const struct origin *mine = &node->origin[node->my_slot];
@@ -170,9 +175,9 @@ static bool lacks_old_ones_of_ours(const struct node *node, const struct member 
 }
 
 /*
- * After a cut both sides hear of each other at once. What the donor has not heard of ours would be charged in full
- * here, on top of what it says; it knows better how much of that refill has paid off (see aside.h). So it is given time
- * to hear.
+ * After a cut both sides hear each other at once. Own spends that the donor has not heard would be
+ * charged here in full on top of its figures; the donor knows better how much of them refill has
+ * paid off (see aside.h). So the donor is given time to hear them.
  */
 static bool donor_is_about_to_hear(struct node *node, uint32_t donor)
 {

@@ -1,8 +1,8 @@
 /*
- * snapshot_ask: which parts of a donor's table are asked for, and of whom.
+ * snapshot_ask: chooses a donor and asks it for the parts of its table.
  *
- * The one idea: a part that is too large for one answer is split in halves. Parts are given up when
- * the donor is not heard any more.
+ * The one idea: a part that is too large for one answer is split into halves. A snapshot is given
+ * up when its donor is not heard any more.
  */
 #ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_ASK_H
 #define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_ASK_H
@@ -15,15 +15,15 @@ struct node;
 struct part;
 struct snapshot;
 
-/* `of_store`: the donor joins as well, and is asked for what its store had. */
+/* `of_store`: the donor is joining as well and is asked for the counters of its store. */
 void snapshot_start(struct node *node, uint32_t donor, bool of_store);
-/* Asks for what is missing; when nothing is, the snapshot is taken. */
+/* Asks for missing parts; finishes the snapshot when none is missing. */
 void snapshot_ask(struct node *node, struct effects *effects);
-/* Batches that cannot come any more are replaced by a snapshot of somebody who had them. */
+/* Starts a snapshot for batches that cannot arrive any more, from an active peer that has them. */
 void snapshot_catch_up(struct node *node, struct effects *effects);
-/* The part that was asked for; NULL: it was not. */
+/* The part with that prefix that was asked for, or NULL. */
 struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);
-/* It was answered: it is merged, or its halves are to be asked for. */
+/* The part was answered: merged, or split into halves that must be asked for. */
 void snapshot_answered(struct snapshot *snapshot, struct part *part, bool is_split);
 
 #endif

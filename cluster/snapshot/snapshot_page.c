@@ -6,15 +6,16 @@
 #include <string.h>
 
 /*
- * What a part that a donor gave stands for: up to which batch of each origin it contains what was spent, and whether it
- * can be merged with what is charged here.
+ * snapshot_page reads up to which batch of each origin a part contains spends, and decides whether
+ * the part can be merged with the charges of this node. It changes no key.
  */
 enum { REFUSED_INTERVALS = 64 };
 
 /*
- * What has been retired there is not in the digest: everybody had the same of it, and the page has all of that. If
- * that is our present incarnation, they forgot us while we live: the page has what somebody is known to have of it, and
- * perhaps more.
+ * The digest lacks incarnations that the donor has retired: all members had the same batches of
+ * them, and the part contains all of these. If this node's present incarnation is among them, the
+ * others forgot this node while it lives: the part contains the batches that some peer is known to
+ * have, and perhaps more.
  */
 static void add_retired(const struct node *node, const struct message *reply, const int *member_map,
                         struct page *page)
@@ -54,7 +55,6 @@ bool snapshot_page_digest(const struct node *node, const struct message *reply, 
     return false;
 }
 
-/* What every part contains whole. */
 void snapshot_note_retired(struct node *node, const struct message *reply, const int *member_map)
 {
     uint64_t retired[NODE_PEERS_MAX] = {0};
@@ -66,7 +66,10 @@ void snapshot_note_retired(struct node *node, const struct message *reply, const
             node->snapshot.retired[m] = retired[m];
 }
 
-/* Since when every part has been refused that was given; a snapshot that is whole ends that. */
+/*
+ * True if every given part has been refused for REFUSED_INTERVALS; a complete snapshot ends that
+ * time.
+ */
 static bool is_refused_for_long(struct node *node)
 {
     struct snapshot *snapshot = &node->snapshot;
@@ -77,9 +80,10 @@ static bool is_refused_for_long(struct node *node)
 }
 
 /*
- * Batches that are applied or settled here, but kept no longer, cannot be charged on top of what the donor says. Where
- * it has them by now, it is asked again. If it may never have them, as when each of two knows by snapshots what the
- * other lacks of one who is gone, all that is charged here is charged on top, which counts some of it twice: `adds`.
+ * Batches that were applied or settled here and are no longer in a log cannot be charged on top of
+ * the donor's figures. If the donor has them by now, it is asked again. The donor may never have
+ * them, as when each of two peers knows by snapshots the spends of a gone peer that the other
+ * lacks. Then all charges of this node come on top, which counts some of them twice: `adds`.
  */
 bool snapshot_page_can_be_merged(struct node *node, const struct page *page, bool *adds)
 {

@@ -1,8 +1,9 @@
 /*
- * snapshot_page: what a part that a donor gave stands for, and whether it can be merged.
+ * snapshot_page: the batches that a part of a snapshot contains, and whether the part can be
+ * merged.
  *
  * The one idea: a part contains, of each origin, batches up to a number. A part that lacks batches
- * which are charged here and kept no longer cannot be corrected.
+ * which are charged here and are no longer in the log cannot be corrected.
  */
 #ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_PAGE_H
 #define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_PAGE_H
@@ -13,12 +14,18 @@ struct message;
 struct node;
 struct page;
 
-/* By origin slot, up to where the part contains what was spent; false: the donor does not say. */
+/*
+ * Sets, for each origin slot, up to which batch the part contains spends; false: the donor does not
+ * say.
+ */
 bool snapshot_page_digest(const struct node *node, const struct message *reply, const int *member_map,
                           struct page *page);
-/* What every part contains whole. */
+/* Notes retired incarnations: every part contains all spends of them. */
 void snapshot_note_retired(struct node *node, const struct message *reply, const int *member_map);
-/* `adds`: what is charged here is charged on top of all that the part says. */
+/*
+ * False: the part cannot be merged now. `adds`: all charges of this node must come on top of the
+ * part.
+ */
 bool snapshot_page_can_be_merged(struct node *node, const struct page *page, bool *adds);
 
 #endif

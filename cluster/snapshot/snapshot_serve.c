@@ -1,3 +1,9 @@
+/*
+ * snapshot_serve answers a peer that asks for a part of this node's table. An answer has the digest
+ * of the moment and the levels of the part's keys. Own spends that are told and not settled are
+ * charged in full, as batches charge them. A part with too many keys for one answer is refused with
+ * the advice to ask for its halves.
+ */
 #include "cluster/snapshot/snapshot_serve.h"
 
 #include "cluster/apply/apply.h"
@@ -17,7 +23,7 @@
 enum {
     PAGE_HEAD_BYTES = 64,
     BEYOND_ENCODED_BYTES = 9, /* of an origin */
-    PAGE_SLOTS_MAX = 1 << 19, /* of the table, looked at for a page */
+    PAGE_SLOTS_MAX = 1 << 19, /* the most slots of the table that one part looks at */
     OWN_ROOM_MIN = 1024,
 };
 
@@ -25,13 +31,14 @@ struct collection {
     const struct node *node;
     struct spend *numbers;
     uint32_t count, room;
-    struct spend *own; /* told and not settled, of buckets, by id, in the order of batches */
+    /* own spends of buckets, told and not settled, by id, in the order of batches */
+    struct spend *own;
     uint32_t own_count, own_room;
 };
 
 /* ---- own spends ---- */
 
-/* `expires_ns` says when its batch was closed: buckets do not expire. */
+/* `expires_ns` takes the time at which the batch was closed: buckets do not expire. */
 static void add_own(struct collection *collection, const struct spend *spend, uint64_t at_ns)
 {
     if (collection->own_count == collection->own_room) {
@@ -44,8 +51,8 @@ static void add_own(struct collection *collection, const struct spend *spend, ui
 }
 
 /*
- * What refill has paid off of them is charged when they settle: elsewhere, it has refilled what others spent meanwhile.
- * So they count in full, as they do in batches.
+ * The refill that has paid off own spends here has refilled spends of others elsewhere, so settling
+ * charges own spends in full. They count in full here, as they do in batches.
  */
 static void gather_batch(struct collection *collection, struct batch *batch, uint64_t first, uint64_t last)
 {
@@ -85,7 +92,7 @@ static void gather_own(struct collection *collection, uint64_t prefix, uint32_t 
         sort_own(collection);
 }
 
-/* The first of the key's own spends, and how many there are. */
+/* The first of the key's own spends, and the number of them. */
 static const struct spend *own_of(const struct collection *collection, struct key_id id, uint32_t *count)
 {
     struct spend key = {.id = id};
@@ -111,7 +118,7 @@ static uint32_t own_keys(const struct collection *collection)
     return keys;
 }
 
-/* Units that settling all of its own spends would charge to a key that has so much left. */
+/* The units that settling all of these own spends would charge to the key. */
 static int64_t own_units(const struct node *node, const struct entry *entry, const struct spend *own,
                          uint32_t count)
 {
@@ -148,9 +155,9 @@ static void collect(void *context, const struct entry *visited)
     struct collection *collection = context;
     const struct node *node = collection->node;
     const struct limit *limit = &node->limits.limit[visited->limit];
-    /* The key itself, not a copy: what a LOG lists is one and the same. */
+    /* The key itself, not a copy: a copy of a LOG shares the list of the original. */
     struct entry *entry = table_find(node->table, visited->id);
-    if ((limit->flags & LIMIT_SPLIT) != 0) /* a split key is nobody else's */
+    if ((limit->flags & LIMIT_SPLIT) != 0) /* a split key belongs to this node alone */
         return;
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     struct bucket bucket = entry->bucket;
@@ -162,7 +169,7 @@ static void collect(void *context, const struct entry *visited)
     put_number(collection, entry->id, entry->limit, &bucket);
 }
 
-/* Own keys that were full and are forgotten. */
+/* Own keys that were full and are not in the table any more. */
 static void collect_absent(struct collection *collection)
 {
     const struct node *node = collection->node;
@@ -185,7 +192,7 @@ static int by_limit(const void *a, const void *b)
     return x->limit < y->limit ? -1 : x->limit > y->limit;
 }
 
-/* Most often there is one limit. */
+/* Numbers mostly have one limit, and are sorted already. */
 static void sort_by_limit(struct spend *numbers, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
@@ -202,7 +209,7 @@ static size_t page_bytes(const struct spend *numbers, uint32_t count)
            (size_t)spends_groups(numbers, count) * GROUP_ENCODED_MAX_BYTES;
 }
 
-/* As many as a step works on; of a table so large that these were too many pages, more. */
+/* The keys that one step works on; more where a large table would have too many parts. */
 static uint32_t page_keys_max(const struct node *node)
 {
     struct table_stats table;
@@ -214,8 +221,8 @@ static uint32_t page_keys_max(const struct node *node)
 }
 
 /*
- * Ids are hashes: the number of keys tells what a part holds without a look at all of them, and that of slots how long
- * a look would take.
+ * Ids are hashes, so the counts of the whole table tell how many keys a part has, and how many
+ * slots it takes to look at, without a visit to them.
  */
 static bool is_too_large(const struct node *node, uint32_t bits)
 {
@@ -229,8 +236,9 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
 {
     struct message_writer writer;
     apply_begun(node);
-    if (!is_too_large(node, bits))     /* then it is not given */
-        urge_part(node, prefix, bits); /* so that the page and the digest in the header speak of the same spends */
+    if (!is_too_large(node, bits)) /* a part that is too large is not given */
+        /* so that the part and the digest in the header have the same spends */
+        urge_part(node, prefix, bits);
     gossip_header(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
@@ -245,7 +253,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     assert(page.numbers && "out of memory");
     bool split = is_too_large(node, bits);
     if (!split) {
-        gather_own(&page, prefix, bits); /* the table may have forgotten most of their keys */
+        gather_own(&page, prefix, bits); /* the table may lack most keys of own spends */
         split = bits < SNAPSHOT_PREFIX_BITS_MAX && own_keys(&page) > 2 * page_keys_max(node);
     }
     if (!split) {

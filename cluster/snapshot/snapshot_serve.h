@@ -1,8 +1,8 @@
 /*
- * snapshot_serve: parts of this node's table are given to whoever asks.
+ * snapshot_serve: gives parts of this node's table to peers that ask.
  *
- * The one idea: the answer has the digest of the moment and the keys of the part; own spends that
- * are not settled are charged in full.
+ * The one idea: the answer has the digest of the moment and the keys of the part; unsettled own
+ * spends are charged in full.
  */
 #ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_SERVE_H
 #define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_SERVE_H

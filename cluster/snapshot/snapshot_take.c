@@ -12,8 +12,10 @@
 #include "cluster/state/node_state.h"
 
 /*
- * All parts are here: what every part contains counts as applied; the rest follows as ordinary batches. No log has it,
- * so that a page of somebody who lacks it cannot be corrected by it: it counts as dropped.
+ * snapshot_take takes the answers of a donor and ends the snapshot when all parts are merged. Then
+ * the batches that every part contains count as applied; the others follow in messages. No log here
+ * has the contained batches, so they cannot correct a part for a peer that lacks them: they count
+ * as dropped.
  */
 void snapshot_finish(struct node *node, struct effects *effects)
 {
@@ -23,7 +25,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
         stores_taken(node, effects);
         return;
     }
-    if (!tell_some(node)) { /* whatever all the parts contain will count as heard */
+    if (!tell_some(node)) { /* the batches that all parts contain will count as applied */
         todo_add(&node->todo, DO_STEP);
         return;
     }
@@ -52,7 +54,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
     effects_notice(effects, NOTICE_INFO, "took a snapshot from %s", node->member[snapshot->donor].name);
 }
 
-/* The part that it answers; NULL: none that was asked for. */
+/* The part that the reply answers; NULL: this node did not ask for it. */
 static struct part *answered_part(struct node *node, const struct message *reply, const int *member_map)
 {
     struct snapshot *snapshot = &node->snapshot;
@@ -62,7 +64,7 @@ static struct part *answered_part(struct node *node, const struct message *reply
     return expected ? snapshot_asked(snapshot, reply->page_prefix, reply->page_bits) : NULL;
 }
 
-/* Something is being applied in parts. */
+/* True while a merged batch is applied up to some part. */
 static bool is_amid_parts(const struct node *node)
 {
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
@@ -89,10 +91,10 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
         return;
     apply_begun(node);
     if (is_amid_parts(node)) {
-        part->asked_ns = 0; /* what is charged here cannot be told apart now */
+        part->asked_ns = 0; /* the charges of this node cannot be told apart now */
         return;
     }
-    snapshot->started_ns = node->now_ns; /* it makes progress */
+    snapshot->started_ns = node->now_ns; /* a sign of progress */
     bool sound = !reply->page_split || reply->page_bits < SNAPSHOT_PREFIX_BITS_MAX;
     node->stats.messages_invalid += !sound;
     if (!sound || (!reply->page_split && !merge(node, reply, member_map, reader))) {

@@ -1,8 +1,8 @@
 /*
- * snapshot_take: an answer to a question for a part, and the end of a snapshot.
+ * snapshot_take: takes the answer to a request for a part, and ends a snapshot.
  *
- * The one idea: when all parts are merged, what every part contains counts as applied; everything
- * else follows as batches.
+ * The one idea: when all parts are merged, the batches that every part contains count as applied;
+ * other batches follow in messages.
  */
 #ifndef HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_TAKE_H
 #define HEADGATE_CLUSTER_SNAPSHOT_SNAPSHOT_TAKE_H
@@ -11,7 +11,10 @@ struct effects;
 struct message;
 struct node;
 
-/* All parts are merged: what every one contains counts as applied, once all is told that was spent before. */
+/*
+ * All parts are merged: batches that each part contains count as applied, once all earlier own
+ * spends are told.
+ */
 void snapshot_finish(struct node *node, struct effects *effects);
 void snapshot_take(struct node *node, const struct message *reply, const int *member_map, struct effects *effects);
 
