@@ -5,7 +5,8 @@
 
 enum {
     RESUME_MS = 1,
-    REFUSED_LOG_MS = 10000, /* of wrong passwords there is one line in this time */
+    REFUSED_LOG_MS = 10000, /* of wrong passwords there is one line in this time, */
+    BARRED_LOG_MS = 60000,  /* and one of an address that is barred */
 };
 
 /* ---- the gate ---- */
@@ -197,11 +198,17 @@ static void on_submit(void *context, const struct event *event, struct rules_res
     worker->owner.submit(worker->owner.context, event, result);
 }
 
-static void on_refused(void *context, const char *address)
+static void on_refused(void *context, const char *address, bool barred)
 {
     struct worker *worker = context;
     const uint64_t now_ms = uv_now(&worker->loop);
     worker->refused_count++;
+    if (barred && (worker->barred_log_ms == 0 || now_ms - worker->barred_log_ms >= BARRED_LOG_MS)) {
+        log_write(&worker->log, LOG_LEVEL_WARNING,
+                  "too many wrong passwords from %s: one in %llu s of that address is looked at from now on",
+                  address, (unsigned long long)(GUESS_NS / 1000000000));
+        worker->barred_log_ms = now_ms > 0 ? now_ms : 1;
+    }
     if (worker->refused_log_ms > 0 && now_ms - worker->refused_log_ms < REFUSED_LOG_MS)
         return;
     log_write(&worker->log, LOG_LEVEL_WARNING,

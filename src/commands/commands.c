@@ -15,6 +15,7 @@ void commands_init(struct commands *commands)
     assert(commands->node != NULL && commands->limits != NULL && commands->submit != NULL);
     commands->stats = (struct commands_stats){0};
     commands->staged = (struct staged){0};
+    commands->guessers = (struct guessers){0};
     pool_init(&commands->queues, TRANSACTIONS_MAX_BYTES);
     throttle_init(commands);
     commands->access_request = (struct request){.priority = RULE_PRIORITY_NORMAL,

@@ -14,6 +14,7 @@
 #include "base/gate.h"
 #include "base/hash.h"
 #include "cluster/node.h"
+#include "commands/guessers.h"
 #include "commands/pending.h"
 #include "commands/shapes.h"
 #include "edge/listener.h"
@@ -41,6 +42,7 @@ struct transport;
     X(total_error_replies, "commands answered with an error")                                                      \
     X(protocol_errors, "connections closed because of what they sent")                                             \
     X(reservations_refused, "reservations refused because too many are open")                                      \
+    X(auth_barred, "passwords not looked at, of addresses that had sent too many wrong ones")                      \
     X(auth_failures, "wrong passwords")                                                                            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in batches")
 
@@ -136,8 +138,8 @@ struct commands {
      * changed. NULL: there are no other threads.
      */
     void (*alone)(void *context, bool alone);
-    /* A wrong password came from that client. May be NULL. */
-    void (*refused)(void *context, const char *address);
+    /* A wrong password came from that client; `barred`: its address is barred for it. May be NULL. */
+    void (*refused)(void *context, const char *address, bool barred);
     void *context;
 
     /* The commands' own: */
@@ -150,6 +152,7 @@ struct commands {
     struct shapes shapes;
     struct pending pending;
     struct late late;
+    struct guessers guessers; /* addresses that send wrong passwords */
 };
 
 /* `commands` is filled as above. */

@@ -40,14 +40,30 @@ static bool password_fits(struct call *call, struct bytes user, struct bytes pas
     return false;
 }
 
+/* Answers that no password of that address is looked at; false: one is. */
+static bool is_barred(struct call *call, uint64_t address)
+{
+    struct commands *commands = call->commands;
+    uint64_t barred_ns = guessers_barred_ns(&commands->guessers, address, call->now_ns);
+    if (barred_ns == 0)
+        return false;
+    commands->stats.auth_barred++;
+    answer_error(&call->answer,
+                 "WRONGPASS too many wrong passwords came from this address: none is looked at for %lld ms",
+                 (long long)call_ms(barred_ns));
+    call->close = true;
+    return true;
+}
+
 /* The answer waits, and longer each time, so that guessing takes time; other connections do not notice. */
-static void refuse(struct call *call)
+static void refuse(struct call *call, uint64_t address)
 {
     struct commands *commands = call->commands;
     struct session *session = call->session;
     commands->stats.auth_failures++;
+    bool barred = guessers_note(&commands->guessers, address, call->now_ns);
     if (commands->refused != NULL)
-        commands->refused(commands->context, session->address);
+        commands->refused(commands->context, session->address, barred);
     if (++session->refused < SESSION_REFUSED_MAX) {
         session->waits_for = SESSION_WAITS_REFUSED;
         return;
@@ -76,12 +92,16 @@ bool session_is_known(const struct session *session)
 /* False: an error was answered. */
 static bool authenticate(struct call *call, struct bytes user, struct bytes password)
 {
-    if (call->commands->password == NULL)
+    if (call->commands->password == NULL) {
         answer_error(&call->answer, "%s", no_password);
-    else if (password_fits(call, user, password))
+        return false;
+    }
+    uint64_t address = guessers_address(&call->commands->hash_key, bytes_of(call->session->address));
+    if (is_barred(call, address))
+        return false;
+    if (password_fits(call, user, password))
         return true;
-    else
-        refuse(call);
+    refuse(call, address);
     return false;
 }
 

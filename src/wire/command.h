@@ -57,7 +57,8 @@ enum {
       "What CHECK would answer; takes nothing.")                                                                   \
     X(REFUND, "refund", -2, 6, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,     \
       "limits", "id [id ...] " COMMAND_SELECTORS " [COST n]",                                                      \
-      "Gives tokens back, at most what was taken; how many every rule got back.")                                  \
+      "Gives back tokens that this node admitted itself, once: 0 for those of other nodes, which is not "          \
+      "forwarded.")                                                                                                \
     X(RESERVE, "reserve", -4, 8, COMMAND_WRITE | COMMAND_FAST | COMMAND_KEY | COMMAND_TOGETHER | COMMAND_QUEUED,   \
       "limits", "id [id ...] TTL ms " COMMAND_SELECTORS " [COST n]",                                               \
       "Takes tokens until COMMIT, CANCEL or the end of TTL: as CHECK, then the reservation or nil.")               \

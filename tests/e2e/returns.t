@@ -55,6 +55,12 @@ is(take('us-east', 'each', 20), 20, '20 are taken at us-east');
 ok(all_settled('each', 20), 'and known everywhere');
 is_deeply([refunds('each', 20)], [20, 0, 0], 'each daemon is asked to refund 20: only us-east does');
 is_deeply([refunds('each', 20)], [0, 0, 0], 'and once');
+my %docs = @{$client{'us-east'}->command('COMMAND', 'DOCS', 'refund')};
+like({@{$docs{refund}}}->{summary}, qr/admitted itself, once: 0 for those of other nodes/, 'as its help says');
+for my $page ('README.md', 'docs/protocol.md') {
+    my $text = Headgate::read_file("$Headgate::root/$page") =~ s/\s+/ /gr;
+    like($text, qr/`REFUND.{0,900}(does not pass it on|Nothing is forwarded)/, "and $page");
+}
 my $taken = take_all('each');
 cmp_ok($taken, '<=', $capacity, "$taken of $capacity are admitted besides");
 cmp_ok($taken, '>=', $capacity / 2, 'and not few');

@@ -62,6 +62,14 @@ subtest 'wrong passwords' => sub {
     my @many = map { $daemon->client } 1 .. 200;
     $_->send_raw(Headgate::Client::encode('AUTH', 'guess') x 5) for @many;
     is($client->command('PING'), 'PONG', 'many who guess hold nobody up');
+    my $again = $daemon->client;
+    my $answer = eval { $again->command('AUTH', 'sesame') } // "$@";
+    like("$answer", qr/^WRONGPASS too many wrong passwords came from this address: none is looked at for \d+ ms$/,
+         'who reconnects gains nothing: the address is barred');
+    ok($again->closed, 'and the connection closed');
+    cmp_ok(counts($client)->{auth_barred}, '>=', 100, 'INFO counts what was not looked at');
+    my @barred = $daemon->log =~ /too many wrong passwords from 127\.0\.0\.1:\d+: one in 10 s /g;
+    is(scalar @barred, 1, 'one line says it');
     ok($cluster->stop, 'the daemon ends in peace');
 };
 

@@ -90,8 +90,9 @@ static struct key_id key_of(const char *rule, const char *dimension, const char 
 
 static uint32_t refused;
 
-static void on_refused(void *context, const char *address)
+static void on_refused(void *context, const char *address, bool barred)
 {
+    (void)barred;
     (void)context;
     refused += strcmp(address, "127.0.0.1:50000") == 0;
 }
