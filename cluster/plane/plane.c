@@ -1,3 +1,9 @@
+/*
+ * plane owns the rulebook and the ruleset of a node and drives the other plane files. It makes both
+ * from the options, takes versions from the store, routes events, and in each step scans, works,
+ * watches, compiles and advertises as is due. It does not read or write messages (plane_message.c),
+ * and requests never wait for it.
+ */
 #include "cluster/plane/plane.h"
 
 #include "cluster/codec/effects.h"
@@ -83,7 +89,10 @@ static struct rulebook *create_book(const struct node *node, struct error *error
     return book;
 }
 
-/* No two lives of a node are the same author: the second may have forgotten what the first had made. */
+/*
+ * Each life of a node is another author: a later life may have forgotten versions that the earlier
+ * one made.
+ */
 static uint64_t author_of(const struct node *node)
 {
     char text[NODE_NAME_BYTES + sizeof(uint64_t)] = {0};
@@ -99,7 +108,7 @@ bool plane_create(struct node *node, struct error *error)
         return error_set(error, EX_OSERR, "not enough memory for the rules");
     node->plane = plane;
     plane->author = author_of(node);
-    plane->scans = node->options.incarnation; /* no question of a former life has the same number */
+    plane->scans = node->options.incarnation; /* no request of a former life has the same number */
     plane->book = create_book(node, error);
     plane->rules = plane->book ? create_rules(node, error) : NULL;
     if (!plane->rules)
@@ -184,7 +193,7 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
     return false;
 }
 
-/* Whoever has nothing to say needs not to be asked: others have what he lacks. */
+/* A node without rules need not be asked: other peers have what it lacks. */
 static bool has_something_to_say(const struct plane *plane)
 {
     return rulebook_versions(plane->book) > 0 || plane->service_count > 0;
@@ -194,7 +203,7 @@ void plane_step(struct node *node, struct effects *effects)
 {
     struct plane *plane = node->plane;
     if (!plane->started)
-        return; /* what the store kept is compiled once, when all of it is here */
+        return; /* versions from the store are compiled once, when all of them are here */
     bool tick = node->now_ns >= node->publishing.tick_ns;
     if (plane->restored)
         plane_compile_all(node, effects);

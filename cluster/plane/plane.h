@@ -1,10 +1,11 @@
 /*
- * plane: how rules come to all peers.
+ * plane: brings rules to all peers.
  *
- * The one idea: peers advertise a digest of their rulebook; whose digest differs asks, newest versions first, until
- * both know the same. What was fetched is applied when it is whole, so that no request sees half of a change. The
- * rulebook (rules/rulebook.h) makes the order irrelevant; the ruleset (rules/ruleset.h) is what requests use.
- * Canaries are watched here, and services' health is told around. Uses the node's membership and nothing else of it.
+ * The one idea: peers advertise a digest of their rulebook. A peer whose digest differs asks for
+ * versions, newest first, until both books agree. Fetched versions come into force together, so no
+ * request sees half of a change. The rulebook (rules/rulebook.h) makes the order irrelevant;
+ * requests use the ruleset (rules/ruleset.h). The plane watches canaries and spreads the health of
+ * services. Of the node it uses the members and the clock.
  */
 #ifndef HEADGATE_CLUSTER_PLANE_PLANE_H
 #define HEADGATE_CLUSTER_PLANE_PLANE_H
@@ -15,22 +16,31 @@
 
 struct plane;
 
-/* After everything else of the node: its options are set and its limits can be interned. False: no memory. */
+/*
+ * Must be called after the rest of the node is made: options are set, limits can be interned.
+ * False: no memory.
+ */
 bool plane_create(struct node *node, struct error *error);
 void plane_destroy(struct plane **plane);
 
-/* True if the event is of the rule plane, and done with: changes, what the store kept, health, and its own messages. */
+/*
+ * Takes changes of rules, versions from the store, health, and messages of the plane. True: the
+ * event is done with.
+ */
 bool plane_event(struct node *node, const struct event *event, struct effects *effects);
-/* After every event: asks, advertises, watches and compiles what is due. */
+/* To be called after each event: asks, advertises, watches and compiles as is due. */
 void plane_step(struct node *node, struct effects *effects);
-/* No step follows that would go on with it: changes in work come to their end. */
+/* To be called when no step follows: finishes the changes in work. */
 void plane_end(struct node *node, struct effects *effects);
 /*
- * Somebody else has the same rules, or nobody was ever heard, or this node does not know yet what others have: who goes
- * now, and does not come back, takes no version along that it made.
+ * True if another peer has the same rules, or no peer was ever heard, or this node does not know
+ * yet what others have. A node that stops then, for ever, takes no version of its own with it.
  */
 bool plane_is_passed_on(const struct node *node);
-/* A joining node must not admit before it knows the rules: false while some peer that it hears has others. */
+/*
+ * False while a heard peer has other rules: a joining node must not admit before it knows the
+ * rules.
+ */
 bool plane_knows_the_rules(const struct node *node);
 void plane_check(const struct node *node);
 

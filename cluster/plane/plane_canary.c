@@ -1,3 +1,9 @@
+/*
+ * plane_canary watches canaries. A canary is rolled back if its rate of denials exceeds the rate of
+ * the version in force by more than its threshold. A canary that was watched for its time becomes
+ * general. Both are new versions of the rule. Several peers may make such a version at once; the
+ * order of versions settles that. This file does not count decisions: rules/ruleset.h does.
+ */
 #include "cluster/plane/plane_canary.h"
 
 #include "cluster/codec/effects.h"
@@ -15,7 +21,7 @@ void plane_watch(struct node *node, const struct rule_version *version)
     struct plane *plane = node->plane;
     const struct rule_record *record = &version->record;
     if (plane->canary_count == PLANE_CANARIES_MAX) {
-        node->stats.limit_drops++; /* others may have room */
+        node->stats.limit_drops++; /* other peers may have room */
         return;
     }
     struct plane_canary *canary = &plane->canary[plane->canary_count++];
@@ -34,7 +40,10 @@ static uint64_t millionths(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : (uint64_t)((double)part / (double)whole * RULE_SHARE_ONE);
 }
 
-/* Denied more often than the version in force, by more than was agreed; the two rates in millionths. */
+/*
+ * True if the canary denies more often than the version in force, by more than `threshold`. The two
+ * rates are in millionths.
+ */
 static bool denials_jumped(const struct ruled *ruled, uint32_t threshold, uint64_t *ours, uint64_t *theirs)
 {
     const struct rule_counts counts = ruled_counts(ruled);
@@ -45,8 +54,8 @@ static bool denials_jumped(const struct ruled *ruled, uint32_t threshold, uint64
 }
 
 /*
- * One stamp further than a rule becomes general: where one peer sees a jump at the moment in which another sees the
- * time of watching pass, the careful one wins.
+ * One stamp above the version that makes a rule general: if one peer sees a jump while the time of
+ * watching ends for another peer, the rollback wins.
  */
 static void roll_back(struct node *node, const struct rulebook_rule *rule, uint64_t ours, uint64_t theirs,
                       struct effects *effects)
@@ -65,7 +74,7 @@ static void make_general(struct node *node, const struct rulebook_rule *rule, st
     plane_amend(node, rule, rulebook_candidate(rule), 1, "became general");
 }
 
-/* False when this canary is over, and needs no watching any more. */
+/* False: this canary is over and needs no more watching. */
 static bool watch(struct node *node, struct plane_canary *canary, struct effects *effects)
 {
     struct plane *plane = node->plane;

@@ -1,8 +1,8 @@
 /*
- * plane_canary: canaries of rules: versions that count for a part of the keys, watched until they
+ * plane_canary: watches canaries, versions of rules that count for a part of the keys, until they
  * are kept or rolled back.
  *
- * The one idea: the author of a canary acts first; others act when the author does not.
+ * The one idea: the author of a canary acts first; other peers act when the author does not.
  */
 #ifndef HEADGATE_CLUSTER_PLANE_PLANE_CANARY_H
 #define HEADGATE_CLUSTER_PLANE_PLANE_CANARY_H

@@ -1,3 +1,9 @@
+/*
+ * plane_change turns an operator's change into versions in a copy of the book: it reads the text
+ * rule by rule, checks each rule, and refuses the whole change at the first fault. It also makes
+ * the versions that end a canary. It does not compile rules and does not bring them into force:
+ * plane_work.c does.
+ */
 #include "cluster/plane/plane_change.h"
 
 #include "cluster/codec/effects.h"
@@ -45,17 +51,20 @@ static bool is_unchanged(const struct rulebook_rule *known, const struct rule_ch
     if (newest->deleted || !bytes_equal(newest->text, text))
         return false;
     if (newest->share_millionths == 0)
-        return true; /* nor is there anything to try out */
+        return true; /* no canary runs either */
     return newest->share_millionths == changes->share_millionths && newest->watch_ms == changes->watch_ms &&
            newest->threshold_millionths == changes->threshold_millionths;
 }
 
-/* Counters of one epoch go on from version to version; a rule that comes back, or asks for it, begins afresh. */
+/*
+ * Counters of one epoch go on from version to version. A rule that comes back, or whose text asks
+ * for it, begins a new epoch.
+ */
 static uint64_t epoch_of(const struct plane_work *work, const struct rulebook_rule *known, const struct rule *rule,
                          struct bytes text)
 {
     if (!known)
-        return 0; /* also where another peer makes the same rule at this moment */
+        return 0; /* another peer that makes the same rule at this moment chooses the same epoch */
     const struct rule_version *stable = rulebook_stable(known), *candidate = rulebook_candidate(known);
     if (says_the_same(candidate, text))
         return candidate->record.epoch;
@@ -67,8 +76,8 @@ static uint64_t epoch_of(const struct plane_work *work, const struct rulebook_ru
 }
 
 /*
- * A quarter of the book is left to what peers add that this one has not heard of. Deleted rules stay in it, so that
- * nobody who was away brings them back.
+ * A quarter of the book is left for versions of other peers that this node has not heard of.
+ * Deleted rules stay in the book, so that no peer that was away brings them back.
  */
 static bool book_has_room(struct plane_work *work, const struct rule_version *version, bool is_new)
 {
@@ -95,7 +104,7 @@ static bool book_has_room(struct plane_work *work, const struct rule_version *ve
     return true;
 }
 
-/* Makes the version; *rule (NULL: the rule ends) becomes its own. */
+/* Makes the version, which takes *rule over (NULL: the rule ends). */
 static bool put(struct node *node, struct plane_work *work, const struct rule_record *record, struct rule **rule)
 {
     struct error *error = &work->result.error;
@@ -118,8 +127,9 @@ static bool put(struct node *node, struct plane_work *work, const struct rule_re
 }
 
 /*
- * Whether the rule admits anything at all with the shares that peers have now. One that admits nothing anywhere is a
- * mistake; one that admits nothing at some peers may be meant, and is told.
+ * True if the rule admits a request at some peer with the present shares. A rule that admits
+ * nothing anywhere is a mistake; a rule that admits nothing at some peers may be meant, so it gets
+ * a warning.
  */
 static bool reaches(struct node *node, struct plane_work *work, const struct rule *rule)
 {
@@ -180,7 +190,7 @@ static bool end_rule(struct node *node, struct plane_work *work, const struct ru
     return put(node, work, &record, &none);
 }
 
-/* ---- a change, a unit at a time ---- */
+/* ---- a change, one unit at a time ---- */
 
 bool plane_change_begin(struct node *node, struct plane_work *work)
 {
@@ -200,7 +210,7 @@ bool plane_change_read(struct node *node, struct plane_work *work, bool *ended)
         good = rules_reading_go_on(&work->reading, WORK_EVENTS, &rule, &read, &work->result.error);
     if (rule)
         good = set(node, work, &rule);
-    rule_destroy(&rule); /* unless it is a version's */
+    rule_destroy(&rule); /* unless a version has taken it over */
     for (size_t i = 0; read && good && i < work->changes.deleted_count; i++)
         good = end_rule(node, work, &work->changes.deleted[i]);
     *ended = read;
@@ -222,7 +232,7 @@ void plane_change_end(struct node *node, struct plane_work *work, struct effects
                    first->note.size > 0 ? ": " : "", first->note.data);
 }
 
-/* ---- what operators want, and what changes by itself ---- */
+/* ---- changes by operators, and changes that the plane makes ---- */
 
 static struct bytes keep(char **room, struct bytes text)
 {
@@ -234,7 +244,7 @@ static struct bytes keep(char **room, struct bytes text)
     return (struct bytes){kept, text.size};
 }
 
-/* With all that it points to, in one piece. */
+/* Copies the change and all that it points to into one allocation. */
 static void copy_changes(struct plane_work *work, const struct rule_changes *from)
 {
     struct bytes file = bytes_of(from->file);
@@ -274,7 +284,7 @@ void plane_change(struct node *node, const struct rule_changes *changes, struct 
     work->asked = work->result.asked = true;
     work->ticket = ticket;
     copy_changes(work, changes);
-    if (node->last_uid == 0 || node->life.superseded) /* no step goes on with it */
+    if (node->last_uid == 0 || node->life.superseded) /* no later step goes on with it */
         plane_work_finish(node, effects);
     else
         plane_work_step(node, effects);

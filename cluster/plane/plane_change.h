@@ -1,8 +1,8 @@
 /*
- * plane_change: an operator's change of rules, from its text to versions.
+ * plane_change: turns an operator's change of rules from text into versions.
  *
- * The one idea: a change is read into a copy of the book and refused whole if any of it is wrong.
- * plane_work.h moves it into force.
+ * The one idea: a change is read into a copy of the book and refused as a whole if any part of it
+ * is wrong. plane_work.h brings it into force.
  */
 #ifndef HEADGATE_CLUSTER_PLANE_PLANE_CHANGE_H
 #define HEADGATE_CLUSTER_PLANE_PLANE_CHANGE_H
@@ -18,14 +18,17 @@ struct rule_version;
 struct rulebook_rule;
 
 void plane_change(struct node *node, const struct rule_changes *changes, struct effects *effects);
-/* One more version of a rule is on its way, made here: `like` says what (NULL: deleted). */
+/*
+ * Queues a version of a rule that this node makes by itself, with the content of `like` (NULL:
+ * deleted).
+ */
 void plane_amend(struct node *node, const struct rulebook_rule *rule, const struct rule_version *like,
                  uint64_t lamport_step, const char *note);
-/* Begins to read; false, with result.error: it is refused. */
+/* Begins to read the change; false, with result.error: it is refused. */
 bool plane_change_begin(struct node *node, struct plane_work *work);
-/* A unit of it; false: it is refused. *ended: all of it is in the book. */
+/* Reads one unit of the change; false: it is refused. *ended: all of it is in the book. */
 bool plane_change_read(struct node *node, struct plane_work *work, bool *ended);
-/* It is in force. */
+/* To be called when the change is in force. */
 void plane_change_end(struct node *node, struct plane_work *work, struct effects *effects);
 
 #endif

@@ -1,3 +1,9 @@
+/*
+ * plane_compile turns the rules of a service in the book into the compiled form of the ruleset. It
+ * chooses for each rule the version in force and its canary, and leaves out the newest rules of a
+ * service whose rules do not fit together. A staged service comes into force by ruleset_commit,
+ * together with others.
+ */
 #include "cluster/plane/plane_compile.h"
 
 #include "cluster/codec/effects.h"
@@ -9,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CULPRITS_MAX = 8 }; /* rules left out one by one; then all that are newer */
+enum { CULPRITS_MAX = 8 }; /* rules left out one by one; after these, all newer rules */
 
 bool plane_counts_by_the_same(const struct rule *a, const struct rule *b)
 {
@@ -21,11 +27,11 @@ bool plane_counts_by_the_same(const struct rule *a, const struct rule *b)
     return true;
 }
 
-/* False if nothing of the rule is in force. */
+/* False: no version of the rule is in force. */
 static bool use_of(const struct rulebook_rule *rule, struct rule_use *use)
 {
     const struct rule_version *candidate = rulebook_candidate(rule), *stable = rulebook_stable(rule);
-    /* Two that did not know each other may have made them: keys of one are none of the other. */
+    /* two peers may have made them without hearing each other: they count different keys */
     if (candidate && stable && !plane_counts_by_the_same(candidate->rule, stable->rule))
         candidate = NULL;
     *use = (struct rule_use){
@@ -61,9 +67,9 @@ static bool stage_first(struct node *node, struct bytes service, const struct li
 }
 
 /*
- * Rules that are right one by one may not be together, when two peers that did not hear each other made them. The
- * older ones are in force; which are is the same everywhere, because it depends on the rules alone. Returns how many
- * are left out.
+ * Rules that are right one by one may not fit together, if peers made them without hearing each
+ * other. The older ones stay in force. The choice depends on the rules alone, so every peer chooses
+ * the same. Returns how many rules are left out.
  */
 static size_t stage_what_fits(struct node *node, struct bytes service, struct live_rule *live, size_t count,
                               struct rule_use *uses, struct error *error)

@@ -1,8 +1,8 @@
 /*
- * plane_compile: services of the book become what requests use.
+ * plane_compile: compiles the rules of a service in the book into the form that requests use.
  *
- * The one idea: rules that fit together are staged; of rules that do not, the newest are left out,
- * which is the same everywhere.
+ * The one idea: rules that fit together are staged. Of rules that do not, the newest are left out,
+ * which gives the same rules at every peer.
  */
 #ifndef HEADGATE_CLUSTER_PLANE_PLANE_COMPILE_H
 #define HEADGATE_CLUSTER_PLANE_PLANE_COMPILE_H
@@ -18,17 +18,21 @@ struct node;
 struct rule;
 struct rulebook;
 
-/* All services, once: what the store kept. */
+/* Compiles all services at once, after the store gave its versions. */
 void plane_compile_all(struct node *node, struct effects *effects);
-/* One version may be tried out beside the other. */
+/* True if one version may be a canary of the other. */
 bool plane_counts_by_the_same(const struct rule *a, const struct rule *b);
 /*
- * Stages a service as the book has it; *rules: how many those are. Where they are not right together, an operator's
- * change is refused: false with `error`; of others those that fit are staged, which is told.
+ * Stages a service as the book has it; *rules: the number of its rules. If the rules do not fit
+ * together and `all_or_none` (an operator's change), false with `error`. Otherwise the rules that
+ * fit are staged, and a notice tells the rest.
  */
 bool plane_stage(struct node *node, const struct rulebook *book, struct bytes service, bool all_or_none,
                  uint32_t *rules, struct error *error, struct effects *effects);
-/* Keys of the config's limits have the bound of a service as long as some service has rules; alone, none. */
+/*
+ * Keys of the config's limits are bounded like keys of a service while some service has rules; else
+ * they have no bound.
+ */
 void plane_bound_keys(struct node *node);
 
 #endif

@@ -1,3 +1,8 @@
+/*
+ * plane_health keeps the health of services: own reports of clients and the levels that members
+ * advertise. The worst level decides the scale of a service's rules. A service that is well and
+ * silent is forgotten. How a level follows from reports is in rules/health.h.
+ */
 #include "cluster/plane/plane_health.h"
 
 #include "cluster/state/node_state.h"
@@ -7,7 +12,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define HEALTH_REMEMBERED_NS 60000000000u /* a service that is well and says no more is forgotten */
+/* a silent service that is well is forgotten after this */
+#define HEALTH_REMEMBERED_NS 60000000000u
 
 static struct plane_service *find(const struct plane *plane, struct bytes name)
 {
@@ -18,8 +24,8 @@ static struct plane_service *find(const struct plane *plane, struct bytes name)
 }
 
 /*
- * NULL: no rule here is about the service, or too many report, or there is no memory. A service that is not known takes
- * no place, so that names that somebody makes up keep none out.
+ * NULL: no rule here is about the service, or too many services report, or there is no memory. An
+ * unknown service takes no place, so made-up names keep no real service out.
  */
 static struct plane_service *obtain(struct node *node, struct bytes name)
 {
@@ -44,7 +50,7 @@ static struct plane_service *obtain(struct node *node, struct bytes name)
     return service;
 }
 
-/* The worst that any peer was told: a service is one thing, wherever it is asked. */
+/* The worst level of all peers: a service is one thing, at whichever peer it is reported. */
 static uint32_t level_of(const struct plane_service *service, uint64_t now_ns)
 {
     uint32_t level = health_level(&service->own, now_ns);
@@ -55,7 +61,7 @@ static uint32_t level_of(const struct plane_service *service, uint64_t now_ns)
     return level;
 }
 
-/* True if another twentieth is in force than before. */
+/* True if the scale has changed, which has twenty steps. */
 static bool apply(struct node *node, struct plane_service *service)
 {
     uint32_t scale = health_scale(level_of(service, node->now_ns));

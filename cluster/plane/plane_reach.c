@@ -5,8 +5,10 @@
 #include "cluster/state/plane_state.h"
 
 /*
- * A rule is checked when it is set, with the shares of then. Who joins or leaves changes shares, and what was fine may
- * come to nothing: that is said once with each change of this node's own share.
+ * plane_reach checks the rules in force against this node's present share. A rule is checked when
+ * it is set, with the shares of that time. A member that joins or leaves changes shares, and
+ * afterwards this node may admit nothing under the rule. One notice says so with each change of
+ * this node's share.
  */
 struct unreached {
     const struct node *node;
@@ -21,7 +23,7 @@ static bool admits(const struct node *node, uint16_t index)
     return bucket_allows(&full, limit, &node->by_limit.budget[index], 1, 0);
 }
 
-/* Amounts of one rule come one after the other. */
+/* Amounts of one rule are visited one after the other. */
 static void look_at(void *context, const struct ruled *rule, uint16_t limit)
 {
     struct unreached *unreached = context;

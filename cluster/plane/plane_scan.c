@@ -1,3 +1,9 @@
+/*
+ * plane_scan fetches missing versions of rules. It chooses a donor whose digest differs, asks it
+ * for pages of versions from the newest on, and collects them in a copy of the book. When both
+ * books agree on all older versions, the new ones go to plane_work.c as one change. A donor whose
+ * book changes during a scan is asked from the newest version again.
+ */
 #include "cluster/plane/plane_scan.h"
 
 #include "cluster/codec/effects.h"
@@ -12,7 +18,7 @@
 
 enum { WAIT_INTERVALS = 2, RETRY_DOUBLINGS_MAX = 4 };
 
-/* ---- whom to ask ---- */
+/* ---- the donor ---- */
 
 void plane_heard(struct node *node, uint32_t member, uint64_t digest, uint64_t lamport)
 {
@@ -41,8 +47,8 @@ bool plane_differs(const struct node *node, uint32_t member)
 }
 
 /*
- * Of two that differ, the one that has heard of less asks at once; the other waits, because most often it has
- * nothing to learn.
+ * Of two peers that differ, the one that knows fewer versions asks at once. The other one waits,
+ * since it mostly has nothing to learn.
  */
 static bool asks_at_once(const struct node *node, uint32_t member)
 {
@@ -56,11 +62,12 @@ static bool asks_at_once(const struct node *node, uint32_t member)
 static int choose_donor(const struct node *node)
 {
     int best = -1;
-    /* A joining node does not wait for adverts: it may not admit before it knows the rules. */
+    /* A joining node does not wait for adverts: it must not admit before it knows the rules. */
     if (node->life.state == PEER_JOINING && !node->plane->asked)
         return member_to_ask(node);
     for (uint32_t step = 1; step < node->member_end; step++) {
-        uint32_t i = (node->me + step) % node->member_end; /* so that not everybody asks the same */
+        /* each node begins with another member */
+        uint32_t i = (node->me + step) % node->member_end;
         const struct plane_peer *peer = &node->plane->peer[i];
         if (!plane_differs(node, i))
             continue;
@@ -91,7 +98,7 @@ static void ask(struct node *node, struct effects *effects)
 {
     struct plane_scan *scan = &node->plane->scan;
     const struct member *donor = &node->member[scan->donor];
-    /* A round trip that was measured across a pause or a cut says nothing of the next one. */
+    /* A round trip measured across a pause or a cut says nothing of the next one. */
     uint64_t trips_ns = 4 * donor->round_trip_ns, most_ns = node->options.silent_after_ns;
     uint64_t wait_ns = WAIT_INTERVALS * node->options.interval_ns + (trips_ns < most_ns ? trips_ns : most_ns);
     scan->retry_ns =
@@ -103,8 +110,9 @@ static void ask(struct node *node, struct effects *effects)
 static void read_some(struct node *node, struct effects *effects);
 
 /*
- * Whose store was lost begins with fewer versions than it had: of an edit that it does not know any more, half may have
- * come. In one life a book only grows.
+ * A donor that lost its store begins with fewer versions than it had. It may have sent half of a
+ * change that it does not know any more. A book only grows in one life, so a scan of two lives is
+ * given up.
  */
 static bool donor_began_anew(const struct node *node, const struct plane_scan *scan)
 {
@@ -116,7 +124,7 @@ static void begin(struct node *node, uint32_t donor, struct effects *effects)
     struct plane *plane = node->plane;
     struct rulebook *copy = rulebook_copy(plane->book);
     if (!copy)
-        return; /* later, perhaps */
+        return; /* a later step may have memory */
     plane->scan = (struct plane_scan){.running = true,
                                       .donor = donor,
                                       .donor_incarnation = node->member[donor].incarnation,
@@ -146,7 +154,7 @@ void plane_scan_step(struct node *node, struct effects *effects)
             return;
         }
         plane->peer[scan->donor].differs_since_ns = node->now_ns;
-        plane->peer[scan->donor].heard_ns = 0; /* until it says something again */
+        plane->peer[scan->donor].heard_ns = 0; /* until its next advert */
         plane_scan_abandon(plane);
     }
     int donor = choose_donor(node);
@@ -168,7 +176,7 @@ bool plane_page_expected(const struct plane *plane, uint32_t member, const struc
            scan->id == page->scan && cursors_are_equal(&scan->cursor, &page->from);
 }
 
-/* Their texts are the message's. */
+/* The texts of a record belong to the message, so they are copied. */
 void plane_page_version(struct node *node, const struct rule_record *record)
 {
     struct plane_reading *reading = &node->plane->scan.reading;
@@ -219,7 +227,7 @@ static void note_fetched(const struct node *node, const struct rule_version *new
                    record->note.size > 0 ? ": " : "", record->note.data);
 }
 
-/* All of what the donor had is in the scan's book: now, and not before, it comes into ours. */
+/* All versions of the donor are in the scan's book: only now they go into the node's book. */
 static void finish(struct node *node, struct effects *effects)
 {
     struct plane_scan *scan = &node->plane->scan;
@@ -248,7 +256,7 @@ void plane_scan_end(struct node *node, const struct plane_work *work, struct eff
     plane_scan_abandon(plane);
 }
 
-/* All versions of a page were looked at. */
+/* Decides how to go on after all versions of a page were read. */
 static void end_page(struct node *node, const struct plane_page *page, struct effects *effects)
 {
     struct plane *plane = node->plane;
@@ -257,7 +265,10 @@ static void end_page(struct node *node, const struct plane_page *page, struct ef
     if (page->lamport > plane->peer[scan->donor].lamport)
         plane->peer[scan->donor].lamport = page->lamport;
     if (scan->has_donor_digest && page->book_digest != scan->donor_digest) {
-        /* Its book changed: pages of two books are not one state of it. From the newest again. */
+        /*
+         * The donor's book has changed: pages of two states are not one book. The scan begins with
+         * the newest again.
+         */
         scan->has_donor_digest = false;
         scan->cursor = PLANE_CURSOR_END;
         if (++scan->restarts > PLANE_RESTARTS_MAX)
@@ -276,7 +287,7 @@ static void end_page(struct node *node, const struct plane_page *page, struct ef
         ask(node, effects);
 }
 
-/* A slice, if there was none in this step. */
+/* Reads one slice, unless this step has read one. */
 static void read_some(struct node *node, struct effects *effects)
 {
     struct plane_reading *reading = &node->plane->scan.reading;

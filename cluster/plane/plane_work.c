@@ -1,3 +1,9 @@
+/*
+ * plane_work moves queued changes through their stages: read, add, stage, commit, clear. Only the
+ * first change in the queue moves; each step gives it one slice of work. Results of operators'
+ * changes are kept for a while under their tickets. This file does not read rules (plane_change.c)
+ * and does not fetch them (plane_scan.c).
+ */
 #include "cluster/plane/plane_work.h"
 
 #include "cluster/codec/effects.h"
@@ -15,10 +21,10 @@
 #include <sysexits.h>
 
 enum {
-    UNIT_KEYS = 32,    /* of step_keys: as many take as long as a unit */
-    UNIT_VERSIONS = 4, /* as long as this takes to add so many, */
-    UNIT_RULES = 2,    /* or to compile so many, */
-    COMMIT_ALONE = 64, /* more than so many versions come into force in a step of their own */
+    UNIT_KEYS = 32,    /* this part of step_keys takes as long as one unit */
+    UNIT_VERSIONS = 4, /* versions that are added in one unit */
+    UNIT_RULES = 2,    /* rules that are compiled in one unit */
+    COMMIT_ALONE = 64, /* a change of more versions comes into force in a step of its own */
 };
 
 struct work_slice plane_slice(const struct node *node)
@@ -27,7 +33,7 @@ struct work_slice plane_slice(const struct node *node)
     return (struct work_slice){units, units};
 }
 
-/* ---- the line ---- */
+/* ---- the queue ---- */
 
 struct plane_work *plane_work_create(struct plane *plane)
 {
@@ -161,7 +167,7 @@ static void read_some(struct node *node, struct plane_work *work, struct work_sl
         work->stage = WORK_STAGES;
 }
 
-/* What is new of it stays in front, in its order. */
+/* New versions move to the front and keep their order. */
 static void add_some(struct node *node, struct plane_work *work, struct work_slice *slice)
 {
     slice_spend(slice, 1);

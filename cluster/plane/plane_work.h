@@ -1,9 +1,10 @@
 /*
- * plane_work: changes of the rulebook on their way into force, one after the other.
+ * plane_work: brings changes of the rulebook into force, one after the other.
  *
- * The one idea: a change is made ready beside what is in force, on a copy of the book and as services that are staged,
- * a slice in each step, so that requests never wait for it; when it is whole, both take their place at once. Nothing
- * else changes the book meanwhile, and so nothing has to be looked at twice.
+ * The one idea: a change is prepared beside the rules in force, in a copy of the book and in staged
+ * services, one slice in each step, so that requests never wait for it. When the change is
+ * complete, book and services are replaced at once. No other change touches the book meanwhile, so
+ * nothing has to be checked twice.
  */
 #ifndef HEADGATE_CLUSTER_PLANE_PLANE_WORK_H
 #define HEADGATE_CLUSTER_PLANE_PLANE_WORK_H
@@ -12,44 +13,47 @@
 #include "rules/rule_text.h"
 
 enum {
-    PLANE_WORKS_MAX = 32, /* that wait; more of operators' are refused */
+    PLANE_WORKS_MAX = 32, /* changes in work; beyond them, changes of operators are refused */
 };
 
 enum work_stage {
     WORK_BEGINS,
-    WORK_READS,  /* an operator's text: rule by rule into the book */
-    WORK_ADDS,   /* versions that are there: into the book */
-    WORK_STAGES, /* the services that they are of are compiled */
+    WORK_READS,  /* the text of an operator, rule by rule into the book */
+    WORK_ADDS,   /* finished versions, into the book */
+    WORK_STAGES, /* compiles the services of the versions */
     WORK_COMMITS,
-    WORK_CLEARS, /* it is in force, or refused: what it was made of goes */
+    WORK_CLEARS, /* in force or refused: memory is freed */
 };
 
-/* Of one change: what comes in, and what for. */
+/* One change: its input, its copy of the book, its result. */
 struct plane_work {
     struct plane_work *next;
     enum work_stage stage;
-    bool asked;                  /* an operator's, */
-    uint64_t ticket;             /* whose result is kept under this number */
-    struct rule_changes changes; /* all of it in `copied` */
+    bool asked;                  /* an operator's */
+    uint64_t ticket;             /* the number under which an operator's result is kept */
+    struct rule_changes changes; /* its memory is `copied` */
     void *copied;
     bool reading_open;
     struct rules_reading reading;
     bool fetched; /* from the donor of the scan */
     struct rule_stamp stamp;
-    size_t version_count, version_room, looked, added; /* the first `added` of them are in the book */
-    struct rule_version **version;                     /* references */
+    /* the first `added` versions are in the book */
+    size_t version_count, version_room, looked, added;
+    struct rule_version **version; /* references */
     size_t service_count, service_room, staged;
-    struct bytes *service; /* to be compiled, in order; names of versions */
-    struct rulebook *book; /* as it will be */
+    struct bytes *service; /* to be compiled, in order; names in versions */
+    struct rulebook *book; /* the book after the change */
     char *text;            /* of one rule: scratch */
     struct rules_result result;
 };
 
-enum {
-    WORK_EVENTS = 32
-}; /* a unit of work: so many of the parser's events, or a rule read, or a few things else */
+/* A unit of work: this many events of the parser, or one rule read, or a few other items. */
+enum { WORK_EVENTS = 32 };
 
-/* How many units a step has for it, and has left. What is begun is done, even where it takes more. */
+/*
+ * The units that a step has for changes, and the units that are left. A begun item is finished even
+ * if it takes more.
+ */
 struct work_slice {
     uint32_t units, left;
 };
@@ -59,19 +63,19 @@ static inline void slice_spend(struct work_slice *slice, uint32_t units)
 }
 struct work_slice plane_slice(const struct node *node);
 
-/* At the end of the line; no version yet. */
+/* A new change at the end of the queue, without versions. */
 struct plane_work *plane_work_create(struct plane *plane);
-/* Takes over a reference. */
+/* Takes a reference over. */
 void plane_work_take(struct plane_work *work, struct rule_version *version);
-/* A version is in its book, so that its service has to be compiled. */
+/* To be called when a version is in its book: the service of the version must be compiled. */
 void plane_work_touches(struct plane_work *work, const struct rule_version *version);
-/* A slice, if there was none in this step. */
+/* Works for one slice, unless this step has done so. */
 void plane_work_step(struct node *node, struct effects *effects);
-/* Whatever is in work, to its end. */
+/* Finishes all changes in work. */
 void plane_work_finish(struct node *node, struct effects *effects);
 void plane_works_abandon(struct plane *plane);
 void plane_work_check(const struct node *node);
-/* What became of an operator's change; false: it is in work. */
+/* The result of an operator's change; false: the change is in work. */
 bool plane_result(const struct plane *plane, uint64_t ticket, struct rules_result *result);
 
 #endif
