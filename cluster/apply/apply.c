@@ -22,6 +22,7 @@
 #include "cluster/state/peaks.h"
 #include "cluster/state/step.h"
 #include "limit/bucket_units.h"
+#include "limit/kind.h"
 
 void prefetch_spends(const struct node *node, const struct batch *batch, uint32_t index)
 {
@@ -92,16 +93,16 @@ static struct spend fresh_part(const struct origin *origin, const struct batch *
 struct entry *entry_of_spend(struct node *node, const struct spend *spend, uint64_t at_ns)
 {
     enum limit_kind kind = node->limits.limit[spend->limit].kind;
-    if (kind == LIMIT_CELL && spend->expires_ns <= node->now_ns)
+    if (kind_expires(kind) && spend->expires_ns <= node->now_ns)
         return table_find(node->table, spend->id);
     return table_obtain_nobodys(node->table, spend->id, spend->limit, spend->expires_ns,
-                                kind == LIMIT_LOG ? node->now_ns : at_ns);
+                                kind_lists(kind) ? node->now_ns : at_ns);
 }
 
 struct credit credit_of(struct node *node, const struct entry *entry, uint64_t tokens, const struct batch *batch)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (limit->kind != LIMIT_BUCKET || tokens == 0)
+    if (!kind_refills(limit->kind) || tokens == 0)
         return (struct credit){.tokens = tokens};
     struct bucket now = entry->bucket;
     bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
@@ -122,7 +123,7 @@ void take_excess_off(struct bucket *bucket, const struct limit *limit, const str
 void note_peak(struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (limit->kind != LIMIT_BUCKET)
+    if (!kind_refills(limit->kind))
         return;
     struct bucket now = entry->bucket;
     bucket_refill(&now, limit, &node->by_limit.budget[entry->limit], node->now_ns);
@@ -135,8 +136,8 @@ void note_peak(struct node *node, const struct entry *entry)
 static uint64_t returned_since_ns(const struct node *node, const struct spend *spend)
 {
     const struct limit *limit = &node->limits.limit[spend->limit];
-    return limit->kind == LIMIT_LOG && spend->expires_ns > limit->period_ns ? spend->expires_ns - limit->period_ns
-                                                                            : 0;
+    return kind_lists(limit->kind) && spend->expires_ns > limit->period_ns ? spend->expires_ns - limit->period_ns
+                                                                           : 0;
 }
 
 /*
@@ -150,10 +151,10 @@ static void apply_spend(struct node *node, struct entry *entry, uint32_t member,
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
     uint64_t returned = spend->returned;
-    if (limit->kind == LIMIT_CELL && spend->expires_ns > entry->bucket.expires_ns)
+    if (kind_expires(limit->kind) && spend->expires_ns > entry->bucket.expires_ns)
         /* some peer's clock is behind: its window is not over */
         entry->bucket.expires_ns = spend->expires_ns;
-    if (limit->kind == LIMIT_LOG)
+    if (kind_lists(limit->kind))
         returned = spend->expires_ns > node->now_ns ? returned : 0;
     const struct credit credit = credit_of(node, entry, returned, batch);
     const uint64_t least_credit = credit.tokens - (credit.excess_units > 0);

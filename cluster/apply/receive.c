@@ -7,6 +7,7 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 /*
  * receive turns the records of a message into batches in the inbox. It maps origins and limits of
@@ -36,9 +37,9 @@ struct arrival {
  */
 static uint64_t end_of(const struct node *node, const struct arrival *arrival, const struct number_record *number)
 {
-    if (number->terms.kind == LIMIT_LOG)
+    if (kind_lists(number->terms.kind))
         return arrival->made_ns > 0 ? arrival->made_ns + number->live_ns : 0;
-    return number->terms.kind == LIMIT_CELL ? node->now_ns + number->live_ns : 0;
+    return kind_expires(number->terms.kind) ? node->now_ns + number->live_ns : 0;
 }
 
 /*

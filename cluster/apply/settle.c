@@ -21,6 +21,7 @@
 #include "cluster/state/origin.h"
 #include "cluster/state/refundable.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -140,7 +141,7 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     take_excess_off(&entry->bucket, limit, &credit);
     if (spend->tokens > spend->credit)
         aside_spare(node, entry, &before, node->me, spend->tokens - spend->credit, batch->at_ns);
-    if (limit->kind != LIMIT_LOG && node->limits.limit[spend->limit].kind != LIMIT_LOG)
+    if (!kind_lists(limit->kind) && !kind_lists(node->limits.limit[spend->limit].kind))
         refundable_settle(&node->refundable, entry->id, spend->tokens, batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* the return counts from now on only, so the store is told now */
         counters_touch(node, entry);

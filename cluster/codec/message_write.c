@@ -2,6 +2,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"
 #include "cluster/codec/pack.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static void pack_terms(msgpack_packer *packer, const struct limit *limit)
 static uint64_t live_steps(const struct spend *spend, const struct limit *limit, uint64_t now_ns)
 {
     uint64_t live_ns = spend->expires_ns > now_ns ? spend->expires_ns - now_ns : 0;
-    uint64_t steps = live_ns / CELL_STEP_NS + (limit->kind == LIMIT_CELL && live_ns % CELL_STEP_NS != 0);
+    uint64_t steps = live_ns / CELL_STEP_NS + (kind_expires(limit->kind) && live_ns % CELL_STEP_NS != 0);
     return steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX;
 }
 
@@ -149,7 +150,7 @@ static void pack_group(msgpack_packer *packer, const struct spend *spends, uint3
     bool returned = false;
     for (uint32_t i = 0; i < count; i++)
         returned |= spends[i].returned > 0;
-    bool lives = limit->kind == LIMIT_CELL || (limit->kind == LIMIT_LOG && returned);
+    bool lives = kind_travels_with_end(limit->kind, returned);
     msgpack_pack_array(packer, 5);
     pack_terms(packer, limit);
     msgpack_pack_bin(packer, (size_t)count * sizeof(struct key_id));

@@ -4,6 +4,7 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
 #include "limit/bucket_units.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -249,7 +250,7 @@ static int64_t settled_now(const struct node *node, const struct limit *limit, s
 void aside_note(struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (is_on(node) && limit->kind == LIMIT_BUCKET)
+    if (is_on(node) && kind_refills(limit->kind))
         (void)obtain(node, entry, settled_now(node, limit, entry->bucket));
 }
 
@@ -258,7 +259,7 @@ void aside_spare(struct node *node, struct entry *entry, const struct bucket *be
 {
     struct aside *aside = &node->aside;
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (!is_on(node) || limit->kind != LIMIT_BUCKET)
+    if (!is_on(node) || !kind_refills(limit->kind))
         return;
     int64_t settled = settled_now(node, limit, *before), least = limit->capacity_units;
     struct aside_key *key = obtain(node, entry, settled);

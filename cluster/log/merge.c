@@ -8,6 +8,7 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static void put_spend(struct node *node, const struct spend *spend)
     struct merger *merger = &node->merger;
     struct spend *last = merger->spend_count > 0 ? &merger->spend[merger->spend_count - 1] : NULL;
     if (last && spend_compare(last, spend) == 0) {
-        spend_add(last, spend, node->limits.limit[last->limit].kind == LIMIT_LOG);
+        spend_add(last, spend, kind_lists(node->limits.limit[last->limit].kind));
         return;
     }
     bool begins = !last || last->limit != spend->limit;

@@ -8,6 +8,7 @@
 #include "cluster/spend/waits.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static uint32_t add_equal_ones(const struct node *node, struct spend *spends, ui
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (kept > 0 && spend_compare(&spends[kept - 1], &spends[i]) == 0)
-            spend_add(&spends[kept - 1], &spends[i], node->limits.limit[spends[i].limit].kind == LIMIT_LOG);
+            spend_add(&spends[kept - 1], &spends[i], kind_lists(node->limits.limit[spends[i].limit].kind));
         else
             spends[kept++] = spends[i];
     }

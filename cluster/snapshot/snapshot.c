@@ -19,6 +19,7 @@
 #include "cluster/spend/counters.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -87,12 +88,12 @@ static uint32_t stage_page(struct node *node, struct number_reader reader, struc
             node->stats.limit_drops++;
             continue;
         }
-        if (record.terms.kind == LIMIT_CELL && record.live_ns == 0)
+        if (kind_expires(record.terms.kind) && record.live_ns == 0)
             continue;
         staged[count++] = (struct staged){
             .id = record.id,
             .limit = (uint16_t)limit,
-            .expires_ns = record.terms.kind == LIMIT_CELL ? node->now_ns + record.live_ns : 0,
+            .expires_ns = kind_expires(record.terms.kind) ? node->now_ns + record.live_ns : 0,
             .settled = bucket_level_of(&node->limits.limit[limit], record.number),
         };
     }
@@ -240,7 +241,7 @@ static int64_t level_under(const struct limit *from, const struct limit *to, int
 static int64_t own_part(const struct limit *limit, const struct bucket *bucket, const struct staged *staged)
 {
     int64_t own = units_of_tokens(limit, staged->own), most = bucket->unsettled;
-    if (limit->kind == LIMIT_LOG)
+    if (kind_lists(limit->kind))
         most -= staged->untold < most ? staged->untold : most;
     return own < most ? own : most;
 }
@@ -255,7 +256,7 @@ static int64_t own_part_unpaid(const struct limit *limit, struct bucket *bucket,
 {
     int64_t own = units_of_tokens(limit, staged->own), untold = units_of_tokens(limit, staged->untold);
     int64_t paid = add_units(own, untold) - bucket->unsettled;
-    if (limit->kind != LIMIT_BUCKET || staged->returned || paid <= 0)
+    if (!kind_refills(limit->kind) || staged->returned || paid <= 0)
         return own_part(limit, bucket, staged);
     staged->paid = (uint64_t)(paid / limit->units_per_token);
     bucket->unsettled += paid % limit->units_per_token;

@@ -16,6 +16,7 @@
 #include "cluster/members/stores.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static void gather_batch(struct collection *collection, struct batch *batch, uin
 {
     for (uint32_t i = 0, end; i < batch->spend_count; i = end) {
         end = batch_next_limit(batch, i);
-        bool is_bucket = collection->node->limits.limit[batch->spend[i].limit].kind == LIMIT_BUCKET;
+        bool is_bucket = kind_refills(collection->node->limits.limit[batch->spend[i].limit].kind);
         if (!is_bucket)
             continue;
         for (i = batch_first_from(batch, first, i, end); i < end && batch->spend[i].id.high <= last; i++)
@@ -145,7 +146,7 @@ static void put_number(struct collection *collection, struct key_id id, uint16_t
         collection->numbers[collection->count] =
             (struct spend){.id = id,
                            .tokens = number,
-                           .expires_ns = of->kind == LIMIT_CELL ? bucket->expires_ns : 0,
+                           .expires_ns = kind_expires(of->kind) ? bucket->expires_ns : 0,
                            .limit = limit};
     collection->count++;
 }
@@ -162,7 +163,7 @@ static void collect(void *context, const struct entry *visited)
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], node->now_ns);
     struct bucket bucket = entry->bucket;
     uint32_t count = 0;
-    const struct spend *own = limit->kind == LIMIT_BUCKET ? own_of(collection, entry->id, &count) : NULL;
+    const struct spend *own = kind_refills(limit->kind) ? own_of(collection, entry->id, &count) : NULL;
     int64_t units = count > 0 ? own_units(node, entry, own, count) : 0;
     if (units > bucket.unsettled || (count > 0 && aside_lowers(node, entry, own, count) < INT64_MAX))
         bucket.unsettled = units;

@@ -4,6 +4,7 @@
 #include "cluster/spend/lane.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 #include <stdlib.h>
 
@@ -76,7 +77,7 @@ static void emit_one(struct node *node, struct key_id id, struct effects *effect
         .terms = limit_terms_of(limit),
         .id = id,
         .number = bucket_number(&entry->bucket, limit),
-        .expires_ns = limit->kind == LIMIT_CELL ? entry->bucket.expires_ns : 0,
+        .expires_ns = kind_expires(limit->kind) ? entry->bucket.expires_ns : 0,
     };
     effects_counter(effects, &counter);
 }
@@ -135,7 +136,7 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
 {
     struct error error;
     int limit = node_intern_limit(node, &counter->terms, &error);
-    bool cell = counter->terms.kind == LIMIT_CELL;
+    bool cell = kind_expires(counter->terms.kind);
     if (limit < 0) {
         node->stats.limit_drops++;
         return;

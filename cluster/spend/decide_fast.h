@@ -11,6 +11,7 @@
 
 #include "cluster/spend/record.h"
 #include "limit/bucket_inline.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 
@@ -45,7 +46,7 @@ static inline bool terms_of(const struct node *node, const struct charge *charge
         const struct charge *charge = &charges[i];
         assert(limit_set_has(&node->limits, charge->limit));
         const struct limit *limit = &node->limits.limit[charge->limit];
-        if (limit->kind == LIMIT_LOG || charge->sliding || charge->cost > limit->capacity ||
+        if (kind_lists(limit->kind) || charge->sliding || charge->cost > limit->capacity ||
             (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent))
             return false;
         terms[i] = (struct terms){.charge = charge,
@@ -66,7 +67,7 @@ static inline bool fast_is_expected(const struct terms *terms, const struct entr
 {
     const struct charge *charge = terms->charge;
     return entry->limit == charge->limit && entry->tenant == charge->tenant &&
-           (terms->limit->kind == LIMIT_BUCKET || entry->bucket.expires_ns >= charge->expires_ns);
+           (!kind_expires(terms->limit->kind) || entry->bucket.expires_ns >= charge->expires_ns);
 }
 
 /* Returns the allowance that is left then. */

@@ -15,6 +15,7 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "limit/bucket_inline.h"
+#include "limit/kind.h"
 #include "limit/sliding.h"
 
 #include <assert.h>
@@ -58,7 +59,7 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
-    bool same_tokens = charge->inherit == INHERIT_KEEP && from->kind != LIMIT_LOG && to->kind != LIMIT_LOG;
+    bool same_tokens = charge->inherit == INHERIT_KEEP && !kind_lists(from->kind) && !kind_lists(to->kind);
     if (!same_tokens) /* what was spent then is not what is taken now */
         refundable_forget(&node->refundable, entry->id, now_ns);
     if (untold) {
@@ -83,7 +84,7 @@ static inline void fit(struct node *node, struct entry *entry, const struct char
         convert(node, entry, charge, now_ns);
     if (entry->tenant != charge->tenant && take)
         table_claim(node->table, entry, charge->tenant);
-    if (node->limits.limit[charge->limit].kind == LIMIT_CELL && entry->bucket.expires_ns < charge->expires_ns)
+    if (kind_expires(node->limits.limit[charge->limit].kind) && entry->bucket.expires_ns < charge->expires_ns)
         entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: its cell would end too early */
 }
 
@@ -102,7 +103,7 @@ static const struct bucket *previous_of(struct node *node, const struct charge *
         int64_t used =
             (from->capacity_units - entry->bucket.settled + entry->bucket.unsettled + from->units_per_token - 1) /
             from->units_per_token;
-        if (to->kind == LIMIT_CELL)
+        if (kind_expires(to->kind))
             bucket_lower_level(absent, to, to->capacity_units - used * to->units_per_token, now_ns);
     }
     return absent;

@@ -9,6 +9,7 @@
 #include "cluster/spend/untold.h"
 #include "cluster/spend/waits.h"
 #include "cluster/state/node_state.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 
@@ -59,7 +60,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
     if (tokens == 0 || !is_told_under(node, limit_of(node, entry)))
         return;
     struct spend *spend = open_spend(node, entry);
-    if (limit_of(node, entry)->kind == LIMIT_LOG && (spend->returned == 0 || until_ns < spend->expires_ns))
+    if (kind_lists(limit_of(node, entry)->kind) && (spend->returned == 0 || until_ns < spend->expires_ns))
         spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
     spend->credit = add_up(spend->credit, credit);

@@ -8,6 +8,7 @@
 #include "cluster/spend/untold.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static uint64_t end_ns(const struct node *node, struct charge *held, size_t coun
     uint64_t end = number_sum(now_ns, ttl_ns);
     for (size_t i = 0; i < count; i++) {
         const struct limit *limit = &node->limits.limit[held[i].limit];
-        if (limit->kind != LIMIT_LOG)
+        if (!kind_lists(limit->kind))
             continue;
         held[i].expires_ns = number_sum(now_ns, limit->period_ns);
         end = held[i].expires_ns < end ? held[i].expires_ns : end;
@@ -262,7 +263,7 @@ enum reserve_status node_renew(struct node *node, struct reservation_id id, uint
     uint64_t expires_ns = end_ns(node, anew, found.count, ttl_ns, now_ns);
     for (size_t i = 0; i < found.count && held; i++) {
         struct charge *charge = &found.held[i];
-        if (node->limits.limit[charge->limit].kind != LIMIT_LOG)
+        if (!kind_lists(node->limits.limit[charge->limit].kind))
             continue;
         held = hold_anew(node, charge, expires_ns, now_ns);
         charge->expires_ns = held ? anew[i].expires_ns : charge->expires_ns;

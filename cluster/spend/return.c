@@ -10,6 +10,7 @@
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "limit/events.h"
+#include "limit/kind.h"
 
 /*
  * Giving back. A token is given back once, by the node that spent it: whatever a reservation holds by that reservation,
@@ -28,7 +29,7 @@ enum {
  */
 static uint64_t heeded_until_ns(const struct node *node, const struct limit *limit, uint64_t spent_ns)
 {
-    if (limit->kind != LIMIT_LOG || spent_ns == UINT64_MAX)
+    if (!kind_lists(limit->kind) || spent_ns == UINT64_MAX)
         return UINT64_MAX;
     uint64_t margin_ns = LOG_RETURN_INTERVALS * node->options.interval_ns + node->log.settle_ns;
     margin_ns = number_least(margin_ns, limit->period_ns / LOG_RETURN_PARTS);
@@ -38,7 +39,7 @@ static uint64_t heeded_until_ns(const struct node *node, const struct limit *lim
 /* What a reservation holds of a LOG may have ended by itself. */
 static bool has_ended(const struct limit *limit, const struct charge *charge, uint64_t now_ns)
 {
-    return limit->kind == LIMIT_LOG && charge->expires_ns > 0 && charge->expires_ns <= now_ns;
+    return kind_lists(limit->kind) && charge->expires_ns > 0 && charge->expires_ns <= now_ns;
 }
 
 static uint64_t whole_tokens(const struct limit *limit, int64_t units)
@@ -54,7 +55,7 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct bucket *bucket = &entry->bucket;
-    if (limit->kind == LIMIT_LOG)
+    if (kind_lists(limit->kind))
         return UINT64_MAX;
     uint64_t held = reserved_tokens(node, entry->id);
     uint64_t tokens =
@@ -75,7 +76,7 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
     if (giver == GIVER_ASKED)
         return bucket_return(&entry->bucket, limit, budget, number_least(tokens, refundable_here(node, entry)),
                              now_ns, credit);
-    if (limit->kind == LIMIT_LOG)
+    if (kind_lists(limit->kind))
         return bucket_release(&entry->bucket, limit, budget, tokens, charge->spent_ns, now_ns);
     return bucket_return(&entry->bucket, limit, budget, tokens, now_ns, credit);
 }
@@ -84,7 +85,7 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
 static void note_returned(struct node *node, const struct entry *entry, uint64_t tokens, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
-    if (limit->kind == LIMIT_LOG)
+    if (kind_lists(limit->kind))
         return;
     if (is_told_under(node, limit))
         refundable_return(&node->refundable, entry->id, tokens, now_ns);
@@ -107,7 +108,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
         return 0;
     uint64_t credit = 0;
     bucket_refill(&entry->bucket, limit, &node->by_limit.budget[entry->limit], now_ns);
-    uint64_t spent_ns = limit->kind != LIMIT_LOG     ? 0
+    uint64_t spent_ns = !kind_lists(limit->kind)     ? 0
                         : giver == GIVER_RESERVATION ? charge->spent_ns
                                                      : events_oldest_own_ns(limit->events, &entry->bucket.events);
     uint64_t until_ns = heeded_until_ns(node, limit, spent_ns);
@@ -127,7 +128,7 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, co
     uint64_t cost = charge->cost;
     const struct limit *limit = &node->limits.limit[entry->limit];
     const struct budget *budget = &node->by_limit.budget[entry->limit];
-    if (limit->kind != LIMIT_LOG || !can_record(node, entry) || !events_have_room(limit->events, 1))
+    if (!kind_lists(limit->kind) || !can_record(node, entry) || !events_have_room(limit->events, 1))
         return false;
     uint64_t held = events_held(limit->events, &bucket->events, cost, charge->spent_ns);
     if (held < cost)

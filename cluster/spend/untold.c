@@ -6,6 +6,7 @@
 #include "cluster/spend/waits.h"
 #include "cluster/state/lane_state.h"
 #include "cluster/state/node_state.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -129,7 +130,7 @@ struct spend *open_spend(struct node *node, struct entry *entry)
     spend->limit = entry->limit;
     spend->urgent = spend->orphan = false;
     spend->since = (uint32_t)(since_ns >> SINCE_SHIFT);
-    spend->expires_ns = node->limits.limit[entry->limit].kind == LIMIT_CELL ? entry->bucket.expires_ns : 0;
+    spend->expires_ns = kind_expires(node->limits.limit[entry->limit].kind) ? entry->bucket.expires_ns : 0;
     __atomic_store_n(&spend->untold, true, __ATOMIC_RELEASE);
     return spend;
 }

@@ -3,6 +3,7 @@
 #include "cluster/spend/lane.h"
 #include "cluster/spend/waiting.h"
 #include "cluster/state/node_state.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 
@@ -16,7 +17,7 @@ _Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");
 
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share)
 {
-    if (limit->kind != LIMIT_BUCKET || node->sharing.alone || (limit->flags & LIMIT_SPLIT) != 0)
+    if (!kind_refills(limit->kind) || node->sharing.alone || (limit->flags & LIMIT_SPLIT) != 0)
         return -1;
     int64_t units;
     if (__builtin_mul_overflow(node->options.interval_ns / limit->tick_ns, limit->units_per_tick, &units) ||

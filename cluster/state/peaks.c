@@ -1,6 +1,7 @@
 #include "cluster/state/peaks.h"
 
 #include "base/touch.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static int64_t refilled_units(const struct limit *limit, uint64_t ns)
 int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
                      const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns)
 {
-    assert(limit->kind == LIMIT_BUCKET);
+    assert(kind_refills(limit->kind));
     /* What was lost had refilled since it was spent: while that settles, whoever spent it sees less refilled. */
     int64_t lost = refilled_units(limit, age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS : UINT64_MAX);
     int64_t credit = lost < units ? units - lost : 0;

@@ -101,6 +101,9 @@ my $chance = qr/[dlmjn]?rand48|rand|rand_r|srand|random|srandom|getrandom|arc4ra
 my $careless = qr/v?sprintf|strcpy|strcat|strncpy|strncat|stpcpy|gets|strtok|ato[ifl]|atoll|alloca|system|popen/;
 my $allocation = qr/malloc|calloc|realloc|reallocarray|free|strdup|strndup|aligned_alloc|posix_memalign|v?asprintf/;
 
+# Others ask a kind for its properties (src/limit/kind.h); these make terms of a kind, print them, or keep them on disk.
+my $names_kinds = qr{^src/(?:limit/|(?:rules/rule(?:_reach)?|commands/(?:explain|throttle)|persist_counter)\.c$)};
+
 # Files whose every function may run for a request.
 my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|verdict)\.
     |^src/rules/match\.|^src/wire/(?:resp|request|reply|command|output)\.|^src/edge/connection(?:_output)?\.}x;
@@ -308,6 +311,9 @@ my @rules = (
         'include/headgate/x.h', "\nint headgate_x(int a);\n"],
     ['no typedef of a struct, union or enum', $c, pattern(qr/\btypedef\s+(?:struct|union|enum)\b/, 'a typedef'),
         'src/x.h', "typedef struct x x;\n"],
+    ['kinds of state are asked by property', qr{^(?:src|cluster)/(?!limit/).*\.[ch]$},
+        sub { $_[0]{path} =~ $names_kinds ? () : pattern(qr/\bLIMIT_(?:BUCKET|CELL|LOG)\b/, 'names a kind')->(@_) },
+        'cluster/log/x.c', "if (limit->kind == LIMIT_LOG)\n"],
     ['no default in a switch over an enum', $c, \&default_over_enum,
         'src/x.c', "    switch (a) {\n    case A_B:\n        break;\n    default:\n        break;\n    }\n"],
     ['no state of a whole module', qr{^(?:src|cluster)/.*\.[ch]$}, $module_state,

@@ -1,0 +1,71 @@
+/*
+ * kind: what other rooms must know of a kind of state, asked by property.
+ *
+ * The one idea: whoever stores, tells, merges or gives back tokens does not care which kind of state a key has, but
+ * what such a state does as time passes. Each property is answered once here, for all kinds, by a switch that the
+ * compiler keeps complete: a new kind answers these questions, and no other room changes. How a kind counts is not said
+ * here: see bucket.h.
+ */
+#ifndef HEADGATE_LIMIT_KIND_H
+#define HEADGATE_LIMIT_KIND_H
+
+#include "limit/limit.h"
+
+/*
+ * Tokens come back bit by bit, up to the capacity. So refill may pay off a spend before anybody was told of it, what a
+ * full key would gain is lost, and what was spent late is partly paid off.
+ */
+static inline bool kind_refills(enum limit_kind kind)
+{
+    switch (kind) {
+    case LIMIT_BUCKET:
+        return true;
+    case LIMIT_CELL:
+    case LIMIT_LOG:
+    case LIMIT_KINDS:
+        return false;
+    }
+    return false;
+}
+
+/*
+ * The state of a key ends as a whole, at a time that it has from its first spend on. So this time travels with its
+ * tokens and is kept with them, and a spend that comes after it concerns nothing.
+ */
+static inline bool kind_expires(enum limit_kind kind)
+{
+    switch (kind) {
+    case LIMIT_CELL:
+        return true;
+    case LIMIT_BUCKET:
+    case LIMIT_LOG:
+    case LIMIT_KINDS:
+        return false;
+    }
+    return false;
+}
+
+/*
+ * Each spend ends by itself, at its own time, and is listed until then. So the list says what may be given back, a
+ * return must be heeded before the spend that it is of has ended, and sums of tokens do not tell what is left.
+ */
+static inline bool kind_lists(enum limit_kind kind)
+{
+    switch (kind) {
+    case LIMIT_LOG:
+        return true;
+    case LIMIT_BUCKET:
+    case LIMIT_CELL:
+    case LIMIT_KINDS:
+        return false;
+    }
+    return false;
+}
+
+/* Spends travel with the time when they end, or when their returns do. */
+static inline bool kind_travels_with_end(enum limit_kind kind, bool some_returned)
+{
+    return kind_expires(kind) || (kind_lists(kind) && some_returned);
+}
+
+#endif
