@@ -9,14 +9,16 @@
 #include <stdlib.h>
 
 /*
- * Keys whose limits are persistent stand in a ring from the moment when they change until the store is told. Where
- * the ring is full, own spends of other keys are refused; those of others are left out: whoever made them tells his
- * own store.
+ * counters keeps the keys of persistent limits that the store must be told of: in a ring for each
+ * lane, from their first change until the store is told. When a ring is full, own spends of further
+ * keys are refused. Spends of other peers are charged all the same and not told: their makers tell
+ * their own stores. The figures are read when the store is told, not when the key changes.
  */
 enum {
-    COUNTERS_PER_STEP = 4096, /* the rest in the next interval */
+    COUNTERS_PER_STEP = 4096, /* the next interval tells further keys */
     RING_KEYS_MAX = 1 << 20,
-    RETELL_BITS_MAX = 32, /* of ids: parts of the table that are looked through one after the other */
+    /* of ids: this many bits cut the table into parts that are visited one after the other */
+    RETELL_BITS_MAX = 32,
 };
 
 bool counters_create(struct node *node)
@@ -99,7 +101,7 @@ bool counters_emit(struct node *node, struct effects *effects)
     return all;
 }
 
-/* A quarter of every ring stays free: until it has been told, new spends need it. */
+/* A quarter of each ring stays free for new spends until all keys are told. */
 static void retell(void *context, const struct entry *visited)
 {
     struct node *node = context;
@@ -146,7 +148,7 @@ static void restore_one(struct node *node, const struct counter *counter, uint64
     struct entry *entry =
         table_obtain_nobodys(node->table, counter->id, (uint16_t)limit, counter->expires_ns, now_ns);
     if (entry->limit != limit)
-        return; /* told twice under different limits: the first one holds */
+        return; /* the store has the key under two limits: the first one counts */
     const struct limit *of = &node->limits.limit[limit];
     bucket_refill(&entry->bucket, of, &node->by_limit.budget[limit], now_ns);
     bucket_lower_to(&entry->bucket, of, counter->number, now_ns);

@@ -1,8 +1,8 @@
 /*
- * counters: which keys the store has to be told of, and what the store had.
+ * counters: tells the store which keys have changed, and takes back what the store had.
  *
  * The one idea: a key of a persistent limit stands in a ring from its first change until the store
- * is told. This is not the gossip: peers are told by batches.
+ * is told. Other peers are told by batches, not by counters.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_COUNTERS_H
 #define HEADGATE_CLUSTER_SPEND_COUNTERS_H
@@ -17,13 +17,13 @@ struct node;
 
 bool counters_create(struct node *node);
 void counters_destroy(struct node *node);
-/* The key's state has changed: it is told to the store, if its limit is to be kept. */
+/* To be called when the key's state has changed: the store is told if the limit is persistent. */
 void counters_touch(struct node *node, struct entry *entry);
-/* False: the store could not be told of one more key. */
+/* False: the ring has no room for this key. */
 bool counters_have_room(const struct node *node, const struct entry *entry);
-/* Tells the store, of so many keys as one step has time for; false: further ones changed as well. */
+/* Tells the store of as many keys as one step has time for; false: more keys have changed. */
 bool counters_emit(struct node *node, struct effects *effects);
-/* All of them are to be told again; a part of the table in each step. */
+/* Tells the store of all keys again, a part of the table in each step. */
 void counters_retell(struct node *node);
 void counters_step(struct node *node);
 void counters_restore(struct node *node, const struct counter *counters, size_t count);

@@ -4,24 +4,25 @@
 #include "cluster/state/node_state.h"
 
 /*
- * A key that is full again is as good as one that nobody has asked for, and its place in the table is somebody else's.
- * Requests do not look for such keys: a neighbour's memory is far away. Steps go round the table instead, in which
- * memory is read in order: one place for some requests or keys that steps worked on, so that who is at rest does
- * nothing.
+ * forget removes keys that are full again: they are as good as keys that were never asked for, and
+ * other keys need their places. Requests do not look for such keys, since a neighbour's memory is
+ * far away. Steps go round the table instead and read memory in order: one place for some requests,
+ * or for some keys that steps worked on. So a node at rest does nothing.
  *
- * Where a tenant has nearly as many keys as it may, and further ones would soon be refused, a round goes on as fast as
- * steps may, and another one follows. If it freed few, since nearly all keys owe something, that can wait; longer where
- * nobody has asked for anything meanwhile.
+ * When a tenant has nearly as many keys as it may, further keys would soon be refused. Then a round
+ * goes on as fast as steps may, and another one follows. If that round freed few keys, since nearly
+ * all of them owe tokens, the next fast round waits; it waits longer while no requests come.
  */
 enum {
-    WORK_PER_PLACE = 32, /* requests, and keys of steps */
-    BUSY_PART = 8,       /* of a step's places, where it has worked on keys enough */
-    CROWDED_PART = 8,    /* of what a tenant may have, the last */
-    FEW_PART = 16,       /* of that as well: if a fast round frees fewer, it was of no use */
-    WATCH_PART = 2,      /* of that as well: from there on it is looked often */
+    WORK_PER_PLACE = 32, /* one place is looked at for so many requests, and keys of steps */
+    BUSY_PART = 8,       /* of a step's places: even a busy step looks at so many */
+    CROWDED_PART = 8,    /* of a tenant's bound: when less than this is left, rounds are fast */
+    FEW_PART = 16,       /* of a tenant's bound: a fast round that frees fewer keys was of no use */
+    WATCH_PART = 2,      /* of a tenant's bound: with more keys, checks are frequent */
     LOOKS_PER_INTERVAL = 16,
-    ROUND_PAUSE_PART = 16, /* after a fast round of no use: so many times as long as it took, */
-    REST_PAUSE_PART = 256, /* and if no request came meanwhile */
+    /* after a useless fast round: the pause, in durations of that round */
+    ROUND_PAUSE_PART = 16,
+    REST_PAUSE_PART = 256, /* the same if no request came meanwhile */
 };
 
 static uint64_t requests(const struct node *node)
@@ -35,13 +36,16 @@ static uint64_t requests(const struct node *node)
 static void note_work(struct node *node, struct forgetting *forgetting)
 {
     uint64_t requests_count = requests(node);
-    uint64_t most = table_places(node->table) * WORK_PER_PLACE; /* more than a round need not be made up for */
+    /* more than one round need not be made up for */
+    uint64_t most = table_places(node->table) * WORK_PER_PLACE;
     uint64_t work = forgetting->work + requests_count - forgetting->requests + node->step.worked;
     forgetting->work = number_least(work, most);
     forgetting->requests = requests_count;
 }
 
-/* A round of all places begins, if there has to be one. If there may have to be one soon, it is looked again soon. */
+/*
+ * Begins a fast round of all places if a tenant is near its bound. Sets the time of the next check.
+ */
 static void begin_round(struct node *node, struct forgetting *forgetting)
 {
     const uint64_t most = node->tenant_keys_max, keys = most > 0 ? table_most_tenant_keys(node->table) : 0;
@@ -76,7 +80,7 @@ static void look_at(struct node *node, struct forgetting *forgetting, uint64_t c
         end_round(node, forgetting);
 }
 
-/* Places that this step may look at besides what it has worked on. */
+/* The places that this step may look at besides the keys that it has worked on. */
 static uint64_t places_left(const struct node *node)
 {
     uint64_t least = node->step.keys / BUSY_PART + 1;

@@ -1,15 +1,15 @@
 /*
- * forget: keys that are full again leave the table.
+ * forget: removes keys that are full again from the table.
  *
- * The one idea: a full key is as good as one that nobody has asked for. Some places are looked at
- * in each step, in the order of memory.
+ * The one idea: a full key is as good as one that was never asked for. Each step looks at some
+ * places, in the order of memory.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_FORGET_H
 #define HEADGATE_CLUSTER_SPEND_FORGET_H
 
 struct node;
 
-/* Forgets some keys that are full again. Last of all in a step: no entry outlives it. */
+/* Must come last in a step: no pointer to an entry outlives it. */
 void forget_step(struct node *node);
 
 #endif

@@ -1,3 +1,9 @@
+/*
+ * limits gives numbers to the terms of limits and keeps the figures of each number: budget,
+ * thresholds of urgency and waiting, worst debt. Terms of the config come first, then those of
+ * rules, peers and requests. It does not decide how large the share of this node is:
+ * members/shares.c does.
+ */
 #include "cluster/spend/limits.h"
 
 #include "cluster/spend/waits.h"

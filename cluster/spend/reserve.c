@@ -14,8 +14,11 @@
 #include <string.h>
 
 /*
- * Whoever ends or renews a reservation holds all its keys, and so is the only one who does. The pool of them has a lock
- * besides, held for no longer than it takes to look up or change one.
+ * reserve opens, commits, renews, cancels and ends reservations. The tokens of a reservation are
+ * spent like any others and are then held: only the reservation can give them back. A caller that
+ * ends or renews a reservation has all its keys locked, so no other thread does that at the same
+ * time. The pool of reservations has a lock of its own, held for no longer than one look-up or
+ * change. return.c gives tokens back; the expiry of reservations is a part of each step.
  */
 static void lock_pool(struct node *node)
 {
@@ -29,14 +32,17 @@ static void unlock_pool(struct node *node)
         spin_unlock(&node->reserving.locked);
 }
 
-/* Of which nobody knows another: this start's number, a count, and the cluster's secret. */
+/*
+ * A secret that no client can guess: a hash of this start's number, a count and random bits, under
+ * the cluster's key.
+ */
 static struct key_id secret_of(struct node *node)
 {
     const uint64_t text[3] = {node->options.incarnation, ++node->reserving.made_count, random_u64(&node->random)};
     return hash_128(&node->options.hash_key, text, sizeof text);
 }
 
-/* Spends of a LOG end by themselves: a reservation does not hold them for longer than that. */
+/* Spends of a LOG end by themselves, so a reservation does not hold them for longer. */
 static uint64_t end_ns(const struct node *node, struct charge *held, size_t count, uint64_t ttl_ns, uint64_t now_ns)
 {
     uint64_t end = number_sum(now_ns, ttl_ns);
@@ -50,7 +56,7 @@ static uint64_t end_ns(const struct node *node, struct charge *held, size_t coun
     return end;
 }
 
-/* From here on only the reservation gives back what was just spent for it. */
+/* From here on only the reservation gives these tokens back. */
 static void hold(struct node *node, struct charge *held, size_t count, uint64_t ends_ns)
 {
     for (size_t i = 0; i < count; i++) {
@@ -61,7 +67,7 @@ static void hold(struct node *node, struct charge *held, size_t count, uint64_t 
     }
 }
 
-/* The loop may sleep for longer than that. */
+/* The loop may sleep for longer than that: asks for a step. */
 static void wake_by(struct node *node, uint64_t ends_ns)
 {
     if (ends_ns < node->awake.wake_ns)
@@ -118,8 +124,9 @@ bool node_reserve(struct node *node, const struct charge *charges, size_t count,
 }
 
 /*
- * Takes as much of `tokens` as the limit allows. The weight of a sliding window's spends never rises; a spend in one
- * that has passed would raise what counts in the next one, which nobody has looked at.
+ * Takes as much of `tokens` as the limit allows. In a sliding window that has passed it takes
+ * nothing: the weight of a window's spends never rises, and a late spend would count in the next
+ * window without a decision there.
  */
 static uint64_t take_more(struct node *node, struct charge charge, uint64_t tokens, uint64_t now_ns)
 {
@@ -133,13 +140,13 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
     return charge.cost > 0 && decide_held(node, &charge, 1, true, now_ns, &verdict, NULL) ? charge.cost : 0;
 }
 
-/* What is returned must be told: where it cannot be now, it is returned later. */
+/* A return must be told: a return that cannot be told now is made later. */
 static bool may_record(const struct node *node)
 {
     return node->sharing.alone || (!node->log.full && untold_has_room(node, CHARGES_MAX));
 }
 
-/* A reservation that is there: its charges, and the keys of them held. */
+/* An existing reservation: its charges, whose keys are locked. */
 struct found {
     size_t count;
     struct charge held[CHARGES_MAX];
@@ -155,7 +162,10 @@ static bool look_up(struct node *node, struct reservation_id id, uint64_t now_ns
     return exists;
 }
 
-/* Which keys are to be held is known only once it was looked up: it may have ended until they are. */
+/*
+ * The keys to lock are known only after a look-up, and the reservation may end before they are
+ * locked. So it is looked up twice.
+ */
 static bool find(struct node *node, struct reservation_id id, uint64_t now_ns, struct found *found)
 {
     if (!look_up(node, id, now_ns, found))
@@ -182,7 +192,7 @@ static uint64_t end_of(struct node *node, struct reservation_id id)
     return expires_ns;
 }
 
-/* How many keys it held. */
+/* Returns how many keys the reservation held. */
 static size_t end_reservation(struct node *node, struct reservation_id id, uint64_t now_ns)
 {
     struct charge held[CHARGES_MAX];
@@ -194,7 +204,9 @@ static size_t end_reservation(struct node *node, struct reservation_id id, uint6
     return count;
 }
 
-/* What is left of it, as its charges now are, is returned now, or by a later step if that cannot be. */
+/*
+ * Returns the rest, which is in `rest`, now, or in a later step if the return cannot be told now.
+ */
 static void end_soon(struct node *node, struct reservation_id id, const struct charge *rest, uint64_t now_ns)
 {
     renew(node, id, rest, now_ns);
@@ -202,7 +214,7 @@ static void end_soon(struct node *node, struct reservation_id id, const struct c
         (void)end_reservation(node, id, now_ns);
 }
 
-/* What was used of a LOG is held no longer: whoever asks may give it back. */
+/* The used tokens of a LOG are held no longer: any client may ask for them back. */
 static void let_go(struct node *node, const struct charge *held, uint64_t used)
 {
     struct entry *entry = table_find(node->table, held->id);
@@ -210,7 +222,10 @@ static void let_go(struct node *node, const struct charge *held, uint64_t used)
         (void)bucket_unhold(&entry->bucket, &node->limits.limit[entry->limit], used, held->spent_ns);
 }
 
-/* Leaves in `held` what is to be returned of one charge, and takes what it used beyond. What it comes to. */
+/*
+ * Leaves in `held` the tokens to return of one charge, and takes tokens used beyond the reserved
+ * cost. Returns the tokens charged.
+ */
 static uint64_t commit_one(struct node *node, struct charge *held, uint64_t actual, uint64_t now_ns)
 {
     uint64_t cost = held->cost;
@@ -303,7 +318,7 @@ static bool one_has_ended(const struct node *node, struct reservation_id *id)
     return node->reserving.pool && may_record(node) && reservations_ended(node->reserving.pool, node->now_ns, id);
 }
 
-/* One at least, however busy steps are. */
+/* Ends at least one reservation, however busy steps are. */
 void reserve_step(struct node *node)
 {
     struct reservation_id id;

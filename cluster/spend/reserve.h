@@ -1,8 +1,8 @@
 /*
- * reserve: reservations: tokens that are held until it is known what something cost.
+ * reserve: reservations: tokens that are held until the cost of a request is known.
  *
- * The one idea: what a reservation holds is spent, and is given back when the reservation ends
- * without a commit. Reservations live on one node and are not told.
+ * The one idea: the tokens of a reservation are spent, and are given back when the reservation ends
+ * without a commit. A reservation lives on one node; peers are told of its spends only.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_RESERVE_H
 #define HEADGATE_CLUSTER_SPEND_RESERVE_H
@@ -13,11 +13,14 @@
 
 struct node;
 
-/* How many tokens of that key reservations hold. */
+/* The tokens of that key that reservations hold. */
 uint64_t reserved_tokens(struct node *node, struct key_id id);
-/* Returns what ended reservations hold. Alone, as the next. */
+/* Returns the tokens of ended reservations. Alone, like the next. */
 void reserve_step(struct node *node);
-/* When the next one ends; UINT64_MAX: there is none, or no room to tell of it, which only another step makes. */
+/*
+ * When the next reservation ends; UINT64_MAX: there is none, or only another step can make room to
+ * tell its return.
+ */
 uint64_t reserve_next_ns(const struct node *node);
 
 #endif

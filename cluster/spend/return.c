@@ -13,19 +13,22 @@
 #include "limit/kind.h"
 
 /*
- * Giving back. A token is given back once, by the node that spent it: whatever a reservation holds by that reservation,
- * the rest by whoever asks. Nobody else can know whether it was given back already.
+ * return gives tokens back. A token is given back once, by the node that spent it: tokens of a
+ * reservation by the reservation, other tokens to any client that asks. No other node can know
+ * whether they were given back already (I11 of docs/accounting.md). Accounts of settled own spends
+ * are in state/refundable.c.
  */
 
 enum {
-    LOG_RETURN_INTERVALS = 4, /* for messages to travel: see heeded_until_ns() */
+    LOG_RETURN_INTERVALS = 4, /* in which messages travel: see heeded_until_ns() */
     LOG_RETURN_PARTS = 4,
 };
 
 /*
- * Spends of a LOG end by themselves, here and at every peer at about the same time. Whoever hears of a return after the
- * returned spend has ended would take off another in its place: a return may be told, and heeded, until some time
- * before. Not told, it is made up for when that spend ends. UINT64_MAX: no LOG.
+ * Spends of a LOG end by themselves, here and at all peers at about the same time. A peer that
+ * heard of a return after the end of the returned spend would take off another spend in its place.
+ * So a return is told and heeded only until some time before that end. A return that is not told is
+ * made up for when the spend ends. UINT64_MAX: no LOG.
  */
 static uint64_t heeded_until_ns(const struct node *node, const struct limit *limit, uint64_t spent_ns)
 {
@@ -36,7 +39,7 @@ static uint64_t heeded_until_ns(const struct node *node, const struct limit *lim
     return spent_ns + limit->period_ns - margin_ns;
 }
 
-/* What a reservation holds of a LOG may have ended by itself. */
+/* The tokens of a LOG that a reservation holds may have ended by themselves. */
 static bool has_ended(const struct limit *limit, const struct charge *charge, uint64_t now_ns)
 {
     return kind_lists(limit->kind) && charge->expires_ns > 0 && charge->expires_ns <= now_ns;
@@ -48,8 +51,9 @@ static uint64_t whole_tokens(const struct limit *limit, int64_t units)
 }
 
 /*
- * How many tokens of the key were spent here and not given back, less what reservations hold. A node that is alone has
- * spent all that is taken, or whoever did is gone. What a LOG lists says of itself whose it is.
+ * The tokens of the key that this node spent and did not give back, without those that reservations
+ * hold. A node that is alone counts all taken tokens as its own: any other spender is gone. A LOG
+ * notes by itself which spends are own.
  */
 static uint64_t refundable_here(struct node *node, const struct entry *entry)
 {
@@ -65,7 +69,10 @@ static uint64_t refundable_here(struct node *node, const struct entry *entry)
     return tokens > held ? tokens - held : 0;
 }
 
-/* Who gives back: a reservation what it holds, or whoever asks what nothing holds. */
+/*
+ * A reservation gives back the tokens that it holds; a client that asks, only tokens that are not
+ * held.
+ */
 enum giver { GIVER_ASKED, GIVER_RESERVATION };
 
 static uint64_t return_to_bucket(struct node *node, struct entry *entry, const struct charge *charge,
@@ -81,7 +88,10 @@ static uint64_t return_to_bucket(struct node *node, struct entry *entry, const s
     return bucket_return(&entry->bucket, limit, budget, tokens, now_ns, credit);
 }
 
-/* So much is no longer this node's to give. What no peer is told settles nowhere: see refundable.h. */
+/*
+ * Takes the tokens off those that this node may give back. A return that no peer is told settles
+ * nowhere: see refundable.h.
+ */
 static void note_returned(struct node *node, const struct entry *entry, uint64_t tokens, uint64_t now_ns)
 {
     const struct limit *limit = &node->limits.limit[entry->limit];
@@ -113,7 +123,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
                                                      : events_oldest_own_ns(limit->events, &entry->bucket.events);
     uint64_t until_ns = heeded_until_ns(node, limit, spent_ns);
     uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
-    /* Of what a reservation held, refill may have made good some: that is not given back once more. */
+    /* Refill may have made good some tokens of a reservation: they are not given back once more. */
     note_returned(node, entry, giver == GIVER_RESERVATION ? tokens : given, now_ns);
     note_open(own_lane(node), now_ns);
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
@@ -121,7 +131,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     return given;
 }
 
-/* Whether the tokens of a LOG can be held anew: what is held is given back for them. */
+/* True if tokens of a LOG can be held anew: the held tokens are given back for them. */
 static bool can_hold_anew(const struct node *node, const struct entry *entry, const struct charge *charge)
 {
     const struct bucket *bucket = &entry->bucket;
@@ -138,8 +148,9 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, co
 }
 
 /*
- * The spend begins anew, and what it was ends. While everybody is heard that is told long before the old one would have
- * ended; while somebody is silent he will think that it has: then it has to fit this node's share once more.
+ * The spend begins anew, and the old one ends. While all peers are heard, they are told long before
+ * the old spend would have ended. A silent peer will think that it has ended; so while a peer is
+ * silent, the spend must fit this node's share once more.
  */
 bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /*
- * return: tokens are given back.
+ * return: gives tokens back.
  *
- * The one idea: a token is given back once, by the node that spent it. Whoever hears of a return
- * after the spend has ended does not heed it.
+ * The one idea: a token is given back once, by the node that spent it. A peer that hears of a
+ * return after the spend has ended ignores the return.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_RETURN_H
 #define HEADGATE_CLUSTER_SPEND_RETURN_H
@@ -14,9 +14,12 @@
 struct charge;
 struct node;
 
-/* Gives back what a reservation holds. By whoever holds the keys. */
+/* Gives back the tokens of a reservation. The caller must have locked the keys. */
 void return_held(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
-/* What a reservation holds of a LOG begins anew, until `ends_ns`; false: it cannot, and ends as it would have. */
+/*
+ * The tokens that a reservation holds of a LOG begin anew, until `ends_ns`; false: they cannot, and
+ * end as before.
+ */
 bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * waiting: what waits of a key to be paid off (see pay.c), in its entry: how many tokens, how often it was looked at,
- * and how many of the tokens had waited at the last look.
+ * waiting: the note in a key's entry about its waiting spends: how many tokens wait, how often the
+ * key was looked at, and how many of the tokens were there at the last look.
  *
- * The one idea: that note has six bits that are free while a key waits. It says a little less than what waited, never
- * more, and what it leaves out is noted before anything that came later. Only for pay.c, and only of entries that are
- * marked.
+ * The one idea: the last figure has six bits, which are free while a key waits. The noted figure
+ * may be a little less than the real one, never more; the missing tokens are noted before any later
+ * ones. Only for pay.c and waits.c, and only for marked entries.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_WAITING_H
 #define HEADGATE_CLUSTER_SPEND_WAITING_H
@@ -14,13 +14,15 @@
 #include "limit/table.h"
 
 enum {
-    LOOKS_BITS = 3, /* of entry.open_index, the lowest: what is left there when marks are forgotten stays small */
+    /* of entry.open_index, the lowest: the index stays small when marks are forgotten */
+    LOOKS_BITS = 3,
     LOOKS_MAX = (1 << LOOKS_BITS) - 1,
     KEEPS_UP = 1 << LOOKS_BITS, /* the next bit: see waiting_forget_noted */
     TOKENS_SHIFT = LOOKS_BITS + 1,
     WAITING_TOKENS_MAX = OPEN_INDEX_MAX >> TOKENS_SHIFT,
-    NOTE_NONE = BATCH_TRACES + 1, /* of entry.own_batch: from here on it is a note, and no trace */
-    NOTE_BITS = 2,                /* of a number behind its first */
+    /* of entry.own_batch: a note from this value on, a trace below */
+    NOTE_NONE = BATCH_TRACES + 1,
+    NOTE_BITS = 2, /* of a number after its first one */
     NOTE_EXACT_MAX = (2 << NOTE_BITS) - 1,
 };
 
@@ -34,7 +36,7 @@ static inline uint64_t waiting_tokens(const struct entry *entry)
     return entry->open_index >> TOKENS_SHIFT;
 }
 
-/* Nothing, so far; whatever was left when marks were forgotten. */
+/* Begins with no tokens; bits that forgotten marks left are cleared. */
 static inline void waiting_begin(struct entry *entry)
 {
     entry->open_index = 0;
@@ -42,19 +44,22 @@ static inline void waiting_begin(struct entry *entry)
         entry->own_batch = 0;
 }
 
-/* The sum is in 0..WAITING_TOKENS_MAX. */
+/* The sum must be in 0..WAITING_TOKENS_MAX. */
 static inline void waiting_add(struct entry *entry, int64_t tokens)
 {
     entry->open_index = (uint32_t)(entry->open_index + tokens * (1 << TOKENS_SHIFT)) & OPEN_INDEX_MAX;
 }
 
-/* Not above LOOKS_MAX. */
+/* Must not go above LOOKS_MAX. */
 static inline void waiting_count_look(struct entry *entry)
 {
     entry->open_index = (entry->open_index + 1) & OPEN_INDEX_MAX;
 }
 
-/* Up to NOTE_EXACT_MAX it is what was noted, above it four fifths of that at least; 0: nothing is known. */
+/*
+ * The noted tokens: exact up to NOTE_EXACT_MAX, above it at least four fifths of the real figure;
+ * 0: none are known.
+ */
 static inline uint64_t waiting_noted(const struct entry *entry)
 {
     if (entry->own_batch < NOTE_NONE)
@@ -73,7 +78,7 @@ static inline void waiting_note(struct entry *entry)
     entry->own_batch = (uint8_t)(NOTE_NONE + (shift << NOTE_BITS) + (unsigned)(tokens >> shift));
 }
 
-/* At a look that forgets nothing. */
+/* At a look that forgets no tokens. */
 static inline void waiting_note_all(struct entry *entry)
 {
     entry->open_index &= OPEN_INDEX_MAX - KEEPS_UP;
@@ -88,9 +93,10 @@ static inline void waiting_unnote(struct entry *entry)
 }
 
 /*
- * What was noted at the last look waits no more; what is left is noted. Of what had waited then, less than a quarter
- * of the note is left, and it is the oldest of what is noted now, if that is as much. Then all that is left after the
- * next look was spent after the last one: of the two looks at it, the first is not counted (see visits_of).
+ * The tokens noted at the last look wait no more; the rest is noted. Of the tokens that were there
+ * at that look, less than a quarter of the note is left. They are the oldest ones of the new note,
+ * if the new note is as large. Then all tokens that are left after the next look were spent after
+ * the last one, so the first of their two looks does not count (see visits_of).
  */
 static inline void waiting_forget_noted(struct entry *entry)
 {

@@ -8,10 +8,11 @@
 #include <assert.h>
 
 /*
- * Spends that wait to be paid off by refill, key by key: the entry is marked and says how many tokens wait, and nothing
- * else is written down of them. Rounds through the table look at what waits: pay.c, which has the argument.
+ * waits keeps spends that wait to be paid off by refill, key by key. The entry of the key is marked
+ * and says how many tokens wait; there is no other record. pay.c goes round the table and ends the
+ * wait of keys; it has the argument why such spends need not be told.
  */
-enum { CAREFUL_ROUNDS = LOOKS_MAX + 3 }; /* none waits for so many without a spend */
+enum { CAREFUL_ROUNDS = LOOKS_MAX + 3 }; /* no key waits for so many rounds without a new spend */
 
 _Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");
 
@@ -49,7 +50,7 @@ bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
     const struct table_mark mark = table_mark_of(node->table, entry);
     const bool waits = table_mark_is_set(mark);
     if (!waits && is_in_ring(node, entry))
-        return false; /* it is told along with that */
+        return false; /* these tokens are told with the spend in the ring */
     if (tokens > WAITING_TOKENS_MAX - (waits ? waiting_tokens(entry) : 0))
         return false;
     if (!waits) {
@@ -67,13 +68,13 @@ void wait_less(struct entry *entry, uint64_t tokens)
     waiting_add(entry, -(int64_t)tokens);
 }
 
-/* After so many visits, one in each round, of which the last may have been in this one. */
+/* The begin of the round so many visits ago; the last visit may have been in this round. */
 uint64_t wait_began_ns(const struct node *node, uint32_t visits)
 {
     return node->waits.began_ns[(node->waits.round - visits - 1) % ROUNDS];
 }
 
-/* The first does not look at the entry. */
+/* The first visit does not look at the entry. */
 static uint32_t visits_of(const struct node *node, const struct entry *entry)
 {
     return table_is_marked_long(node->table, entry) ? waiting_looks(entry) + 1 : 0;
@@ -86,14 +87,15 @@ uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
 
 void wait_moved(struct entry *entry)
 {
-    waiting_unnote(entry); /* the round may come by once more, which would be taken for the next one */
+    /* the round may visit the key again, which would count as the next round */
+    waiting_unnote(entry);
 }
 
 uint64_t wait_end(struct node *node, struct entry *entry)
 {
     uint64_t tokens = waiting_tokens(entry);
     table_unmark(node->table, entry);
-    entry->open_index = 0; /* what is there, is near */
+    entry->open_index = 0; /* a look at place 0 of the ring is cheap */
     own_lane(node)->waits_more--;
     return tokens;
 }

@@ -1,8 +1,8 @@
 /*
- * waits: spends that need not be told as long as refill will soon pay them off, key by key.
+ * waits: spends that need not be told while refill will soon pay them off, key by key.
  *
- * The one idea: the key's entry is marked and says how many tokens wait; nothing else is written
- * down. Rounds through the table (pay.h) end what waits.
+ * The one idea: the key's entry is marked and says how many tokens wait; there is no other record.
+ * Rounds through the table (pay.h) end the wait.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_WAITS_H
 #define HEADGATE_CLUSTER_SPEND_WAITS_H
@@ -14,29 +14,43 @@ struct entry;
 struct limit;
 struct node;
 
-/* What that share of the refill pays off within an interval: so much waits instead of being told; -1: nothing does. */
+/*
+ * The units that this share of the refill pays off within an interval: so many may wait instead of
+ * being told; -1: none may.
+ */
 int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint64_t share);
-/* What may be spent of that limit has changed: spends of it may wait now. Alone, as the next. */
+/*
+ * To be called when the share of that limit has changed: its spends may wait from now on. Alone,
+ * like the next.
+ */
 void wait_note_limit(struct node *node, uint32_t index);
-/* What refill pays off in some time is not what it was: each key that waits by now is looked at. */
+/*
+ * To be called when refill pays off at another rate than before: each waiting key is looked at once
+ * more.
+ */
 void wait_carefully(struct node *node);
-/* Something of the key waits. */
+/* True if spends of the key wait. */
 bool wait_has(const struct node *node, const struct entry *entry);
-/* So much more was spent of the key: it waits. False: it has to be told, with what of the key waits already. */
+/*
+ * More tokens of the key were spent: they wait. False: they must be told, together with the key's
+ * waiting tokens.
+ */
 bool wait_more(struct node *node, struct entry *entry, uint64_t tokens);
-/* Of what waits, so much was not spent after all. */
+/* Some of the waiting tokens were not spent after all. */
 void wait_less(struct entry *entry, uint64_t tokens);
-/* The entry of a key that waits has another place in the table. */
+/* To be called when the entry of a waiting key has moved in the table. */
 void wait_moved(struct entry *entry);
-/* When what waits of the key began to, at the earliest. */
+/* The earliest time at which the key may have begun to wait. */
 uint64_t wait_since_ns(const struct node *node, const struct entry *entry);
-/* The key waits no more. Returns how many tokens did. */
+/* Ends the wait of the key. Returns how many tokens waited. */
 uint64_t wait_end(struct node *node, struct entry *entry);
-/* How many keys wait. Alone, as what follows. */
+/* The number of waiting keys. Alone, like the following. */
 uint32_t wait_count(const struct node *node);
-/* Since when the oldest of them does, at the earliest. */
+/* The earliest time at which the oldest of them may have begun to wait. */
 uint64_t wait_oldest_ns(const struct node *node);
-/* When what was visited so often since it began to wait did so; the last visit may have been in this round. */
+/*
+ * When a key with so many visits since began to wait; the last visit may have been in this round.
+ */
 uint64_t wait_began_ns(const struct node *node, uint32_t visits);
 void wait_check(const struct node *node);
 
