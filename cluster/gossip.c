@@ -1,3 +1,9 @@
+/*
+ * gossip reads a message of a peer, part by part: whether it is for this node, who there is, what
+ * its sender has applied, its batches, a part of a snapshot. Everything that a message says only
+ * grows, so a message that comes late or twice does no harm. What follows for shares and silence is
+ * decided in view.c.
+ */
 #include "cluster/gossip.h"
 
 #include "cluster/apply/apply.h"

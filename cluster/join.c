@@ -1,3 +1,9 @@
+/*
+ * join takes a node from nothing to a share, and back. A joining node takes the state of an active
+ * peer, learns what the stores of others had, and admits only when nobody can still count its share
+ * as theirs. A leaving node first tells all that it spent, then says goodbye until everybody has
+ * heard it. The time-outs of the config bound both.
+ */
 #include "cluster/join.h"
 
 #include "cluster/apply/apply.h"

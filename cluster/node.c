@@ -1,3 +1,8 @@
+/*
+ * node is the step: an event goes where it belongs, then six stages do what is due. Each stage says
+ * why it stands where it does. This file decides when a message is due and when the next step must
+ * come. It does not apply, tell or settle batches: it calls the files that do.
+ */
 #include "cluster/node.h"
 
 #include "cluster/apply/apply.h"

@@ -1,3 +1,8 @@
+/*
+ * node_create checks the options of a node, takes all of its memory at once, and gives it back at
+ * the end. It also tells the table which keys it must keep: those with untold spends, and those of
+ * which the store has other figures. Nothing happens to a node here: node.c has the step.
+ */
 #include "cluster/apply/retire.h"
 #include "cluster/codec/batch.h"
 #include "cluster/codec/message.h"
@@ -17,9 +22,6 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-/*
- * What a node is made from, and its end: options are checked, all memory is taken at once, and given back at the end.
- */
 enum {
     RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
     RESERVATIONS_MAX = 1 << 24,

@@ -1,3 +1,9 @@
+/*
+ * publish makes the messages to all peers: new batches of this node first, then batches that a
+ * member lacks for too long, then small ones that ride along in case a message was lost. A batch of
+ * another origin is passed on by the first of those who can. A message is bounded in bytes and in
+ * the work that it makes for its reader.
+ */
 #include "cluster/publish.h"
 
 #include "cluster/codec/batch.h"

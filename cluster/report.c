@@ -1,3 +1,8 @@
+/*
+ * report says what operators see of a node: members, limits, counters, memory. Figures are read off
+ * the parts of the node, and nothing is changed. node_validate holds the invariants
+ * between parts that no single file can hold.
+ */
 #include "cluster/apply/pages.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/tell.h"

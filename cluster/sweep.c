@@ -1,3 +1,8 @@
+/*
+ * sweep frees the numbers of limits that nobody uses any more, when few numbers are left. A limit
+ * is in use while the config, a rule, a key of the table, or a spend on its way names it. One sweep
+ * visits all of these at once, and seldom.
+ */
 #include "cluster/sweep.h"
 
 #include "cluster/log/tell.h"
@@ -7,10 +12,6 @@
 
 #include <stdlib.h>
 
-/*
- * Limits that nobody uses any more are freed when few are left: a limit is in use while the config, a rule, a key of
- * the table, or a spend that is on its way has it.
- */
 enum { SWEEP_GAP_INTERVALS = 64 };
 
 struct usage {

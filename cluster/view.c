@@ -1,3 +1,8 @@
+/*
+ * view refreshes this node's own view of the cluster after anything changed or time passed: first
+ * which members are silent, then whose config counts, then which share each has. It warns when a
+ * new share leaves rules or limits under which this node can admit nothing.
+ */
 #include "cluster/view.h"
 
 #include "cluster/members/accord.h"
@@ -5,11 +10,6 @@
 #include "cluster/members/silence.h"
 #include "cluster/plane/plane_reach.h"
 #include "cluster/state/node_state.h"
-
-/*
- * This node's own view of the cluster, after anything changed or time passed: who is silent, whose config counts, what
- * share each has.
- */
 
 void membership_refresh(struct node *node, struct effects *effects)
 {

@@ -1,15 +1,15 @@
-#include "cluster/apply/inbox.h"
-
-#include "cluster/codec/batch.h"
-#include "cluster/state/node_state.h"
-#include "cluster/state/origin.h"
-
 /*
  * inbox keeps batches that arrived before their turn. The inbox is small, and no batch is lost for
  * good: a batch that gives way to a nearer one is told again. Parts of a merge are of use only
  * together, so they have a bound of their own, and of several merges of the same numbers one is
  * gathered. apply.c decides when a batch is applied.
  */
+#include "cluster/apply/inbox.h"
+
+#include "cluster/codec/batch.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+
 enum {
     PARTS_PATIENCE_INTERVALS = 8, /* a merge whose next part takes longer is given up */
     PATIENCE_INTERVALS = 10,      /* a batch waits so long for others that may still arrive */

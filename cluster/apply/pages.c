@@ -1,3 +1,9 @@
+/*
+ * pages keeps the contents of snapshot parts. The figure of a key that came with a part contains
+ * the batches that the donor had applied, so the same batches are not charged again when they
+ * arrive. A page is kept until the batches applied here are beyond it. snapshot_ask.c asks for
+ * parts and snapshot.c merges them.
+ */
 #include "cluster/apply/pages.h"
 
 #include "cluster/state/node_state.h"
@@ -6,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * pages keeps the contents of snapshot parts. The figure of a key that came with a part contains
- * the batches that the donor had applied, so the same batches are not charged again when they
- * arrive. A page is kept until the batches applied here are beyond it. snapshot_ask.c asks for
- * parts and snapshot.c merges them.
- */
 enum { PAGES_MIN = 2 * SNAPSHOT_PREFIX_BITS_MAX };
 
 /*

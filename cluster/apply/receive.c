@@ -1,3 +1,8 @@
+/*
+ * receive turns the records of a message into batches in the inbox. It maps origins and limits of
+ * the message to those of this node, converts ages to times, and drops nonsense with a count. A
+ * batch that is next is applied at once, as far as the step has time; apply.c does that.
+ */
 #include "cluster/apply/receive.h"
 
 #include "cluster/apply/apply.h"
@@ -8,12 +13,6 @@
 #include "cluster/state/origin.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
-
-/*
- * receive turns the records of a message into batches in the inbox. It maps origins and limits of
- * the message to those of this node, converts ages to times, and drops nonsense with a count. A
- * batch that is next is applied at once, as far as the step has time; apply.c does that.
- */
 
 int limit_of_terms(struct node *node, const struct limit_terms *terms)
 {

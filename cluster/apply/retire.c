@@ -1,3 +1,8 @@
+/*
+ * retire removes batches that all members have from the logs, and retires the origin of an ended
+ * incarnation when no member can learn anything new of it. Own batches leave a log when settle.c
+ * settles them.
+ */
 #include "cluster/apply/retire.h"
 
 #include "cluster/apply/apply.h"
@@ -13,12 +18,6 @@
 
 #include <assert.h>
 #include <string.h>
-
-/*
- * retire removes batches that all members have from the logs, and retires the origin of an ended
- * incarnation when no member can learn anything new of it. Own batches leave a log when settle.c
- * settles them.
- */
 
 /* The highest number of `slot` that all needed members are known to have applied. */
 static uint64_t known_everywhere(const struct node *node, uint32_t slot)

@@ -1,3 +1,8 @@
+/*
+ * batch makes, sorts, searches and merges batches: spends of one origin by limit and id, so that a
+ * key is found by bisection. A batch and its spends are one piece of memory. Nothing here knows of
+ * logs or of nodes.
+ */
 #include "cluster/codec/batch.h"
 
 #include "base/touch.h"

@@ -1,3 +1,8 @@
+/*
+ * effects grows what a step returns: bytes of messages in one arena, and lists of what the caller
+ * must do with them. The caller reads all of it before the next step, which begins anew in the same
+ * memory. A node that can get no memory for it ends.
+ */
 #include "cluster/codec/effects.h"
 
 #include <assert.h>

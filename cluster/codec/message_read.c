@@ -1,3 +1,8 @@
+/*
+ * message_read reads messages of peers. Each count, index and text is held against its bound before
+ * it is used, and a message that breaks a bound is refused whole. Values are not judged here:
+ * gossip.c decides what to believe.
+ */
 #include "cluster/codec/message.h"
 #include "cluster/codec/pack.h"
 #include "cluster/codec/scan.h"

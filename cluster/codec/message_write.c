@@ -1,3 +1,8 @@
+/*
+ * message_write writes messages to peers straight into the arena of effects. Spends of one limit
+ * share its terms, ids stand one behind the other as bytes, and numbers take as few bytes as they
+ * can. message_read.c reads what is written here.
+ */
 #include "cluster/codec/batch.h"
 #include "cluster/codec/effects.h"
 #include "cluster/codec/message.h"

@@ -1,3 +1,7 @@
+/*
+ * scan finds the length of one msgpack value without building it. Nesting and sizes are bounded, so
+ * that a reader of messages may step over a part that does not concern it.
+ */
 #include "cluster/codec/scan.h"
 
 enum { DEPTH_MAX = 8, INNER_DEPTH = 1 };

@@ -1,3 +1,9 @@
+/*
+ * aside keeps, for each key and member, the part of the member's late spends that its own share of
+ * the refill has not paid off yet: a debt. What has been paid off is not charged a second time when
+ * the spend is heard of. The table begins when a member is late and ends when all have been in time
+ * for long. Its size is fixed: keys that find no place in it are charged in full.
+ */
 #include "cluster/log/aside.h"
 
 #include "cluster/state/member.h"

@@ -1,3 +1,10 @@
+/*
+ * compact sweeps a log that is too long or too large, run by run (merge.c), in as many steps as it
+ * takes. One sweep runs at a time. A log that is too long keeps its times: it becomes about
+ * LOG_RUNS batches. When all logs together are too large, the largest ones become as few batches as
+ * possible. This file does not merge; it chooses logs, and drops batches of other peers when
+ * merging is too slow.
+ */
 #include "cluster/log/compact.h"
 
 #include "cluster/log/merge.h"
@@ -7,13 +14,6 @@
 
 #include <stdlib.h>
 
-/*
- * compact sweeps a log that is too long or too large, run by run (merge.c), in as many steps as it
- * takes. One sweep runs at a time. A log that is too long keeps its times: it becomes about
- * LOG_RUNS batches. When all logs together are too large, the largest ones become as few batches as
- * possible. This file does not merge; it chooses logs, and drops batches of other peers when
- * merging is too slow.
- */
 enum {
     MERGE_PATIENCE_INTERVALS = 64,
     GROWTH_PART = 16,

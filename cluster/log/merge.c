@@ -1,3 +1,10 @@
+/*
+ * merge makes one batch of the batches of a run. The batches are sorted, so a heap of their heads
+ * gives all spends of the run in order; each step takes as many spends as it has time for. The
+ * result replaces the run in one moment, unless the run has changed meanwhile. A result that does
+ * not fit one batch is cut into parts. may_merge says which neighbours may become one; compact.c
+ * chooses the logs.
+ */
 #include "cluster/log/merge.h"
 
 #include "base/touch.h"
@@ -14,13 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * merge makes one batch of the batches of a run. The batches are sorted, so a heap of their heads
- * gives all spends of the run in order; each step takes as many spends as it has time for. The
- * result replaces the run in one moment, unless the run has changed meanwhile. A result that does
- * not fit one batch is cut into parts. may_merge says which neighbours may become one; compact.c
- * chooses the logs.
- */
 enum { TRANSIT_INTERVALS = 16 }; /* parts that were sent this lately stay as they are */
 
 /* ---- one batch of many ---- */

@@ -1,14 +1,3 @@
-#include "cluster/log/pay.h"
-
-#include "cluster/log/tell.h"
-#include "cluster/spend/lane.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waiting.h"
-#include "cluster/spend/waits.h"
-#include "cluster/state/member.h"
-#include "cluster/state/node_state.h"
-#include "cluster/state/origin.h"
-
 /*
  * pay ends the wait of spends that need not be told: this node's share of the refill has paid them
  * off, and no other view of their key was below the capacity meanwhile. docs/accounting.md, "What
@@ -23,6 +12,17 @@
  * look end. In other cases the entry is read. Spends that have waited for long are told at the
  * pace, like others.
  */
+#include "cluster/log/pay.h"
+
+#include "cluster/log/tell.h"
+#include "cluster/spend/lane.h"
+#include "cluster/spend/untold.h"
+#include "cluster/spend/waiting.h"
+#include "cluster/spend/waits.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+
 enum {
     LOOK_INTERVALS = 2,       /* the length of a round, unless news is late */
     LOOK_INTERVALS_MAX = 6,   /* the longest round */

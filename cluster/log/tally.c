@@ -1,3 +1,9 @@
+/*
+ * tally sums the told and unsettled tokens of each key over all own batches. Without the sums,
+ * settling many batches would search all of them for every key. The table is made a slice at a
+ * time, and settling waits for it; afterwards it follows the log. Slots of another epoch are empty,
+ * so a reset costs nothing.
+ */
 #include "cluster/log/tally.h"
 
 #include "base/touch.h"
@@ -7,12 +13,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/*
- * tally sums the told and unsettled tokens of each key over all own batches. Without the sums,
- * settling many batches would search all of them for every key. The table is made a slice at a
- * time, and settling waits for it; afterwards it follows the log. Slots of another epoch are empty,
- * so a reset costs nothing.
- */
 enum {
     TALLY_BATCHES = 64, /* fewer batches are searched */
     TALLY_KEYS_MAX = 1 << 23,

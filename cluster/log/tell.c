@@ -1,3 +1,9 @@
+/*
+ * tell makes batches of untold spends: oldest first, and at a pace. Urgent spends must not wait:
+ * they are told before other spends, and before any message leaves that acknowledges spends of
+ * other peers. tell takes spends from the rings of untold.c, sorts them, and appends batches to the
+ * own log. It sends nothing: publish.c does.
+ */
 #include "cluster/log/tell.h"
 
 #include "cluster/codec/batch.h"
@@ -13,12 +19,6 @@
 #include <assert.h>
 #include <string.h>
 
-/*
- * tell makes batches of untold spends: oldest first, and at a pace. Urgent spends must not wait:
- * they are told before other spends, and before any message leaves that acknowledges spends of
- * other peers. tell takes spends from the rings of untold.c, sorts them, and appends batches to the
- * own log. It sends nothing: publish.c does.
- */
 enum {
     CREDIT_INTERVALS = 2,
     /* so many places in rings are read in the time of a part of the table: see urge_part */

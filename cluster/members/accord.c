@@ -1,11 +1,3 @@
-#include "cluster/members/accord.h"
-
-#include "cluster/codec/effects.h"
-#include "cluster/state/member.h"
-#include "cluster/state/node_state.h"
-
-#include <string.h>
-
 /*
  * accord decides whose config counts. Limits, weights and the interval must be the same at all
  * peers, or each peer keeps another bound. While they differ, as in a rolling change, only peers of
@@ -19,6 +11,13 @@
  * has said so in knowledge that this peer is about to begin. A peer that hears nobody cannot know
  * other configs: it decides by its own.
  */
+#include "cluster/members/accord.h"
+
+#include "cluster/codec/effects.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+
+#include <string.h>
 
 struct vote {
     uint64_t config, oldest;

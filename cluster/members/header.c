@@ -1,3 +1,9 @@
+/*
+ * header writes the head of every message of this node: its members, the digest of this node, and
+ * the digests of others as they were last heard. It closes urgent spends first, so that an
+ * acknowledgement never leaves before them (I7 of docs/accounting.md). It also seals and emits the
+ * finished message. The body of a message is not written here.
+ */
 #include "cluster/members/header.h"
 
 #include "cluster/apply/inbox.h"
@@ -11,12 +17,6 @@
 
 #include <string.h>
 
-/*
- * header writes the head of every message of this node: its members, the digest of this node, and
- * the digests of others as they were last heard. It closes urgent spends first, so that an
- * acknowledgement never leaves before them (I7 of docs/accounting.md). It also seals and emits the
- * finished message. The body of a message is not written here.
- */
 enum {
     ROW_HEAD_BYTES = 24, /* of a digest on the wire, besides its numbers */
     ROW_NUMBER_BYTES = 9,

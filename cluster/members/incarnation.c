@@ -1,12 +1,3 @@
-#include "cluster/members/incarnation.h"
-
-#include "cluster/apply/pages.h"
-#include "cluster/codec/effects.h"
-#include "cluster/log/origins.h"
-#include "cluster/log/tell.h"
-#include "cluster/members/stores.h"
-#include "cluster/state/node_state.h"
-
 /*
  * incarnation decides which start of a name counts. Each start has a number, its incarnation: the
  * wall clock in nanoseconds. The larger number wins everywhere. A message with a number far ahead
@@ -19,6 +10,15 @@
  * ended or was forgotten, or when the nodes that it hears have heard nothing of that start for
  * silent_after: then no other node has the name.
  */
+#include "cluster/members/incarnation.h"
+
+#include "cluster/apply/pages.h"
+#include "cluster/codec/effects.h"
+#include "cluster/log/origins.h"
+#include "cluster/log/tell.h"
+#include "cluster/members/stores.h"
+#include "cluster/state/node_state.h"
+
 #define AHEAD_MAX_NS (UINT64_C(10) * 365 * 24 * 3600 * 1000000000)
 
 enum {

@@ -1,11 +1,3 @@
-#include "cluster/members/rest.h"
-
-#include "cluster/spend/untold.h"
-#include "cluster/state/member.h"
-#include "cluster/state/node_state.h"
-#include "cluster/state/origin.h"
-#include "cluster/state/plane_state.h"
-
 /*
  * rest decides which ticks pass without a message.
  *
@@ -20,6 +12,14 @@
  * a member is unheard, and an unheard member is asked for a message with every tick long before it
  * is called silent.
  */
+#include "cluster/members/rest.h"
+
+#include "cluster/spend/untold.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
+#include "cluster/state/plane_state.h"
+
 /* messages that a resting member sends before it could be called silent */
 enum { REST_MESSAGES = 3 };
 

@@ -1,3 +1,8 @@
+/*
+ * shares computes which part of every limit this node has, and refreshes the budgets of all limits
+ * when that has changed. It frees the shares of members that have left for good. state/share.c has
+ * the formula of a share.
+ */
 #include "cluster/members/shares.h"
 
 #include "cluster/spend/limits.h"
@@ -5,12 +10,6 @@
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
-
-/*
- * shares computes which part of every limit this node has, and refreshes the budgets of all limits
- * when that has changed. It frees the shares of members that have left for good. state/share.c has
- * the formula of a share.
- */
 
 /*
  * A member that left for good gives its share back when all spends that it ever told are applied

@@ -1,10 +1,3 @@
-#include "cluster/members/silence.h"
-
-#include "cluster/codec/effects.h"
-#include "cluster/members/membership.h"
-#include "cluster/state/member.h"
-#include "cluster/state/node_state.h"
-
 /*
  * silence decides which members are silent: those not heard for silent_after of the time in which
  * this node ran.
@@ -19,6 +12,13 @@
  * The bound does not depend on silence: an unheard member keeps its share, whether it is called
  * silent or not.
  */
+#include "cluster/members/silence.h"
+
+#include "cluster/codec/effects.h"
+#include "cluster/members/membership.h"
+#include "cluster/state/member.h"
+#include "cluster/state/node_state.h"
+
 enum {
     STALL_PART = 4, /* of silent_after: a step that is later than this was a stall */
     PATIENCE = 4,   /* times silent_after */

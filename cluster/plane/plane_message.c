@@ -1,3 +1,11 @@
+/*
+ * All messages: [version, kind, sender's name, its incarnation, names it asks to ignore this, body]. Six fields, so
+ * that the first byte tells them from those about spends (message.h). Bodies:
+ *   advert: [number, digest, lamport, [[service, health in millionths] ...]]
+ *   ask:    [scan, from]
+ *   page:   [scan, from, digest, lamport, last, next, digest of all older than next, [version ...]]
+ * A place in the order of versions: [lamport, author, digest]. A version: see pack_version.
+ */
 #include "cluster/plane/plane_message.h"
 
 #include "cluster/codec/effects.h"
@@ -13,14 +21,6 @@
 #include <assert.h>
 #include <string.h>
 
-/*
- * All messages: [version, kind, sender's name, its incarnation, names it asks to ignore this, body]. Six fields, so
- * that the first byte tells them from those about spends (message.h). Bodies:
- *   advert: [number, digest, lamport, [[service, health in millionths] ...]]
- *   ask:    [scan, from]
- *   page:   [scan, from, digest, lamport, last, next, digest of all older than next, [version ...]]
- * A place in the order of versions: [lamport, author, digest]. A version: see pack_version.
- */
 enum plane_kind { PLANE_ADVERT, PLANE_ASK, PLANE_PAGE, PLANE_KINDS };
 
 enum {

@@ -1,15 +1,15 @@
-#include "cluster/plane/plane_reach.h"
-
-#include "cluster/codec/effects.h"
-#include "cluster/state/node_state.h"
-#include "cluster/state/plane_state.h"
-
 /*
  * plane_reach checks the rules in force against this node's present share. A rule is checked when
  * it is set, with the shares of that time. A member that joins or leaves changes shares, and
  * afterwards this node may admit nothing under the rule. One notice says so with each change of
  * this node's share.
  */
+#include "cluster/plane/plane_reach.h"
+
+#include "cluster/codec/effects.h"
+#include "cluster/state/node_state.h"
+#include "cluster/state/plane_state.h"
+
 struct unreached {
     const struct node *node;
     const struct ruled *first, *last;

@@ -1,3 +1,10 @@
+/*
+ * snapshot_ask keeps the list of parts of the donor's table that are still to be asked for. A part
+ * with more keys than one answer holds is split into halves. Ids are hashes, so once one part was
+ * small enough, all others are asked for in parts of that size. Several parts are asked for at the
+ * same time, since parts are small and the donor may be far away. This file also decides when
+ * batches will not arrive any more and a snapshot must replace them.
+ */
 #include "cluster/snapshot/snapshot_ask.h"
 
 #include "cluster/apply/inbox.h"
@@ -13,13 +20,6 @@
 #include <assert.h>
 #include <string.h>
 
-/*
- * snapshot_ask keeps the list of parts of the donor's table that are still to be asked for. A part
- * with more keys than one answer holds is split into halves. Ids are hashes, so once one part was
- * small enough, all others are asked for in parts of that size. Several parts are asked for at the
- * same time, since parts are small and the donor may be far away. This file also decides when
- * batches will not arrive any more and a snapshot must replace them.
- */
 enum {
     ASK_AGAIN_INTERVALS = 4,
     GIVE_UP_INTERVALS = 40,

@@ -1,3 +1,7 @@
+/*
+ * snapshot_page reads up to which batch of each origin a part contains spends, and decides whether
+ * the part can be merged with the charges of this node. It changes no key.
+ */
 #include "cluster/snapshot/snapshot_page.h"
 
 #include "cluster/state/node_state.h"
@@ -5,10 +9,6 @@
 
 #include <string.h>
 
-/*
- * snapshot_page reads up to which batch of each origin a part contains spends, and decides whether
- * the part can be merged with the charges of this node. It changes no key.
- */
 enum { REFUSED_INTERVALS = 64 };
 
 /*

@@ -1,3 +1,9 @@
+/*
+ * snapshot_take reads an answer to a question for a part: the part is merged or split, and the next
+ * ones are asked for. When all parts are merged, what every part contains counts as applied, and
+ * everything else follows as ordinary batches. An answer that nobody asked for, or that came too
+ * late, changes nothing.
+ */
 #include "cluster/snapshot/snapshot_take.h"
 
 #include "cluster/apply/apply.h"

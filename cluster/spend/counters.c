@@ -1,3 +1,9 @@
+/*
+ * counters keeps the keys of persistent limits that the store must be told of: in a ring for each
+ * lane, from their first change until the store is told. When a ring is full, own spends of further
+ * keys are refused. Spends of other peers are charged all the same and not told: their makers tell
+ * their own stores. The figures are read when the store is told, not when the key changes.
+ */
 #include "cluster/spend/counters.h"
 
 #include "cluster/codec/effects.h"
@@ -8,12 +14,6 @@
 
 #include <stdlib.h>
 
-/*
- * counters keeps the keys of persistent limits that the store must be told of: in a ring for each
- * lane, from their first change until the store is told. When a ring is full, own spends of further
- * keys are refused. Spends of other peers are charged all the same and not told: their makers tell
- * their own stores. The figures are read when the store is told, not when the key changes.
- */
 enum {
     COUNTERS_PER_STEP = 4096, /* the next interval tells further keys */
     RING_KEYS_MAX = 1 << 20,

@@ -1,8 +1,3 @@
-#include "cluster/spend/forget.h"
-
-#include "base/number.h"
-#include "cluster/state/node_state.h"
-
 /*
  * forget removes keys that are full again: they are as good as keys that were never asked for, and
  * other keys need their places. Requests do not look for such keys, since a neighbour's memory is
@@ -13,6 +8,11 @@
  * goes on as fast as steps may, and another one follows. If that round freed few keys, since nearly
  * all of them owe tokens, the next fast round waits; it waits longer while no requests come.
  */
+#include "cluster/spend/forget.h"
+
+#include "base/number.h"
+#include "cluster/state/node_state.h"
+
 enum {
     WORK_PER_PLACE = 32, /* one place is looked at for so many requests, and keys of steps */
     BUSY_PART = 8,       /* of a step's places: even a busy step looks at so many */

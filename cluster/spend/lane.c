@@ -1,3 +1,8 @@
+/*
+ * lane gives each thread of requests what it has of its own: a ring, counters, and wishes for a
+ * step. A thread writes no lane but its own, so that threads share no line of memory. Steps, which
+ * run alone, gather what the lanes want.
+ */
 #include "cluster/spend/lane.h"
 
 #include "cluster/state/node_state.h"

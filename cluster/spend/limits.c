@@ -9,7 +9,6 @@
 #include "cluster/spend/waits.h"
 #include "cluster/state/node_state.h"
 #include "limit/events.h"
-#include "rules/ruleset.h"
 
 #include <assert.h>
 #include <stdlib.h>

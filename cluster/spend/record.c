@@ -1,5 +1,7 @@
 /*
- * What is spent or given back is noted: for the peers (to be told now, soon, or never), and for the store.
+ * record notes spends and returns of keys: for peers, to be told soon, at the pace, or never, and
+ * for the store. It asks for an early message when much is untold of a key or in all, and for one
+ * at once when an allowance runs out. It makes no batches: log/tell.c does.
  */
 #include "cluster/spend/record.h"
 

@@ -1,3 +1,9 @@
+/*
+ * reserve makes, commits, renews and ends reservations. The tokens of a reservation are spent when
+ * it is made; a commit gives back what was not used, and an end without a commit gives back all.
+ * Nobody but its holder knows its id. Steps end reservations whose time is over, in the order of
+ * their ends.
+ */
 #include "cluster/spend/reserve.h"
 
 #include "base/number.h"

@@ -1,3 +1,9 @@
+/*
+ * return gives tokens back. A token is given back once, by the node that spent it: tokens of a
+ * reservation by the reservation, other tokens to any client that asks. No other node can know
+ * whether they were given back already (I11 of docs/accounting.md). Accounts of settled own spends
+ * are in state/refundable.c.
+ */
 #include "cluster/spend/return.h"
 
 #include "base/number.h"
@@ -11,13 +17,6 @@
 #include "cluster/state/refundable.h"
 #include "limit/events.h"
 #include "limit/kind.h"
-
-/*
- * return gives tokens back. A token is given back once, by the node that spent it: tokens of a
- * reservation by the reservation, other tokens to any client that asks. No other node can know
- * whether they were given back already (I11 of docs/accounting.md). Accounts of settled own spends
- * are in state/refundable.c.
- */
 
 enum {
     LOG_RETURN_INTERVALS = 4, /* in which messages travel: see heeded_until_ns() */

@@ -1,3 +1,12 @@
+/*
+ * Own spends that are to be told, one per key: a ring for each thread of requests. What was told leaves a gap; whatever
+ * is in front of the oldest untold spend is free again. Spends that wait to be paid off come here only when they do so
+ * no more: see pay.c.
+ *
+ * A spend is begun by a thread in its own ring, and from then on by whoever holds its key: until a step tells it, which
+ * is alone. So a place of a ring goes from a gap to a spend once between two steps, and another thread that an outdated
+ * index leads there looks at `untold` and at half of the id: as atomics, and that half is there before it is untold.
+ */
 #include "cluster/spend/untold.h"
 
 #include "base/touch.h"
@@ -11,15 +20,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/*
- * Own spends that are to be told, one per key: a ring for each thread of requests. What was told leaves a gap; whatever
- * is in front of the oldest untold spend is free again. Spends that wait to be paid off come here only when they do so
- * no more: see pay.c.
- *
- * A spend is begun by a thread in its own ring, and from then on by whoever holds its key: until a step tells it, which
- * is alone. So a place of a ring goes from a gap to a spend once between two steps, and another thread that an outdated
- * index leads there looks at `untold` and at half of the id: as atomics, and that half is there before it is untold.
- */
 enum {
     SLICE_KEYS = 2048, /* told together: more would keep requests waiting */
     RING_PLACES_MAX = OPEN_INDEX_MAX + 1,

@@ -1,3 +1,8 @@
+/*
+ * waits keeps spends that wait to be paid off by refill, key by key. The entry of the key is marked
+ * and says how many tokens wait; there is no other record. pay.c goes round the table and ends the
+ * wait of keys; it has the argument why such spends need not be told.
+ */
 #include "cluster/spend/waits.h"
 
 #include "cluster/spend/lane.h"
@@ -7,11 +12,6 @@
 
 #include <assert.h>
 
-/*
- * waits keeps spends that wait to be paid off by refill, key by key. The entry of the key is marked
- * and says how many tokens wait; there is no other record. pay.c goes round the table and ends the
- * wait of keys; it has the argument why such spends need not be told.
- */
 enum { CAREFUL_ROUNDS = LOOKS_MAX + 3 }; /* no key waits for so many rounds without a new spend */
 
 _Static_assert(ROUNDS > LOOKS_MAX + 2, "it is known when what waits began to");

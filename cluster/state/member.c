@@ -1,11 +1,10 @@
+/*
+ * member reads facts off the list of members: which members count, who hears whom, whom to ask for
+ * a snapshot. Nothing here changes a member: members/membership.c does, by what messages say.
+ */
 #include "cluster/state/member.h"
 
 #include "cluster/state/node_state.h"
-
-/*
- * What can be read off the members: who counts, who hears whom, whom to ask. Nothing here changes them; membership.c
- * does, by what messages say.
- */
 
 int member_find(const struct node *node, struct bytes name)
 {

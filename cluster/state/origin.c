@@ -1,11 +1,11 @@
+/*
+ * origin reads facts off the origins: where one stands in the list, whether its incarnation is
+ * over, and whether all that a member said is applied here. Nothing here changes an origin or its
+ * log.
+ */
 #include "cluster/state/origin.h"
 
 #include "cluster/state/node_state.h"
-
-/*
- * What can be read off the origins: where one stands, and whether what some member said is applied here. Nothing here
- * changes them.
- */
 
 int origin_find(const struct node *node, uint32_t member, uint64_t incarnation)
 {

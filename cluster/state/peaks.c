@@ -1,3 +1,8 @@
+/*
+ * peaks notes the highest level that a bucket had lately, in slots that keys share. A shared slot
+ * only says a level that is too high, which credits too little: the safe side. A note is a
+ * comparison and a store, without a division.
+ */
 #include "cluster/state/peaks.h"
 
 #include "base/touch.h"

@@ -1,3 +1,8 @@
+/*
+ * plane_state answers what other folders ask about the rules, from what the plane remembers:
+ * whether a change is on its way, and whether all peers have the same rules. Nothing here changes
+ * the plane.
+ */
 #include "cluster/state/plane_state.h"
 
 #include "cluster/state/member.h"

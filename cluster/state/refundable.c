@@ -1,3 +1,8 @@
+/*
+ * refundable keeps an account of each key: tokens that this node spent and may still give back.
+ * Settling adds to an account, a return takes from it. Accounts stand in sets of seven; a full set
+ * forgets the account that was not used for longest, and tokens of that time are not given back.
+ */
 #include "cluster/state/refundable.h"
 
 #include "base/spin.h"

@@ -1,13 +1,13 @@
+/*
+ * share computes the part of every limit that each member has: the weight of its region, divided by
+ * the members of the region that take a share. Nothing here changes a budget: members/shares.c
+ * does.
+ */
 #include "cluster/state/share.h"
 
 #include "cluster/state/node_state.h"
 
 #include <string.h>
-
-/*
- * What part of every limit each member has, read off the members: a region's weight, divided among those who take a
- * share there. What follows for this node's budgets: shares.c.
- */
 
 static uint64_t region_weight(const struct node *node, const char *region)
 {

@@ -182,6 +182,14 @@ sub opening {
     return @faults;
 }
 
+# Sources of the cluster say in a few lines what they are for, what the idea is, what they leave to others.
+sub opening_of_source {
+    my ($file) = @_;
+    my ($comment) = $file->{text} =~ m{\A/\*\n(.*?)\n \*/\n}s or return '1: no comment opens the source';
+    my $lines = () = $comment =~ /^/mg;
+    return $lines >= 2 && $lines <= 16 ? () : "1: the opening comment has $lines lines, 2 to 16 are expected";
+}
+
 # In public headers: a comment right above each function, and above a struct or next to its first member.
 sub documented {
     my ($file) = @_;
@@ -307,6 +315,8 @@ my @rules = (
         'src/base/x.h', "/*\n */\n#ifndef X_H\n#define X_H\n#endif\n"],
     ['a comment opens every header', qr/\.h$/, \&opening,
         'src/base/x.h', "#ifndef A\n"],
+    ['a comment opens every source of the cluster', qr{^cluster/.*\.c$}, \&opening_of_source,
+        'cluster/log/x.c', qq{#include "cluster/log/x.h"\n}],
     ['what is public is explained', qr{^include/headgate/}, \&documented,
         'include/headgate/x.h', "\nint headgate_x(int a);\n"],
     ['no typedef of a struct, union or enum', $c, pattern(qr/\btypedef\s+(?:struct|union|enum)\b/, 'a typedef'),
