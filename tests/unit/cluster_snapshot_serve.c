@@ -11,8 +11,8 @@ static uint64_t kept_keys(void)
 }
 
 /*
- * Ann has spent of sixty keys, which bob does not acknowledge: her log keeps them. All are full again, and her table has
- * forgotten them. Whoever asks for all of it is told to ask for less, by a step that looks up none of them.
+ * Ann has spent of sixty keys, which bob does not acknowledge: her log keeps them. All are full again, and her table
+ * has forgotten them. Whoever asks for all of it is told to ask for less, by a step that looks up none of them.
  */
 static void forgotten_keys(void)
 {
