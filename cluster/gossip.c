@@ -125,7 +125,7 @@ static void take_ending(struct node *node, const struct message *message, uint32
     if (record->retired_incarnation < origin->incarnation || slot == node->my_slot)
         return;
     if (origin->mine && !list_empty(&origin->log))
-        origin_reclaim(node, slot);
+        retire_reclaim(node, slot);
     if (sender->known[slot] < origin->applied)
         sender->known[slot] = origin->applied;
 }
@@ -225,7 +225,7 @@ static void hear(struct node *node, const struct message *message, const int *me
     if (message->kind == MESSAGE_REPLY && message->has_page)
         snapshot_take(node, message, member_map, effects);
     settle_acknowledged(node);
-    origins_forget_stable(node);
+    retire_stable(node);
     todo_add_if(&node->todo, DO_ANSWER, applied);
 }
 

@@ -30,8 +30,8 @@ static void become_active(struct node *node, struct effects *effects, const char
 {
     node->life.state = PEER_ACTIVE;
     todo_add(&node->todo, DO_ANSWER);
-    (void)inbox_drain(node);
-    membership_refresh(node, effects);
+    (void)apply_inbox(node);
+    view_refresh(node, effects);
     effects_notice(effects, NOTICE_INFO, "%s is active: %s", node->options.name, how);
 }
 
@@ -106,11 +106,11 @@ static void say_hello(struct node *node, struct effects *effects)
         if (node->life.state == PEER_ACTIVE && !member_hears(node, &node->member[node->me], i))
             continue;
         struct message_writer writer;
-        gossip_header(node, MESSAGE_REQUEST);
+        header_begin(node, MESSAGE_REQUEST);
         message_begin(&writer, effects, &node->header);
         message_begin_batches(&writer, 0);
         message_end(&writer);
-        emit_message(node, &writer, EFFECT_REQUEST, member->snapshot_address);
+        header_emit(node, &writer, EFFECT_REQUEST, member->snapshot_address);
     }
 }
 
@@ -176,10 +176,10 @@ void leave_step(struct node *node, struct effects *effects)
         tell_all(node);
         node->life.state = PEER_LEFT;
         node->life.farewell_ns = node->now_ns;
-        gossip_publish(node, effects);
+        publish_message(node, effects);
     } else if (node->now_ns - node->life.farewell_ns >= FAREWELL_GAP_NS) {
         node->life.farewell_ns = node->now_ns;
-        gossip_publish(node, effects);
+        publish_message(node, effects);
     }
     bool kept = counters_emit(node, effects); /* no tick may come any more */
     todo_add_if(&node->todo, DO_STEP, !kept);

@@ -185,7 +185,7 @@ static void publish_if_due(struct node *node, struct effects *effects)
         todo_put(&node->todo, DO_PUBLISH, tell_ahead(node));
         todo_add_if(&node->todo, DO_STEP, todo_has(&node->todo, DO_PUBLISH));
         if (!todo_has(&node->todo, DO_PUBLISH))
-            gossip_publish(node, effects);
+            publish_message(node, effects);
         return;
     }
     todo_put(&node->todo, DO_PUSH_LATER, todo_has(&node->todo, DO_PUSH));
@@ -228,7 +228,7 @@ static void compact(struct node *node)
     uint32_t part = node->step.keys / MERGE_PART + 1;
     if (node->step.left < part || !compact_comes_first(node))
         node->step.left = part;
-    origins_compact(node);
+    compact_logs(node);
     todo_add_if(&node->todo, DO_STEP,
                 node->merger.sweeping || (todo_has(&node->todo, DO_APPLY_LATER) && !compact_comes_first(node)));
 }
@@ -267,7 +267,7 @@ static void step_superseded(struct node *node, struct effects *effects)
  */
 static void look_around(struct node *node, struct effects *effects)
 {
-    membership_refresh(node, effects);
+    view_refresh(node, effects);
     aside_step(node);
     plane_step(node, effects);
 }
@@ -298,13 +298,13 @@ static void go_on(struct node *node)
     tally_step(node);
     if (todo_has(&node->todo, DO_SETTLE) && !todo_has(&node->todo, DO_SETTLE_SECOND))
         settle_acknowledged(node);
-    if (applies && inbox_drain(node))
+    if (applies && apply_inbox(node))
         todo_add(&node->todo, DO_ANSWER);
     todo_put(&node->todo, DO_SETTLE_SECOND, todo_has(&node->todo, DO_SETTLE));
     todo_drop(&node->todo, DO_SETTLE);
     settle_acknowledged(node);
     if (applies || todo_has(&node->todo, DO_SETTLE_SECOND))
-        origins_forget_stable(node);
+        retire_stable(node);
 }
 
 /*
@@ -315,7 +315,7 @@ static void look_after_keys(struct node *node)
 {
     counters_step(node);
     reserve_step(node);
-    limits_sweep(node);
+    sweep_limits(node);
     pay_step(node);
 }
 

@@ -139,7 +139,7 @@ void node_destroy(struct node **node)
     if (!*node)
         return;
     struct node *dying = *node;
-    origins_close(dying);
+    retire_all(dying);
     compact_close(dying);
     free(dying->tally.slot);
     while (!list_empty(&dying->inbox.list)) {

@@ -239,12 +239,12 @@ static uint32_t keep_what_fits(const struct node *node, struct due *due, uint32_
     return kept;
 }
 
-void gossip_publish(struct node *node, struct effects *effects)
+void publish_message(struct node *node, struct effects *effects)
 {
     uint32_t slots[ORIGINS_MAX] = {0};
     tell_at_pace(node);
     struct due *due = node->publishing.due;
-    gossip_header_slots(node, MESSAGE_GOSSIP, slots);
+    header_begin_slots(node, MESSAGE_GOSSIP, slots);
     uint32_t count = collect_due(node, due, PUBLISH_BATCHES_MAX);
     struct message_writer writer;
     message_begin(&writer, effects, &node->header);
@@ -257,7 +257,7 @@ void gossip_publish(struct node *node, struct effects *effects)
         step_works(node, due[i].batch->spend_count);
     }
     message_end(&writer);
-    emit_message(node, &writer, EFFECT_PUBLISH, NULL);
+    header_emit(node, &writer, EFFECT_PUBLISH, NULL);
     node->stats.messages_published++;
     node->stats.bytes_published += message_size(&writer);
     todo_add_if(&node->todo, DO_STEP, left);

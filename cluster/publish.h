@@ -11,6 +11,6 @@
 struct effects;
 struct node;
 
-void gossip_publish(struct node *node, struct effects *effects);
+void publish_message(struct node *node, struct effects *effects);
 
 #endif

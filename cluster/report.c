@@ -253,7 +253,7 @@ void node_validate(const struct node *node)
     assert(node->inbox.parts <= INBOX_PARTS_MAX + 1 && waiting - node->inbox.parts <= INBOX_BATCHES_MAX + 1);
     assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step.keys);
     untold_check(node);
-    snapshot_check(node);
+    pages_check(node);
     wait_check(node);
     for (uint32_t i = node->member_end; i < NODE_PEERS_MAX; i++)
         assert(!node->member[i].used);

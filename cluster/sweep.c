@@ -57,7 +57,7 @@ static bool is_sweep_due(const struct node *node)
 }
 
 /* What a reservation holds is looked up by its entry, whose limit counts. */
-void limits_sweep(struct node *node)
+void sweep_limits(struct node *node)
 {
     uint64_t gap_ns = SWEEP_GAP_INTERVALS * node->options.interval_ns;
     if (!is_sweep_due(node) || (node->by_limit.swept_ns > 0 && node->now_ns - node->by_limit.swept_ns < gap_ns))

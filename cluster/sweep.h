@@ -10,6 +10,6 @@
 struct node;
 
 /* Frees those that nobody uses any more, when few are left. */
-void limits_sweep(struct node *node);
+void sweep_limits(struct node *node);
 
 #endif

@@ -11,7 +11,7 @@
 #include "cluster/plane/plane_reach.h"
 #include "cluster/state/node_state.h"
 
-void membership_refresh(struct node *node, struct effects *effects)
+void view_refresh(struct node *node, struct effects *effects)
 {
     const uint64_t share = node->sharing.share;
     const bool alone = node->sharing.alone;

@@ -12,6 +12,6 @@ struct effects;
 struct node;
 
 /* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
-void membership_refresh(struct node *node, struct effects *effects);
+void view_refresh(struct node *node, struct effects *effects);
 
 #endif

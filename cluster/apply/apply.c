@@ -191,7 +191,7 @@ static void apply_spends(struct node *node, uint32_t count)
         const struct spend *spend = &batch->spend[i];
         prefetch_spends(node, batch, i);
         tell_for_room(node);
-        uint64_t beyond = 0, there = has_pages ? snapshot_contains(node, spend->id, begun->slot, &beyond) : 0;
+        uint64_t beyond = 0, there = has_pages ? pages_contain(node, spend->id, begun->slot, &beyond) : 0;
         bool contained = there >= batch->last;
         struct spend fresh = is_new ? *spend : fresh_part(origin, batch, spend, covered);
         uint64_t doubted = beyond >= batch->first && !contained ? fresh.tokens + fresh.returned : 0;
@@ -271,7 +271,7 @@ void apply_begun(struct node *node)
         return;
     apply_spends(node, node->inbox.begun.batch->spend_count - node->inbox.begun.applied_count);
     end_begun(node);
-    snapshot_forget_pages(node);
+    pages_forget(node);
     todo_add(&node->todo, DO_ANSWER);
 }
 
@@ -373,13 +373,13 @@ bool is_applied_next(struct node *node, uint32_t slot, const struct batch *batch
            !waits_for_room(node, slot);
 }
 
-bool inbox_drain(struct node *node)
+bool apply_inbox(struct node *node)
 {
     bool applied = node->inbox.begun.batch && go_on_applying(node);
     if (may_apply(node))
         while (!todo_has(&node->todo, DO_APPLY) && inbox_pass(node))
             applied = true;
     if (applied)
-        snapshot_forget_pages(node);
+        pages_forget(node);
     return applied;
 }

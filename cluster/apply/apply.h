@@ -20,7 +20,7 @@ struct spend;
 /*
  * Applies the next batches of the inbox as far as the step has time; true: a batch was completed.
  */
-bool inbox_drain(struct node *node);
+bool apply_inbox(struct node *node);
 /*
  * Applies the rest of a begun batch. A caller must call this before it compares applied batches
  * with a digest, and before it takes a batch out of the inbox.

@@ -26,7 +26,7 @@ void snapshot_abandon(struct node *node)
     snapshot->done = false;
     if (snapshot->page_count > PAGES_MAX / 2)
         snapshot->page_count = 0;
-    snapshot_forget_pages(node);
+    pages_forget(node);
 }
 
 static uint64_t page_start(const struct page *page)
@@ -53,7 +53,7 @@ static uint64_t page_last(const struct page *page)
     return page->bits == 0 ? UINT64_MAX : page_start(page) | UINT64_MAX >> page->bits;
 }
 
-bool snapshot_has_room(struct snapshot *snapshot)
+bool pages_have_room(struct snapshot *snapshot)
 {
     if (snapshot->page_count + 1 + SNAPSHOT_PREFIX_BITS_MAX <= snapshot->page_room)
         return true;
@@ -97,7 +97,7 @@ static uint32_t cut_around(struct snapshot *snapshot, const struct page *page)
     return index;
 }
 
-void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
+void pages_add(struct snapshot *snapshot, const struct page *page)
 {
     uint32_t from = cut_around(snapshot, page), to = from;
     struct page added = *page;
@@ -111,7 +111,7 @@ void snapshot_add_page(struct snapshot *snapshot, const struct page *page)
     insert_page(snapshot, from, &added);
 }
 
-uint32_t snapshot_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond)
+uint32_t pages_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond)
 {
     const struct snapshot *snapshot = &node->snapshot;
     const struct page asked = {.prefix = prefix, .bits = bits};
@@ -133,7 +133,7 @@ uint32_t snapshot_beyond(const struct node *node, uint64_t prefix, uint32_t bits
     return some ? count : 0;
 }
 
-uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond)
+uint64_t pages_contain(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond)
 {
     const struct snapshot *snapshot = &node->snapshot;
     uint32_t behind = id.high == UINT64_MAX ? snapshot->page_count : page_index(snapshot, id.high + 1);
@@ -161,7 +161,7 @@ static bool page_matters(const struct node *node, const struct page *page)
     return false;
 }
 
-void snapshot_forget_pages(struct node *node)
+void pages_forget(struct node *node)
 {
     struct snapshot *snapshot = &node->snapshot;
     uint32_t count = 0;
@@ -182,7 +182,7 @@ void snapshot_forget_pages(struct node *node)
     snapshot->page_room = 0;
 }
 
-void snapshot_check(const struct node *node)
+void pages_check(const struct node *node)
 {
     const struct snapshot *snapshot = &node->snapshot;
     for (uint32_t p = 0; p < snapshot->page_count; p++) {

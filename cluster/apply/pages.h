@@ -17,22 +17,22 @@ struct page;
 struct snapshot;
 
 /* Makes room for one more part and for the remains of a part that it cuts. False: there is none. */
-bool snapshot_has_room(struct snapshot *snapshot);
+bool pages_have_room(struct snapshot *snapshot);
 /* Adds a page, for which there must be room. For its keys the page replaces earlier ones. */
-void snapshot_add_page(struct snapshot *snapshot, const struct page *page);
+void pages_add(struct snapshot *snapshot, const struct page *page);
 void snapshot_abandon(struct node *node);
 /*
  * The last batch of the origin slot that the figures of this key contain by a part of a snapshot;
  * 0: none. They may contain batches up to `beyond`.
  */
-uint64_t snapshot_contains(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond);
+uint64_t pages_contain(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond);
 /*
  * For each origin, in the order of messages: up to which batch figures in that part may be beyond
  * the digest. Returns the number of origins; 0: no figure is beyond the digest.
  */
-uint32_t snapshot_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond);
+uint32_t pages_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond);
 /* Forgets pages without effect; to be called whenever a page may have become one. */
-void snapshot_forget_pages(struct node *node);
-void snapshot_check(const struct node *node);
+void pages_forget(struct node *node);
+void pages_check(const struct node *node);
 
 #endif

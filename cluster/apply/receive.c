@@ -147,7 +147,7 @@ static void take_record(struct node *node, const struct arrival *arrival, const 
     }
     inbox_put(node, batch);
     if (next)
-        *applied |= inbox_drain(node);
+        *applied |= apply_inbox(node);
 }
 
 bool receive_batches(struct node *node, const struct message *message, const int *member_map, uint64_t made_ns)
@@ -167,5 +167,5 @@ bool receive_batches(struct node *node, const struct message *message, const int
         }
         take_record(node, &arrival, &record, &applied);
     }
-    return inbox_drain(node) || applied;
+    return apply_inbox(node) || applied;
 }

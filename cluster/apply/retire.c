@@ -113,7 +113,7 @@ static void tell_anew(struct node *node, struct origin *from, struct batch *batc
     origin_log_append(node, mine, batch);
 }
 
-void origin_reclaim(struct node *node, uint32_t slot)
+void retire_reclaim(struct node *node, uint32_t slot)
 {
     struct origin *origin = &node->origin[slot], *mine = &node->origin[node->my_slot];
     uint64_t known = origin_most_known(node, slot);
@@ -133,7 +133,7 @@ void origin_reclaim(struct node *node, uint32_t slot)
 /*
  * A snapshot part on its way may be older than the log and is corrected by it, so the log is kept.
  */
-void origins_forget_stable(struct node *node)
+void retire_stable(struct node *node)
 {
     bool retired = false;
     if (node->snapshot.running)
@@ -151,10 +151,10 @@ void origins_forget_stable(struct node *node)
         }
     }
     if (retired)
-        snapshot_forget_pages(node);
+        pages_forget(node);
 }
 
-void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
+void retire_origins(struct node *node, uint32_t member, uint64_t incarnation)
 {
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         struct origin *origin = &node->origin[slot];
@@ -165,7 +165,7 @@ void origins_retire(struct node *node, uint32_t member, uint64_t incarnation)
         node->member[member].retired_incarnation = incarnation;
 }
 
-void origins_close(struct node *node)
+void retire_all(struct node *node)
 {
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         node->origin[slot].mine = false; /* no bucket is left to settle in */

@@ -16,13 +16,13 @@ struct node;
  * batches that no peer is known to have become batches of the present incarnation, and are told by
  * it.
  */
-void origin_reclaim(struct node *node, uint32_t slot);
+void retire_reclaim(struct node *node, uint32_t slot);
 /* Frees batches that all members have, and retires ghosts. */
-void origins_forget_stable(struct node *node);
+void retire_stable(struct node *node);
 /*
  * All spends of the member's incarnations up to `incarnation` are contained in this node's state.
  */
-void origins_retire(struct node *node, uint32_t member, uint64_t incarnation);
-void origins_close(struct node *node);
+void retire_origins(struct node *node, uint32_t member, uint64_t incarnation);
+void retire_all(struct node *node);
 
 #endif

@@ -90,7 +90,7 @@ void aside_forget(struct node *node)
     aside->members = members_hash(node);
     uint64_t left = SHARE_ONE;
     for (uint32_t i = 0; i < node->member_end; i++) {
-        uint64_t share = membership_share(node, i);
+        uint64_t share = share_of_member(node, i);
         aside->share[i] = share < left ? share : left;
         left -= aside->share[i];
     }

@@ -186,7 +186,7 @@ static void drop_what_others_made(struct node *node)
 }
 
 /* A sweep takes time and waits for an interval; the limit holds at once. */
-void origins_compact(struct node *node)
+void compact_logs(struct node *node)
 {
     bool waited = !node->log.compacted_ns || node->now_ns - node->log.compacted_ns >= node->options.interval_ns;
     if (node->log.keys <= large_keys(node))

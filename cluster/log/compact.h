@@ -16,7 +16,7 @@ struct origin;
 void compact_init(struct node *node);
 void compact_close(struct node *node);
 /* Merges neighbours until the log is within its limit; sets node->log.full while it is not. */
-void origins_compact(struct node *node);
+void compact_logs(struct node *node);
 /* True while the log is beyond its limit and a sweep can still make it smaller. */
 bool compact_comes_first(const struct node *node);
 /* The batch leaves the origin's log: the merge of a run that contains the batch is given up. */

@@ -86,7 +86,7 @@ static uint64_t own_floor(const struct node *node)
     return oldest->first > mine->forgotten ? oldest->first : mine->forgotten + 1;
 }
 
-void gossip_header_slots(struct node *node, enum message_kind kind, uint32_t *slots)
+void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slots)
 {
     struct message *header = &node->header;
     int record_of[NODE_PEERS_MAX] = {0};
@@ -120,14 +120,13 @@ void gossip_header_slots(struct node *node, enum message_kind kind, uint32_t *sl
     put_rows(node, header, record_of, slots);
 }
 
-void gossip_header(struct node *node, enum message_kind kind)
+void header_begin(struct node *node, enum message_kind kind)
 {
     uint32_t slots[ORIGINS_MAX];
-    gossip_header_slots(node, kind, slots);
+    header_begin_slots(node, kind, slots);
 }
 
-void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
-                  const char *address)
+void header_emit(struct node *node, const struct message_writer *writer, enum effect_kind kind, const char *address)
 {
     message_seal(writer->effects, writer->start, &node->options.hash_key);
     effects_emit(writer->effects, kind, address, writer->start);

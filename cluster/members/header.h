@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 /* Seals the written message and emits it. */
-void emit_message(struct node *node, const struct message_writer *writer, enum effect_kind kind,
-                  const char *address);
-void gossip_header(struct node *node, enum message_kind kind);
+void header_emit(struct node *node, const struct message_writer *writer, enum effect_kind kind,
+                 const char *address);
+void header_begin(struct node *node, enum message_kind kind);
 /* Also gives the origin slots of the digests, in their order. */
-void gossip_header_slots(struct node *node, enum message_kind kind, uint32_t *slots);
+void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slots);
 
 #endif

@@ -55,7 +55,7 @@ static void refresh_budgets(struct node *node)
     wait_carefully(node);
     for (uint32_t i = 0; i < node->limits.count; i++)
         if (limit_set_has(&node->limits, i))
-            membership_refresh_budget(node, i);
+            limits_refresh_budget(node, i);
 }
 
 void shares_refresh(struct node *node)

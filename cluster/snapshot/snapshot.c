@@ -294,7 +294,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     struct page page = {.prefix = reply->page_prefix, .bits = reply->page_bits};
     uint32_t room = (uint32_t)(node->options.message_max_bytes / sizeof(struct key_id)) + 1;
     struct stage stage = {.staged = calloc(room, sizeof *stage.staged)};
-    if (!stage.staged || !snapshot_has_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
+    if (!stage.staged || !pages_have_room(snapshot) || !snapshot_page_digest(node, reply, member_map, &page) ||
         !snapshot_page_can_be_merged(node, &page, &stage.adds)) {
         free(stage.staged);
         return false;
@@ -315,7 +315,7 @@ bool snapshot_merge(struct node *node, const struct message *reply, const int *m
     table_absent_are_full(node->table, node->now_ns);
     aside_forget(node);
     step_works(node, stage.count);
-    snapshot_add_page(snapshot, &page);
+    pages_add(snapshot, &page);
     free(stage.staged);
     return true;
 }

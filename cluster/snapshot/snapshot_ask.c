@@ -48,11 +48,11 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store)
 static void ask_for(struct node *node, struct part *part, struct effects *effects)
 {
     struct message_writer writer;
-    gossip_header(node, MESSAGE_REQUEST);
+    header_begin(node, MESSAGE_REQUEST);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
     message_end_with_request(&writer, part->prefix, part->bits);
-    emit_message(node, &writer, EFFECT_REQUEST, node->member[node->snapshot.donor].snapshot_address);
+    header_emit(node, &writer, EFFECT_REQUEST, node->member[node->snapshot.donor].snapshot_address);
     part->asked_ns = node->now_ns;
 }
 

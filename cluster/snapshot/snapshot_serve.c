@@ -240,11 +240,11 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     if (!is_too_large(node, bits)) /* a part that is too large is not given */
         /* so that the part and the digest in the header have the same spends */
         urge_part(node, prefix, bits);
-    gossip_header(node, MESSAGE_REPLY);
+    header_begin(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
     uint64_t beyond[ORIGINS_MAX];
-    uint32_t origins = snapshot_beyond(node, prefix, bits, beyond);
+    uint32_t origins = pages_beyond(node, prefix, bits, beyond);
     size_t head =
         message_size(&writer) + PAGE_HEAD_BYTES + origins * (size_t)BEYOND_ENCODED_BYTES + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;
@@ -281,7 +281,7 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     message_end_with_page(&writer, &content, &node->limits, node->now_ns);
     free(page.numbers);
     free(page.own);
-    emit_message(node, &writer, EFFECT_REPLY, NULL);
+    header_emit(node, &writer, EFFECT_REPLY, NULL);
     node->stats.snapshots_served++;
 }
 
@@ -294,9 +294,9 @@ void snapshot_serve(struct node *node, const struct message *request, struct eff
         return;
     }
     struct message_writer writer;
-    gossip_header(node, MESSAGE_REPLY);
+    header_begin(node, MESSAGE_REPLY);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
     message_end(&writer);
-    emit_message(node, &writer, EFFECT_REPLY, NULL);
+    header_emit(node, &writer, EFFECT_REPLY, NULL);
 }

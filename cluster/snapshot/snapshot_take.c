@@ -47,7 +47,7 @@ void snapshot_finish(struct node *node, struct effects *effects)
     }
     for (uint32_t member = 0; member < node->member_end; member++)
         if (node->member[member].used)
-            origins_retire(node, member, snapshot->retired[member]);
+            retire_origins(node, member, snapshot->retired[member]);
     snapshot->running = false;
     snapshot->done = true;
     snapshot->refused_since_ns = 0;
@@ -55,8 +55,8 @@ void snapshot_finish(struct node *node, struct effects *effects)
     stores_came_with_snapshot(node);
     node->stats.snapshots_taken++;
     todo_add(&node->todo, DO_ANSWER);
-    snapshot_forget_pages(node);
-    (void)inbox_drain(node);
+    pages_forget(node);
+    (void)apply_inbox(node);
     effects_notice(effects, NOTICE_INFO, "took a snapshot from %s", node->member[snapshot->donor].name);
 }
 

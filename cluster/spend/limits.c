@@ -61,7 +61,7 @@ int node_intern_limit(struct node *node, const struct limit_terms *terms, struct
         node->by_limit.added_count++;
         node->by_limit.worst_debt_units[index] = 0;
         node->by_limit.doubted_tokens[index] = 0;
-        membership_refresh_budget(node, (uint32_t)index);
+        limits_refresh_budget(node, (uint32_t)index);
     }
     return index;
 }
@@ -87,7 +87,7 @@ const struct limit *node_limit(const struct node *node, uint16_t index)
     return &node->limits.limit[index];
 }
 
-void membership_refresh_budget(struct node *node, uint32_t index)
+void limits_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
     budget_init(&node->by_limit.budget[index], limit, node->sharing.share, node->sharing.alone);

@@ -16,6 +16,6 @@ struct node;
 bool limits_create(struct node *node, struct error *error);
 void limits_destroy(struct node *node);
 /* Computes the budget of limit `index`; to be called after its terms or the shares have changed. */
-void membership_refresh_budget(struct node *node, uint32_t index);
+void limits_refresh_budget(struct node *node, uint32_t index);
 
 #endif

@@ -36,7 +36,7 @@ uint32_t shares_of_all(const struct node *node, uint64_t shares[NODE_PEERS_MAX])
     return count;
 }
 
-uint64_t membership_share(const struct node *node, uint32_t index)
+uint64_t share_of_member(const struct node *node, uint32_t index)
 {
     const struct member *member = &node->member[index];
     return member->used && !member->share_freed ? member_share(node, member) : 0;

@@ -16,7 +16,7 @@ struct member;
 struct node;
 
 /* What part of every limit that member has, in 1/SHARE_ONE, as long as nobody else gets it. */
-uint64_t membership_share(const struct node *node, uint32_t index);
+uint64_t share_of_member(const struct node *node, uint32_t index);
 /* The same, whether or not it counts. */
 uint64_t member_share(const struct node *node, const struct member *member);
 /* The shares of all members that count, as this node sees them, this node's among them. Returns how many. */
