@@ -1,8 +1,9 @@
 /*
- * gossip reads a message of a peer, part by part: whether it is for this node, who there is, what
- * its sender has applied, its batches, a part of a snapshot. Everything that a message says only
- * grows, so a message that comes late or twice does no harm. What follows for shares and silence is
- * decided in view.c.
+ * gossip takes over a message that was heard: it checks the seal and the sender, merges members,
+ * digests and endings of origins, puts batches into the inbox, and then settles and forgets what
+ * the new digests allow. It measures round trips and finds out by when a message was made. All that
+ * a message says only grows, so a late or repeated message does no harm. view.c decides about
+ * shares and silence.
  */
 #include "cluster/gossip.h"
 
@@ -39,15 +40,19 @@ static void note_round_trip(struct member *member, uint64_t sample_ns)
     member->round_trip_ns -= member->round_trip_ns / 8;
 }
 
-/* Which copy of it was acknowledged cannot be told: of what rode along in messages the first may be lost. */
+/*
+ * An acknowledgement does not tell which copy of the batch arrived. Of a batch that rode along in
+ * messages, the first copy may be lost.
+ */
 static bool has_copies(const struct batch *batch)
 {
     return batch->sends_count != 1 || batch->rode_along || batch->first < batch->last;
 }
 
 /*
- * Smoothed as TCP does it. What was sent once tells how long it took to come, wait its turn, and be acknowledged; but
- * not where one before it, for which it waited, had copies. Then the message tells it, if it answers one of ours.
+ * Smoothed as TCP does it. A batch that was sent once measures its way, its wait for earlier
+ * batches and its acknowledgement. That is wrong if an earlier batch, for which it waited, had
+ * copies. Then the message itself measures the round trip, if it answers one of ours.
  */
 static void measure_round_trip(struct node *node, struct member *member, uint64_t acknowledged)
 {
@@ -80,7 +85,7 @@ static void take_row(struct node *node, const struct message *message, const str
         if (slot < 0 || row->applied[o] <= member->known[slot])
             continue;
         if ((uint32_t)slot == node->my_slot && row->applied[o] > node->origin[slot].applied)
-            continue; /* nobody has what we did not make */
+            continue; /* only this node makes these batches */
         if (direct && (uint32_t)slot == node->my_slot)
             measure_round_trip(node, member, row->applied[o]);
         member->known[slot] = row->applied[o];
@@ -97,7 +102,7 @@ static void take_row(struct node *node, const struct message *message, const str
             member->hears |= (uint64_t)1 << member_map[i];
 }
 
-/* The sender still waits for something before it can apply all that it has of that origin. */
+/* True if the sender cannot yet apply all its batches of that origin. */
 static bool sender_waits(const struct message *message, uint32_t member, uint64_t incarnation)
 {
     for (uint32_t o = 0; o < message->origin_count; o++)
@@ -107,8 +112,9 @@ static bool sender_waits(const struct message *message, uint32_t member, uint64_
 }
 
 /*
- * What the sender thinks of one origin that we still keep: over, or over and known to everybody. Known to everybody but
- * us, where it is ours: those who forgot us while we lived have the same of it, and take no more.
+ * Takes over the sender's word on one origin that is kept here: it has ended, or it has ended and
+ * all members have all of it. An own origin may lack that here: members that forgot this node while
+ * it lived have the same batches of it, and take no more.
  */
 static void take_ending(struct node *node, const struct message *message, uint32_t record_index, uint32_t slot,
                         struct member *sender)
@@ -155,9 +161,10 @@ static void take_digests(struct node *node, const struct message *message, const
 }
 
 /*
- * No message tells when it was made, and it may have lain about for long. But it tells the newest of our own messages
- * that its sender knew: it was made after that one, by our own clock. 0: nothing is known. (Where rows take turns, what
- * the sender's earlier messages told holds as well.)
+ * A message does not tell when it was made, and may have waited for long. But it tells the newest
+ * own message that its sender knew, and it was made after that one, whose time is known here. 0:
+ * nothing is known. (Where digests take turns, the word of earlier messages of the sender holds as
+ * well.)
  */
 static uint64_t made_after_ns(struct node *node, const struct message *message, const int *member_map,
                               struct member *sender)
@@ -176,7 +183,10 @@ static uint64_t made_after_ns(struct node *node, const struct message *message, 
     return known ? node->publishing.made_ns[echo % ECHOES_MAX] : 0;
 }
 
-/* Whether the message is addressed to us at all, by somebody who still is who he says. */
+/*
+ * -1: the message is not addressed to this node, or its sender is not the present start of its
+ * name.
+ */
 static int accepted_sender(struct node *node, const struct message *message, struct effects *effects)
 {
     const struct member_record *record = &message->members[message->sender];
@@ -184,7 +194,7 @@ static int accepted_sender(struct node *node, const struct message *message, str
     if (!incarnation_is_plausible(node, record, effects))
         return -1;
     if (bytes_equal(record->name, bytes_of(node->options.name)))
-        return record->incarnation > node->life.incarnation ? 0 : -1; /* a namesake, or our own echo */
+        return record->incarnation > node->life.incarnation ? 0 : -1; /* a namesake, or an own message */
     if (sender >= 0 && (record->incarnation < node->member[sender].incarnation ||
                         (record->incarnation == node->member[sender].incarnation &&
                          node->member[sender].state == PEER_LEFT && record->state != PEER_LEFT)))

@@ -1,8 +1,9 @@
 /*
- * gossip: how a message that was heard is understood, part by part.
+ * gossip: takes over a message that was heard, part by part.
  *
- * The one idea: a message says who there is, what its sender has applied and what the sender heard
- * of others; all of these only grow, so a message that comes late or twice does no harm.
+ * The one idea: a message names the members, the batches that its sender has applied, and the
+ * digests that the sender heard of others. All of these only grow, so a late or repeated message
+ * does no harm.
  */
 #ifndef HEADGATE_CLUSTER_GOSSIP_H
 #define HEADGATE_CLUSTER_GOSSIP_H
@@ -12,7 +13,9 @@
 
 struct node;
 
-/* False: the message is not for us or not sound. Afterwards node->in is closed. */
+/*
+ * Takes over the message, unless it is not for this node or not sound. Closes node->in at the end.
+ */
 void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * join takes a node from nothing to a share, and back. A joining node takes the state of an active
- * peer, learns what the stores of others had, and admits only when nobody can still count its share
- * as theirs. A leaving node first tells all that it spent, then says goodbye until everybody has
- * heard it. The time-outs of the config bound both.
+ * join leads a node from its start to its share, and to a graceful end. A joining node first takes
+ * the counters of other stores, then a snapshot from an active peer, and becomes active when no
+ * peer can still use its share. A leaving node tells all its spends, waits for acknowledgements,
+ * and says goodbye until all heard peers know that it has left. join_timeout and leave_timeout
+ * bound both. Snapshots themselves are in snapshot/, and shares in members/.
  */
 #include "cluster/join.h"
 
@@ -40,7 +41,10 @@ static bool peer_is_out_of_reach(const struct member *member)
     return member->silent || member->heard_ns == 0;
 }
 
-/* All those that we have heard ourselves say that our share is counted, whatever our incarnation. */
+/*
+ * True if all peers that this node heard itself say that this node's share is counted, whatever its
+ * incarnation.
+ */
 static bool heard_peers_reserve_ours(const struct node *node)
 {
     for (uint32_t i = 0; i < node->member_end; i++) {
@@ -52,9 +56,10 @@ static bool heard_peers_reserve_ours(const struct node *node)
 }
 
 /*
- * Of a peer that this node never heard itself, the others' word is taken: they count our share, so it does as well.
- * That holds where all configs name each other. A peer that our config does not name was learned of by our peers, and
- * its config need not name us: it may have given our share to others when an earlier start of ours left.
+ * True if the word of others stands for a peer that this node never heard itself. They count this
+ * node's share, so the peer does as well, where all configs name each other. If the config here
+ * does not name the peer, its config need not name this node: the peer may have given this node's
+ * share to others when an earlier start of this node left.
  */
 static bool word_of_others_will_do(const struct member *member)
 {
@@ -62,8 +67,8 @@ static bool word_of_others_will_do(const struct member *member)
 }
 
 /*
- * Nobody may count our share as theirs any more: each peer has said that it knows this incarnation, or, where it
- * cannot tell us, it counts our share whatever our incarnation.
+ * True if no peer counts this node's share as its own any more. Each peer has said that it knows
+ * this incarnation; or the peer cannot tell, and counts this node's share whatever the incarnation.
  */
 static bool share_is_ours(const struct node *node)
 {
@@ -93,9 +98,9 @@ static bool everybody_is_new(const struct node *node)
 }
 
 /*
- * Tells peers that we exist, in case they do not listen to what we publish: who joins, all of them; who is active,
- * those whose messages say so. They saw an earlier incarnation leave, and heard of no other, if whoever might have
- * passed that on is gone.
+ * Tells peers that this node exists, in case they do not listen to its messages. A joining node
+ * tells all of them. An active node tells peers whose messages say that they do not know it: they
+ * saw an earlier incarnation leave, and have no other peer that could pass on the news.
  */
 static void say_hello(struct node *node, struct effects *effects)
 {
@@ -162,8 +167,9 @@ static bool everybody_knows_we_left(const struct node *node)
 }
 
 /*
- * First everything that was spent is acknowledged, and changes of rules are done and passed on; then the goodbye is;
- * neither waits beyond leave_timeout. The store is told of every counter that changed, however long that takes.
+ * First all spends are acknowledged and all changes of rules are finished and passed on, then the
+ * goodbye is acknowledged. Neither waits longer than leave_timeout. The store is told all changed
+ * counters, however long that takes.
  */
 void leave_step(struct node *node, struct effects *effects)
 {
@@ -181,7 +187,7 @@ void leave_step(struct node *node, struct effects *effects)
         node->life.farewell_ns = node->now_ns;
         publish_message(node, effects);
     }
-    bool kept = counters_emit(node, effects); /* no tick may come any more */
+    bool kept = counters_emit(node, effects); /* no further tick may come */
     todo_add_if(&node->todo, DO_STEP, !kept);
     effects->left = kept && (late || node->sharing.peer_count == 1 || everybody_knows_we_left(node));
 }

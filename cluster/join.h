@@ -1,8 +1,8 @@
 /*
- * join: from nothing to a share, and a graceful end.
+ * join: leads a node from its start to its share, and to a graceful end.
  *
- * The one idea: a node admits only when nobody can still count its share as theirs, and when it
- * knows what others have spent. Before it leaves, it tells everything that it spent.
+ * The one idea: a node admits only when no other node can still use its share, and when it knows
+ * the spends of the others. Before it leaves, it tells all its spends.
  */
 #ifndef HEADGATE_CLUSTER_JOIN_H
 #define HEADGATE_CLUSTER_JOIN_H

@@ -1,7 +1,7 @@
 /*
  * node_create checks the options of a node, takes all of its memory at once, and gives it back at
- * the end. It also tells the table which keys it must keep: those with untold spends, and those of
- * which the store has other figures. Nothing happens to a node here: node.c has the step.
+ * the end. It tells the table which keys it must keep: keys with untold spends, and keys whose
+ * figures in the store are old. It starts nothing: EVENT_START does.
  */
 #include "cluster/apply/retire.h"
 #include "cluster/codec/batch.h"
@@ -23,7 +23,7 @@
 #include <sysexits.h>
 
 enum {
-    RESERVATION_CHARGES = 4, /* that one has on average, where all are in use */
+    RESERVATION_CHARGES = 4, /* of a reservation on average, if all are in use */
     RESERVATIONS_MAX = 1 << 24,
 };
 
@@ -52,13 +52,16 @@ static bool options_are_valid(const struct node_options *options, struct error *
     return true;
 }
 
-/* The table does not forget a key whose spends nobody was told of, nor one of which the store has other figures. */
+/* The table must keep a key with untold spends, and a key whose figure in the store is old. */
 static bool keeps_untold(void *node, const struct entry *entry)
 {
     return entry->dirty || is_untold(node, entry);
 }
 
-/* Batches of others can no longer tell that the key is among those that they concern. */
+/*
+ * After the eviction, batches of others cannot tell any more that they concern the key, so its
+ * spends become urgent now.
+ */
 static void urges_evicted(void *node, struct entry *entry)
 {
     untold_urge(node, entry);
@@ -72,7 +75,7 @@ static void moves_waiting(void *node, struct entry *entry)
     wait_moved(entry);
 }
 
-/* All memory besides that of the limits. */
+/* Takes all memory except that of the limits. */
 static bool allocate(struct node *node)
 {
     const struct node_options *options = &node->options;

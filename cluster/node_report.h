@@ -1,8 +1,9 @@
 /*
- * node_report: what operators see of a node: its peers, its figures, its state, and what stands behind one decision.
+ * node_report: the state of a node for operators: its peers, its figures, and the reasons of one
+ * decision.
  *
- * The one idea: reports are copied out between steps, in the units in which people read them; nobody decides by them.
- * Figures count from the node's start, unless they are called "(now)".
+ * The one idea: reports are copies made between steps, in units that people read; no decision
+ * depends on them. Figures count from the node's start, unless they are called "(now)".
  */
 #ifndef HEADGATE_CLUSTER_NODE_REPORT_H
 #define HEADGATE_CLUSTER_NODE_REPORT_H
@@ -26,20 +27,23 @@ struct peer_report {
     char gossip_address[NODE_ADDRESS_BYTES];
     enum peer_state state;
     bool self;
-    bool config_differs;    /* from ours; ours: from what is agreed on, so that we decide nothing */
+    bool config_differs;    /* from ours; own: from the config in use, so we refuse */
     bool decides;           /* as last heard */
     uint64_t incarnation;   /* 0: never heard */
-    uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0 for whoever has none yet */
+    uint64_t share;         /* in 1/SHARE_ONE, as this node sees it; 0: none yet */
     uint64_t heard_ago_ns;  /* UINT64_MAX: never */
-    uint64_t round_trip_ns; /* smoothed, of batch and acknowledgement; 0: not measured yet */
-    uint64_t lag_batches;   /* own batches that it has not acknowledged */
-    uint64_t log_batches;   /* batches of its making that are kept for others */
+    uint64_t round_trip_ns; /* smoothed, batch to acknowledgement; 0: not measured yet */
+    uint64_t lag_batches;   /* own batches that the peer has not acknowledged */
+    uint64_t log_batches;   /* batches of the peer that are kept for others */
 };
 
-/* Fills up to `room` reports, this node first, and returns how many there are. */
+/* Fills up to `room` reports, this node first. Returns the number of all peers. */
 size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room);
 
-/* Counters and gauges, as an X-macro so that INFO, docs and tests cannot drift apart: X(name, what it counts) */
+/*
+ * Counters and gauges as an X-macro, so that INFO, docs and tests cannot drift apart: X(name,
+ * help).
+ */
 #define NODE_STATS(X)                                                                                              \
     X(admitted_requests, "requests allowed")                                                                       \
     X(refused_requests, "requests refused")                                                                        \
@@ -95,38 +99,43 @@ struct node_stats {
 };
 
 void node_stats(const struct node *node, struct node_stats *stats);
-/* Of doubted_tokens, those of keys of one limit. */
+/* The part of doubted_tokens that keys of one limit have. */
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit);
 void node_table_stats(const struct node *node, struct table_stats *stats);
 
-/* What is known of the configs of others: the same; another, which does not count; ours does not count. */
+/*
+ * The configs of others: the same; different, but this node's is in use; this node's is not in use;
+ * unheard.
+ */
 enum config_state { CONFIG_SAME, CONFIG_DIFFERS, CONFIG_OUT, CONFIG_UNHEARD };
 const char *config_state_name(enum config_state state);
 
 struct node_status {
     enum peer_state state;           /* of this node itself */
-    uint32_t peers, reachable_peers; /* members that hold or await a share, this node included */
+    uint32_t peers, reachable_peers; /* members with a share or waiting for one; with this node */
     uint64_t share;                  /* in 1/SHARE_ONE */
-    bool config_differs;             /* some peer's config digest is another */
+    bool config_differs;             /* the config digest of some peer differs */
     enum config_state config_state;
     uint64_t config_digest;
 };
 void node_status(const struct node *node, struct node_status *status);
 
-/* All that stands behind a decision about one key, in tokens (fractions kept). */
+/* The reasons of a decision about one key, in tokens (fractions kept). */
 struct explanation {
     double settled_tokens, unsettled_tokens, allowance_tokens;
     double share;
     uint64_t capacity_tokens, overshoot_tokens;
     /*
-     * What others may have spent that is not known here: over all other peers the sum of min(C, demand * (interval +
-     * latency)), and what they do not tell because refill pays it off (docs/accounting.md).
+     * Tokens that others may have spent without this node's knowledge: the sum of min(C, demand *
+     * (interval + latency)) over all other peers, and the spends that they do not tell because
+     * refill pays them off (docs/accounting.md).
      */
     double in_flight_bound_tokens;
-    double overshoot_bound_tokens;      /* the smaller of declared and in-flight */
-    double worst_debt_tokens;           /* measured: most tokens below zero seen here for any key of this limit */
-    char last_spender[NODE_NAME_BYTES]; /* "" = nobody known */
-    bool tracked;                       /* false: nothing owed, the key is full */
+    double overshoot_bound_tokens; /* the smaller of declared and in-flight overshoot */
+    /* measured: the most tokens below zero of any key of this limit here */
+    double worst_debt_tokens;
+    char last_spender[NODE_NAME_BYTES]; /* "": no peer is known */
+    bool tracked;                       /* false: no tokens are owed, the key is full */
 };
 void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns, struct explanation *out);
 

@@ -1,8 +1,9 @@
 /*
- * publish makes the messages to all peers: new batches of this node first, then batches that a
- * member lacks for too long, then small ones that ride along in case a message was lost. A batch of
- * another origin is passed on by the first of those who can. A message is bounded in bytes and in
- * the work that it makes for its reader.
+ * publish makes the message to all peers. It carries the header (members, digests), new own
+ * batches, and batches of any origin that some member is known to lack for longer than a resend
+ * time. Small batches ride along in case an earlier message was lost. One of the peers that can
+ * pass on a batch of another origin does so. A message is bounded in bytes and in the work of its
+ * reader. This file does not close batches: log/tell.c does.
  */
 #include "cluster/publish.h"
 
@@ -19,10 +20,11 @@
 
 enum {
     RESEND_BACKOFF_MAX = 5, /* doublings */
-    RELAY_FALLBACK = 4,     /* anybody passes a batch on after so many resend times */
-    SPARE_BATCH_BYTES = 64, /* what a batch costs besides its keys, about */
-    SPARE_BYTES = 4096,     /* of batches that ride along in every message in case a copy was lost */
-    WINDOW_STEPS = 8,       /* what is said again to who does not answer: as much as so many steps work on */
+    RELAY_FALLBACK = 4,     /* after so many resend times every peer may pass a batch on */
+    SPARE_BATCH_BYTES = 64, /* the size of a batch without its keys, about */
+    SPARE_BYTES = 4096,     /* of batches in each message in case an earlier copy was lost */
+    /* work sent again to a member that does not answer: as much as so many steps take */
+    WINDOW_STEPS = 8,
 };
 
 static uint64_t resend_after_ns(const struct node *node, const struct member *member, uint32_t sends_count)
@@ -36,7 +38,10 @@ static uint64_t resend_after_ns(const struct node *node, const struct member *me
     return wait_ns << (doublings < RESEND_BACKOFF_MAX ? doublings : RESEND_BACKOFF_MAX);
 }
 
-/* The first by name among those that have the batch, hear whoever spends it not, and are heard by who lacks it. */
+/*
+ * True if this node is the first by name among the peers that have the batch and that the lacking
+ * member hears.
+ */
 static bool we_pass_it_on(const struct node *node, uint32_t slot, const struct batch *batch,
                           const struct member *lacking)
 {
@@ -51,7 +56,7 @@ static bool we_pass_it_on(const struct node *node, uint32_t slot, const struct b
     return member_hears(node, lacking, node->me);
 }
 
-/* Whether `member`, which lacks the batch, needs it from us now. */
+/* True if `member`, which lacks the batch, needs it from this node now. */
 static bool due_for(const struct node *node, uint32_t slot, const struct batch *batch, const struct member *member)
 {
     const struct origin *origin = &node->origin[slot];
@@ -70,12 +75,13 @@ static bool due_for(const struct node *node, uint32_t slot, const struct batch *
 enum dueness { NOT_LACKED, LACKED, DUE };
 
 /*
- * Of one log, how much of what each member lacks was said again, or is now. Beyond the window it waits until the member
- * answers: a slow one would only become slower. Parts stand in one window: one without the others is of no use.
+ * The batches of one log that each lacking member was sent again, or is sent now. Beyond the window
+ * they wait until the member answers: more would only make a slow member slower. All parts of a
+ * merge are in one window, since one part is useless without the others.
  */
 struct window {
     uint64_t keys[NODE_PEERS_MAX];
-    uint64_t merge[NODE_PEERS_MAX]; /* what the last part in it was of; 0: it was none */
+    uint64_t merge[NODE_PEERS_MAX]; /* the merge of the last part in the window; 0: no part */
 };
 
 static bool is_new(const struct node *node, uint32_t slot, const struct batch *batch)
@@ -83,7 +89,7 @@ static bool is_new(const struct node *node, uint32_t slot, const struct batch *b
     return slot == node->my_slot && batch->sends_count == 0;
 }
 
-/* It could be told of a batch of that origin. */
+/* True if that member can be sent batches of that origin. */
 static bool is_told(const struct node *node, uint32_t index, uint32_t slot)
 {
     const struct member *member = &node->member[index];
@@ -97,7 +103,7 @@ static bool window_has_room(const struct node *node, const struct window *window
            (batch->parts > 0 && window->merge[index] == batch->merge);
 }
 
-/* What was said again stands in the window from then on, until it is answered. */
+/* A batch that was sent again stays in the window until the member has it. */
 static enum dueness dueness_of(const struct node *node, uint32_t slot, const struct batch *batch,
                                struct window *window)
 {
@@ -117,7 +123,7 @@ static enum dueness dueness_of(const struct node *node, uint32_t slot, const str
     return dueness;
 }
 
-/* Whoever could be told of a batch of that origin has all up to this number. */
+/* All members that can be sent batches of that origin have them up to this number. */
 static uint64_t everybody_has(const struct node *node, uint32_t slot)
 {
     uint64_t least = UINT64_MAX;
@@ -133,9 +139,9 @@ static size_t spare_cost_bytes(const struct batch *batch)
 }
 
 /*
- * Batches to say now, oldest first per origin; own ones first. A message costs the same whether it is empty or
- * has a few KiB, so what somebody may still lack rides along while it is small: a lost message then costs no
- * round trip. Large batches are said again only when they are overdue.
+ * Collects the batches to send now: own ones first, the oldest of each origin first. A message
+ * costs the same empty or with a few KiB, so small batches that a member may lack ride along: a
+ * lost message then costs no round trip. Large batches are sent again only when they are overdue.
  */
 static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
 {
@@ -191,14 +197,16 @@ static void put_batch(struct node *node, struct message_writer *writer, const st
     due->batch->sent_ns = node->now_ns;
 }
 
-/* What is in a message so far. */
+/* The content of a message so far. */
 struct load {
     size_t bytes;
     uint64_t keys;
     uint32_t batches;
 };
 
-/* False, and it is not in it: it does not fit the message, or the step of whoever hears it. */
+/*
+ * Adds the batch if it fits into the message and into one step of a reader; false: it does not fit.
+ */
 static bool load_takes(const struct node *node, struct load *load, const struct batch *batch)
 {
     size_t bytes =
@@ -212,8 +220,9 @@ static bool load_takes(const struct node *node, struct load *load, const struct 
 }
 
 /*
- * Keeps of these what one message says after a header of `header_bytes`, and counts it; at least one, which always
- * fits. What is due and does not fit is `left` for another message. What may be said again is for filling one up.
+ * Keeps the batches that one message can carry after a header of `header_bytes`, and returns their
+ * number: at least one, which always fits. `left`: a due batch is left for another message. Spare
+ * batches only fill up.
  */
 static uint32_t keep_what_fits(const struct node *node, struct due *due, uint32_t count, size_t header_bytes,
                                bool *left)

@@ -1,9 +1,9 @@
 /*
- * publish: what is said to all peers, and when something is said again.
+ * publish: decides what a message to all peers says, and when batches are sent again.
  *
- * The one idea: a message carries new batches, those that somebody is known to lack for too long,
- * and small ones in case a message was lost. A message is never larger than one datagram of gossip
- * and never more than a step's work for its reader.
+ * The one idea: a message carries new batches, batches that some member has lacked for too long,
+ * and small batches in case an earlier message was lost. A message is never larger than
+ * message_max, and never more than one step's work for its reader.
  */
 #ifndef HEADGATE_CLUSTER_PUBLISH_H
 #define HEADGATE_CLUSTER_PUBLISH_H

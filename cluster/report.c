@@ -1,7 +1,7 @@
 /*
- * report says what operators see of a node: members, limits, counters, memory. Figures are read off
- * the parts of the node, and nothing is changed. node_validate holds the invariants
- * between parts that no single file can hold.
+ * report copies the state of a node into the units that people read: peers, figures, status, and
+ * the reasons of one decision. It changes nothing. node_validate checks invariants between parts
+ * that no single file can check.
  */
 #include "cluster/apply/pages.h"
 #include "cluster/codec/batch.h"
@@ -36,7 +36,7 @@ static uint64_t share_of(const struct node *node, uint32_t index)
     for (uint32_t i = 0; i < node->member_end; i++)
         sharers += node->member[i].used && !node->member[i].share_freed &&
                    strcmp(node->member[i].region, member->region) == 0;
-    assert(sharers > 0); /* this one is */
+    assert(sharers > 0); /* this member is one of them */
     for (uint32_t i = 0; i < node->options.region_count; i++)
         if (strcmp(node->options.regions[i].region, member->region) == 0)
             return node->options.regions[i].weight / sharers;
@@ -82,7 +82,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     return count;
 }
 
-/* What members that count have of an origin and is not applied here. */
+/* The batches that needed members have of an origin and that are not applied here. */
 static uint64_t missing_batches(const struct node *node, uint32_t slot)
 {
     uint64_t most = node->origin[slot].applied;
@@ -169,7 +169,10 @@ void node_status(const struct node *node, struct node_status *status)
     status->share = node->by_limit.budget[0].share;
 }
 
-/* What the others can have spent of one key without our having heard of it: see docs/accounting.md. */
+/*
+ * The tokens that others may have spent of one key without this node's knowledge: see
+ * docs/accounting.md.
+ */
 static double in_flight_tokens(const struct node *node, double capacity_tokens)
 {
     double sum = 0;
@@ -249,7 +252,7 @@ void node_validate(const struct node *node)
     for (struct list *at = node->inbox.list.next; at != &node->inbox.list; at = at->next, waiting++)
         begun_waits |= node->inbox.begun.batch && at == &node->inbox.begun.batch->link;
     assert(begun_waits && waiting == node->inbox.count && node->inbox.parts <= waiting);
-    /* And one that was next when it came, and waits for time. */
+    /* One more each: a batch that was next when it arrived and waits for time. */
     assert(node->inbox.parts <= INBOX_PARTS_MAX + 1 && waiting - node->inbox.parts <= INBOX_BATCHES_MAX + 1);
     assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step.keys);
     untold_check(node);

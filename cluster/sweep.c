@@ -1,7 +1,7 @@
 /*
- * sweep frees the numbers of limits that nobody uses any more, when few numbers are left. A limit
- * is in use while the config, a rule, a key of the table, or a spend on its way names it. One sweep
- * visits all of these at once, and seldom.
+ * sweep frees the numbers of limits that are not used any more, when few numbers are left. A limit
+ * is in use while the config, a rule, a key of the table, or a spend in a ring, a log or the inbox
+ * names it. One sweep visits all of these at once, so sweeps are rare.
  */
 #include "cluster/sweep.h"
 
@@ -49,14 +49,14 @@ static void use_batches(struct usage *usage, struct list *batches)
     }
 }
 
-/* Many are in use, and more than a few of them were not when it was last looked. */
+/* True if many numbers are in use, and more than a few of them are new since the last sweep. */
 static bool is_sweep_due(const struct node *node)
 {
     uint32_t room = node->limits.room, used = node->limits.used;
     return used >= room / 4 * 3 || (used >= room / 8 * 3 && node->by_limit.added_count >= room / 8);
 }
 
-/* What a reservation holds is looked up by its entry, whose limit counts. */
+/* A reservation looks its key up by the entry, and the entry's limit is visited. */
 void sweep_limits(struct node *node)
 {
     uint64_t gap_ns = SWEEP_GAP_INTERVALS * node->options.interval_ns;

@@ -1,15 +1,15 @@
 /*
- * sweep: limits that nobody uses any more are freed.
+ * sweep: frees limits that are not used any more.
  *
- * The one idea: whatever may name a limit is visited once: the config, rules, keys, rings, logs and
- * the inbox. It happens only when few numbers are left.
+ * The one idea: a sweep visits each place that may name a limit once: the config, rules, keys,
+ * rings, logs and the inbox. It runs only when few numbers are left.
  */
 #ifndef HEADGATE_CLUSTER_SWEEP_H
 #define HEADGATE_CLUSTER_SWEEP_H
 
 struct node;
 
-/* Frees those that nobody uses any more, when few are left. */
+/* Frees unused limits when few numbers are left. */
 void sweep_limits(struct node *node);
 
 #endif

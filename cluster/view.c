@@ -1,7 +1,7 @@
 /*
- * view refreshes this node's own view of the cluster after anything changed or time passed: first
- * which members are silent, then whose config counts, then which share each has. It warns when a
- * new share leaves rules or limits under which this node can admit nothing.
+ * view makes this node's own view of the cluster anew: which members are silent, whose config
+ * counts, and which share each has, in this order, since each reads the ones before it. A notice
+ * warns when a new share leaves rules or limits under which this node can admit nothing.
  */
 #include "cluster/view.h"
 

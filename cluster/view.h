@@ -1,9 +1,9 @@
 /*
- * view: this node's own view of the cluster: who is silent, whose config counts, what share each
- * member has.
+ * view: this node's own view of the cluster: which members are silent, whose config counts, which
+ * share each has.
  *
- * The one idea: the view is made anew in every step, from members alone, in one order: silence,
- * accord, shares.
+ * The one idea: each step makes the view anew, from members alone, in one order: silence, accord,
+ * shares.
  */
 #ifndef HEADGATE_CLUSTER_VIEW_H
 #define HEADGATE_CLUSTER_VIEW_H
@@ -11,7 +11,7 @@
 struct effects;
 struct node;
 
-/* This node's own view of who hears whom, shares and silence, after anything changed or time passed. */
+/* Makes the view anew; to be called after a change or as time passes. */
 void view_refresh(struct node *node, struct effects *effects);
 
 #endif
