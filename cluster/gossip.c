@@ -220,8 +220,8 @@ static void hear(struct node *node, const struct message *message, const int *me
     for (uint32_t i = 0; i < message->member_count; i++)
         if (member_map[i] == (int)node->me && message->members[i].incarnation == node->life.incarnation)
             *(message->members[i].state == PEER_LEFT ? &member->knows_we_left : &member->knows_me) = true;
-    member->config = message->config_digest;
-    node->stats.config_mismatches += message->config_digest != node->options.config_digest;
+    member->config = message->members[message->sender].config;
+    node->stats.config_mismatches += member->config != node->options.config_digest;
     stores_hear(node, message, member_map, sender);
     bool next = message->number == member->echo_number + 1;
     uint64_t made_ns = made_after_ns(node, message, member_map, member);
@@ -239,35 +239,18 @@ static void hear(struct node *node, const struct message *message, const int *me
     todo_add_if(&node->todo, DO_ANSWER, applied);
 }
 
-static void note_unsealed(struct node *node, struct effects *effects)
-{
-    if (!effects_notice_is_due(&node->notices.unsealed_ns, node->now_ns))
-        return;
-    effects_notice(
-        effects, NOTICE_WARNING,
-        "a message without this cluster's seal was dropped: either it was damaged or its sender has another "
-        "secret");
-}
-
-void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects)
+void gossip_receive(struct node *node, const struct envelope *envelope, struct effects *effects)
 {
     int member_map[NODE_PEERS_MAX];
     struct message *message = &node->in;
-    node->stats.bytes_received += bytes.size;
-    bool sized = bytes.size <= node->options.message_max_bytes;
-    if (sized && !message_unseal(&bytes, &node->options.hash_key)) {
-        node->stats.messages_unsealed++;
-        note_unsealed(node, effects);
-        return;
-    }
-    if (!sized || !message_open(message, bytes)) {
+    if (!message_read(message, envelope)) {
         node->stats.messages_invalid++;
         return;
     }
     apply_begun(node);
     if (todo_has(&node->todo, DO_APPLY)) /* messages come faster than small parts are applied */
         node->step.apply_room = node->step.keys;
-    if (message->kind != kind || message->members[message->sender].incarnation == 0) {
+    if (message->members[message->sender].incarnation == 0) {
         node->stats.messages_invalid++;
     } else if (node->life.superseded) {
         incarnation_watch(node, message, effects);
@@ -278,7 +261,6 @@ void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kin
         if (sender >= 0 && !node->member[sender].self)
             hear(node, message, member_map, (uint32_t)sender, effects);
     }
-    if (kind == MESSAGE_REQUEST && message->kind == kind)
+    if (message->kind == MESSAGE_REQUEST)
         snapshot_serve(node, message, effects);
-    message_close(message);
 }

@@ -14,8 +14,8 @@
 struct node;
 
 /*
- * Takes over the message, unless it is not for this node or not sound. Closes node->in at the end.
+ * Takes a message about spends, sent as its kind is to be sent. A body that makes no sense is counted and dropped.
  */
-void gossip_receive(struct node *node, struct bytes bytes, enum message_kind kind, struct effects *effects);
+void gossip_receive(struct node *node, const struct envelope *envelope, struct effects *effects);
 
 #endif

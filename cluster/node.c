@@ -9,7 +9,7 @@
 #include "cluster/apply/retire.h"
 #include "cluster/apply/settle.h"
 #include "cluster/codec/effects.h"
-#include "cluster/gossip.h"
+#include "cluster/hear.h"
 #include "cluster/join.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
@@ -88,14 +88,9 @@ static void dispatch(struct node *node, const struct event *event, struct effect
     case EVENT_WAKE:
         break;
     case EVENT_MESSAGE:
-        gossip_receive(node, event->bytes, MESSAGE_GOSSIP, effects);
-        break;
     case EVENT_REQUEST:
-        gossip_receive(node, event->bytes, MESSAGE_REQUEST, effects);
-        break;
     case EVENT_RESPONSE:
-        if (event->bytes.size > 0)
-            gossip_receive(node, event->bytes, MESSAGE_REPLY, effects);
+        hear_message(node, event, effects);
         break;
     case EVENT_FORGET:
         forget(node, event->name, effects);

@@ -62,6 +62,8 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(messages_received, "messages received and understood")                                                       \
     X(messages_invalid, "messages dropped as nonsense")                                                            \
     X(messages_unsealed, "messages dropped because damaged or of another secret")                                  \
+    X(messages_unreadable, "messages dropped since this daemon cannot read their version")                         \
+    X(messages_unknown_kind, "messages of a kind that this daemon does not know, dropped")                         \
     X(messages_muted, "messages dropped by DEBUG DROP")                                                            \
     X(bytes_published, "bytes published")                                                                          \
     X(bytes_received, "bytes received")                                                                            \

@@ -37,10 +37,10 @@ __attribute__((unused)) static void forge(unsigned host, const struct forged *ab
     struct effects effects;
     struct message_writer writer;
     memset(&message, 0, sizeof message);
-    message.config_digest = world.host[host].options.config_digest;
     message.number = ++number;
     message.floor = 1;
     forged_record(&message, "eve", about[0].region, 1, PEER_ACTIVE);
+    message.members[0].config = world.host[host].options.config_digest;
     for (uint32_t i = 0; i < count; i++) {
         forged_record(&message, about[i].name, about[i].region, about[i].incarnation, about[i].state);
         if (about[i].number > 0)

@@ -19,7 +19,6 @@ __attribute__((unused)) static void impostor_begin(enum message_kind kind, uint6
 {
     memset(&impostor, 0, sizeof impostor);
     impostor.kind = kind;
-    impostor.config_digest = world.host[ANN].options.config_digest;
     impostor.number = ++impostor_number;
     impostor.floor = 1;
     impostor.member_count = impostor.origin_count = 2;
@@ -31,6 +30,7 @@ __attribute__((unused)) static void impostor_begin(enum message_kind kind, uint6
                                                      .gossip_address = bytes_of(options->gossip_address),
                                                      .snapshot_address = bytes_of(options->snapshot_address),
                                                      .incarnation = 1,
+                                                     .config = options->config_digest,
                                                      .state = PEER_ACTIVE,
                                                      .reserved = true};
         impostor.origins[m] = (struct origin_record){.member = m, .incarnation = 1};
@@ -97,12 +97,6 @@ __attribute__((unused)) static void impostor_reply(uint64_t prefix, uint32_t bit
     impostor_deliver(&effects, &writer, EVENT_RESPONSE);
 }
 
-static int impostor_write(void *context, const char *data, size_t size)
-{
-    effects_append(context, data, size);
-    return 0;
-}
-
 /* Versions of rules that make no sense. */
 static void impostor_pack_nonsense(msgpack_packer *packer, unsigned versions)
 {
@@ -122,15 +116,11 @@ __attribute__((unused)) static void impostor_rules(unsigned nonsense)
     struct effects effects;
     struct message_writer writer;
     effects_init(&effects);
-    writer.start = 0;
     msgpack_packer *packer = &writer.packer;
-    msgpack_packer_init(packer, &effects, impostor_write);
-    msgpack_pack_array(packer, 6);
-    msgpack_pack_uint64(packer, 1); /* the version of such messages */
-    msgpack_pack_uint64(packer, 2); /* a page */
-    msgpack_pack_str_with_body(packer, "bob", 3);
-    msgpack_pack_uint64(packer, 1); /* his incarnation */
-    msgpack_pack_array(packer, 0);
+    writer.start = envelope_begin(packer, &effects,
+                                  &(struct envelope_head){.kind = MESSAGE_RULES_PAGE,
+                                                          .sender = bytes_of("bob"),
+                                                          .incarnation = 1});
     msgpack_pack_array(packer, 8);
     msgpack_pack_uint64(packer, world.host[ANN].options.incarnation + 1); /* her first question */
     msgpack_pack_array(packer, 3);

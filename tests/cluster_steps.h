@@ -9,6 +9,7 @@
 #define HEADGATE_TESTS_CLUSTER_STEPS_H
 
 #include "tests/cluster_impostor.h"
+#include "tests/opened_message.h"
 
 enum { SAID_MAX = 512 };
 

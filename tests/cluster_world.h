@@ -58,6 +58,7 @@ struct world {
     struct effects effects;
     bool quiet;                                                  /* writes nothing down */
     void (*watch)(unsigned host, const struct effects *effects); /* sees what every step gives; may be NULL */
+    struct bytes (*rewrite)(unsigned from, struct bytes bytes);  /* what a host says, as it travels; may be NULL */
     void (*step)(unsigned i,
                  const struct event *event); /* calls node_step, for who measures it; NULL: see step() */
     size_t text_size;
@@ -175,6 +176,8 @@ static void put_packet(enum event_kind kind, unsigned from, unsigned to, struct 
 static void post(enum event_kind kind, unsigned from, unsigned to, struct bytes bytes)
 {
     const struct world_link *link = &world.link[from][to];
+    if (world.rewrite)
+        bytes = world.rewrite(from, bytes);
     switch (link->mood) {
     case LINK_CUT:
         break;

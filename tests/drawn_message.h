@@ -53,11 +53,10 @@ static void draw_header(struct random *random, struct message *header)
     static const enum peer_state states[] = {PEER_JOINING, PEER_ACTIVE, PEER_LEFT};
     memset(header, 0, sizeof *header);
     header->kind = (enum message_kind)random_below(random, 3);
-    header->config_digest = draw_u64(random);
     header->number = draw_u64(random);
     header->floor = draw_u64(random);
-    header->muted = draw_u64(random);
     header->member_count = 1 + draw_count(random, NODE_PEERS_MAX - 1);
+    header->muted = random_u64(random) & (((uint64_t)1 << (header->member_count - 1)) - 1);
     header->sender = (uint32_t)random_below(random, header->member_count);
     header->origin_count = draw_count(random, ORIGINS_MAX);
     header->row_count = draw_count(random, NODE_PEERS_MAX);

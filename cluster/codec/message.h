@@ -1,16 +1,17 @@
 /*
- * message: what peers say to each other, as bytes.
+ * message: what peers say to each other about spends, as bytes: the bodies of three kinds of messages.
  *
  * Every message carries its sender's whole view (members, origins, digests: small) and then batches, or a
  * question for a part of the table, or such a part. So any message may be lost: the next one says it again.
- * Encoding is msgpack arrays; docs/protocol.md has the layout byte by byte. Decoding checks every bound and
- * yields views into the bytes; it never trusts a count. Ages travel, timestamps do not.
+ * Encoding is msgpack arrays in an envelope (envelope.h); docs/protocol.md has the layout byte by byte. Decoding
+ * checks every bound and yields views into the bytes; it never trusts a count. Ages travel, timestamps do not.
  */
 #ifndef HEADGATE_CLUSTER_CODEC_MESSAGE_H
 #define HEADGATE_CLUSTER_CODEC_MESSAGE_H
 
 #include "base/bytes.h"
 #include "cluster/codec/batch.h"
+#include "cluster/codec/envelope.h"
 #include "cluster/node.h"
 
 #include <msgpack.h>
@@ -18,7 +19,6 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 3,
     ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member and as many ended incarnations */
     PARTS_MAX = 1024,                 /* of what was merged */
     MESSAGE_BATCHES_MAX = 1024,       /* of one message: each costs its reader a look, however empty it is */
@@ -32,16 +32,14 @@ enum {
 
 #define INCARNATION_MAX (UINT64_MAX / 2) /* there is always a larger one */
 
-/* Flags of a member on the wire. */
-enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_REFUSES = 8, MEMBER_FLAGS_END = 16 };
-
-enum message_kind { MESSAGE_GOSSIP, MESSAGE_REQUEST, MESSAGE_REPLY };
+/* Flags of a member on the wire. A newer peer may set others. */
+enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_REFUSES = 8 };
 
 struct member_record {
     struct bytes name, region, gossip_address, snapshot_address;
     uint64_t incarnation;         /* 0: never heard */
     uint64_t retired_incarnation; /* everything of incarnations up to this one is known everywhere */
-    uint64_t config;              /* digest of that incarnation's config; 0: not known */
+    uint64_t config;              /* digest of that incarnation's config; 0: not known. The sender's own is known */
     bool refuses;                 /* it decided nothing when it made the message that its row names */
     enum peer_state state;        /* never PEER_SILENT: silence is in the ear of the listener */
     bool reserved;                /* counted in its region's division before this incarnation */
@@ -64,7 +62,6 @@ struct digest_row {
 
 struct message {
     enum message_kind kind;
-    uint64_t config_digest;
     uint32_t sender; /* index into members */
     uint64_t number; /* grows with every message of this incarnation */
     uint64_t floor;  /* the sender's own batches below this one are gone */
@@ -80,22 +77,11 @@ struct message {
     struct table_owed page_owed; /* what keys of that part that the sender evicted may owe */
     /* By origin: up to which batch that part may contain some that are not in the sender's digest; 0: none. */
     uint64_t page_beyond[ORIGINS_MAX];
-    msgpack_object batches, page; /* read by message_batch and message_page; valid until message_close */
-    msgpack_unpacked unpacked;
+    msgpack_object batches, page; /* read by message_batch and message_page */
 };
 
-/*
- * Messages end with a keyed hash of what stands before it (SipHash with the key that the cluster's secret gives):
- * what was changed on the way, or comes from a peer with another secret, is not a message.
- * message_unseal: true if the seal is right; `bytes` then is without it. message_seal: adds it at the arena's end.
- */
-enum { MESSAGE_SEAL_BYTES = 16 };
-bool message_unseal(struct bytes *bytes, const struct hash_key *key);
-void message_seal(struct effects *effects, size_t start, const struct hash_key *key);
-
-/* True if `bytes`, unsealed, is a sound message; then message_close must follow. */
-bool message_open(struct message *message, struct bytes bytes);
-void message_close(struct message *message);
+/* True if the body of an envelope of one of these kinds is sound. Its views are valid until envelope_close. */
+bool message_read(struct message *message, const struct envelope *envelope);
 
 struct batch_record {
     uint32_t origin; /* index into origins */

@@ -5,7 +5,6 @@
  */
 #include "cluster/codec/message.h"
 #include "cluster/codec/pack.h"
-#include "cluster/codec/scan.h"
 
 #include <string.h>
 
@@ -20,29 +19,34 @@ static bool read_u32_below(const msgpack_object *object, uint64_t bound, uint32_
     return true;
 }
 
-static bool read_text(const msgpack_object *object, size_t least, size_t room, struct bytes *text)
+/* The record of the sender has neither name nor incarnation: they stand in the envelope. */
+static bool read_name(const msgpack_object_array *fields, const struct envelope *envelope,
+                      struct member_record *member, bool *is_sender)
 {
-    if (object->type != MSGPACK_OBJECT_STR || object->via.str.size < least || object->via.str.size >= room)
+    if (!read_label(&fields->ptr[0], 0, NODE_NAME_BYTES, &member->name) ||
+        !read_u64(&fields->ptr[4], &member->incarnation))
         return false;
-    *text = (struct bytes){object->via.str.ptr, object->via.str.size};
-    for (size_t i = 0; i < text->size; i++)
-        if ((unsigned char)text->data[i] <= ' ' || (unsigned char)text->data[i] == 0x7f)
-            return false; /* names and addresses end up in listings, one line each */
+    *is_sender = member->name.size == 0;
+    if (!*is_sender)
+        return true;
+    member->name = envelope->sender;
+    member->incarnation = envelope->incarnation;
     return true;
 }
 
-static bool read_member(const msgpack_object *object, struct member_record *member)
+static bool read_member(const msgpack_object *object, const struct envelope *envelope, struct member_record *member,
+                        bool *is_sender)
 {
     msgpack_object_array a;
-    uint32_t state, flags;
-    if (!read_array(object, 9, 9, &a) || !read_text(&a.ptr[0], 1, NODE_NAME_BYTES, &member->name) ||
-        !read_text(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
-        !read_text(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
-        !read_text(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
-        !read_u64(&a.ptr[4], &member->incarnation) || !read_u64(&a.ptr[5], &member->retired_incarnation) ||
-        !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) || !read_u32_below(&a.ptr[7], MEMBER_FLAGS_END, &flags) ||
-        !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT || member->incarnation > INCARNATION_MAX ||
-        member->retired_incarnation > member->incarnation)
+    uint32_t state;
+    uint64_t flags;
+    if (!read_record(object, 9, 9, &a) || !read_name(&a, envelope, member, is_sender) ||
+        !read_label(&a.ptr[1], 1, NODE_NAME_BYTES, &member->region) ||
+        !read_label(&a.ptr[2], 0, NODE_ADDRESS_BYTES, &member->gossip_address) ||
+        !read_label(&a.ptr[3], 0, NODE_ADDRESS_BYTES, &member->snapshot_address) ||
+        !read_u64(&a.ptr[5], &member->retired_incarnation) || !read_u32_below(&a.ptr[6], PEER_LEFT + 1, &state) ||
+        !read_u64(&a.ptr[7], &flags) || !read_u64(&a.ptr[8], &member->config) || state == PEER_SILENT ||
+        member->incarnation > INCARNATION_MAX || member->retired_incarnation > member->incarnation)
         return false;
     member->state = (enum peer_state)state;
     member->reserved = (flags & MEMBER_RESERVED) != 0;
@@ -52,16 +56,25 @@ static bool read_member(const msgpack_object *object, struct member_record *memb
     return true;
 }
 
-static bool read_members(const msgpack_object *object, struct message *message)
+static bool read_members(const msgpack_object *object, const struct envelope *envelope, struct message *message)
 {
     msgpack_object_array a;
+    uint32_t senders = 0;
+    bool is_sender;
     if (!read_array(object, 1, NODE_PEERS_MAX, &a))
         return false;
     message->member_count = a.size;
-    for (uint32_t i = 0; i < a.size; i++)
-        if (!read_member(&a.ptr[i], &message->members[i]))
+    message->muted = 0;
+    for (uint32_t i = 0; i < a.size; i++) {
+        if (!read_member(&a.ptr[i], envelope, &message->members[i], &is_sender))
             return false;
-    return message->sender < a.size;
+        if (is_sender)
+            message->sender = i;
+        senders += is_sender;
+        if (envelope_mutes(envelope, message->members[i].name))
+            message->muted |= (uint64_t)1 << i;
+    }
+    return senders == 1;
 }
 
 static bool read_origins(const msgpack_object *object, struct message *message)
@@ -73,7 +86,7 @@ static bool read_origins(const msgpack_object *object, struct message *message)
     message->origin_count = a.size;
     for (uint32_t i = 0; i < a.size; i++) {
         struct origin_record *origin = &message->origins[i];
-        if (!read_array(&a.ptr[i], 3, 3, &fields) ||
+        if (!read_record(&a.ptr[i], 3, 3, &fields) ||
             !read_u32_below(&fields.ptr[0], message->member_count, &origin->member) ||
             !read_u64(&fields.ptr[1], &origin->incarnation) || !read_u32_below(&fields.ptr[2], 2, &waiting) ||
             origin->incarnation > message->members[origin->member].incarnation)
@@ -91,7 +104,7 @@ static bool read_rows(const msgpack_object *object, struct message *message)
     message->row_count = a.size;
     for (uint32_t i = 0; i < a.size; i++) {
         struct digest_row *digest = &message->rows[i];
-        if (!read_array(&a.ptr[i], 4, 4, &row) ||
+        if (!read_record(&a.ptr[i], 4, 4, &row) ||
             !read_u32_below(&row.ptr[0], message->member_count, &digest->member) ||
             !read_u64(&row.ptr[1], &digest->number) || !read_u64(&row.ptr[2], &digest->hears) ||
             !read_array(&row.ptr[3], message->origin_count, message->origin_count, &applied))
@@ -106,7 +119,7 @@ static bool read_rows(const msgpack_object *object, struct message *message)
 static bool read_owed(const msgpack_object *object, struct table_owed *owed)
 {
     msgpack_object_array a;
-    return read_array(object, 3, 3, &a) && read_u64(&a.ptr[0], &owed->refill_ns) &&
+    return read_record(object, 3, 3, &a) && read_u64(&a.ptr[0], &owed->refill_ns) &&
            read_u64(&a.ptr[1], &owed->window_ns) && read_u64(&a.ptr[2], &owed->window_used) &&
            owed->window_used <= UINT32_MAX; /* what is unsettled counts for more than a whole */
 }
@@ -115,10 +128,11 @@ static bool read_owed(const msgpack_object *object, struct table_owed *owed)
 static bool read_beyond(const msgpack_object_array *page, struct message *message)
 {
     msgpack_object_array a;
+    const msgpack_object *beyond = record_field(page, 5);
     memset(message->page_beyond, 0, sizeof message->page_beyond);
-    if (page->size == 5)
+    if (!beyond)
         return true;
-    if (!read_array(&page->ptr[5], message->origin_count, message->origin_count, &a))
+    if (!read_array(beyond, message->origin_count, message->origin_count, &a))
         return false;
     for (uint32_t o = 0; o < a.size; o++)
         if (!read_u64(&a.ptr[o], &message->page_beyond[o]))
@@ -131,10 +145,10 @@ static bool read_page_head(const msgpack_object *object, struct message *message
     msgpack_object_array a;
     uint32_t split = 0;
     message->has_page = false;
-    if (object->type == MSGPACK_OBJECT_NIL)
+    if (!object)
         return true;
     bool reply = message->kind == MESSAGE_REPLY;
-    if (message->kind == MESSAGE_GOSSIP || !read_array(object, reply ? 5 : 2, reply ? 6 : 2, &a) ||
+    if (message->kind == MESSAGE_GOSSIP || !read_record(object, reply ? 5 : 2, reply ? 6 : 2, &a) ||
         !read_u64(&a.ptr[0], &message->page_prefix) ||
         !read_u32_below(&a.ptr[1], PAGE_BITS_MAX + 1, &message->page_bits) ||
         message->page_prefix >> message->page_bits != 0)
@@ -150,55 +164,21 @@ static bool read_page_head(const msgpack_object *object, struct message *message
     return true;
 }
 
-static bool read_message(struct message *message, const msgpack_object *root)
+enum { BODY_NUMBER, BODY_FLOOR, BODY_MEMBERS, BODY_ORIGINS, BODY_ROWS, BODY_BATCHES, BODY_PAGE, BODY_FIELDS };
+
+bool message_read(struct message *message, const struct envelope *envelope)
 {
     msgpack_object_array a, batches;
-    uint64_t version;
-    uint32_t kind;
-    if (!read_array(root, 12, 12, &a) || !read_u64(&a.ptr[0], &version) || version != MESSAGE_VERSION ||
-        !read_u32_below(&a.ptr[1], MESSAGE_REPLY + 1, &kind))
+    message->kind = envelope->kind;
+    if (!read_record(&envelope->body, BODY_PAGE, BODY_FIELDS, &a) ||
+        !read_u64(&a.ptr[BODY_NUMBER], &message->number) || !read_u64(&a.ptr[BODY_FLOOR], &message->floor) ||
+        !read_members(&a.ptr[BODY_MEMBERS], envelope, message) || !read_origins(&a.ptr[BODY_ORIGINS], message) ||
+        !read_rows(&a.ptr[BODY_ROWS], message) ||
+        !read_array(&a.ptr[BODY_BATCHES], 0, MESSAGE_BATCHES_MAX, &batches))
         return false;
-    message->kind = (enum message_kind)kind;
-    if (!read_u64(&a.ptr[2], &message->config_digest) ||
-        !read_u32_below(&a.ptr[3], NODE_PEERS_MAX, &message->sender) || !read_u64(&a.ptr[4], &message->number) ||
-        !read_u64(&a.ptr[5], &message->floor) || !read_u64(&a.ptr[6], &message->muted) ||
-        !read_members(&a.ptr[7], message) || !read_origins(&a.ptr[8], message) || !read_rows(&a.ptr[9], message) ||
-        !read_array(&a.ptr[10], 0, MESSAGE_BATCHES_MAX, &batches))
-        return false;
-    message->batches = a.ptr[10];
+    message->batches = a.ptr[BODY_BATCHES];
     message->batch_count = batches.size;
-    return read_page_head(&a.ptr[11], message);
-}
-
-bool message_unseal(struct bytes *bytes, const struct hash_key *key)
-{
-    struct key_id seal;
-    if (bytes->size < MESSAGE_SEAL_BYTES)
-        return false;
-    size_t size = bytes->size - MESSAGE_SEAL_BYTES;
-    memcpy(&seal, bytes->data + size, sizeof seal);
-    if (!key_id_equal(seal, hash_128(key, bytes->data, size)))
-        return false;
-    bytes->size = size;
-    return true;
-}
-
-bool message_open(struct message *message, struct bytes bytes)
-{
-    if (!scan_is_sound(bytes, MESSAGE_BATCHES_MAX))
-        return false;
-    size_t offset = 0;
-    msgpack_unpacked_init(&message->unpacked);
-    if (msgpack_unpack_next(&message->unpacked, bytes.data, bytes.size, &offset) == MSGPACK_UNPACK_SUCCESS &&
-        read_message(message, &message->unpacked.data))
-        return true;
-    msgpack_unpacked_destroy(&message->unpacked);
-    return false;
-}
-
-void message_close(struct message *message)
-{
-    msgpack_unpacked_destroy(&message->unpacked);
+    return read_page_head(record_field(&a, BODY_PAGE), message);
 }
 
 /* Which element of a group is which. */
@@ -211,7 +191,7 @@ static bool check_terms(const msgpack_object *object)
     msgpack_object_array a;
     uint32_t kind, flags;
     uint64_t number;
-    if (!read_array(object, TERM_FIELDS, TERM_FIELDS, &a) ||
+    if (!read_record(object, TERM_FIELDS, TERM_FIELDS, &a) ||
         !read_u32_below(&a.ptr[TERM_KIND], LIMIT_KINDS, &kind) ||
         !read_u32_below(&a.ptr[TERM_FLAGS], LIMIT_FLAGS_END, &flags))
         return false;
@@ -221,11 +201,13 @@ static bool check_terms(const msgpack_object *object)
     return true;
 }
 
-/* As many numbers as there are, or none. */
+/* As many numbers as there are, or none; `object` may be NULL. */
 static bool check_numbers(const msgpack_object *object, uint32_t count, uint64_t bound)
 {
     msgpack_object_array numbers;
     uint64_t number;
+    if (!object)
+        return true;
     if (!read_array(object, 0, count, &numbers) || (numbers.size != 0 && numbers.size != count))
         return false;
     for (uint32_t i = 0; i < numbers.size; i++)
@@ -242,25 +224,28 @@ static bool check_groups(const msgpack_object *object, uint32_t *count)
     if (!read_array(object, 0, UINT32_MAX, &groups))
         return false;
     for (uint32_t g = 0; g < groups.size; g++) {
-        if (!read_array(&groups.ptr[g], GROUP_FIELDS, GROUP_FIELDS, &group) ||
+        if (!read_record(&groups.ptr[g], GROUP_RETURNED, GROUP_FIELDS, &group) ||
             !check_terms(&group.ptr[GROUP_TERMS]) || group.ptr[GROUP_IDS].type != MSGPACK_OBJECT_BIN)
             return false;
         uint64_t bytes = group.ptr[GROUP_IDS].via.bin.size, ids = bytes / sizeof(struct key_id);
         const msgpack_object *numbers = &group.ptr[GROUP_NUMBERS];
         if (ids == 0 || bytes % sizeof(struct key_id) != 0 || numbers->type != MSGPACK_OBJECT_ARRAY ||
             numbers->via.array.size != ids || !check_numbers(numbers, (uint32_t)ids, UINT64_MAX) ||
-            !check_numbers(&group.ptr[GROUP_RETURNED], (uint32_t)ids, UINT64_MAX) ||
-            !check_numbers(&group.ptr[GROUP_LIVES], (uint32_t)ids, CELL_STEPS_MAX))
+            !check_numbers(record_field(&group, GROUP_RETURNED), (uint32_t)ids, UINT64_MAX) ||
+            !check_numbers(record_field(&group, GROUP_LIVES), (uint32_t)ids, CELL_STEPS_MAX))
             return false;
         *count += (uint32_t)ids;
     }
     return true;
 }
 
+/* Most batches are whole: then `object` is NULL. */
 static bool read_part(const msgpack_object *object, struct batch_record *record)
 {
     msgpack_object_array a;
-    return read_array(object, 3, 3, &a) && read_u64(&a.ptr[0], &record->merge) &&
+    if (!object)
+        return true;
+    return read_record(object, 3, 3, &a) && read_u64(&a.ptr[0], &record->merge) &&
            read_u32_below(&a.ptr[2], PARTS_MAX + 1, &record->parts) &&
            read_u32_below(&a.ptr[1], record->parts, &record->part) && record->merge > 0;
 }
@@ -269,12 +254,12 @@ bool message_batch(const struct message *message, uint32_t index, struct batch_r
 {
     msgpack_object_array a, depends;
     record->merge = record->part = record->parts = 0;
-    if (!read_array(&message->batches.via.array.ptr[index], 7, 8, &a) ||
+    if (!read_record(&message->batches.via.array.ptr[index], 7, 8, &a) ||
         !read_u32_below(&a.ptr[0], message->origin_count, &record->origin) ||
         !read_u64(&a.ptr[1], &record->first) || !read_u64(&a.ptr[2], &record->last) ||
         !read_u64(&a.ptr[3], &record->age_ns) || !read_u64(&a.ptr[4], &record->open_ns) ||
         !read_array(&a.ptr[5], message->origin_count, message->origin_count, &depends) ||
-        !check_groups(&a.ptr[6], &record->spend_count) || (a.size == 8 && !read_part(&a.ptr[7], record)))
+        !check_groups(&a.ptr[6], &record->spend_count) || !read_part(record_field(&a, 7), record))
         return false;
     for (uint32_t i = 0; i < depends.size; i++)
         if (!read_u64(&depends.ptr[i], &record->depends[i]))
@@ -297,6 +282,13 @@ static uint64_t number_at(const msgpack_object *array, uint32_t index)
     return index < array->via.array.size ? array->via.array.ptr[index].via.u64 : 0;
 }
 
+/* Of a field that may be missing, 0 where it is. */
+static uint64_t number_of_field(const msgpack_object_array *record, uint32_t field, uint32_t index)
+{
+    const msgpack_object *numbers = record_field(record, field);
+    return numbers ? number_at(numbers, index) : 0;
+}
+
 static struct limit_terms terms_of(const msgpack_object *object)
 {
     return (struct limit_terms){
@@ -313,17 +305,17 @@ bool number_next(struct number_reader *reader, struct number_record *record)
 {
     const msgpack_object_array *groups = &reader->groups.via.array;
     while (reader->group < groups->size) {
-        const msgpack_object *group = groups->ptr[reader->group].via.array.ptr;
+        const msgpack_object_array *group = &groups->ptr[reader->group].via.array;
         uint32_t index = reader->index;
-        if (index < group[GROUP_NUMBERS].via.array.size) {
+        if (index < group->ptr[GROUP_NUMBERS].via.array.size) {
             if (index == 0 || record->group != reader->group)
-                record->terms = terms_of(&group[GROUP_TERMS]);
-            memcpy(&record->id, group[GROUP_IDS].via.bin.ptr + (size_t)index * sizeof record->id,
+                record->terms = terms_of(&group->ptr[GROUP_TERMS]);
+            memcpy(&record->id, group->ptr[GROUP_IDS].via.bin.ptr + (size_t)index * sizeof record->id,
                    sizeof record->id);
             record->group = reader->group;
-            record->number = number_at(&group[GROUP_NUMBERS], index);
-            record->returned = number_at(&group[GROUP_RETURNED], index);
-            record->live_ns = number_at(&group[GROUP_LIVES], index) * CELL_STEP_NS;
+            record->number = number_at(&group->ptr[GROUP_NUMBERS], index);
+            record->returned = number_of_field(group, GROUP_RETURNED, index);
+            record->live_ns = number_of_field(group, GROUP_LIVES, index) * CELL_STEP_NS;
             reader->index++;
             return true;
         }

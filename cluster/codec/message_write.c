@@ -28,12 +28,14 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
     msgpack_pack_array(packer, header->member_count);
     for (uint32_t i = 0; i < header->member_count; i++) {
         const struct member_record *member = &header->members[i];
+        const bool is_sender = i == header->sender; /* the envelope has its name and its incarnation */
+        const struct bytes none = {0};
         msgpack_pack_array(packer, 9);
-        pack_text(packer, member->name);
+        pack_text(packer, is_sender ? none : member->name);
         pack_text(packer, member->region);
         pack_text(packer, member->gossip_address);
         pack_text(packer, member->snapshot_address);
-        msgpack_pack_uint64(packer, member->incarnation);
+        msgpack_pack_uint64(packer, is_sender ? 0 : member->incarnation);
         msgpack_pack_uint64(packer, member->retired_incarnation);
         msgpack_pack_uint64(packer, (uint64_t)member->state);
         msgpack_pack_uint64(packer, (member->reserved ? MEMBER_RESERVED : 0u) |
@@ -68,18 +70,23 @@ static void pack_digests(msgpack_packer *packer, const struct message *header)
 
 void message_begin(struct message_writer *writer, struct effects *effects, const struct message *header)
 {
-    writer->effects = effects;
-    writer->start = effects->arena_size;
-    msgpack_packer_init(&writer->packer, effects, write_to_arena);
+    const struct member_record *sender = &header->members[header->sender];
+    struct bytes muted[NODE_PEERS_MAX];
+    uint32_t muted_count = 0;
+    for (uint32_t i = 0; i < header->member_count; i++)
+        if ((header->muted >> i & 1) != 0)
+            muted[muted_count++] = header->members[i].name;
+    const struct envelope_head head = {.kind = header->kind,
+                                       .sender = sender->name,
+                                       .incarnation = sender->incarnation,
+                                       .muted = muted,
+                                       .muted_count = muted_count};
     msgpack_packer *packer = &writer->packer;
-    msgpack_pack_array(packer, 12);
-    msgpack_pack_uint64(packer, MESSAGE_VERSION);
-    msgpack_pack_uint64(packer, (uint64_t)header->kind);
-    msgpack_pack_uint64(packer, header->config_digest);
-    msgpack_pack_uint64(packer, header->sender);
+    writer->effects = effects;
+    writer->start = envelope_begin(packer, effects, &head);
+    msgpack_pack_array(packer, 7);
     msgpack_pack_uint64(packer, header->number);
     msgpack_pack_uint64(packer, header->floor);
-    msgpack_pack_uint64(packer, header->muted);
     pack_members(packer, header);
     pack_digests(packer, header);
 }
@@ -147,7 +154,7 @@ static void chunk_number(struct chunk *chunk, uint64_t number)
     }
 }
 
-/* A group: [terms, ids as one string of bytes, [number ...], [returned ...], [steps to live ...]]. */
+/* [terms, ids as one string, [number ...], [returned ...], [steps to live ...]]; the last two may be absent. */
 static void pack_group(msgpack_packer *packer, const struct spend *spends, uint32_t count,
                        const struct limit *limit, uint64_t now_ns)
 {
@@ -156,7 +163,7 @@ static void pack_group(msgpack_packer *packer, const struct spend *spends, uint3
     for (uint32_t i = 0; i < count; i++)
         returned |= spends[i].returned > 0;
     bool lives = kind_travels_with_end(limit->kind, returned);
-    msgpack_pack_array(packer, 5);
+    msgpack_pack_array(packer, lives ? 5 : returned ? 4 : 3);
     pack_terms(packer, limit);
     msgpack_pack_bin(packer, (size_t)count * sizeof(struct key_id));
     for (uint32_t i = 0; i < count; i++)
@@ -166,11 +173,13 @@ static void pack_group(msgpack_packer *packer, const struct spend *spends, uint3
     for (uint32_t i = 0; i < count; i++)
         chunk_number(&chunk, spends[i].tokens);
     chunk_flush(&chunk);
-    msgpack_pack_array(packer, returned ? count : 0);
+    if (returned || lives)
+        msgpack_pack_array(packer, returned ? count : 0);
     for (uint32_t i = 0; i < count && returned; i++)
         chunk_number(&chunk, spends[i].returned);
     chunk_flush(&chunk);
-    msgpack_pack_array(packer, lives ? count : 0);
+    if (lives)
+        msgpack_pack_array(packer, count);
     for (uint32_t i = 0; i < count && lives; i++)
         chunk_number(&chunk, live_steps(&spends[i], limit, now_ns));
     chunk_flush(&chunk);
@@ -239,13 +248,6 @@ void message_end_with_page(struct message_writer *writer, const struct page_cont
     msgpack_pack_array(packer, page->beyond_count);
     for (uint32_t o = 0; o < page->beyond_count; o++)
         msgpack_pack_uint64(packer, page->beyond[o]);
-}
-
-void message_seal(struct effects *effects, size_t start, const struct hash_key *key)
-{
-    struct key_id seal = hash_128(key, effects->arena + start, effects->arena_size - start);
-    _Static_assert(sizeof seal == MESSAGE_SEAL_BYTES, "a seal is a 128-bit hash");
-    effects_append(effects, &seal, sizeof seal);
 }
 
 size_t message_size(const struct message_writer *writer)

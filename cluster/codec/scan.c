@@ -4,7 +4,7 @@
  */
 #include "cluster/codec/scan.h"
 
-enum { DEPTH_MAX = 8, INNER_DEPTH = 1 };
+enum { DEPTH_MAX = 10, INNER_DEPTH = 2 };
 
 struct scanner {
     const uint8_t *at;
@@ -81,4 +81,57 @@ bool scan_is_sound(struct bytes bytes, uint64_t inner_max)
         }
     }
     return scanner.left == 0;
+}
+
+static bool array_of(struct scanner *scanner, uint64_t *count)
+{
+    uint64_t head;
+    if (!number(scanner, 1, &head))
+        return false;
+    if (head >= 0x90 && head <= 0x9f) {
+        *count = head & 0x0f;
+        return true;
+    }
+    return (head == 0xdc || head == 0xdd) && number(scanner, head == 0xdc ? 2 : 4, count);
+}
+
+static bool unsigned_number(struct scanner *scanner, uint64_t *value)
+{
+    uint64_t head;
+    if (!number(scanner, 1, &head))
+        return false;
+    if (head <= 0x7f) {
+        *value = head;
+        return true;
+    }
+    return head >= 0xcc && head <= 0xcf && number(scanner, (size_t)1 << (head - 0xcc), value);
+}
+
+/* Of less than 256 bytes. */
+static bool text_of(struct scanner *scanner, struct bytes *text)
+{
+    uint64_t head, size;
+    if (!number(scanner, 1, &head))
+        return false;
+    if (head >= 0xa0 && head <= 0xbf)
+        size = head & 0x1f;
+    else if (head != 0xd9 || !number(scanner, 1, &size))
+        return false;
+    *text = (struct bytes){(const char *)scanner->at, size};
+    return skip(scanner, size);
+}
+
+void scan_head(struct bytes bytes, struct scan_head *head)
+{
+    struct scanner scanner = {(const uint8_t *)bytes.data, bytes.size};
+    uint64_t values;
+    struct bytes text;
+    *head = (struct scan_head){.count = 0};
+    if (!array_of(&scanner, &values))
+        return;
+    while (head->count < SCAN_HEAD_NUMBERS && head->count < values &&
+           unsigned_number(&scanner, &head->number[head->count]))
+        head->count++;
+    if (head->count == SCAN_HEAD_NUMBERS && values > SCAN_HEAD_NUMBERS && text_of(&scanner, &text))
+        head->text = text;
 }

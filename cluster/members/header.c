@@ -93,7 +93,6 @@ void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slo
     tell_urgent(node); /* so that no digest overtakes spends that its reader must know first */
     memset(header, 0, offsetof(struct message, members));
     header->kind = kind;
-    header->config_digest = node->options.config_digest;
     header->number = ++node->publishing.number;
     node->publishing.made_ns[node->publishing.number % ECHOES_MAX] = node->now_ns;
     header->floor = own_floor(node);

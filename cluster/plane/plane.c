@@ -167,10 +167,6 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
         plane->wall_at_ns = node->now_ns;
     }
     switch (event->kind) {
-    case EVENT_MESSAGE:
-    case EVENT_REQUEST:
-    case EVENT_RESPONSE:
-        return plane_receive(node, event, effects);
     case EVENT_START:
         plane->started = true;
         return false;
@@ -184,6 +180,9 @@ bool plane_event(struct node *node, const struct event *event, struct effects *e
         plane_health(node, event->health, effects);
         return true;
     case EVENT_WAKE:
+    case EVENT_MESSAGE:
+    case EVENT_REQUEST:
+    case EVENT_RESPONSE:
     case EVENT_FORGET:
     case EVENT_MUTE:
     case EVENT_STOP:

@@ -1,17 +1,16 @@
 /*
- * All messages: [version, kind, sender's name, its incarnation, names it asks to ignore this, body]. Six fields, so
- * that the first byte tells them from those about spends (message.h). Bodies:
+ * plane_message reads and writes the bodies of the messages about rules:
  *   advert: [number, digest, lamport, [[service, health in millionths] ...]]
  *   ask:    [scan, from]
  *   page:   [scan, from, digest, lamport, last, next, digest of all older than next, [version ...]]
- * A place in the order of versions: [lamport, author, digest]. A version: see pack_version.
+ * A place in the order of versions: [lamport, author, digest]. A version: see pack_version. Its digest is of the fields
+ * there alone: peers of different releases must agree on it.
  */
 #include "cluster/plane/plane_message.h"
 
 #include "cluster/codec/effects.h"
-#include "cluster/codec/message.h"
+#include "cluster/codec/envelope.h"
 #include "cluster/codec/pack.h"
-#include "cluster/codec/scan.h"
 #include "cluster/plane/plane_health.h"
 #include "cluster/plane/plane_scan.h"
 #include "cluster/state/member.h"
@@ -21,12 +20,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum plane_kind { PLANE_ADVERT, PLANE_ASK, PLANE_PAGE, PLANE_KINDS };
-
 enum {
-    PLANE_VERSION = 1,
-    FRAME_FIELDS = 6,
-    FRAME_FIRST_BYTE = 0x90 | FRAME_FIELDS,
     ADVERT_FIELDS = 4,
     ASK_FIELDS = 2,
     PAGE_FIELDS = 8,
@@ -36,14 +30,6 @@ enum {
     PAGE_MAX_BYTES = 256 * 1024, /* whoever makes one, or reads it, serves nobody meanwhile */
     PAGE_VERSIONS = 64,          /* in the first one: most changes are small. In each that follows, */
     PAGE_GROWTH = 3,             /* so many times all before */
-};
-
-struct frame {
-    enum plane_kind kind;
-    struct bytes sender;
-    uint64_t incarnation;
-    bool muted; /* the sender asks us to ignore it */
-    msgpack_object_array body;
 };
 
 /* ---- reading ---- */
@@ -68,36 +54,15 @@ static bool read_text(const msgpack_object *object, size_t most, struct bytes *t
 static bool read_cursor(const msgpack_object *object, struct plane_cursor *cursor)
 {
     msgpack_object_array a;
-    return read_array(object, 3, 3, &a) && read_u64(&a.ptr[0], &cursor->stamp.lamport) &&
+    return read_record(object, 3, 3, &a) && read_u64(&a.ptr[0], &cursor->stamp.lamport) &&
            read_u64(&a.ptr[1], &cursor->stamp.author) && read_u64(&a.ptr[2], &cursor->digest);
-}
-
-static bool read_frame(const struct node *node, const msgpack_object *root, struct frame *frame)
-{
-    msgpack_object_array a, muted;
-    uint32_t version, kind, fields[PLANE_KINDS] = {ADVERT_FIELDS, ASK_FIELDS, PAGE_FIELDS};
-    if (!read_array(root, FRAME_FIELDS, FRAME_FIELDS, &a) || !read_u32(&a.ptr[0], PLANE_VERSION, &version) ||
-        version != PLANE_VERSION || !read_u32(&a.ptr[1], PLANE_KINDS - 1, &kind) ||
-        !read_text(&a.ptr[2], NODE_NAME_BYTES - 1, &frame->sender) || !read_u64(&a.ptr[3], &frame->incarnation) ||
-        !read_array(&a.ptr[4], 0, NODE_PEERS_MAX, &muted) ||
-        !read_array(&a.ptr[5], fields[kind], fields[kind], &frame->body))
-        return false;
-    frame->kind = (enum plane_kind)kind;
-    frame->muted = false;
-    for (uint32_t i = 0; i < muted.size; i++) {
-        struct bytes name;
-        if (!read_text(&muted.ptr[i], NODE_NAME_BYTES - 1, &name))
-            return false;
-        frame->muted |= bytes_equal(name, bytes_of(node->options.name));
-    }
-    return true;
 }
 
 static bool read_version(const msgpack_object *object, struct rule_record *record)
 {
     msgpack_object_array a;
     uint32_t deleted;
-    if (!read_array(object, VERSION_FIELDS, VERSION_FIELDS, &a) || !read_u64(&a.ptr[0], &record->stamp.lamport) ||
+    if (!read_record(object, VERSION_FIELDS, VERSION_FIELDS, &a) || !read_u64(&a.ptr[0], &record->stamp.lamport) ||
         !read_u64(&a.ptr[1], &record->stamp.author) || !read_u64(&a.ptr[2], &record->wall_ms) ||
         !read_u32(&a.ptr[3], 1, &deleted) || !read_u32(&a.ptr[4], RULE_SHARE_ONE, &record->share_millionths) ||
         !read_u32(&a.ptr[5], RULE_SHARE_ONE, &record->threshold_millionths) ||
@@ -147,23 +112,20 @@ static size_t version_max_bytes(const struct rule_record *record)
 }
 
 /* Up to the body, whose array comes next. Returns where the message begins. */
-static size_t begin(const struct node *node, enum plane_kind kind, msgpack_packer *packer, struct effects *effects)
+static size_t begin(const struct node *node, enum message_kind kind, msgpack_packer *packer,
+                    struct effects *effects)
 {
-    size_t start = effects->arena_size;
-    uint32_t muted = 0;
-    msgpack_packer_init(packer, effects, write_to_arena);
-    msgpack_pack_array(packer, FRAME_FIELDS);
-    msgpack_pack_uint64(packer, PLANE_VERSION);
-    msgpack_pack_uint64(packer, (uint64_t)kind);
-    pack_text(packer, bytes_of(node->options.name));
-    msgpack_pack_uint64(packer, node->life.incarnation);
-    for (uint32_t i = 0; i < node->member_end; i++)
-        muted += node->member[i].used && node->member[i].mute_out;
-    msgpack_pack_array(packer, muted);
+    struct bytes muted[NODE_PEERS_MAX];
+    uint32_t muted_count = 0;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (node->member[i].used && node->member[i].mute_out)
-            pack_text(packer, bytes_of(node->member[i].name));
-    return start;
+            muted[muted_count++] = bytes_of(node->member[i].name);
+    const struct envelope_head head = {.kind = kind,
+                                       .sender = bytes_of(node->options.name),
+                                       .incarnation = node->life.incarnation,
+                                       .muted = muted,
+                                       .muted_count = muted_count};
+    return envelope_begin(packer, effects, &head);
 }
 
 static void end(struct node *node, size_t start, enum effect_kind kind, const char *address,
@@ -194,7 +156,7 @@ void plane_advertise(struct node *node, struct effects *effects)
     const struct plane_service *unwell[PLANE_HEALTH_ROWS];
     uint32_t count = unwell_services(node, unwell);
     msgpack_packer packer;
-    size_t start = begin(node, PLANE_ADVERT, &packer, effects);
+    size_t start = begin(node, MESSAGE_RULES_ADVERT, &packer, effects);
     msgpack_pack_array(&packer, ADVERT_FIELDS);
     plane->advertised_ns = node->now_ns;
     msgpack_pack_uint64(&packer, ++plane->number);
@@ -213,7 +175,7 @@ void plane_ask(struct node *node, struct effects *effects)
 {
     const struct plane_scan *scan = &node->plane->scan;
     msgpack_packer packer;
-    size_t start = begin(node, PLANE_ASK, &packer, effects);
+    size_t start = begin(node, MESSAGE_RULES_ASK, &packer, effects);
     msgpack_pack_array(&packer, ASK_FIELDS);
     msgpack_pack_uint64(&packer, scan->id);
     pack_cursor(&packer, &scan->cursor);
@@ -239,7 +201,7 @@ static void serve(struct node *node, uint64_t scan, const struct plane_cursor *f
     struct plane_cursor next =
         oldest ? (struct plane_cursor){oldest->record.stamp, oldest->digest} : (struct plane_cursor){0};
     msgpack_packer packer;
-    size_t start = begin(node, PLANE_PAGE, &packer, effects);
+    size_t start = begin(node, MESSAGE_RULES_PAGE, &packer, effects);
     msgpack_pack_array(&packer, PAGE_FIELDS);
     msgpack_pack_uint64(&packer, scan);
     pack_cursor(&packer, from);
@@ -257,19 +219,19 @@ static void serve(struct node *node, uint64_t scan, const struct plane_cursor *f
 
 /* ---- receiving ---- */
 
-static bool take_advert(struct node *node, uint32_t member, const msgpack_object_array *body)
+static bool take_advert(struct node *node, uint32_t member, const msgpack_object *object)
 {
     struct plane_peer *peer = &node->plane->peer[member];
-    msgpack_object_array rows, row;
+    msgpack_object_array a, rows, row;
     uint64_t number, digest, lamport;
     struct bytes name = {0};
     uint32_t level = 0;
-    if (!read_u64(&body->ptr[0], &number) || !read_u64(&body->ptr[1], &digest) ||
-        !read_u64(&body->ptr[2], &lamport) || lamport > UINT64_MAX / 2 ||
-        !read_array(&body->ptr[3], 0, PLANE_HEALTH_ROWS, &rows))
+    if (!read_record(object, ADVERT_FIELDS, ADVERT_FIELDS, &a) || !read_u64(&a.ptr[0], &number) ||
+        !read_u64(&a.ptr[1], &digest) || !read_u64(&a.ptr[2], &lamport) || lamport > UINT64_MAX / 2 ||
+        !read_array(&a.ptr[3], 0, PLANE_HEALTH_ROWS, &rows))
         return false;
     for (uint32_t i = 0; i < rows.size; i++)
-        if (!read_array(&rows.ptr[i], 2, 2, &row) || !read_text(&row.ptr[0], RULE_NAME_MAX_BYTES, &name) ||
+        if (!read_record(&rows.ptr[i], 2, 2, &row) || !read_text(&row.ptr[0], RULE_NAME_MAX_BYTES, &name) ||
             !read_u32(&row.ptr[1], HEALTH_ONE, &level))
             return false;
     if (peer->incarnation != node->member[member].incarnation)
@@ -289,27 +251,29 @@ static bool take_advert(struct node *node, uint32_t member, const msgpack_object
     return true;
 }
 
-static bool take_ask(struct node *node, const msgpack_object_array *body, struct effects *effects)
+static bool take_ask(struct node *node, const msgpack_object *object, struct effects *effects)
 {
+    msgpack_object_array a;
     struct plane_cursor from;
     uint64_t scan;
-    if (!read_u64(&body->ptr[0], &scan) || !read_cursor(&body->ptr[1], &from))
+    if (!read_record(object, ASK_FIELDS, ASK_FIELDS, &a) || !read_u64(&a.ptr[0], &scan) ||
+        !read_cursor(&a.ptr[1], &from))
         return false;
     serve(node, scan, &from, effects);
     return true;
 }
 
-static bool take_page(struct node *node, uint32_t member, const msgpack_object_array *body, struct effects *effects)
+static bool take_page(struct node *node, uint32_t member, const msgpack_object *object, struct effects *effects)
 {
     struct plane_page page;
     struct rule_record record;
-    msgpack_object_array versions;
+    msgpack_object_array a, versions;
     uint32_t last;
-    if (!read_u64(&body->ptr[0], &page.scan) || !read_cursor(&body->ptr[1], &page.from) ||
-        !read_u64(&body->ptr[2], &page.book_digest) || !read_u64(&body->ptr[3], &page.lamport) ||
-        page.lamport > UINT64_MAX / 2 || !read_u32(&body->ptr[4], 1, &last) ||
-        !read_cursor(&body->ptr[5], &page.next) || !read_u64(&body->ptr[6], &page.older_digest) ||
-        !read_array(&body->ptr[7], 0, UINT32_MAX, &versions))
+    if (!read_record(object, PAGE_FIELDS, PAGE_FIELDS, &a) || !read_u64(&a.ptr[0], &page.scan) ||
+        !read_cursor(&a.ptr[1], &page.from) || !read_u64(&a.ptr[2], &page.book_digest) ||
+        !read_u64(&a.ptr[3], &page.lamport) || page.lamport > UINT64_MAX / 2 || !read_u32(&a.ptr[4], 1, &last) ||
+        !read_cursor(&a.ptr[5], &page.next) || !read_u64(&a.ptr[6], &page.older_digest) ||
+        !read_array(&a.ptr[7], 0, UINT32_MAX, &versions))
         return false;
     for (uint32_t i = 0; i < versions.size; i++)
         if (!read_version(&versions.ptr[i], &record))
@@ -325,49 +289,22 @@ static bool take_page(struct node *node, uint32_t member, const msgpack_object_a
     return true;
 }
 
-static enum event_kind event_of(enum plane_kind kind)
+bool plane_receive(struct node *node, const struct envelope *envelope, struct effects *effects)
 {
-    return kind == PLANE_ADVERT ? EVENT_MESSAGE : kind == PLANE_ASK ? EVENT_REQUEST : EVENT_RESPONSE;
-}
-
-/* False: nonsense. */
-static bool take(struct node *node, const msgpack_object *root, enum event_kind kind, struct effects *effects)
-{
-    struct frame frame;
-    if (!read_frame(node, root, &frame) || event_of(frame.kind) != kind)
-        return false;
-    int index = member_find(node, frame.sender);
-    if (node->life.superseded || bytes_equal(frame.sender, bytes_of(node->options.name)))
+    int index = member_find(node, envelope->sender);
+    struct bytes own_name = bytes_of(node->options.name);
+    if (node->life.superseded || bytes_equal(envelope->sender, own_name))
         return true;
-    if (frame.muted || (index >= 0 && node->member[index].mute_in)) {
+    if (envelope_mutes(envelope, own_name) || (index >= 0 && node->member[index].mute_in)) {
         node->stats.messages_muted++;
         return true;
     }
     node->stats.messages_received++;
-    if (frame.kind == PLANE_ASK)
-        return take_ask(node, &frame.body, effects);
-    if (index < 0 || node->member[index].incarnation != frame.incarnation)
+    if (envelope->kind == MESSAGE_RULES_ASK)
+        return take_ask(node, &envelope->body, effects);
+    if (index < 0 || node->member[index].incarnation != envelope->incarnation)
         return true; /* its gossip has not told us of it yet, or it is gone */
-    if (frame.kind == PLANE_ADVERT)
-        return take_advert(node, (uint32_t)index, &frame.body);
-    return take_page(node, (uint32_t)index, &frame.body, effects);
-}
-
-bool plane_receive(struct node *node, const struct event *event, struct effects *effects)
-{
-    struct bytes bytes = event->bytes;
-    if (bytes.size == 0 || (unsigned char)bytes.data[0] != FRAME_FIRST_BYTE ||
-        bytes.size > node->options.message_max_bytes || !message_unseal(&bytes, &node->options.hash_key))
-        return false;
-    node->stats.bytes_received += event->bytes.size;
-    msgpack_unpacked unpacked;
-    size_t offset = 0;
-    msgpack_unpacked_init(&unpacked);
-    bool sound = scan_is_sound(bytes, UINT64_MAX) &&
-                 msgpack_unpack_next(&unpacked, bytes.data, bytes.size, &offset) == MSGPACK_UNPACK_SUCCESS &&
-                 take(node, &unpacked.data, event->kind, effects);
-    if (!sound)
-        node->stats.messages_invalid++;
-    msgpack_unpacked_destroy(&unpacked);
-    return true;
+    if (envelope->kind == MESSAGE_RULES_ADVERT)
+        return take_advert(node, (uint32_t)index, &envelope->body);
+    return take_page(node, (uint32_t)index, &envelope->body, effects);
 }

@@ -66,6 +66,8 @@ struct stores {
 /* When the log was last told of what peers can bring about at will; 0: never. */
 struct notices {
     uint64_t unsealed_ns;    /* a message without a seal of this cluster */
+    uint64_t unreadable_ns;  /* a message of a version that this daemon does not read, */
+    uint64_t unreadable;     /* and which version that was */
     uint64_t implausible_ns; /* an incarnation that nobody can have */
     uint64_t crowded_ns;     /* members beyond unlisted_max */
 };

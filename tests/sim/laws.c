@@ -215,6 +215,10 @@ static void check_limits(struct sim *sim, unsigned i)
                  sim->plan.log_keys_max);
     if (stats.messages_invalid > 0 && sim->phase == PHASE_SAFETY && !laws_are_off(sim))
         sim_fail(sim, "messages: %s calls a true message nonsense", n->name);
+    if (stats.messages_unreadable > 0 && !laws_are_off(sim))
+        sim_fail(sim, "messages: %s cannot read a message of its own version", n->name);
+    if (stats.messages_unknown_kind > 0 && sim->plan.newer == 0 && !laws_are_off(sim))
+        sim_fail(sim, "messages: %s does not know a kind of its own release", n->name);
     laws_note_evictions(sim, i);
     if (world_is_acknowledged(sim, i))
         sim->node[i].acked_ns = clock_read(&sim->fast, sim->now_ns);

@@ -11,6 +11,7 @@
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
+ *       --newer          some nodes say more than this release knows, which must make no difference
  *       --disks          all start anew, some with what their disks kept
  *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
  *   sim --healing SEEDS                           who is refused after a healed cut
@@ -39,7 +40,7 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, early;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early;
     unsigned scenario_seeds, healing_seeds, pair_seeds;
     struct search_options search;
 };
@@ -76,7 +77,7 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
         plan_draw_odd(&sim->plan);
     sim->verbose = arguments->verbose || arguments->trace;
     sim->trace = arguments->trace;
-    return sim_run(sim);
+    return arguments->newer ? newer_run(sim) : sim_run(sim);
 }
 
 static void print_failure(const struct arguments *arguments, uint64_t seed, const char *what)
@@ -86,6 +87,7 @@ static void print_failure(const struct arguments *arguments, uint64_t seed, cons
            arguments->edits   ? " --edits"
            : arguments->disks ? " --disks"
            : arguments->odd   ? " --odd"
+           : arguments->newer ? " --newer"
                               : "",
            seed);
     (void)fflush(stdout);
@@ -282,7 +284,7 @@ static int usage(const char *program)
         stderr,
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
-        "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks | --odd]\n"
+        "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks | --odd | --newer]\n"
         "       %s (--scenarios | --healing) SEEDS [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
         program, program, program, program);
@@ -303,6 +305,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--edits", &arguments->edits},
         {"--disks", &arguments->disks},
         {"--odd", &arguments->odd},
+        {"--newer", &arguments->newer},
         {"--early", &arguments->early},
         {"--refill", &arguments->search.refill},
     };

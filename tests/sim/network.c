@@ -65,9 +65,15 @@ static void send(struct sim *sim, enum happening_kind kind, unsigned from, unsig
     }
 }
 
+static struct payload *payload_of(struct sim *sim, unsigned from, struct bytes bytes)
+{
+    struct bytes said = newer_bytes(sim, from, bytes);
+    return payload_create(said.data, said.size);
+}
+
 void network_publish(struct sim *sim, unsigned from, struct bytes bytes)
 {
-    struct payload *payload = payload_create(bytes.data, bytes.size);
+    struct payload *payload = payload_of(sim, from, bytes);
     for (unsigned to = 0; to < sim->plan.nodes; to++)
         if (to != from && world_is_up(sim, to) && sim->node[to].hears[from])
             send(sim, HAPPENS_MESSAGE, from, to, sim->node[to].lives, payload);
@@ -84,7 +90,7 @@ void network_request(struct sim *sim, unsigned from, const char *snapshot_addres
                 sim_fail(sim, "request: %s asks itself", sim->node[from].name);
             return;
         }
-        struct payload *payload = payload_create(bytes.data, bytes.size);
+        struct payload *payload = payload_of(sim, from, bytes);
         if (world_is_up(sim, to))
             send(sim, HAPPENS_REQUEST, from, to, sim->node[to].lives, payload);
         payload_release(payload);
@@ -96,7 +102,7 @@ void network_request(struct sim *sim, unsigned from, const char *snapshot_addres
 
 void network_reply(struct sim *sim, unsigned from, unsigned to, uint32_t to_life, struct bytes bytes)
 {
-    struct payload *payload = payload_create(bytes.data, bytes.size);
+    struct payload *payload = payload_of(sim, from, bytes);
     send(sim, HAPPENS_RESPONSE, from, to, to_life, payload);
     payload_release(payload);
 }
@@ -145,4 +151,5 @@ void network_deliver(struct sim *sim, struct happening *happening)
         world_step(sim, i, EVENT_REQUEST, bytes, NULL);
         answer(sim, happening);
     }
+    newer_deliver(sim, happening);
 }

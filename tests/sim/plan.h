@@ -66,6 +66,8 @@ struct plan {
     bool has_odd;    /* node `odd` has another config: of each limit three times the rate */
     unsigned odd;
     struct test_limits odd_limits;
+    uint32_t newer;   /* bit i: node i is of a later release: see newer.c */
+    bool newer_quiet; /* and says nothing that this one would not say */
 
     /* Node options. */
     uint64_t interval_ns, early_push_share, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;

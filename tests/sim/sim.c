@@ -259,10 +259,12 @@ static void init(struct sim *sim)
     random_seed(&sim->load_random, seed * 4 + 3);
     random_seed(&sim->lane_random, seed * 8 + 1);
     random_seed(&sim->apart_random, seed * 9 + 6);
+    random_seed(&sim->newer_random, seed * 10 + 7);
     sim->now_ns = 0;
     sim->hash = UINT64_C(0xcbf29ce484222325);
     queue_init(&sim->queue);
     effects_init(&sim->effects);
+    effects_init(&sim->newer);
     laws_begin(sim);
     world_init(sim);
 }
@@ -290,5 +292,6 @@ bool sim_run(struct sim *sim)
     world_close(sim);
     queue_close(&sim->queue);
     effects_close(&sim->effects);
+    effects_close(&sim->newer);
     return sim->failure[0] == '\0';
 }

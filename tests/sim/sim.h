@@ -87,7 +87,7 @@ struct healing {
 
 struct sim {
     struct plan plan;
-    struct random network_random, fault_random, load_random, lane_random, apart_random;
+    struct random network_random, fault_random, load_random, lane_random, apart_random, newer_random;
     uint64_t now_ns;
     enum phase phase;
     uint64_t phase_ends_ns;            /* at the latest */
@@ -113,7 +113,9 @@ struct sim {
     /* Of the key's limit, charged by anybody though a snapshot may have contained it: no view is lower by more. */
     uint64_t doubted_tokens[SIM_KEYS_MAX];
     struct effects effects;
-    uint64_t hash; /* of every effect and every decision */
+    uint64_t hash;        /* of every effect and every decision, */
+    bool beside;          /* but for those of a step that only a node of a later release causes */
+    struct effects newer; /* scratch: what nodes of a later release say */
     uint64_t steps, admissions, refusals, messages;
     bool verbose, trace, quiet_laws; /* quiet_laws: scenarios measure overshoot instead of failing on it */
     char failure[SIM_FAILURE_BYTES]; /* "" as long as every law holds */
@@ -231,6 +233,14 @@ void disks_draw(struct plan *plan);
 void disks_begin(struct sim *sim);
 /* At its first start, before it is started. */
 void disks_restore(struct sim *sim, unsigned i);
+
+/* ---- newer.c: nodes of a later release ---- */
+/* Runs the plan twice: some nodes say more than this release knows, or do not. Nothing else may differ. */
+bool newer_run(struct sim *sim);
+/* What the node says, as it travels. */
+struct bytes newer_bytes(struct sim *sim, unsigned from, struct bytes bytes);
+/* Behind each message of such a node comes one of a kind that this release does not know. */
+void newer_deliver(struct sim *sim, const struct happening *happening);
 
 /* ---- story.c ---- */
 void story_plan(const struct sim *sim);

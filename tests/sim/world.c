@@ -243,6 +243,8 @@ void world_crash(struct sim *sim, unsigned i)
 static void hash_effects(struct sim *sim, unsigned i)
 {
     const struct effects *effects = &sim->effects;
+    if (sim->beside)
+        return;
     sim_hash_u64(sim, i);
     sim_hash_u64(sim, effects->next_wake_ns);
     sim_hash_u64(sim, effects->left);

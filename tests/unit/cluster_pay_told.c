@@ -1,6 +1,7 @@
 /* What waits to be paid off, and has to be told after all: all of it, in time, and with its age. */
 #include "cluster/codec/message.h"
 #include "tests/pay_world.h"
+#include "tests/opened_message.h"
 
 /* More than there are places for. */
 static void leaves(void)

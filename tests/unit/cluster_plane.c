@@ -291,6 +291,11 @@ static void test_dead_donor(void)
 
 /* ---- what may go wrong ---- */
 
+#define FRAME(text)                                                                                                \
+    {                                                                                                              \
+        text, sizeof text - 1                                                                                      \
+    }
+
 static void test_nonsense(void)
 {
     world_of(2);
@@ -298,17 +303,14 @@ static void test_nonsense(void)
     world_run(INTERVAL_MS);
     uint64_t before = world_stats(BOB).messages_invalid;
     static const struct bytes frames[] = {
-        {"\x96", 1},
-        {"\x96\x01", 2},
-        {"\x96\x01\x00\xa3"
-         "ann\x01\x90\x94\x01\x01\x01\x91\xc0",
-         15},
-        {"\x96\x01\x02\xa3"
-         "ann\x01\x90\x90",
-         10},
-        {"\x96\x07\x00\xa3"
-         "ann\x01\x90\x90",
-         10},
+        FRAME("\x97"),
+        FRAME("\x97\x04"),
+        FRAME("\x97\x04\x04\x03\xa3"
+              "ann\x01\x90\x94\x01\x01\x01\x91\xc0"),
+        FRAME("\x97\x04\x04\x05\xa3"
+              "ann\x01\x90\x90"),
+        FRAME("\x96\x04\x04\x03\xa3"
+              "ann\x01\x90"),
     };
     for (size_t f = 0; f < sizeof frames / sizeof frames[0]; f++) {
         char message[64];

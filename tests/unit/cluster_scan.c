@@ -57,7 +57,8 @@ static const struct sample samples[] = {
     SAMPLE(false, "\xd4\x01\x02", "an extension"),
     SAMPLE(false, "\xc7\x00\x01", "an empty extension"),
     SAMPLE(false, "\xca\x00\x00\x00\x00", "a floating point number"),
-    SAMPLE(false, "\x91\x91\x91\x91\x91\x91\x91\x91\x90", "nine arrays in each other"),
+    SAMPLE(true, "\x91\x91\x91\x91\x91\x91\x91\x91\x91\x90", "ten arrays in each other"),
+    SAMPLE(false, "\x91\x91\x91\x91\x91\x91\x91\x91\x91\x91\x90", "eleven arrays in each other"),
 };
 
 static bool scans(const char *data, size_t size)
@@ -110,14 +111,55 @@ static void check_random(void)
     OK_U64(disagreements, 0, "whatever is sound is one value to the unpacker");
 }
 
-/* Only arrays that stand in the outermost one are counted: so much work is refused before it begins. */
+/* Only arrays that stand in one of the outermost are counted: so much work is refused before it begins. */
 static void check_inner_arrays(void)
 {
-    static const char two_in_it[] = "\x92\x00\x92\x01\x02", deeper[] = "\x91\x91\x93\x00\x00\x00";
+    static const char two_in_it[] = "\x92\x00\x91\x92\x01\x02", deeper[] = "\x91\x91\x91\x93\x00\x00\x00";
     struct bytes inner = {two_in_it, sizeof two_in_it - 1}, innermost = {deeper, sizeof deeper - 1};
     OK(scan_is_sound(inner, 2), "an array of as many values as there may be is sound");
     OK(!scan_is_sound(inner, 1), "one of more is refused");
     OK(scan_is_sound(innermost, 1), "not so one that is nested deeper");
+}
+
+static struct scan_head head_of(const char *data, size_t size)
+{
+    struct scan_head head;
+    char *exact = malloc(size > 0 ? size : 1);
+    memcpy(exact, data, size);
+    scan_head((struct bytes){exact, size}, &head);
+    if (head.text.size > 0)
+        head.text.data = data + (head.text.data - exact);
+    free(exact);
+    return head;
+}
+
+#define HEAD(text) head_of(text, sizeof text - 1)
+
+/* Nothing but what an array begins with is looked at. */
+static void check_heads(void)
+{
+    static const char whole[] = "\x97\x04\xcc\x80\xcf\x01\x00\x00\x00\x00\x00\x00\x02\xa3"
+                                "ann\xc1";
+    struct scan_head head = HEAD(whole);
+    OK(head.count == 3 && head.number[0] == 4 && head.number[1] == 128 &&
+           head.number[2] == (UINT64_C(1) << 56) + 2 && bytes_equal(head.text, bytes_of("ann")),
+       "an array begins with three numbers and a text");
+    unsigned counts = 0, texts = 0;
+    for (size_t size = 0; size < sizeof whole - 2; size++) {
+        head = head_of(whole, size);
+        counts += head.count;
+        texts += head.text.size > 0;
+    }
+    OK_U64(counts, 2 * 1 + 9 * 2 + 4 * 3, "cut short, it has fewer");
+    OK_U64(texts, 0, "and no text that is not whole");
+    head = HEAD("\xdc\x00\x04\x01\x02\x03\xd9\x03"
+                "ann");
+    OK(head.count == 3 && bytes_equal(head.text, bytes_of("ann")), "longer ways to write them are read as well");
+    head = HEAD("\x92\x01\x02\x03\xa3"
+                "ann");
+    OK(head.count == 2 && head.text.size == 0, "what stands behind the array does not count");
+    OK(HEAD("\x93\x01\xff\x03").count == 1 && HEAD("\x04").count == 0 && HEAD("\xdd\x00").count == 0,
+       "nor does what is no number, or no array");
 }
 
 int main(void)
@@ -127,5 +169,6 @@ int main(void)
            samples[i].sound ? "sound" : "refused");
     check_random();
     check_inner_arrays();
+    check_heads();
     return tap_done();
 }

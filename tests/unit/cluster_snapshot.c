@@ -1,4 +1,5 @@
 #include "tests/cluster_impostor.h"
+#include "tests/opened_message.h"
 
 static void pages(void)
 {

@@ -1,0 +1,51 @@
+/*
+ * pack bounds what is passed over: fields of a record that a later release has appended. It holds
+ * labels, which end up in lists of lines, against what may stand in them.
+ */
+#include "cluster/codec/pack.h"
+
+/* Takes what the value needs on the wire, or a little more, out of `room`; false: there is not so much. */
+static bool takes(const msgpack_object *object, uint64_t *room)
+{
+    const uint64_t head_bytes = 9;
+    uint64_t bytes = object->type == MSGPACK_OBJECT_STR   ? object->via.str.size
+                     : object->type == MSGPACK_OBJECT_BIN ? object->via.bin.size
+                                                          : 0;
+    if (*room < head_bytes + bytes)
+        return false;
+    *room -= head_bytes + bytes;
+    if (object->type != MSGPACK_OBJECT_ARRAY)
+        return true;
+    for (uint32_t i = 0; i < object->via.array.size; i++)
+        if (!takes(&object->via.array.ptr[i], room))
+            return false;
+    return true;
+}
+
+bool later_fields_are_bounded(const msgpack_object_array *record, uint32_t known)
+{
+    for (uint32_t i = known; i < record->size; i++) {
+        uint64_t room = LATER_FIELD_MAX_BYTES;
+        if (!takes(&record->ptr[i], &room))
+            return false;
+    }
+    return record->size <= known + LATER_FIELDS_MAX;
+}
+
+bool label_is_sound(struct bytes label, size_t least, size_t room)
+{
+    if (label.size < least || label.size >= room)
+        return false;
+    for (size_t i = 0; i < label.size; i++)
+        if ((unsigned char)label.data[i] <= ' ' || (unsigned char)label.data[i] == 0x7f)
+            return false;
+    return true;
+}
+
+bool read_label(const msgpack_object *object, size_t least, size_t room, struct bytes *label)
+{
+    if (object->type != MSGPACK_OBJECT_STR)
+        return false;
+    *label = (struct bytes){object->via.str.ptr, object->via.str.size};
+    return label_is_sound(*label, least, room);
+}

@@ -1,0 +1,103 @@
+/*
+ * hear opens each message of a peer. It counts what this release cannot understand, tells the log
+ * which release to upgrade, and hands the rest to gossip.c or to the rule plane.
+ */
+#include "cluster/hear.h"
+
+#include "cluster/codec/effects.h"
+#include "cluster/codec/envelope.h"
+#include "cluster/gossip.h"
+#include "cluster/plane/plane_message.h"
+#include "cluster/state/node_state.h"
+
+static void note_unsealed(struct node *node, struct effects *effects)
+{
+    node->stats.messages_unsealed++;
+    if (!effects_notice_is_due(&node->notices.unsealed_ns, node->now_ns))
+        return;
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "a message without this cluster's seal was dropped: either it was damaged or its sender has another "
+        "secret");
+}
+
+/* Told once of each version. Peers can bring about as many versions as they like, so that there is a gap as well. */
+static void note_version(struct node *node, const struct envelope *envelope, struct effects *effects)
+{
+    bool newer = envelope->version > MESSAGE_VERSION;
+    node->stats.messages_unreadable++;
+    if (node->notices.unreadable_ns > 0 && node->notices.unreadable == envelope->version)
+        return;
+    if (!effects_notice_is_due(&node->notices.unreadable_ns, node->now_ns))
+        return;
+    node->notices.unreadable = envelope->version;
+    const struct bytes somebody = bytes_of("a peer"),
+                       sender = envelope->sender.size > 0 ? envelope->sender : somebody;
+    effects_notice(
+        effects, NOTICE_WARNING,
+        "%.*s sends messages of version %llu, this daemon reads versions %d to %d and drops them: upgrade "
+        "%s",
+        (int)sender.size, sender.data, (unsigned long long)envelope->version, MESSAGE_VERSION_LEAST,
+        MESSAGE_VERSION, newer ? "this daemon" : "that peer");
+}
+
+/* As what event a message of each kind comes. */
+static const enum event_kind event_of[MESSAGE_KINDS] = {
+    [MESSAGE_GOSSIP] = EVENT_MESSAGE,    [MESSAGE_REQUEST] = EVENT_REQUEST,
+    [MESSAGE_REPLY] = EVENT_RESPONSE,    [MESSAGE_RULES_ADVERT] = EVENT_MESSAGE,
+    [MESSAGE_RULES_ASK] = EVENT_REQUEST, [MESSAGE_RULES_PAGE] = EVENT_RESPONSE,
+};
+
+static void take(struct node *node, const struct envelope *envelope, enum event_kind event, struct effects *effects)
+{
+    if (event_of[envelope->kind] != event) {
+        node->stats.messages_invalid++;
+        return;
+    }
+    switch (envelope->kind) {
+    case MESSAGE_GOSSIP:
+    case MESSAGE_REQUEST:
+    case MESSAGE_REPLY:
+        gossip_receive(node, envelope, effects);
+        return;
+    case MESSAGE_RULES_ADVERT:
+    case MESSAGE_RULES_ASK:
+    case MESSAGE_RULES_PAGE:
+        node->stats.messages_invalid += !plane_receive(node, envelope, effects);
+        return;
+    case MESSAGE_KINDS:
+        break;
+    }
+}
+
+void hear_message(struct node *node, const struct event *event, struct effects *effects)
+{
+    struct envelope envelope;
+    struct bytes bytes = event->bytes;
+    if (event->kind == EVENT_RESPONSE && bytes.size == 0)
+        return; /* the peer did not understand what it was asked */
+    node->stats.bytes_received += bytes.size;
+    if (bytes.size > node->options.message_max_bytes) {
+        node->stats.messages_invalid++;
+        return;
+    }
+    if (!message_unseal(&bytes, &node->options.hash_key)) {
+        note_unsealed(node, effects);
+        return;
+    }
+    switch (envelope_open(&envelope, bytes)) {
+    case ENVELOPE_OPEN:
+        take(node, &envelope, event->kind, effects);
+        envelope_close(&envelope);
+        return;
+    case ENVELOPE_NONSENSE:
+        node->stats.messages_invalid++;
+        return;
+    case ENVELOPE_OTHER_VERSION:
+        note_version(node, &envelope, effects);
+        return;
+    case ENVELOPE_UNKNOWN_KIND:
+        node->stats.messages_unknown_kind++;
+        return;
+    }
+}
