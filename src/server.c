@@ -203,6 +203,13 @@ void server_on_stuck(void *context, uint64_t connections)
               connections);
 }
 
+void server_on_reopened(void *context)
+{
+    struct server *server = context;
+    log_write(&server->log, LOG_LEVEL_WARNING,
+              "a port for peers did not listen any more and was opened again; connections to it were made anew");
+}
+
 /* ---- clients ---- */
 
 static void step_if_wanted(struct server *server, uint64_t now_ns)

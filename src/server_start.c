@@ -61,7 +61,8 @@ static bool open_transport(struct server *server, struct error *error)
                      .request = server_on_request,
                      .response = server_on_response,
                      .published = server_on_published,
-                     .stuck = server_on_stuck},
+                     .stuck = server_on_stuck,
+                     .reopened = server_on_reopened},
     };
     server->transport = transport_create(&options, error);
     return server->transport != NULL;

@@ -273,8 +273,16 @@ static bool start(struct transport *transport, const struct transport_options *o
 static void on_pipes_changed(uv_async_t *async)
 {
     struct transport *transport = async->data;
-    if (transport->receiver.stuck && !uv_is_closing((uv_handle_t *)async))
-        transport->receiver.stuck(transport->receiver.context, pipes_stats(transport->pipes).stuck);
+    const struct transport_receiver *receiver = &transport->receiver;
+    if (uv_is_closing((uv_handle_t *)async))
+        return;
+    struct pipes_stats stats = pipes_stats(transport->pipes), before = transport->pipes_told;
+    transport->pipes_told = stats;
+    bool reopened = stats.reopened > before.reopened;
+    if (receiver->stuck && stats.stuck > 0 && (!reopened || stats.stuck > before.stuck))
+        receiver->stuck(receiver->context, stats.stuck);
+    if (receiver->reopened && reopened)
+        receiver->reopened(receiver->context);
 }
 
 static void nothing(void *context)
@@ -371,5 +379,6 @@ const struct transport_stats *transport_stats(struct transport *transport)
     transport->stats.connections_stuck = pipes.stuck;
     transport->stats.connections_refused = pipes.refused;
     transport->stats.connections_cut = pipes.cut;
+    transport->stats.ports_reopened = pipes.reopened;
     return &transport->stats;
 }

@@ -46,6 +46,8 @@ struct transport_receiver {
     void (*published)(void *context, uint64_t from_ns, uint64_t to_ns);
     /* So many connections have ended and are not let go of, more than before. NULL: nobody minds. From the loop. */
     void (*stuck)(void *context, uint64_t connections);
+    /* A port did not listen any more, and does again. NULL: nobody minds. From the loop. */
+    void (*reopened)(void *context);
 };
 
 struct transport_options {
@@ -72,7 +74,8 @@ struct transport_options {
     X(connections, "connections to and from peers, whoever made them (now)")                                       \
     X(connections_stuck, "connections that have ended, and that nng does not let go of (now)")                     \
     X(connections_refused, "connections to the ports for peers refused: no place was free")                        \
-    X(connections_cut, "connections to the ports for peers ended: they asked, or greeted, too late or too many")
+    X(connections_cut, "connections to the ports for peers ended: they asked, or greeted, too late or too many")   \
+    X(ports_reopened, "times that a port for peers was opened again, because it did not listen any more")
 
 struct transport_stats {
 #define X(name, help) uint64_t name;

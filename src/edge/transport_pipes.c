@@ -95,7 +95,7 @@ static bool admit(struct pipes *pipes, struct pipe *pipe)
 {
     struct pipe *place = place_for_one(pipes);
     bool dialled = pipe->dialer != 0;
-    if (!place || pipes_leaving(pipes, pipe->dialer))
+    if (!place || pipes_leaving(pipes, pipe->dialer) || ports_try(pipes, &pipe->remote))
         return false;
     if (dialled)
         learn(pipes, &pipe->remote);
@@ -147,6 +147,7 @@ static void on_removed(nng_pipe id, nng_pipe_ev event, void *context)
     struct leaving *leaving = pipes_leaving(pipes, dialer);
     if (leaving)
         pipes_let_go(pipes, leaving);
+    pipes->gone_count++;
     struct pipe *pipe = pipe_with_id(pipes, id.id);
     if (pipe) {
         pipe->gone = true;
@@ -165,16 +166,21 @@ int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind)
 
 int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url)
 {
-    nng_listener listener;
     nng_sockaddr address = {0};
+    struct port port = {.state = PORT_LISTENS, .socket = socket, .try_fd = -1};
     assert(kind == PIPE_GOSSIP || kind == PIPE_SNAPSHOTS);
-    int status = nng_listen(socket, url, &listener, 0);
+    int status = strlen(url) < sizeof port.url ? nng_listen(socket, url, &port.listener, 0) : NNG_EADDRINVAL;
     if (status == 0)
-        status = nng_listener_get_addr(listener, NNG_OPT_LOCADDR, &address);
+        status = nng_listener_get_addr(port.listener, NNG_OPT_LOCADDR, &address);
+    if (status != 0)
+        return status;
+    memcpy(port.url, url, strlen(url) + 1);
+    port.local = endpoint_of_nng(&address);
+    port.try_ns = clock_monotonic_ns() + PORT_TRY_EACH_NS;
     uv_mutex_lock(&pipes->lock);
-    pipes->port[kind] = endpoint_of_nng(&address).port;
+    pipes->port[kind] = port;
     uv_mutex_unlock(&pipes->lock);
-    return status;
+    return 0;
 }
 
 void pipes_prove(struct pipes *pipes, nng_pipe id)
@@ -294,6 +300,7 @@ struct pipes_stats pipes_stats(struct pipes *pipes)
     stats.stuck = pipes->stuck;
     stats.refused = pipes->refused;
     stats.cut = pipes->cut;
+    stats.reopened = pipes->reopened;
     uv_mutex_unlock(&pipes->lock);
     return stats;
 }
@@ -343,6 +350,8 @@ struct pipes *pipes_create(uv_async_t *changed)
     pipes->changed = changed;
     for (int i = 0; i < PIPE_KINDS; i++)
         pipes->watched[i] = (struct watched){pipes, (enum pipe_kind)i};
+    for (int i = 0; i < PORTS; i++)
+        pipes->port[i].try_fd = -1;
     if (!start_thread(pipes)) {
         pipes_free(pipes);
         return NULL;
@@ -364,6 +373,8 @@ void pipes_quit(struct pipes *pipes)
 {
     uv_mutex_lock(&pipes->lock);
     pipes->changed = NULL;
+    pipes->quits = true;
+    ports_close(pipes);
     uv_mutex_unlock(&pipes->lock);
 }
 

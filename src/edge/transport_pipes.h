@@ -33,14 +33,17 @@ enum {
 struct pipes_stats {
     uint64_t open;  /* connections, now */
     uint64_t stuck; /* connections that have ended and that nng does not let go of, now */
-    uint64_t refused, cut;
+    uint64_t refused, cut, reopened;
 };
 
 struct pipes;
 
-/* Held once. `changed` is sent when `stuck` rises, until pipes_quit. NULL: no memory, descriptors or threads. */
+/*
+ * Held once. `changed` is sent when `stuck` or `reopened` rises, until pipes_quit. NULL: no memory, descriptors or
+ * threads.
+ */
 struct pipes *pipes_create(uv_async_t *changed);
-/* Sends `changed` no more. */
+/* Sends `changed` no more, and looks after ports no more: before their sockets are closed. */
 void pipes_quit(struct pipes *pipes);
 /* A further holder. The last one that releases it frees it, and no socket that it watches may be open then. */
 struct pipes *pipes_hold(struct pipes *pipes);
@@ -49,7 +52,9 @@ void pipes_release(struct pipes **pipes);
 /* Knows the pipes of `socket` from now on: before it listens or dials. Of nng's statuses. */
 int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind);
 
-/* Listens at a URL, of this kind; nng's statuses. The kinds that listen do so once. */
+/*
+ * Listens at a URL, of this kind, and again if nng stops doing so; nng's statuses. The kinds that listen do so once.
+ */
 int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url);
 /* A peer is at the other end: its address is not a stranger's, and its connections may stay. */
 void pipes_prove(struct pipes *pipes, nng_pipe pipe);

@@ -8,6 +8,7 @@
 #include "edge/transport.h"
 #include "edge/transport_pipes.h"
 
+#define PORT_TRY_EACH_NS ((uint64_t)3 * 1000000000)
 /* For a dialer without a connection to make one. */
 #define PIPES_LEAVING_NS ((uint64_t)300 * 1000000)
 
@@ -40,11 +41,30 @@ struct leaving {
     uint64_t deadline_ns; /* UINT64_MAX: it has a connection */
 };
 
-/* A connection to one of the ports of which nng has not told: it has not said yet what it speaks. */
+/* A connection to one of the ports of which nng has not told: it has not said yet what it speaks, or has ended. */
 struct greeting {
     ino_t inode; /* 0: a free place */
     uint32_t looks;
-    bool seen, cut;
+    bool seen, cut, dead;
+    uint64_t gone_seen; /* `gone_count` at the last look at a dead one */
+};
+
+enum port_state {
+    PORT_CLOSED,
+    PORT_LISTENS,
+    PORT_ENDS, /* it does not listen: when its connections have ended it is opened again */
+};
+
+struct port {
+    enum port_state state;
+    nng_socket socket;
+    nng_listener listener;
+    char url[NNG_MAXADDRLEN];
+    struct endpoint local;
+    int try_fd; /* -1: none */
+    struct endpoint try_from;
+    uint64_t try_ns; /* when it began, or the next one does */
+    uint32_t looks;  /* at this one */
 };
 
 struct pipes;
@@ -67,9 +87,11 @@ struct pipes {
     struct endpoint known[KNOWN_MAX]; /* addresses of peers, in a ring */
     uint32_t known_next;
     struct greeting greeting[GREETINGS_MAX];
-    uint64_t greetings_ns; /* when they are looked at again */
-    uint16_t port[PORTS];  /* that are listened to, by kind; 0: not yet */
-    uint64_t refused, cut;
+    uint64_t greetings_ns;   /* when they are looked at again */
+    struct port port[PORTS]; /* that are listened to, by kind */
+    uint64_t refused, cut, reopened;
+    uint64_t gone_count; /* pipes of which nng has said so */
+    bool quits;
     bool hurry;          /* there is work at once */
     uv_async_t *changed; /* NULL: nobody minds */
     uint64_t stuck;
@@ -86,6 +108,16 @@ bool pipes_know(const struct pipes *pipes, const struct endpoint *remote);
 struct leaving *pipes_leaving(struct pipes *pipes, uint32_t dialer);
 /* Closes it; the lock is held, but not meanwhile. */
 void pipes_let_go(struct pipes *pipes, struct leaving *leaving);
+/* ---- transport_ports.c; the lock is held ---- */
+
+void ports_look(struct pipes *pipes, uint64_t now_ns);
+/* This is a try of ours, which has done its part when it is turned away. */
+bool ports_try(const struct pipes *pipes, const struct endpoint *remote);
+/* Nobody will close the descriptor of this connection. To be asked at each look since it has ended. */
+bool ports_forgotten(struct pipes *pipes, struct greeting *dead);
+/* No more looks. */
+void ports_close(struct pipes *pipes);
+
 /* Wakes it up. The lock is held. */
 void pipes_hurry(struct pipes *pipes);
 

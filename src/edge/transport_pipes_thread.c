@@ -96,6 +96,25 @@ static struct greeting *greeting_of(struct pipes *pipes, ino_t inode)
     return vacant;
 }
 
+static bool is_listening(int fd)
+{
+    int listens = 1;
+    socklen_t size = sizeof listens;
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens;
+}
+
+static void look_after_ended(struct pipes *pipes, int fd, ino_t inode)
+{
+    struct greeting *dead = greeting_of(pipes, inode);
+    if (!dead)
+        return;
+    if (!dead->dead)
+        *dead = (struct greeting){.inode = inode, .dead = true, .gone_seen = pipes->gone_count};
+    dead->seen = true;
+    if (ports_forgotten(pipes, dead))
+        (void)close(fd);
+}
+
 /*
  * Strangers may have so many, and each for a while; those at the addresses of peers get all that is left. The end of
  * reading is one that nng expects of whoever has not greeted; of writing, it would be the end of its listening.
@@ -104,8 +123,12 @@ static void look_after_greeting(struct pipes *pipes, int fd, uint32_t *count)
 {
     struct endpoint remote = endpoint_remote(fd);
     ino_t inode = endpoint_inode(fd);
-    if (remote.port == 0 || inode == 0 || is_told(pipes, fd))
+    if (inode == 0 || is_told(pipes, fd) || (remote.port == 0 && is_listening(fd)))
         return;
+    if (remote.port == 0) {
+        look_after_ended(pipes, fd, inode);
+        return;
+    }
     bool known = pipes_know(pipes, &remote);
     struct greeting *greeting = greeting_of(pipes, inode);
     bool room = greeting && (known || *count < TRANSPORT_GREETING_MAX / 2);
@@ -134,7 +157,7 @@ static bool is_at_port(const struct pipes *pipes, const struct endpoint *local)
 {
     bool is = false;
     for (int i = 0; i < PORTS; i++)
-        is |= local->port == pipes->port[i];
+        is |= local->port == pipes->port[i].local.port;
     return is;
 }
 
@@ -248,6 +271,7 @@ static uint64_t look(struct pipes *pipes)
     for (size_t i = 0; i < PIPES_MAX; i++)
         if (pipes->pipe[i].id != 0 && look_after(pipes, &pipes->pipe[i], now_ns, &stuck))
             again_ns = LOOK_SOON_NS;
+    ports_look(pipes, now_ns);
     bool worse = stuck > pipes->stuck;
     pipes->stuck = stuck;
     if (worse && pipes->changed)

@@ -66,6 +66,7 @@ struct transport {
     unsigned handles_open;
     struct pipes *pipes;
     uv_async_t pipes_changed;
+    struct pipes_stats pipes_told;
     struct closing *closing; /* at the end */
     unsigned closing_ticks;
     bool held;

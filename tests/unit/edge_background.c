@@ -98,7 +98,7 @@ static void of_nng(void)
                                         .message_max_bytes = 1000,
                                         .request_timeout_ms = 1000,
                                         .redial_after_ms = 1000,
-                                        .receiver = {NULL, ignore, ignore, ignore, NULL, NULL}};
+                                        .receiver = {NULL, ignore, ignore, ignore, NULL, NULL, NULL}};
     struct transport *transport = transport_create(&options, &error);
     unsigned background = other_threads(SCHED_BATCH, &after);
     OK(transport && after > before, "nng has threads");

@@ -1,0 +1,72 @@
+#!/usr/bin/perl
+# Connections to the ports for peers that are ended and reset before they greet: nng takes the error of one for the end
+# of all, and would not let anybody in any more. The port is opened again, and peers find their way back.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use IO::Socket::INET;
+use Socket qw(SOL_SOCKET SO_LINGER SHUT_WR);
+use Test::More;
+
+my ($resets, $waiting) = (400, 15);
+my $cluster = Headgate::cluster(interval => '50ms', leave_timeout => '200ms');
+my ($one, $two, $three) = $cluster->daemons;
+$_->spawn->wait_listening(10) for $one, $two;
+my $client = $one->client;
+
+sub of_one { my ($section) = @_; return $client->fields('INFO', $section) }
+sub descriptors { return scalar(my @found = glob "/proc/$one->{pid}/fd/*") }
+sub heard_ms { my ($peer) = @_; return of_one('cluster')->{"peer_$peer->{name}"} =~ /heard_ms=(\d+)/ ? $1 : 1e9 }
+
+ok(Headgate::wait_until(10, sub { heard_ms($two) < 1000 }), 'two daemons hear each other');
+my $before = descriptors();
+
+sub reset_some {
+    my ($port, $from) = @_;
+    for (1 .. $resets) {
+        my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $one->{ports}{$port},
+                                           LocalAddr => $from, Timeout => 5) or next;
+        shutdown $socket, SHUT_WR;
+        setsockopt $socket, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0;
+        close $socket;
+    }
+    return;
+}
+
+# They greet at a port that does not listen any more, and are kept waiting.
+my @waiting;
+sub wait_there {
+    my ($port, $protocol) = @_;
+    for (1 .. $waiting) {
+        my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $one->{ports}{$port},
+                                           LocalAddr => '127.0.0.77', Timeout => 5) or next;
+        syswrite $socket, "\0SP\0" . pack 'nn', $protocol, 0;
+        push @waiting, $socket;
+    }
+    return;
+}
+
+for my $port ('gossip', 'snapshots') {
+    my $reopened = of_one('transport')->{transport_ports_reopened};
+    my $tries = 0;
+    do {
+        reset_some($port, '127.0.0.66');
+        wait_there($port, $port eq 'gossip' ? 0x21 : 0x30);
+    } until ++$tries == 5
+        || Headgate::wait_until(10, sub { of_one('transport')->{transport_ports_reopened} > $reopened });
+    cmp_ok(of_one('transport')->{transport_ports_reopened}, '>', $reopened,
+           "the $port port is opened again after $tries times $resets connections");
+}
+like($one->log, qr/ warning a port for peers did not listen any more and was opened again; /, 'the log says so');
+
+$three->spawn->wait_listening(10);
+ok($cluster->wait_met(20), 'a peer that comes then is let in') or diag map { $_->log } $cluster->daemons;
+ok(Headgate::wait_until(10, sub { heard_ms($two) < 1000 }), 'and the one before is heard');
+undef @waiting;
+ok(Headgate::wait_until(60, sub { descriptors() <= $before + 12 }), 'nothing keeps its descriptor')
+    or diag descriptors(), " after $before";
+is(of_one('transport')->{transport_connections_stuck}, 0, 'nor hangs');
+ok($cluster->stop(15), 'all leave with status 0');
+done_testing();
