@@ -1,8 +1,9 @@
 /*
- * snapshot_take reads an answer to a question for a part: the part is merged or split, and the next
- * ones are asked for. When all parts are merged, what every part contains counts as applied, and
- * everything else follows as ordinary batches. An answer that nobody asked for, or that came too
- * late, changes nothing.
+ * snapshot_take takes the answers of a donor: each is merged or split, and the next parts are asked
+ * for. A late answer, or one that this node did not ask for, changes nothing. When all parts are
+ * merged, the batches that every part contains count as applied; the others follow in messages. No
+ * log here has the contained batches, so they cannot correct a part for a peer that lacks them:
+ * they count as dropped.
  */
 #include "cluster/snapshot/snapshot_take.h"
 
@@ -17,12 +18,6 @@
 #include "cluster/snapshot/snapshot_ask.h"
 #include "cluster/state/node_state.h"
 
-/*
- * snapshot_take takes the answers of a donor and ends the snapshot when all parts are merged. Then
- * the batches that every part contains count as applied; the others follow in messages. No log here
- * has the contained batches, so they cannot correct a part for a peer that lacks them: they count
- * as dropped.
- */
 void snapshot_finish(struct node *node, struct effects *effects)
 {
     struct snapshot *snapshot = &node->snapshot;

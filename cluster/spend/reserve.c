@@ -1,8 +1,10 @@
 /*
- * reserve makes, commits, renews and ends reservations. The tokens of a reservation are spent when
- * it is made; a commit gives back what was not used, and an end without a commit gives back all.
- * Nobody but its holder knows its id. Steps end reservations whose time is over, in the order of
- * their ends.
+ * reserve opens, commits, renews, cancels and ends reservations. The tokens of a reservation are
+ * spent like any others and are then held: only the reservation can give them back. A commit gives
+ * back unused tokens, an end without a commit all of them. Steps end reservations whose time is
+ * over. A caller that ends or renews a reservation has all its keys locked, so no other thread does
+ * that at the same time. The pool of reservations has a lock of its own, held for no longer than
+ * one look-up or change. return.c gives tokens back.
  */
 #include "cluster/spend/reserve.h"
 
@@ -19,13 +21,6 @@
 #include <assert.h>
 #include <string.h>
 
-/*
- * reserve opens, commits, renews, cancels and ends reservations. The tokens of a reservation are
- * spent like any others and are then held: only the reservation can give them back. A caller that
- * ends or renews a reservation has all its keys locked, so no other thread does that at the same
- * time. The pool of reservations has a lock of its own, held for no longer than one look-up or
- * change. return.c gives tokens back; the expiry of reservations is a part of each step.
- */
 static void lock_pool(struct node *node)
 {
     if (node->lane_count > 1)
