@@ -67,7 +67,7 @@ static inline bool fast_is_expected(const struct terms *terms, const struct entr
 {
     const struct charge *charge = terms->charge;
     return entry->limit == charge->limit && entry->tenant == charge->tenant &&
-           (!kind_expires(terms->limit->kind) || entry->bucket.expires_ns >= charge->expires_ns);
+           (kind_refills(terms->limit->kind) || entry->bucket.expires_ns >= charge->expires_ns);
 }
 
 /* Returns the allowance that is left then. */
