@@ -115,6 +115,17 @@ ALL_ARCHIVES := $(foreach r,$(rooms_all),$(call archive,$(r)))
 $(B)/headgated: $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c src/commands/*.c)) $(ALL_ARCHIVES)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+# tests/e2e/peers/<what>.patch makes a daemon that another release could be. Only the sources that it changes are
+# compiled anew, and stand before the archives that have them as they are.
+PEERS := $(patsubst tests/e2e/peers/%.patch,$(B)/peers/%/headgated,$(wildcard tests/e2e/peers/*.patch))
+$(B)/peers/%/headgated: tests/e2e/peers/%.patch $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c src/commands/*.c)) $(ALL_ARCHIVES)
+	$(SAY) LD $@
+	$(Q)rm -rf $(@D) && mkdir -p $(@D) && changed=$$(sed -n 's|^+++ b/||p' $<) && \
+	    cp --parents $$changed $(@D) && patch -s -p1 -d $(@D) <$< && \
+	    for source in $$changed; do $(CC) -I$(@D) $(ALL_CFLAGS) -c -o $(@D)/$$source.o $(@D)/$$source || exit 1; done && \
+	    $(CC) $(TEST_LDFLAGS) -o $@ $$(printf '$(@D)/%s.o ' $$changed) $(filter %.o %.a,$^) $(LIBS)
+
 $(B)/headgate: $(patsubst %.c,$(O)/%.o,$(wildcard src/operator/*.c)) $(ALL_ARCHIVES)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -254,7 +265,7 @@ sim:
 sim-canary:
 	tests/sim/canary/run
 
-e2e: all
+e2e: all $(PEERS)
 	prove tests/e2e/*.t
 
 tidy:
@@ -298,8 +309,8 @@ build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
 CHECK_FLAVOURS := $(patsubst %,check-build-%,release asan clang tsan debug)
 .PHONY: check-build $(CHECK_FLAVOURS)
 check-build: $(CHECK_FLAVOURS)
-check-build-release: goals := all test-programs
-check-build-asan: goals := all test-programs $(E2E_ASAN)
+check-build-release: goals := all test-programs $(PEERS)
+check-build-asan: goals := all test-programs $(E2E_ASAN) $(patsubst build/release/%,build/asan/%,$(PEERS))
 check-build-clang: goals := all build/clang/tests/sim test-sources
 check-build-tsan: goals := $(TSAN) $(E2E_TSAN) build/tsan/headgated build/tsan/headgate
 check-build-debug: goals := build/debug/tests/sim

@@ -266,8 +266,8 @@ sub log { my ($self) = @_; return Headgate::read_file($self->{log_path}) }
 sub spawn {
     my ($self) = @_;
     die "$self->{name} runs already" if $self->{pid};
-    $self->{pid} = Headgate::spawn($self->{log_path}, $self->{log_path}, Headgate::headgated(), '--config',
-                                   $self->{config});
+    $self->{pid} = Headgate::spawn($self->{log_path}, $self->{log_path}, $self->{program} // Headgate::headgated(),
+                                   '--config', $self->{config});
     return $self;
 }
 
