@@ -1,8 +1,8 @@
 /*
- * lane_state: what requests of one thread write of the node besides the table: a lane.
+ * lane_state: the figures of a node, besides the table, that requests of one thread write: a lane.
  *
- * The one idea: a lane is written by its thread alone, and by steps, which run alone. Spends in a
- * ring belong to whoever holds the lock of their key.
+ * The one idea: only its thread writes a lane, and steps, which run alone. A spend in a ring
+ * belongs to the holder of its key's lock.
  */
 #ifndef HEADGATE_CLUSTER_STATE_LANE_STATE_H
 #define HEADGATE_CLUSTER_STATE_LANE_STATE_H
@@ -14,32 +14,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OPEN_INDEX_MAX ((1u << 20) - 1) /* what entry.open_index can hold */
+#define OPEN_INDEX_MAX ((1u << 20) - 1) /* the largest value of entry.open_index */
 
-/* Keys that the store has to be told of: a ring. */
+/* A ring of keys that the store must be told of. */
 struct changed {
     struct key_id *id;
     uint32_t first, count, room;
 };
 
 /*
- * What the requests of one thread write of the node besides the table; steps gather it from all lanes. A ring's spends
- * belong to their keys: whoever holds a key's stripe of the table may change its spend in any ring. Where a ring begins
- * and ends is its lane's alone.
+ * The figures of a node, besides the table, that requests of one thread write; steps gather them
+ * from all lanes. Spends of a ring belong to their keys: the thread that holds a key's stripe of
+ * the table may change the key's spend in any ring. Only its own thread changes where a ring begins
+ * and ends.
  */
 struct lane {
-    alignas(64) struct spend
-        *open;        /* open_places of them, in node->outbox.spend; what is not `untold` in it is a gap */
-    uint32_t *urgent; /* indices in node->outbox.spend of urgent ones, in all rings */
-    uint32_t open_first, open_span; /* of open_places, from the oldest one on, gaps included: see untold.c */
-    uint32_t open_count;            /* untold ones */
+    alignas(64) struct spend *open; /* outbox.places of them, in outbox.spend; a place without `untold` is a gap */
+    uint32_t *urgent;               /* indices in node->outbox.spend of urgent spends, in all rings */
+    uint32_t open_first, open_span; /* from the oldest one on, with gaps: see untold.c */
+    uint32_t open_count;            /* untold spends */
     uint32_t urgent_count;
-    uint32_t waits_more; /* keys began to wait in this thread, less those whose wait ended in it: modulo 2^32 */
-    bool push_wanted, hurry_wanted;                                /* since the last step: see the node's */
-    bool step_wanted;                                              /* a reservation ends before the next one */
-    uint64_t open_since_ns;                                        /* since when something is untold in this ring */
-    uint64_t spent_ns;                                             /* when something was last spent or returned */
-    uint64_t admitted_requests, refused_requests, admitted_tokens; /* see node_stats, as the next two */
+    uint32_t waits_more;            /* keys that began to wait here, less those that ended here: modulo 2^32 */
+    bool push_wanted, hurry_wanted; /* since the last step: see DO_PUSH and DO_HURRY */
+    bool step_wanted;               /* a reservation ends before the next step */
+    uint64_t open_since_ns;         /* the time of the oldest untold spend in this ring */
+    uint64_t spent_ns;              /* the time of the last spend or return */
+    /* see node_stats, like the next two */
+    uint64_t admitted_requests, refused_requests, admitted_tokens;
     uint64_t returned_tokens, limit_drops;
     struct changed changed;
 };

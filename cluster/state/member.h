@@ -1,5 +1,5 @@
 /*
- * member: what can be read off the members: who counts, who hears whom, whom to ask.
+ * member: the members, and questions about them: who counts, who hears whom, which one to ask.
  *
  * The one idea: a member is a row of plain figures, and these predicates say what the figures mean.
  * All folders ask them; only members/ changes a member, and gossip.c its digest.
@@ -17,26 +17,27 @@
 struct node;
 
 enum {
-    HEARING_INTERVALS = 4, /* since its last message: whoever is heard directly, */
-    REST_INTERVALS = 3,    /* and between two of one that is at rest: see rest.c */
+    HEARING_INTERVALS = 4, /* since the last message of a member that is heard directly */
+    REST_INTERVALS = 3,    /* between two messages of a member at rest: see rest.c */
 };
 
 struct member {
     bool used;
     bool self;
     bool configured;
-    bool reserved; /* its share is counted by everybody, whether or not this incarnation was acknowledged */
+    bool reserved; /* all members count its share, even if they have not heard this incarnation */
     bool knows_me; /* its newest message lists this node's incarnation */
     bool knows_we_left;
-    bool reserves_ours; /* its newest message says that our share is counted whatever our incarnation */
+    /* its newest message says that our share counts whatever our incarnation */
+    bool reserves_ours;
     bool silent;
     bool mute_in, mute_out;
     bool config_differs;
-    bool refuses;          /* as of its newest message known here it decides nothing: see accord.c */
-    uint64_t config;       /* digest of that incarnation's config; 0: not known */
-    bool forgotten;        /* left because an operator, or forget_after, said so */
-    bool share_freed;      /* left for good, and everything of it is applied here */
-    bool has_store;        /* it began with counters of its store, as it says itself */
+    bool refuses;          /* by its newest message it decides nothing: see accord.c */
+    uint64_t config;       /* digest of that incarnation's config; 0: unknown */
+    bool forgotten;        /* left by an operator's word or forget_after */
+    bool share_freed;      /* left for good, and all its spends are applied here */
+    bool has_store;        /* by its own word it began with counters of its store */
     enum peer_state state; /* JOINING, ACTIVE or LEFT, as last told */
     char name[NODE_NAME_BYTES];
     char region[NODE_NAME_BYTES];
@@ -44,36 +45,38 @@ struct member {
     char snapshot_address[NODE_ADDRESS_BYTES];
     uint64_t incarnation; /* 0: never heard */
     uint64_t retired_incarnation;
-    uint64_t store_known;     /* what the store of that incarnation had is known here; 0: of none */
-    uint64_t knows_stores;    /* bit i: it knows what the store of member i had */
-    uint64_t number;          /* of its newest message known here */
-    uint64_t heard_ns;        /* when a newer message became known, at first or second hand; 0: never */
-    uint64_t heard_awake_ns;  /* the same as awake_ns(): see silence.c */
+    uint64_t store_known;     /* the incarnation whose store counters are known here; 0: none */
+    uint64_t knows_stores;    /* bit i: it knows the store counters of member i */
+    uint64_t number;          /* of its newest message that is known here */
+    uint64_t heard_ns;        /* when a newer message was heard, at first or second hand; 0: never */
+    uint64_t heard_awake_ns;  /* the same on the clock of awake_ns(): see silence.c */
     uint64_t heard_direct_ns; /* at first hand */
-    bool silence_told;        /* what the log last said of it */
-    bool flaps;               /* it was silent again soon after it had been heard again */
+    bool silence_told;        /* the last notice said that it is silent */
+    bool flaps;               /* it was silent again soon after it was heard again */
     uint64_t returned_ns;     /* awake_ns() when it was last heard again; 0: never */
     uint64_t left_ns;
-    uint64_t echo, echo_number;             /* its message `echo_number` told that it knew ours up to `echo` */
-    uint64_t hears;                         /* bit i: it hears member i directly; its own: it is at rest */
-    uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it told us itself that the incarnation of origin o is over */
+    /* its message `echo_number` told that it knew our message `echo` */
+    uint64_t echo, echo_number;
+    uint64_t hears;                         /* bit i: it hears member i; its own bit: it is at rest */
+    uint64_t knows_ended[ORIGINS_MAX / 64]; /* bit o: it said that origin o has ended */
     uint64_t acknowledged;                  /* own batches up to this one, in the causal sense */
-    uint64_t made_ns;                       /* its newest message was made then or later, on our clock */
-    uint64_t answers_ns; /* the same, if the message before that was heard as well: it repeats nothing; or 0 */
-    uint64_t covered_ns; /* what it had charged its keys with until then is charged here: see pay.c */
+    uint64_t made_ns;                       /* the earliest time of its newest message, our clock */
+    /* the same if the message before it was heard as well, so that it repeats nothing; else 0 */
+    uint64_t answers_ns;
+    uint64_t covered_ns; /* all that it had charged by then is charged here: see pay.c */
     uint64_t round_trip_ns, round_trip_spread_ns;
-    uint64_t demand_tokens;      /* spent there since the demand was last averaged */
+    uint64_t demand_tokens;      /* spent there since demands were last averaged */
     double demand_tokens_per_s;  /* smoothed, over all keys */
     uint64_t known[ORIGINS_MAX]; /* newest digest, by origin slot */
 };
 
 int member_find(const struct node *node, struct bytes name);
-/* A member that has not left and is not this node: its acknowledgement is needed. */
+/* True for a member that has not left and is not this node: its acknowledgement is needed. */
 bool member_needed(const struct member *member);
 bool member_hears(const struct node *node, const struct member *listener, uint32_t speaker);
-/* Its newest message said so: see is_at_rest. */
+/* True if its newest message said that it is at rest: see is_at_rest. */
 bool member_rests(const struct node *node, uint32_t index);
-/* An active peer to ask for what it has, or -1. */
+/* An active peer to ask for a snapshot, or -1. */
 int member_to_ask(const struct node *node);
 
 #endif

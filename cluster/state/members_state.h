@@ -1,8 +1,9 @@
 /*
- * members_state: what the folder members/ remembers besides the members themselves, this node's own life first.
+ * members_state: the memory of the folder members/ besides the members, this node's own life first.
  *
- * The one idea: everything here says where this node stands among the others: which start of its name it is, for how
- * long it ran, whose config counts, what share it has. Only members/, join.c and node.c change any of it.
+ * The one idea: all of it says where this node stands among the others: which start of its name it
+ * is, how long it ran, whose config counts, which share it has. Only members/, join.c and node.c
+ * change it.
  */
 #ifndef HEADGATE_CLUSTER_STATE_MEMBERS_STATE_H
 #define HEADGATE_CLUSTER_STATE_MEMBERS_STATE_H
@@ -14,61 +15,62 @@
 
 /* A newer start of this node's name. */
 struct rival {
-    uint64_t incarnation, number; /* the newest that was heard of it */
-    uint64_t heard_awake_ns;      /* when something newer was */
+    uint64_t incarnation, number; /* the newest figures heard of it */
+    uint64_t heard_awake_ns;      /* when newer figures were last heard */
 };
 
 /* From this node's start to its end: incarnation.c and join.c. */
 struct life {
     enum peer_state state; /* of this node */
-    bool superseded;       /* a newer incarnation of this name lives somewhere else: see rival */
+    bool superseded;       /* another node has a newer incarnation of this name: see rival */
     bool stopping;
     struct rival rival;
     uint64_t incarnation;
-    uint32_t changes; /* of the incarnation since the start of the process */
-    uint64_t born_ns; /* EVENT_START */
+    uint32_t changes; /* of the incarnation since the process started */
+    uint64_t born_ns; /* the time of EVENT_START */
     uint64_t started_ns, stop_ns, farewell_ns;
-    uint64_t hello_ns; /* when those who do not know us are told of us again */
+    uint64_t hello_ns; /* when the next hello to peers that do not know this node is due */
 };
 
-/* The time in which this node ran, and who was silent in it: silence.c. */
+/* The time in which this node ran, and silence in it: silence.c. */
 struct awake {
-    uint64_t wake_ns;    /* when the last step asked for the next one */
-    uint64_t lost_ns;    /* in which this node did not get to run: see awake_ns() */
-    uint64_t stalled_ns; /* awake_ns() as the last stall ended; 0: there was none */
+    uint64_t wake_ns;    /* the time that the last step asked for */
+    uint64_t lost_ns;    /* time in which this node did not get to run: see awake_ns() */
+    uint64_t stalled_ns; /* awake_ns() when the last stall ended; 0: no stall */
     uint64_t started_ns; /* awake_ns() at life.started_ns */
     bool somebody_silent;
 };
 
 /* Whose config counts: accord.c. */
 struct accord {
-    bool decides;  /* our config is the one in use */
-    bool asks;     /* it will be, when whoever has another one has heard message `asked_number` */
-    bool told_out; /* the log says that it is not */
+    bool decides; /* this node's config is in use */
+    /* it will be in use when all members of other configs have heard message `asked_number` */
+    bool asks;
+    bool told_out; /* the last notice said that it is not in use */
     uint64_t asked_number;
 };
 
-/* What part of every limit this node has: shares.c. */
+/* This node's part of every limit: shares.c. */
 struct sharing {
     uint64_t share;
     bool alone;          /* no other peer exists */
     uint32_t peer_count; /* members that have not left, this node included */
 };
 
-/* What is known of counters on disk: stores.c. */
+/* Counters of stores: stores.c. */
 struct stores {
-    bool had_some;     /* counters of the store were restored before this incarnation */
-    bool has_merged;   /* and an active peer's table was merged into them */
+    bool had_some;     /* counters were restored from the store before this incarnation */
+    bool has_merged;   /* an active peer's table was merged into them */
     uint64_t asked_ns; /* when a peer last asked for them; 0: never */
-    uint64_t taken_ns; /* when a part of what a peer's store had was last taken; 0: never */
+    uint64_t taken_ns; /* when a part of a peer's store counters was last taken; 0: never */
 };
 
-/* When the log was last told of what peers can bring about at will; 0: never. */
+/* When notices that peers can cause at will were last given; 0: never. */
 struct notices {
     uint64_t unsealed_ns;    /* a message without a seal of this cluster */
-    uint64_t unreadable_ns;  /* a message of a version that this daemon does not read, */
-    uint64_t unreadable;     /* and which version that was */
-    uint64_t implausible_ns; /* an incarnation that nobody can have */
+    uint64_t unreadable_ns;  /* a message of a version that this daemon does not read */
+    uint64_t unreadable;     /* that version */
+    uint64_t implausible_ns; /* an incarnation that no node can have */
     uint64_t crowded_ns;     /* members beyond unlisted_max */
 };
 

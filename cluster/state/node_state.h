@@ -1,10 +1,11 @@
 /*
- * node_state: the node, put together from what its parts remember.
+ * node_state: the node, put together from the memories of its parts.
  *
- * Three things: members (who there is, and the newest digest heard of each), origins (one per member's incarnation: how
- * far its batches are applied here, and those that somebody may still lack), and keys (the table). An origin whose
- * incarnation has ended is a ghost: it gets no new batches, and is retired when all members are known to have the same
- * of it. Everything runs in one thread at a time but for what requests call: see lane.h.
+ * Three things: members (with the newest digest heard of each), origins (one for each incarnation
+ * of a member: how far its batches are applied here, and the batches that some member may lack),
+ * and keys (the table). An origin whose incarnation has ended is a ghost: it gets no new batches,
+ * and is retired when all members are known to have the same batches of it. One thread at a time
+ * runs all but requests: see lane.h.
  */
 #ifndef HEADGATE_CLUSTER_STATE_NODE_STATE_H
 #define HEADGATE_CLUSTER_STATE_NODE_STATE_H
@@ -29,11 +30,11 @@
 #include "limit/table.h"
 
 enum {
-    OPEN_KEYS_MAX = 16384,    /* keys in one batch of anybody's */
+    OPEN_KEYS_MAX = 16384,    /* keys in one batch of any origin */
     STEP_KEYS_DEFAULT = 2048, /* see node_options.step_keys */
 };
 
-/* Each part says which file changes it. What stands here itself, all files read. */
+/* The header of each part says which files change the part. All files may read the members here. */
 struct node {
     struct node_options options;
     struct node_stats stats;
@@ -42,9 +43,9 @@ struct node {
     struct step step;
     struct todo todo;
 
-    /* Who there is: members/. */
+    /* Members: members/. */
     struct member member[NODE_PEERS_MAX];
-    uint32_t member_end; /* from there on no slot was ever used */
+    uint32_t member_end; /* slots from here on were never used */
     uint32_t me;         /* member index of this node */
     struct life life;
     struct awake awake;
@@ -53,11 +54,11 @@ struct node {
     struct stores stores;
     struct notices notices;
 
-    /* Keys, and what requests do to them: spend/. */
+    /* Keys, and requests: spend/. */
     struct limit_set limits;
     struct by_limit by_limit;
     struct table *table;
-    uint64_t tenant_keys_max; /* 0: as many as fit */
+    uint64_t tenant_keys_max; /* 0: no bound */
     uint64_t converted_ns;    /* when a key last got another limit; 0: never */
     struct peaks peaks;
     struct refundable refundable;
@@ -69,9 +70,9 @@ struct node {
     struct reserving reserving;
     struct retelling retelling;
 
-    /* Batches, from being made to being forgotten: log/ and apply/. */
+    /* Batches, from their making to their end: log/ and apply/. */
     struct origin origin[ORIGINS_MAX];
-    uint32_t origin_end; /* from there on no slot was ever used */
+    uint32_t origin_end; /* slots from here on were never used */
     uint32_t my_slot;    /* origin slot of this incarnation */
     uint32_t last_uid;
     uint32_t batch_max; /* keys in a batch */
@@ -88,7 +89,7 @@ struct node {
     struct message in, header; /* scratch: too large for the stack */
 };
 
-/* For how long this node has run: its clock without the time in which it did not get to. */
+/* The time for which this node ran: its clock without the time in which it did not get to run. */
 static inline uint64_t awake_ns(const struct node *node)
 {
     return node->now_ns - node->awake.lost_ns;

@@ -31,7 +31,7 @@ bool origin_is_ghost(const struct node *node, const struct origin *origin)
     return origin->incarnation != member->incarnation || member->state == PEER_LEFT;
 }
 
-/* Of its own incarnations, or also of those that are over, whosesoever. */
+/* True if the member's own incarnations are covered, and with `ghosts` all ended ones. */
 static bool cover(const struct node *node, uint32_t index, bool ghosts)
 {
     const struct member *member = &node->member[index];

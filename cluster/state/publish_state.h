@@ -1,8 +1,8 @@
 /*
- * publish_state: when this node said something last, and what it says now.
+ * publish_state: when this node last sent a message, and the batches that it sends now.
  *
- * The one idea: own messages are numbered, so that an echo of a number tells how long news travels. Only publish.c,
- * header.c and node.c change any of it.
+ * The one idea: own messages are numbered, so an echo of a number tells how long news travels. Only
+ * publish.c, header.c and node.c change it.
  */
 #ifndef HEADGATE_CLUSTER_STATE_PUBLISH_STATE_H
 #define HEADGATE_CLUSTER_STATE_PUBLISH_STATE_H
@@ -13,22 +13,22 @@
 #include <stdint.h>
 
 enum {
-    PUBLISH_BATCHES_MAX = 4096, /* in one go; the rest follows */
-    ECHOES_MAX = 4096,          /* own messages of which it is known when they were made */
+    PUBLISH_BATCHES_MAX = 4096, /* in one message; further ones follow */
+    ECHOES_MAX = 4096,          /* own messages whose time is kept */
 };
 
-/* A batch to be said now. */
+/* A batch to send now. */
 struct due {
     uint32_t slot;
     struct batch *batch;
-    bool spare; /* said already, and not overdue */
+    bool spare; /* sent before and not overdue */
 };
 
 struct publishing {
     uint64_t number;                     /* of this node's last message */
     uint64_t made_ns[ECHOES_MAX];        /* when message n was made, at n % ECHOES_MAX */
-    uint64_t published_ns;               /* last time */
-    uint64_t tick_ns;                    /* next batch */
+    uint64_t published_ns;               /* when the last message was sent */
+    uint64_t tick_ns;                    /* when the next batch is due */
     uint64_t demand_ns;                  /* when demands were last averaged */
     struct due due[PUBLISH_BATCHES_MAX]; /* scratch: too large for the stack */
 };

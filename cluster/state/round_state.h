@@ -1,9 +1,9 @@
 /*
- * round_state: how far the rounds through the table have come: that of waiting spends, and that of
- * full keys.
+ * round_state: how far the rounds through the table have come: the round of waiting spends and the
+ * round of full keys.
  *
- * The one idea: a round looks at some places in each step, so it remembers its place and when it
- * began. pay.c and forget.c go the rounds.
+ * The one idea: a round looks at some places in each step, so it keeps its place and the time when
+ * it began. pay.c and forget.c go the rounds.
  */
 #ifndef HEADGATE_CLUSTER_STATE_ROUND_STATE_H
 #define HEADGATE_CLUSTER_STATE_ROUND_STATE_H
@@ -18,31 +18,35 @@ enum {
 
 /* A part of the table. */
 struct wait_part {
-    uint64_t visited_ns; /* what was marked before the last round came by was spent then at the latest */
-    uint32_t careful;    /* for so many rounds each key is looked at */
+    uint64_t visited_ns; /* marks from before the last round are of spends no newer than this */
+    uint32_t careful;    /* rounds in which each key is looked at */
 };
 
-/* Keys with spends that wait to be paid off are looked at in rounds through the table: see pay.c. */
+/* Rounds through the table that look at keys with waiting spends: see pay.c. */
 struct waits {
-    uint64_t look_ns;          /* when it goes on; UINT64_MAX: nothing waits */
-    uint64_t place;            /* in the table, up to which this round has come */
-    uint64_t round;            /* its number */
-    uint64_t round_ns;         /* how long it takes */
-    uint64_t late_ns[2];       /* for how long news of others was missing in it, at most; and in the one before */
-    uint64_t began_ns[ROUNDS]; /* when round r began, at r % ROUNDS; what waits began to after the last of them */
-    uint32_t visits_most[2];   /* that anything which waits has had, in this round and the one before */
-    uint64_t tick_ns;          /* the longest one of limits under which spends may wait */
+    uint64_t look_ns;  /* when the round goes on; UINT64_MAX: no key waits */
+    uint64_t place;    /* of the table, up to which this round has come */
+    uint64_t round;    /* the number of this round */
+    uint64_t round_ns; /* the length of this round */
+    /* the most time for which news was missing, in this round and in the one before */
+    uint64_t late_ns[2];
+    /* the begin of round r, at r % ROUNDS; no waiting spend is older than all of them */
+    uint64_t began_ns[ROUNDS];
+    /* the most visits of a waiting key, in this round and in the one before */
+    uint32_t visits_most[2];
+    uint64_t tick_ns; /* the longest tick of limits whose spends may wait */
     struct wait_part part[WAIT_PARTS];
 };
 
-/* Keys that are full again are forgotten in rounds through the table: see forget.c. */
+/* Rounds through the table that remove keys which are full again: see forget.c. */
 struct forgetting {
-    uint64_t place;                    /* in the table, up to which rounds have come */
-    uint64_t work, requests;           /* for which no place was looked at yet; requests that were counted */
-    uint64_t hurry_places, freed_keys; /* left of a fast round, 0: there is none; what it has forgotten */
-    uint64_t began_ns, began_requests; /* when the last one began; `requests` then */
-    uint64_t again_ns;                 /* when it is looked whether there has to be one, */
-    bool watches;                      /* in a step that is made for that, if need be */
+    uint64_t place;          /* of the table, up to which rounds have come */
+    uint64_t work, requests; /* work without a look at places yet; requests that were counted */
+    /* left of a fast round, 0: none runs; keys that it has removed */
+    uint64_t hurry_places, freed_keys;
+    uint64_t began_ns, began_requests; /* of the last round: when it began; `requests` then */
+    uint64_t again_ns;                 /* when the next check for a fast round is due */
+    bool watches;                      /* a step must come for that check */
 };
 
 #endif

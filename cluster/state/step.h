@@ -1,10 +1,10 @@
 /*
- * step: how much is done in one step.
+ * step: bounds the work of one step.
  *
  * The one idea: requests wait while a step runs, so a step works on about step_keys keys and leaves
- * the rest to a step that follows at once, when requests have been served. Whatever goes through
- * keys says so, and asks before it begins with some: what comes first in a step is not refused,
- * however large.
+ * the rest to a step that follows at once, after waiting requests. Code that goes through keys asks
+ * step_has_time before it begins with some, and then calls step_works. The first work of a step is
+ * never refused, however large it is.
  */
 #ifndef HEADGATE_CLUSTER_STATE_STEP_H
 #define HEADGATE_CLUSTER_STATE_STEP_H
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether this step may begin with so many keys; else a step follows at once. */
+/* True if this step may begin with so many keys; else another step follows at once. */
 static inline bool step_has_time(struct node *node, uint64_t keys)
 {
     bool has = keys <= node->step.left || node->step.left == node->step.keys;
@@ -22,7 +22,7 @@ static inline bool step_has_time(struct node *node, uint64_t keys)
     return has;
 }
 
-/* So many keys were worked on. */
+/* To be called after work on so many keys. */
 static inline void step_works(struct node *node, uint64_t keys)
 {
     node->step.worked += keys;
