@@ -3,8 +3,10 @@
  *
  * The one idea: a thread that enters raises its own flag, on its own cache line, and looks whether the gate is
  * closed; a thread that closes the gate waits until all other flags are down. Entering costs one store and one
- * load, on no line that other threads write; closing waits for the slowest thread inside. Each thread has a number,
- * its lane. The gate does not order the threads inside among each other: they need other locks for shared data.
+ * load, on no line that other threads write; closing waits for the slowest thread inside. A thread that closes the
+ * gate, or that finds it closed, draws a ticket, and tickets are served in order: so a thread that closes the gate
+ * again and again keeps another thread out only once each time. Each thread has a number, its lane. The gate does
+ * not order the threads inside among each other: they need other locks for shared data.
  */
 #ifndef HEADGATE_BASE_GATE_H
 #define HEADGATE_BASE_GATE_H
@@ -26,12 +28,15 @@ struct gate {
     uint32_t lanes;
     atomic_bool closed;
     atomic_uint_least64_t closed_count,
-        waited_count;      /* how often the gate was closed; how often the closing thread had to wait */
-    pthread_mutex_t alone; /* held by the thread that has closed the gate */
+        waited_count; /* how often the gate was closed; how often the closing thread had to wait */
+    atomic_uint_least32_t tickets, serves; /* tickets drawn; the ticket whose turn it is, from 0 */
+    atomic_uint_least32_t sleepers;        /* threads that wait for their turn on `served` */
+    pthread_mutex_t mutex;
+    pthread_cond_t served;
     struct gate_lane lane[GATE_LANES_MAX];
 };
 
-/* An open gate with lanes 0 to `lanes` - 1. False: the system cannot make a mutex. */
+/* An open gate with lanes 0 to `lanes` - 1. False: the system cannot make a mutex or a condition. */
 bool gate_init(struct gate *gate, uint32_t lanes);
 void gate_destroy(struct gate *gate);
 

@@ -3,6 +3,7 @@
 #include "tests/tap.h"
 
 #include <assert.h>
+#include <sched.h>
 
 enum { ROUNDS = TAP_SANITIZED ? 20000 : 200000 };
 enum { LANES = 4, ALONE_EVERY = 64, STAYS_EVERY = 3 };
@@ -84,8 +85,49 @@ static void one_alone_or_all_inside(void)
     gate_destroy(&gate);
 }
 
+static atomic_bool entered;
+
+static void *enter_once(void *context)
+{
+    (void)context;
+    gate_enter(&gate, 1);
+    atomic_store(&entered, true);
+    gate_leave(&gate, 1);
+    return NULL;
+}
+
+/* One that is alone again and again, as fast as it can, lets in who was turned away. */
+static void test_turned_away_are_next(void)
+{
+    enum { TIMES = 200 };
+    bool made = gate_init(&gate, 2), always = true;
+    assert(made);
+    gate_close(&gate, 0);
+    for (int i = 0; i < TIMES; i++) {
+        pthread_t thread;
+        const uint32_t tickets = atomic_load(&gate.tickets);
+        atomic_store(&entered, false);
+        int failed = pthread_create(&thread, NULL, enter_once, NULL);
+        assert(failed == 0);
+        while (atomic_load(&gate.tickets) == tickets)
+            (void)sched_yield();
+        gate_open(&gate, 0, false);
+        gate_close(&gate, 0);
+        always &= atomic_load(&entered);
+        gate_open(&gate, 0, false); /* or one that was not let in would wait for ever */
+        failed = pthread_join(thread, NULL);
+        assert(failed == 0);
+        gate_close(&gate, 0);
+    }
+    gate_open(&gate, 0, false);
+    OK(always, "whoever found the gate closed goes in before it is closed again");
+    OK_U64(atomic_load(&gate.lane[1].turned_away), TIMES, "and was turned away once each time");
+    gate_destroy(&gate);
+}
+
 int main(void)
 {
     one_alone_or_all_inside();
+    test_turned_away_are_next();
     return tap_done();
 }
