@@ -107,6 +107,11 @@ struct commands_crew {
     const struct gate *gate;     /* NULL: there is one */
 };
 
+/* The memory that the process had when the system was asked last. */
+struct resident {
+    uint64_t bytes, asked_ns; /* 0: never */
+};
+
 struct commands {
     /* Set by the composition before the first call; all pointers are its own and outlive this. */
     struct node *node;
@@ -145,6 +150,7 @@ struct commands {
     /* The commands' own: */
     uint32_t worked; /* in the last call of commands_serve */
     struct commands_stats stats;
+    struct resident resident;
     struct pool queues; /* of transactions */
     struct staged staged;
     struct request access_request; /* CAN_ACCESS, but for its key and cost */

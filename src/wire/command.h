@@ -42,8 +42,8 @@ enum {
 /*
  * X(IDENTIFIER, "name", arity, work, flags, "group", "syntax of the arguments", "summary")
  * The arity counts the name; a negative arity is the least count. Work is the cost of the command
- * apart from its bytes, in units of about a tenth of a microsecond; a connection may do turn_work
- * units (see the listener's options) in a turn of the loop.
+ * apart from its bytes, in units of about a tenth of a microsecond; the listener's options say how
+ * many units a turn of the loop has.
  */
 #define COMMANDS(X)                                                                                                \
     X(CAN_ACCESS, "can_access", -2, 4,                                                                             \
@@ -108,7 +108,7 @@ enum {
       "OK: nothing is ever watched.")                                                                              \
     X(COMMAND, "command", -1, 100, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                  \
       "All commands, for client libraries.")                                                                       \
-    X(INFO, "info", -1, 450, COMMAND_READ, "server", "[section ...]",                                              \
+    X(INFO, "info", -1, 100, COMMAND_READ, "server", "[section ...]",                                              \
       "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace.")       \
     X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, "server", "", "How many keys owe something here.")                    \
     X(TIME, "time", 1, 4, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "server", "",           \

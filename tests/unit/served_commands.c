@@ -59,7 +59,7 @@ int main(void)
     expect("CAN_ACCESS joe 2\r\n", 2000, WORK / 4);
     expect("CHECK joe\r\n", 2000, WORK / 4);
     expect("PING\r\n", 20000, WORK / 2);
-    expect("INFO\r\n", 500, WORK / 450 + 1);
+    expect("INFO\r\n", 500, WORK / 100 + 1);
     expect("COMMAND DOCS\r\n", 500, 2);
     expect("EXPLAIN joe\r\n", 500, WORK / 200 + 1);
     expect("RULE LIST\r\n", 500, WORK / 100 + 1);
