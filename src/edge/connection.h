@@ -1,9 +1,11 @@
 /*
- * connection: one client's socket, from accept to close. Internal to the listener.
+ * connection: one client's stream, from accept to close. Internal to the listener.
  *
- * The one idea: a connection is read only while it owes nothing. When a reader does not take its replies,
- * what is left of them and of its unserved input waits in buffers of the pool, and reading stops: memory per
- * connection is bounded, and the client's own socket pushes back on it.
+ * The one idea: a connection is read only while it owes nothing, and only when it is its turn. When a
+ * reader does not take its replies, what is left of them and of its unserved input waits in buffers of
+ * the pool, and reading stops: memory per connection is bounded, and the client's own socket pushes back
+ * on it. Three things, a file each: connection_input.c reads, connection_turn.c has the service serve
+ * what was read, connection_output.c writes. connection.c has the beginning and the end.
  */
 #ifndef HEADGATE_EDGE_CONNECTION_H
 #define HEADGATE_EDGE_CONNECTION_H
@@ -11,10 +13,10 @@
 #include "base/list.h"
 #include "edge/listener.h"
 #include "edge/pool.h"
+#include "edge/stream.h"
 
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 enum connection_state {
     CONNECTION_FREE,
@@ -22,7 +24,7 @@ enum connection_state {
     CONNECTION_BLOCKED,   /* not read; its output waits for the reader */
     CONNECTION_LAST,      /* not read; closes when its output was taken */
     CONNECTION_LINGERING, /* told the end of our output; its input is thrown away until it ends as well */
-    CONNECTION_CLOSING,   /* uv_close was called */
+    CONNECTION_CLOSING,   /* stream_close was called */
 };
 
 struct connection {
@@ -31,24 +33,24 @@ struct connection {
     struct list timed;     /* in a list of the listener's while it has a deadline */
     struct list late;      /* in the listener's list while its answers are put off, */
     struct list waiting;   /* and while it waits for one: then it is not read */
-    struct list backlog;   /* in the listener's list while its input waits for a turn: then it is not read */
+    struct list aside;     /* in the listener's list of its weight while it waits for a turn: then it is not read */
     struct list heard;     /* in the listener's list of strangers or of those that it knows */
     struct list unwritten; /* in the listener's list while it has answers there that are not written, */
     size_t unwritten_at, unwritten_bytes; /* and where they are */
     uint64_t deadline_ms;                 /* on the loop's clock */
-    size_t queued_bytes;                  /* not yet taken by the reader when the deadline was set */
+    size_t rest_bytes;                    /* not yet taken by the reader when the deadline was set */
     uint64_t heard_ms;  /* when it was heard, within LISTENER_HEARD_STEP_MS; a stranger: accepted */
     uint64_t resume_ms; /* when it has waited with SERVE_DELAY for long enough */
     uint64_t turn;      /* of the loop in which it was served last */
     struct pool_buffer *input, *output;
     size_t input_at, input_size; /* what is held, in `input` */
+    bool input_whole;            /* that may be whole requests: they are served before more is read */
+    bool input_more;             /* the last read filled its room: more may be there */
     bool stranger;
-    bool heavy; /* it asked for more than a turn of the loop has room for, and is served from the backlog */
+    enum listener_weight weight;
     enum connection_state state;
     bool has_session;
-    uv_tcp_t tcp;
-    uv_write_t write;
-    uv_shutdown_t shutdown;
+    struct stream stream;
     _Alignas(16) char session[];
 };
 
@@ -67,7 +69,10 @@ void connection_write(struct connection *connection);
 void connection_resume(struct connection *connection);
 /* Lets the reader take what was answered, then closes. */
 void connection_finish(struct connection *connection);
-/* Serves what is held, as far as `work` allows, which becomes what is left of it; then reads on, if that was all. */
+/*
+ * Serves what it has, as far as `work` allows, which becomes what is left of it. If more is there it waits for another
+ * turn; otherwise it is read when something comes.
+ */
 void connection_take_turn(struct connection *connection, uint32_t *work);
 /* Its deadline has come. */
 void connection_expire(struct connection *connection);
@@ -100,12 +105,16 @@ void listener_delay(struct listener *listener, struct connection *connection, ui
 /* Closes the one that was silent for longest, a stranger first. False: none was silent for long. */
 bool listener_make_room(struct listener *listener);
 
-/* ---- the listener's backlog: listener_backlog.c ---- */
+/* ---- the listener's turns: listener_turns.c ---- */
 
-void listener_backlog_init(struct listener *listener);
-/* What it holds waits for another turn: it is not read. */
+void listener_turns_init(struct listener *listener);
+/* Whether one that has something to read is served now. Otherwise it is put aside. */
+bool listener_serves_now(const struct listener *listener, const struct connection *connection);
+/* It waits for another turn, behind others of its weight: it is not read. */
 void listener_put_aside(struct listener *listener, struct connection *connection);
-/* A turn of the loop ends: serves the backlog as far as there is work for one. */
-void listener_serve_backlog(struct listener *listener);
+/* It was served for so much work, after which something is left or not: that makes its weight. */
+void listener_weigh(struct listener *listener, struct connection *connection, uint32_t work, bool left);
+/* A turn of the loop ends. */
+void listener_end_turn(struct listener *listener);
 
 #endif

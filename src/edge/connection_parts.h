@@ -1,8 +1,7 @@
 /*
- * connection_parts: what the two files of connection.h share, and nobody else.
+ * connection_parts: what the files of connection.h share, and nobody else.
  *
- * connection.c reads and serves; connection_output.c writes, and sees a connection to its end. Neither knows of the
- * other more than is declared here.
+ * None of them knows more of the others than is declared here.
  */
 #ifndef HEADGATE_EDGE_CONNECTION_PARTS_H
 #define HEADGATE_EDGE_CONNECTION_PARTS_H
@@ -10,9 +9,9 @@
 #include "base/tally.h"
 #include "edge/connection.h"
 
-static inline uv_stream_t *connection_stream(struct connection *connection)
+static inline struct connection *connection_of(struct stream *stream)
 {
-    return (uv_stream_t *)&connection->tcp;
+    return LIST_OWNER(stream, struct connection, stream);
 }
 
 static inline void connection_count_buffers(struct listener *listener)
@@ -22,28 +21,45 @@ static inline void connection_count_buffers(struct listener *listener)
 
 /* ---- connection.c ---- */
 
-/* Reads from the client, until it is stopped. False: that cannot be. */
-bool connection_read(struct connection *connection);
-/* Keeps unserved input until more comes, in place of what was kept. False when there is no buffer for it. */
-bool connection_hold(struct connection *connection, const char *data, size_t size);
-/* The reader has taken all: serves what had to wait, then reads on. */
-void connection_serve_held(struct connection *connection);
-
-/* ---- connection_output.c ---- */
-
 void connection_set_state(struct connection *connection, enum connection_state state);
-/*
- * Writes at once. What the reader does not take waits in a buffer; then the connection is blocked. False when the
- * connection has to be closed.
- */
-bool connection_write_now(struct connection *connection, const struct output *output);
-/* The same for one that is read: while it is blocked it is not, and it is closed if it has to be. */
-void connection_write_or_close(struct connection *connection, const struct output *output);
-/* The same when the loop has polled; a connection has one such piece at a time. */
-void connection_write_soon(struct connection *connection, const struct output *output);
+/* Has it read when something comes; closes it if that cannot be. */
+void connection_listen(struct connection *connection);
 /* Says that nothing more comes, and waits for the client to say so as well. */
 void connection_linger(struct connection *connection);
 void connection_close(struct connection *connection);
 void connection_close_for_want_of_room(struct connection *connection);
+
+/* ---- connection_input.c ---- */
+
+/*
+ * Reads what has come into the listener's input, behind what is held, a bounded piece of it. True: *whole is what there
+ * is now. False: nothing has come, or the connection was closed.
+ */
+bool connection_read(struct connection *connection, struct bytes *whole);
+/* Keeps unserved input in place of what was kept. False when there is no buffer for it. */
+bool connection_hold(struct connection *connection, const char *data, size_t size);
+/* Throws away what has come; closes it at the end. */
+void connection_discard(struct connection *connection);
+
+/* ---- connection_turn.c ---- */
+
+/* Something has come to it. */
+void connection_hear(struct connection *connection);
+/* The reader has taken all: goes on where it had to stop. */
+void connection_go_on(struct connection *connection);
+
+/* ---- connection_output.c ---- */
+
+/*
+ * Writes at once. What the reader does not take waits in a buffer; then the connection is blocked, neither
+ * read nor served. False when the connection has to be closed.
+ */
+bool connection_write_now(struct connection *connection, const struct output *output);
+/* The same, and closes it if it has to be. */
+void connection_write_or_close(struct connection *connection, const struct output *output);
+/* The same when the loop has polled; a connection has one such piece at a time. */
+void connection_write_soon(struct connection *connection, const struct output *output);
+/* The rest was taken, or never will be. */
+void connection_note_written(struct connection *connection, bool broken);
 
 #endif

@@ -79,16 +79,26 @@ static void on_connection(uv_stream_t *stream, int status)
         tally_add(&listener->stats.accept_failures, 1);
         return;
     }
-    struct connection *connection = obtain(listener);
+    const bool now = listener->accepted_count < listener->options.accepts_max;
+    struct connection *connection = now ? obtain(listener) : NULL;
     listener->waiting[index] = connection == NULL;
     if (connection == NULL)
-        return; /* libuv listens on when it is accepted, in listener_release */
+        return; /* libuv listens on when it is accepted, in accept_waiting */
+    listener->accepted_count++;
     if (!admit(listener) && !(listener_make_room(listener) && admit(listener))) {
         connection_refuse(connection, listener, &listener->sockets[index]);
         return;
     }
     connection_accept(connection, listener, &listener->sockets[index], listener->next_id);
     listener->next_id += listener->options.id_step;
+}
+
+/* Those that had to wait for another turn, or for a slot. */
+static void accept_waiting(struct listener *listener)
+{
+    for (uint32_t i = 0; i < listener->socket_count && !listener->closing; i++)
+        if (listener->waiting[i])
+            on_connection((uv_stream_t *)&listener->sockets[i], 0);
 }
 
 static void handle_closed(struct listener *listener)
@@ -126,9 +136,7 @@ void listener_release(struct listener *listener, struct connection *connection)
     list_remove(&connection->link);
     list_insert_before(&listener->free_connections, &connection->link);
     close_after_connections(listener);
-    for (uint32_t i = 0; i < listener->socket_count && !listener->closing; i++)
-        if (listener->waiting[i])
-            on_connection((uv_stream_t *)&listener->sockets[i], 0);
+    accept_waiting(listener);
     handle_closed(listener);
 }
 
@@ -144,11 +152,9 @@ void listener_write(struct listener *listener)
 static void on_polled(uv_check_t *handle)
 {
     struct listener *listener = handle->data;
-    listener_serve_backlog(listener);
     listener_write(listener);
-    listener->turn++;
-    listener->crowded = listener->heard_count >= listener->options.crowd_count;
-    listener->heard_count = 0;
+    listener_end_turn(listener);
+    accept_waiting(listener);
 }
 
 void listener_answer(struct listener *listener)
@@ -198,7 +204,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
         return error_set(error, EX_OSERR, "not enough memory for %u connections", options->connections_max);
     }
     listener_deadlines_init(listener);
-    listener_backlog_init(listener);
+    listener_turns_init(listener);
     (void)uv_check_init(loop, &listener->polled);
     listener->polled.data = listener;
     (void)uv_check_start(&listener->polled, on_polled);

@@ -6,8 +6,8 @@
  * frame received, what is not served yet, or a reply that its reader does not take. It knows no protocol: a
  * struct service parses and answers what arrived in one read, and the replies leave in one write, once all connections
  * that the loop has heard of in a turn are served. What a service puts off waits for others' only where clients crowd.
- * A connection that asks for more work than turn_work in one turn of the loop joins the backlog: those share turn_work
- * among themselves, in turns, so that others wait for one share of work at most. Silence has deadlines.
+ * Who asks for little is served when it is heard; those that ask for much share turn_work in each turn of the loop, one
+ * after the other, so that others wait for one share of work at most (listener_turns.c). Silence has deadlines.
  */
 #ifndef HEADGATE_EDGE_LISTENER_H
 #define HEADGATE_EDGE_LISTENER_H
@@ -33,6 +33,14 @@ enum {
     LISTENER_HEARD_STEP_MS = 1000,       /* how exactly it is known when a connection was heard */
 };
 
+/* How much connections ask for. */
+enum listener_weight {
+    LISTENER_NEW,   /* it was not served yet */
+    LISTENER_LIGHT, /* less than light_work, when it was served last */
+    LISTENER_HEAVY,
+    LISTENER_WEIGHTS,
+};
+
 enum serve_status {
     SERVE_MORE,   /* every complete command was served */
     SERVE_AGAIN,  /* the output has no room for another reply: write it, then call again */
@@ -45,9 +53,8 @@ enum serve_status {
 
 /* What one call of `serve` may do. */
 struct serve_budget {
-    uint32_t
-        work; /* so much, in units of the service: the command during which it is used up is the last one. Becomes
-                          what is left */
+    /* So much, in units of the service: the last command is the one that uses it up. Becomes what is left. */
+    uint32_t work;
     uint32_t delay_ms; /* set with SERVE_DELAY */
 };
 
@@ -97,8 +104,12 @@ struct listener_options {
     uint64_t request_timeout_ms;  /* a request that is not whole after this long ends its connection */
     uint64_t stranger_timeout_ms; /* a client that the service does not know after this long is closed; 0: never */
     uint64_t idle_timeout_ms;     /* one that says nothing for this long is closed; 0: never */
+    /* Work, in units of the service, of which a visit (a read and a write) is so many by itself: */
+    uint32_t visit_work;
     uint32_t
-        turn_work; /* what a connection may have done in a turn, and all of the backlog together: 0.1 ms or so */
+        light_work;     /* who asks for less at a time is served when it is heard, and may have so much done then */
+    uint32_t turn_work; /* all others together have so much in a turn of the loop, visits included */
+    uint32_t accepts_max; /* connections that are accepted in a turn */
     /* Several listeners, each on a loop and in a thread of its own: */
     atomic_uint_least32_t
         *connected;             /* connections of all: connections_max is of them together. NULL: it is alone */
@@ -115,7 +126,10 @@ struct listener_options {
                                .newcomer_ms = 1000,                                                                \
                                .quiet_ms = 10000,                                                                  \
                                .request_timeout_ms = 10000,                                                        \
+                               .visit_work = 50,                                                                   \
+                               .light_work = 128,                                                                  \
                                .turn_work = 512,                                                                   \
+                               .accepts_max = 4,                                                                   \
                                .id_first = 1,                                                                      \
                                .id_step = 1})
 
@@ -152,7 +166,7 @@ struct listener {
     struct listener_options options;
     struct listener_stats stats;
     uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
-    bool waiting[LISTENER_SOCKETS_MAX]; /* a client waits there for a free slot */
+    bool waiting[LISTENER_SOCKETS_MAX]; /* a client waits there for a free slot, or for another turn */
     uint32_t socket_count;
     uint32_t slots_used;
     char *slots; /* room for all connections, touched as they come */
@@ -161,9 +175,11 @@ struct listener {
     struct list begun;            /* connections that hold half a request, by deadline */
     struct list strangers, known; /* all connections by what the service knows, the longest silent one first */
     struct list delayed;          /* connections that wait with SERVE_DELAY */
-    struct list backlog;          /* connections whose input waits for another turn, the first one first */
-    uint64_t turn;                /* of the loop, from 1 */
-    struct list late;             /* connections whose answers are put off, the first one first */
+    struct list aside[LISTENER_WEIGHTS]; /* connections that wait for a turn, the first one first */
+    uint64_t turn;                       /* of the loop, from 1, */
+    bool is_over;                        /* as far as those are concerned that are not heard yet */
+    uint32_t accepted_count;             /* in this turn */
+    struct list late;                    /* connections whose answers are put off, the first one first */
     uint32_t late_count;
     uint32_t heard_count;           /* reads in this turn of the loop, */
     bool crowded;                   /* and whether the one before had crowd_count */
@@ -172,7 +188,7 @@ struct listener {
     struct output unwritten_output; /* in here */
     uv_timer_t timer;
     uv_check_t polled;
-    uv_idle_t busy; /* while there is a backlog the loop does not sleep */
+    uv_idle_t busy; /* while connections are aside: serves them, and the loop does not sleep */
     struct pool pool;
     char *input, *output; /* shared by all connections */
     uint64_t next_id;

@@ -1,64 +1,7 @@
 /*
- * Fairness: a connection that asks for much leaves the rest of it for further turns of the loop, in which others are
- * served first. All is counted in work and turns, never in time.
+ * A connection that asks for much leaves the rest of it for further turns of the loop.
  */
-#include "tests/listener_scene.h"
-
-enum { WORK = 100 };
-
-static void open_with(uint32_t clients, int *fd)
-{
-    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
-    options.turn_work = WORK;
-    open_listener(&options);
-    for (uint32_t i = 0; i < clients; i++)
-        fd[i] = dial();
-    TURN_UNTIL(listener.stats.connected_clients == clients);
-}
-
-static void close_all(uint32_t clients, const int *fd)
-{
-    for (uint32_t i = 0; i < clients; i++)
-        (void)close(fd[i]);
-    TURN_UNTIL(listener.stats.connected_clients == 0);
-    OK_U64(listener.stats.buffer_bytes, 0, "no buffer is held any more");
-    close_listener();
-}
-
-/* So many such lines, in one piece and without a turn of the loop. */
-static void put(int fd, const char *line, size_t count)
-{
-    static char text[8192];
-    const size_t size = strlen(line);
-    assert(size * count <= sizeof text);
-    for (size_t i = 0; i < count; i++)
-        memcpy(text + i * size, line, size);
-    ssize_t sent = send(fd, text, size * count, MSG_NOSIGNAL);
-    assert(sent == (ssize_t)(size * count));
-}
-
-/* Of all calls in turns after `after`: the most work that was done in one turn, for one client (0: for any). */
-static uint64_t most_work(uint64_t id, uint64_t after)
-{
-    uint64_t most = 0;
-    assert(seen.served < ORDER_MAX);
-    for (uint32_t i = 0; i < seen.served; i++) {
-        uint64_t work = 0;
-        for (uint32_t j = i; j < seen.served && seen.turn_of[j] == seen.turn_of[i]; j++)
-            work += id == 0 || seen.id_of[j] == id ? seen.work_of[j] : 0;
-        most = work > most && seen.turn_of[i] > after ? work : most;
-    }
-    return most;
-}
-
-/* The first turn in which that client was served from call `from` on. */
-static uint64_t turn_of(uint64_t id, uint32_t from)
-{
-    for (uint32_t i = from; i < seen.served; i++)
-        if (seen.id_of[i] == id)
-            return seen.turn_of[i];
-    return 0;
-}
+#include "tests/listener_turns.h"
 
 static void test_one_flood(void)
 {
@@ -82,7 +25,7 @@ static void test_one_flood(void)
     const uint32_t before = seen.served;
     put(fd[0], "a\n", 1);
     OK(hears(fd[0], "a\n") && seen.served == before + 1, "afterwards it is served as others are");
-    OK(list_empty(&listener.backlog) && !uv_is_active((uv_handle_t *)&listener.busy), "and the loop may sleep");
+    OK(is_idle(), "and the loop may sleep");
     close_all(2, fd);
 }
 
@@ -120,13 +63,10 @@ static void test_many_floods(void)
     for (uint32_t i = 0; i < FLOODS; i++)
         all &= hear(fd[i], (size_t)LINES * 8, &ended) == LINES * 8;
     OK(all, "in the end all are answered");
-    uint64_t heard = 0; /* from then on all had been heard */
-    for (uint64_t id = 1; id <= FLOODS; id++)
-        heard = turn_of(id, 0) > heard ? turn_of(id, 0) : heard;
-    OK(most_work(0, heard) <= WORK + 50 + 1, "together they have one turn's work in a turn: %" PRIu64,
-       most_work(0, heard));
-    OK(most_others(FLOODS, heard) < FLOODS, "and take turns: %" PRIu64 " others between two of one at most",
-       most_others(FLOODS, heard));
+    OK(most_work(0, 0) <= WORK + 50 + 1,
+       "together they have one turn's work in a turn, the first one too: %" PRIu64, most_work(0, 0));
+    OK(most_others(FLOODS, 0) < FLOODS, "and take turns: %" PRIu64 " others between two of one at most",
+       most_others(FLOODS, 0));
     close_all(FLOODS + 1, fd);
 }
 
@@ -137,13 +77,13 @@ static void test_never_reads(void)
     open_with(2, fd);
     struct connection *connection = LIST_OWNER(listener.connections.next, struct connection, link);
     int small = 4096;
-    (void)uv_send_buffer_size((uv_handle_t *)&connection->tcp, &small);
+    (void)uv_send_buffer_size((uv_handle_t *)&connection->stream.tcp, &small);
     put(fd[0], "big 30000\n", 500);
     TURN_UNTIL(listener.stats.blocked_clients == 1);
     const uint32_t served = seen.served;
     for (int i = 0; i < 100; i++)
         (void)uv_run(&loop, UV_RUN_NOWAIT);
-    OK(seen.served == served && list_empty(&listener.backlog), "who does not read is not served");
+    OK(seen.served == served && is_idle(), "who does not read is not served");
     OK(!uv_is_active((uv_handle_t *)&listener.busy), "and the loop may sleep");
     OK(listener.stats.buffer_bytes <= 2 * POOL_LARGE_BYTES, "it holds two buffers at most");
     put(fd[1], "me\n", 1);
