@@ -34,17 +34,17 @@ sub flood {
         sysread $socket, my $piece, 1 << 20 or POSIX::_exit(1);
         $piece = $tail . $piece;
         $marks += () = $piece =~ /$mark/g;
-        $tail = substr $piece, -(length($mark) - 1);
+        $tail = length $mark > 1 ? substr($piece, -(length($mark) - 1)) : '';
     }
     POSIX::_exit(0);
 }
 
 # So many answers to the good client before the flood has all of its own.
-my %floods = ('INFO' => ["INFO\r\n", 30000, 'headgate_version'],
+my %floods = ('INFO' => ["INFO\r\n", 60000, 'headgate_version'],
               'COMMAND DOCS' => ["COMMAND DOCS\r\n", 15000, 'cl.throttle'],
               'RULE LIST' => ["RULE LIST shop\r\n", 15000, 'r17'],
               'EXPLAIN' => ["EXPLAIN joe\r\n", 60000, 'overshoot '],
-              'CAN_ACCESS' => ["CAN_ACCESS joe\r\n", 300000, ':']);
+              'CAN_ACCESS' => ["CAN_ACCESS joe\r\n", 2000000, ':']);
 for my $name (sort keys %floods) {
     my $put_off = $good->fields('INFO', 'clients')->{turns_put_off};
     my $pid = flood(@{$floods{$name}});
