@@ -24,8 +24,22 @@ static void field_text(struct output *output, const char *name, const char *valu
     output_print(output, "%s:%s\r\n", name, value);
 }
 
-static void print_server(struct call *call)
+/*
+ * What INFO is made of. Other threads change these figures while they decide, so they are copied while this thread is
+ * alone. They are printed afterwards, which takes far longer: meanwhile other threads decide.
+ */
+struct report {
+    struct call *call;
+    struct listener_stats listener; /* of all threads together, as the next */
+    struct commands_stats commands;
+    struct node_stats node;
+    struct transport_stats transport;
+    uint64_t thread_commands[GATE_LANES_MAX];
+};
+
+static void print_server(const struct report *report)
 {
+    struct call *call = report->call;
     const struct commands *commands = call->commands;
     struct output *output = call->answer.output;
     uint64_t up_ns = call->now_ns > commands->started_ns ? call->now_ns - commands->started_ns : 0;
@@ -42,32 +56,18 @@ static void print_server(struct call *call)
     field_number(output, "debug", commands->debug);
 }
 
-static void add_listener(struct listener_stats *sum, const struct listener_stats *of)
+/* One line for each thread, and how often threads waited for each other at the gate. */
+static void print_threads(const struct report *report, const struct commands_crew *crew)
 {
-#define X(name, help) sum->name += tally_get(&of->name);
-    LISTENER_STATS(X)
-#undef X
-}
-
-static void add_commands(struct commands_stats *sum, const struct commands_stats *of)
-{
-#define X(name, help) sum->name += of->name;
-    COMMANDS_STATS(X)
-#undef X
-}
-
-/* One line for each thread; and how often one was alone, or waited to be, or waited for one who was. */
-static void print_threads(struct output *output, const struct commands_crew *crew)
-{
+    struct output *output = report->call->answer.output;
     uint64_t turned_away = 0;
     for (uint32_t i = 0; i < crew->count; i++) {
-        const struct commands *member = crew->member[i];
+        const struct listener_stats *listener = crew->member[i]->listener;
         output_print(output,
                      "thread_%" PRIu32 ":connected_clients=%" PRIu64 ",total_connections_received=%" PRIu64
                      ",total_commands_processed=%" PRIu64 "\r\n",
-                     i, tally_get(&member->listener->connected_clients),
-                     tally_get(&member->listener->total_connections_received),
-                     member->stats.total_commands_processed);
+                     i, tally_get(&listener->connected_clients), tally_get(&listener->total_connections_received),
+                     report->thread_commands[i]);
         turned_away += atomic_load_explicit(&crew->gate->lane[i].turned_away, memory_order_relaxed);
     }
     field_number(output, "gate_closed", atomic_load_explicit(&crew->gate->closed_count, memory_order_relaxed));
@@ -75,31 +75,23 @@ static void print_threads(struct output *output, const struct commands_crew *cre
     field_number(output, "gate_turned_away", turned_away);
 }
 
-/* Alone: others count what they decide inside the gate. */
-static void print_clients(struct call *call)
+static void print_clients(const struct report *report)
 {
-    struct output *output = call->answer.output;
-    const struct commands_crew *crew = call->commands->crew;
-    const struct commands *only = call->commands, *const *members = crew != NULL ? crew->member : &only;
-    struct listener_stats listener = {0};
-    struct commands_stats own = {0};
-    for (uint32_t i = 0; i < (crew != NULL ? crew->count : 1); i++) {
-        if (members[i]->listener != NULL)
-            add_listener(&listener, members[i]->listener);
-        add_commands(&own, &members[i]->stats);
-    }
-#define X(name, help) field_number(output, #name, listener.name);
+    struct output *output = report->call->answer.output;
+    const struct commands_crew *crew = report->call->commands->crew;
+#define X(name, help) field_number(output, #name, report->listener.name);
     LISTENER_STATS(X)
 #undef X
-#define X(name, help) field_number(output, #name, own.name);
+#define X(name, help) field_number(output, #name, report->commands.name);
     COMMANDS_STATS(X)
 #undef X
     if (crew != NULL && crew->gate != NULL)
-        print_threads(output, crew);
+        print_threads(report, crew);
 }
 
-static void print_limits(struct call *call)
+static void print_limits(const struct report *report)
 {
+    struct call *call = report->call;
     const struct named_limits *limits = call->commands->limits;
     struct output *output = call->answer.output;
     field_number(output, "limits", limits->count);
@@ -142,13 +134,14 @@ static void print_service_rules(void *context, const struct ruled_service *servi
     ruleset_visit_rules(node_rules(report->call->commands->node), service->name, print_rule_counts, report);
 }
 
-static void print_rules(struct call *call)
+static void print_rules(const struct report *report)
 {
+    struct call *call = report->call;
     struct output *output = call->answer.output;
     const struct ruleset *rules = node_rules(call->commands->node);
     const struct rulebook *book = node_rulebook(call->commands->node);
     struct ruleset_stats stats;
-    struct rules_report report = {.call = call};
+    struct rules_report rules_report = {.call = call};
     ruleset_stats(rules, &stats);
     field_number(output, "services", stats.services);
     field_number(output, "rules", stats.rules);
@@ -157,12 +150,13 @@ static void print_rules(struct call *call)
     field_number(output, "rule_versions", rulebook_versions(book));
     output_print(output, "rules_digest:%016" PRIx64 "\r\n", rulebook_digest(book));
     field_number(output, "rules_lamport", rulebook_lamport(book));
-    ruleset_visit_services(rules, print_service_rules, &report);
-    field_number(output, "rules_not_shown", report.left_out);
+    ruleset_visit_services(rules, print_service_rules, &rules_report);
+    field_number(output, "rules_not_shown", rules_report.left_out);
 }
 
-static void print_table(struct call *call)
+static void print_table(const struct report *report)
 {
+    struct call *call = report->call;
     struct output *output = call->answer.output;
     struct table_stats table;
     node_table_stats(call->commands->node, &table);
@@ -185,8 +179,9 @@ static uint64_t resident_bytes(struct call *call)
 }
 
 /* What redis-cli --stat and monitors of redis look at. */
-static void print_memory(struct call *call)
+static void print_memory(const struct report *report)
 {
+    struct call *call = report->call;
     char text[UNITS_TEXT_BYTES];
     uint64_t bytes = resident_bytes(call);
     field_number(call->answer.output, "used_memory", bytes);
@@ -201,8 +196,9 @@ static uint64_t used_keys(const struct call *call)
     return table.used_keys;
 }
 
-static void print_keyspace(struct call *call)
+static void print_keyspace(const struct report *report)
 {
+    struct call *call = report->call;
     output_print(call->answer.output, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0\r\n", used_keys(call));
 }
 
@@ -221,8 +217,9 @@ void call_time(struct call *call)
     answer_text(&call->answer, text);
 }
 
-static void print_cluster(struct call *call)
+static void print_cluster(const struct report *report)
 {
+    struct call *call = report->call;
     struct output *output = call->answer.output;
     struct node_status status;
     struct peer_report peers[NODE_PEERS_MAX];
@@ -246,18 +243,17 @@ static void print_cluster(struct call *call)
     }
 }
 
-static void print_stats(struct call *call)
+static void print_stats(const struct report *report)
 {
-    struct output *output = call->answer.output;
-    struct node_stats stats;
-    node_stats(call->commands->node, &stats);
-#define X(name, help) field_number(output, #name, stats.name);
+    struct output *output = report->call->answer.output;
+#define X(name, help) field_number(output, #name, report->node.name);
     NODE_STATS(X)
 #undef X
 }
 
-static void print_store(struct call *call)
+static void print_store(const struct report *report)
 {
+    struct call *call = report->call;
     struct output *output = call->answer.output;
     struct store *store = call->commands->store;
     if (store == NULL) {
@@ -274,20 +270,19 @@ static void print_store(struct call *call)
 #undef X
 }
 
-static void print_transport(struct call *call)
+static void print_transport(const struct report *report)
 {
-    if (call->commands->transport == NULL)
+    struct output *output = report->call->answer.output;
+    if (report->call->commands->transport == NULL)
         return;
-    struct output *output = call->answer.output;
-    const struct transport_stats *stats = transport_stats(call->commands->transport);
-#define X(name, help) field_number(output, "transport_" #name, stats->name);
+#define X(name, help) field_number(output, "transport_" #name, report->transport.name);
     TRANSPORT_STATS(X)
 #undef X
 }
 
 static const struct {
     const char *name, *title;
-    void (*print)(struct call *call);
+    void (*print)(const struct report *report);
 } sections[] = {
     {"server", "Server", print_server},       {"clients", "Clients", print_clients},
     {"limits", "Limits", print_limits},       {"rules", "Rules", print_rules},
@@ -308,17 +303,51 @@ static bool wanted(const struct resp_command *words, const char *section)
     return words->count == 1;
 }
 
+static void add_listener(struct listener_stats *sum, const struct listener_stats *of)
+{
+#define X(name, help) sum->name += tally_get(&of->name);
+    LISTENER_STATS(X)
+#undef X
+}
+
+static void add_commands(struct commands_stats *sum, const struct commands_stats *of)
+{
+#define X(name, help) sum->name += of->name;
+    COMMANDS_STATS(X)
+#undef X
+}
+
+static void gather(struct report *report)
+{
+    const struct commands *commands = report->call->commands, *only = commands;
+    const struct commands_crew *crew = commands->crew;
+    const struct commands *const *members = crew != NULL ? crew->member : &only;
+    call_alone(report->call, true);
+    for (uint32_t i = 0; i < (crew != NULL ? crew->count : 1); i++) {
+        if (members[i]->listener != NULL)
+            add_listener(&report->listener, members[i]->listener);
+        add_commands(&report->commands, &members[i]->stats);
+        report->thread_commands[i] = members[i]->stats.total_commands_processed;
+    }
+    node_stats(commands->node, &report->node);
+    if (commands->transport != NULL)
+        report->transport = *transport_stats(commands->transport);
+    call_alone(report->call, false);
+}
+
 /* Sections that are not ours are passed over: tools ask for those of redis. */
 void call_info(struct call *call)
 {
     struct output *output = call->answer.output;
+    struct report report = {.call = call};
+    gather(&report);
     size_t begun = answer_bulk_begin(&call->answer);
     bool first = true;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         if (!wanted(call->words, sections[i].name))
             continue;
         output_print(output, "%s# %s\r\n", first ? "" : "\r\n", sections[i].title);
-        sections[i].print(call);
+        sections[i].print(&report);
         first = false;
     }
     answer_bulk_end(&call->answer, begun);

@@ -128,7 +128,7 @@ struct listener_options {
                                .request_timeout_ms = 10000,                                                        \
                                .visit_work = 50,                                                                   \
                                .light_work = 128,                                                                  \
-                               .turn_work = 512,                                                                   \
+                               .turn_work = 384,                                                                   \
                                .accepts_max = 4,                                                                   \
                                .id_first = 1,                                                                      \
                                .id_step = 1})

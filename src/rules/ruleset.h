@@ -146,7 +146,7 @@ struct ruled {
     uint64_t epoch, candidate_epoch;
 };
 
-/* The sum of all threads' counts. */
+/* The sum of all threads' counts. The counts are tallies (base/tally.h): threads may count meanwhile. */
 struct rule_counts ruled_counts(const struct ruled *rule);
 
 struct ruled_service {

@@ -3,6 +3,8 @@
  */
 #include "rules/ruleset_state.h"
 
+#include "base/tally.h"
+
 #include <assert.h>
 
 bool ruleset_set_scale(struct ruleset *ruleset, struct bytes service, uint32_t scale)
@@ -89,13 +91,13 @@ struct rule_counts ruled_counts(const struct ruled *rule)
     struct rule_counts sum = {0};
     for (uint32_t lane = 0; lane < rule->lanes; lane++) {
         const struct rule_counts *counts = &rule->counter[lane * rule->counter_stride].counts;
-        sum.allowed += counts->allowed;
-        sum.denied += counts->denied;
-        sum.shadow_denied += counts->shadow_denied;
-        sum.canary_allowed += counts->canary_allowed;
-        sum.canary_denied += counts->canary_denied;
-        sum.stable_allowed += counts->stable_allowed;
-        sum.stable_denied += counts->stable_denied;
+        sum.allowed += tally_get(&counts->allowed);
+        sum.denied += tally_get(&counts->denied);
+        sum.shadow_denied += tally_get(&counts->shadow_denied);
+        sum.canary_allowed += tally_get(&counts->canary_allowed);
+        sum.canary_denied += tally_get(&counts->canary_denied);
+        sum.stable_allowed += tally_get(&counts->stable_allowed);
+        sum.stable_denied += tally_get(&counts->stable_denied);
     }
     return sum;
 }
