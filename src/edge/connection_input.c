@@ -1,6 +1,6 @@
 /*
- * Reading: a piece at a time, never more than a turn or two can serve, so that what a client sends ahead waits in its
- * own socket and not here.
+ * Reading: a piece at a time, about as much as one or two turns can serve. What a client sends ahead waits in its
+ * socket, not in the daemon's buffers.
  */
 #include "edge/connection_parts.h"
 
@@ -9,8 +9,8 @@
 
 enum {
     READ_BYTES = 16 << 10,
-    MODEST_READ_BYTES = POOL_SMALL_BYTES, /* what is not served of it fits a small buffer */
-    PLENTY_PART = 4,                      /* of all buffers, while no more than a part is taken */
+    MODEST_READ_BYTES = POOL_SMALL_BYTES, /* the unserved part fits a small buffer */
+    PLENTY_PART = 4,                      /* 1/4 of all buffers: beyond that, reads are modest */
 };
 
 static size_t room_of(const struct connection *connection)

@@ -1,6 +1,6 @@
 /*
- * A connection's turn: what there is of it is read and served, as far as its work allows. Who has a turn, and when, is
- * the listener's to say (listener_turns.c).
+ * A connection's turn: reads what there is of the connection and has the service serve it, as far as the turn's
+ * work allows. The listener says which connection has a turn, and when (listener_turns.c).
  */
 #include "edge/connection_parts.h"
 
@@ -51,7 +51,7 @@ static void leave(struct connection *connection, enum serve_status status, uint3
         listener_put_aside(listener, connection);
 }
 
-/* All of it was taken, and is answered when the listener asks, or at once. */
+/* The service took all `size` bytes and answers them when the listener asks, or at once. */
 static void put_off(struct connection *connection, size_t size)
 {
     struct listener *listener = connection->listener;
@@ -63,7 +63,7 @@ static void put_off(struct connection *connection, size_t size)
         listener_answer(listener);
 }
 
-/* Every whole request was served: the rest waits for more, the answers for those of others. */
+/* Every whole request was served: the rest waits for more input, the answers wait for those of other connections. */
 static void finish(struct connection *connection, size_t consumed, struct bytes left, const struct output *output)
 {
     assert(left.size < POOL_LARGE_BYTES); /* or there would be no room to read more */
@@ -112,12 +112,12 @@ static void serve(struct connection *connection, struct bytes input, uint32_t *w
 
 /* ---- turns ---- */
 
-/* What was answered, or will be, is written first: this may be the end. False: the connection is open no more. */
+/* Writes all answers before anything is read: that may be the end of the stream. False: it is open no more. */
 static bool settle(struct connection *connection)
 {
     if (!list_empty(&connection->unwritten))
         listener_write(connection->listener);
-    if (!list_empty(&connection->late)) /* what it puts off it asks for once a turn */
+    if (!list_empty(&connection->late)) /* a connection has answers put off only once */
         listener_answer(connection->listener);
     return connection->state == CONNECTION_OPEN;
 }

@@ -6,8 +6,9 @@
  * frame received, what is not served yet, or a reply that its reader does not take. It knows no protocol: a
  * struct service parses and answers what arrived in one read, and the replies leave in one write, once all connections
  * that the loop has heard of in a turn are served. What a service puts off waits for others' only where clients crowd.
- * Who asks for little is served when it is heard; those that ask for much share turn_work in each turn of the loop, one
- * after the other, so that others wait for one share of work at most (listener_turns.c). Silence has deadlines.
+ * A connection that asks for little is served when it is heard. Connections that ask for much share turn_work
+ * in each turn of the loop, so that all others wait for one share of work at most (listener_turns.c). Silence
+ * has deadlines.
  */
 #ifndef HEADGATE_EDGE_LISTENER_H
 #define HEADGATE_EDGE_LISTENER_H
@@ -33,10 +34,10 @@ enum {
     LISTENER_HEARD_STEP_MS = 1000,       /* how exactly it is known when a connection was heard */
 };
 
-/* How much connections ask for. */
+/* How much a connection asks for. */
 enum listener_weight {
-    LISTENER_NEW,   /* it was not served yet */
-    LISTENER_LIGHT, /* less than light_work, when it was served last */
+    LISTENER_NEW,   /* the connection was not served yet */
+    LISTENER_LIGHT, /* it asked for less than light_work when it was served last */
     LISTENER_HEAVY,
     LISTENER_WEIGHTS,
 };
@@ -104,11 +105,10 @@ struct listener_options {
     uint64_t request_timeout_ms;  /* a request that is not whole after this long ends its connection */
     uint64_t stranger_timeout_ms; /* a client that the service does not know after this long is closed; 0: never */
     uint64_t idle_timeout_ms;     /* one that says nothing for this long is closed; 0: never */
-    /* Work, in units of the service, of which a visit (a read and a write) is so many by itself: */
-    uint32_t visit_work;
-    uint32_t
-        light_work;     /* who asks for less at a time is served when it is heard, and may have so much done then */
-    uint32_t turn_work; /* all others together have so much in a turn of the loop, visits included */
+    /* Work is counted in units of the service. */
+    uint32_t light_work;  /* a connection that asks for less at a time is light; a light one gets so much at once */
+    uint32_t turn_work;   /* all other connections together get so much in a turn of the loop, visits included */
+    uint32_t visit_work;  /* what a visit to one of them counts by itself: a read and a write */
     uint32_t accepts_max; /* connections that are accepted in a turn */
     /* Several listeners, each on a loop and in a thread of its own: */
     atomic_uint_least32_t
@@ -177,7 +177,7 @@ struct listener {
     struct list delayed;          /* connections that wait with SERVE_DELAY */
     struct list aside[LISTENER_WEIGHTS]; /* connections that wait for a turn, the first one first */
     uint64_t turn;                       /* of the loop, from 1, */
-    bool is_over;                        /* as far as those are concerned that are not heard yet */
+    bool is_over;                        /* connections that are heard from now on wait for the next turn */
     uint32_t accepted_count;             /* in this turn */
     struct list late;                    /* connections whose answers are put off, the first one first */
     uint32_t late_count;

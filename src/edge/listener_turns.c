@@ -1,9 +1,11 @@
 /*
- * Who is served when. Light connections, which asked for little when they were served last, are served as soon as they
- * are heard. New and heavy ones wait aside and are served between two polls of the loop, for turn_work in all: so
- * whoever is light waits for one such share at most, however many the others are and whatever they send.
+ * The order in which connections are served. A light connection asked for little when it was served last;
+ * it is served as soon as it is heard. New and heavy connections wait aside. They are served between two
+ * polls of the loop, for turn_work in all. So a light connection waits for one such share at most, however
+ * many heavy connections there are and whatever they send.
  *
- * A light one may turn out to be heavy. Once one has in a turn, those heard after it wait for the next turn, in order.
+ * A light connection may turn out to be heavy. Once that has happened in a turn, the connections that are
+ * heard later wait for the next turn, in order.
  */
 #include "base/tally.h"
 #include "edge/connection.h"
@@ -27,10 +29,10 @@ bool listener_serves_now(const struct listener *listener, const struct connectio
 void listener_put_aside(struct listener *listener, struct connection *connection)
 {
     stream_unwatch(&connection->stream);
-    list_remove(&connection->timed); /* it is not the client that others wait for now */
+    list_remove(&connection->timed); /* now the client waits for the daemon */
     list_remove(&connection->aside);
     list_insert_before(&listener->aside[connection->weight], &connection->aside);
-    (void)uv_idle_start(&listener->busy, on_busy); /* while there is one aside the loop does not sleep */
+    (void)uv_idle_start(&listener->busy, on_busy); /* so the loop does not sleep */
 }
 
 void listener_weigh(struct listener *listener, struct connection *connection, uint32_t work, bool left)
@@ -43,14 +45,14 @@ void listener_weigh(struct listener *listener, struct connection *connection, ui
     connection->weight = light ? LISTENER_LIGHT : LISTENER_HEAVY;
 }
 
-/* The first one aside that has not had its turn yet; NULL: there is none. */
+/* The first connection of that weight that has not had its turn yet; NULL: there is none. */
 static struct connection *first_of(const struct listener *listener, enum listener_weight weight)
 {
     const struct list *list = &listener->aside[weight];
     if (list_empty(list))
         return NULL;
     struct connection *connection = LIST_OWNER(list->next, struct connection, aside);
-    return connection->turn == listener->turn ? NULL : connection; /* and those behind it came later */
+    return connection->turn == listener->turn ? NULL : connection; /* and the connections behind it came later */
 }
 
 static void serve_light(struct listener *listener)
@@ -64,8 +66,9 @@ static void serve_light(struct listener *listener)
 }
 
 /*
- * One after the other, as far as `work` goes, of which a part is what a visit costs by itself. None begins with less
- * than half of a turn's work left: a pipeline in two pieces costs two visits. What is left.
+ * Serves connections of that weight one after the other, as far as `work` goes. A visit by itself costs visit_work.
+ * No visit begins with less than half of a turn's work: a pipeline in two pieces costs two visits. Returns the
+ * work that is left.
  */
 static uint32_t serve_some(struct listener *listener, enum listener_weight weight, uint32_t work)
 {
@@ -78,7 +81,7 @@ static uint32_t serve_some(struct listener *listener, enum listener_weight weigh
     return work;
 }
 
-/* Between two polls, when all light ones that were heard have their answers. */
+/* Runs between two polls, when all light connections that were heard have their answers. */
 static void on_busy(uv_idle_t *handle)
 {
     struct listener *listener = handle->data;

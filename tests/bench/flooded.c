@@ -1,15 +1,16 @@
 /*
  * flooded: the latency of a good client while another client floods a server.
  *
- * The good client asks one CAN_ACCESS every INTERVAL_US on a schedule, by turns on GOOD_CONNECTIONS, so that each thread
- * of the server has one of them. A latency counts from the moment at which the request was due where an earlier answer
- * was late, else from the moment at which it was sent: a client that is woken late is not the server's fault.
+ * The good client asks one CAN_ACCESS every INTERVAL_US on a schedule, by turns on GOOD_CONNECTIONS, so that each
+ * thread of the server has one of them. A latency counts from the moment at which the request was due where an
+ * earlier answer was late, else from the moment at which it was sent: a client that is woken late is not the
+ * server's fault.
  *
  * A flood pipelines one line on its connections as fast as it can. It reads all answers, or none at all. It may flood
  * another server than the one that the good client asks: then the machine has the same work to do, and the server not.
  *
  *     flooded --at PORT [--flood PORT --line TEXT --connections N [--silent]] [--seconds S]
- *     prints the latencies as JSON, in ns: {"latency_ns": {...}, "late_ns": {...}, "latency_histogram": [[ns, count], ...]}
+ *     prints JSON, in ns: {"latency_ns": {...}, "late_ns": {...}, "latency_histogram": [[ns, count], ...]}
  */
 #include "base/histogram.h"
 #include "tests/bench/measure.h"
