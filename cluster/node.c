@@ -33,13 +33,18 @@
 #include "cluster/view.h"
 
 enum {
-    PUSH_GAP_NS = 1000000,     /* early pushes at most once a millisecond */
-    ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval, */
-    ANSWERS_PEERS = 5,         /* in clusters of no more than so many: see answer_ns */
+    PUSH_GAP_NS = 1000000,     /* at most one early push in this time */
+    ANSWERS_PER_INTERVAL = 32, /* acknowledgements wait for each other this part of an interval */
+    /* in clusters of no more peers than this: see answer_ns */
+    ANSWERS_PEERS = 5,
     FAREWELL_WAKE_NS = 20000000,
     DEMAND_SMOOTHING = 8,
     MERGE_PART = 4,
-    LOOKUP_PART = 16, /* of a step's keys may be settled in it, and as many applied: these take longer */
+    /*
+     * of a step's keys: the most spends that one step settles, and as many that it applies: these
+     * take longer
+     */
+    LOOKUP_PART = 16,
 };
 
 static void start(struct node *node, struct effects *effects)
@@ -61,7 +66,7 @@ static void forget(struct node *node, const char *name, struct effects *effects)
         effects_notice(effects, NOTICE_WARNING, "cannot forget %s: that is this node", name);
     else
         membership_left(node, (uint32_t)index, true, effects, "is forgotten, as the operator asked");
-    todo_add(&node->todo, DO_ANSWER); /* nobody would miss such news */
+    todo_add(&node->todo, DO_ANSWER); /* told at once: no peer would miss the news */
 }
 
 static void mute(struct node *node, const struct event *event, struct effects *effects)
@@ -116,7 +121,7 @@ static void dispatch(struct node *node, const struct event *event, struct effect
     }
 }
 
-/* A request must be answered even where there is nothing to say: the asker's slot is free again. */
+/* A request must be answered even if there is nothing to say: the reply frees the asker's slot. */
 static void ensure_reply(struct effects *effects)
 {
     for (size_t i = 0; i < effects->effect_count; i++)
@@ -126,8 +131,9 @@ static void ensure_reply(struct effects *effects)
 }
 
 /*
- * A message has a digest of every member, and goes to all of them: with the square of their number acknowledgements
- * wait longer for each other, so that what each has to tell and to hear of them grows no faster than that number.
+ * A message has a digest of every member and goes to all members. So acknowledgements wait for each
+ * other longer with the square of the number of members. Then the digests that each member sends
+ * and reads grow no faster than that number.
  */
 static uint64_t answer_ns(const struct node *node)
 {
@@ -166,7 +172,7 @@ static void tick(struct node *node, struct effects *effects)
     average_demand(node);
     (void)counters_emit(node, effects);
     node->publishing.tick_ns += node->options.interval_ns;
-    if (node->publishing.tick_ns <= node->now_ns) /* after a pause the missed ticks are not made up for */
+    if (node->publishing.tick_ns <= node->now_ns) /* missed ticks of a pause are not made up for */
         node->publishing.tick_ns = node->now_ns + node->options.interval_ns;
 }
 
@@ -215,8 +221,8 @@ static uint64_t next_wake_ns(const struct node *node)
 }
 
 /*
- * Merging gets a part of every step, whatever else there is to do. It gets no more, since a spend takes several times
- * as long there, unless the log has outgrown its room.
+ * Merging gets a part of every step, whatever other work there is. It gets no more, since a spend
+ * takes several times as long there, unless the log has outgrown its room.
  */
 static void compact(struct node *node)
 {
@@ -228,7 +234,7 @@ static void compact(struct node *node)
                 node->merger.sweeping || (todo_has(&node->todo, DO_APPLY_LATER) && !compact_comes_first(node)));
 }
 
-/* Time passes, and this step may work on so much: see step.h. */
+/* Begins a step: sets the time and the bounds of the step's work, see step.h. */
 static void begin_step(struct node *node, uint64_t now_ns)
 {
     const uint64_t before_ns = node->now_ns;
@@ -243,8 +249,8 @@ static void begin_step(struct node *node, uint64_t now_ns)
 }
 
 /*
- * Somebody else has this node's name: nothing is decided, told or applied. Budgets go to nothing, changes of rules come
- * to their end, and the store is told what is left.
+ * Another node has this node's name: this one decides, tells and applies nothing. Its budgets
+ * become zero, changes of rules are finished, and the store is told the rest.
  */
 static void step_superseded(struct node *node, struct effects *effects)
 {
@@ -256,9 +262,10 @@ static void step_superseded(struct node *node, struct effects *effects)
 }
 
 /*
- * Stage 1, who is there. It is first because all other stages ask it: budgets follow shares, and nobody waits any more
- * for a member that is silent or gone by now. What is set aside follows the shares. The rules come last: their adverts
- * and canaries read the members, and stage 2 asks whether the rules are known.
+ * Stage 1, the view of the cluster. It is first because all other stages read it: budgets follow
+ * shares, and no stage waits any longer for a member that is silent or gone by now. Debts set aside
+ * follow the shares. The rules come last: their adverts and canaries read the members, and stage 2
+ * asks whether the rules are known.
  */
 static void look_around(struct node *node, struct effects *effects)
 {
@@ -268,8 +275,8 @@ static void look_around(struct node *node, struct effects *effects)
 }
 
 /*
- * Stage 2, what this node lacks. It is before stage 3 because a snapshot that begins here keeps stage 3 from forgetting
- * batches: a part on its way is corrected by what is kept.
+ * Stage 2, missing state. It is before stage 3 because a snapshot that begins here keeps stage 3
+ * from forgetting batches: kept batches correct a part that is on its way.
  */
 static void catch_up(struct node *node, struct effects *effects)
 {
@@ -281,9 +288,10 @@ static void catch_up(struct node *node, struct effects *effects)
 }
 
 /*
- * Stage 3, what earlier steps had no time for. It is before stage 4 because what is applied here says how far news has
- * come, which decides what has been paid off. The sums of own batches come first, since settling waits for them; then
- * applying and settling, each of which is first now and then. What everybody has by now is forgotten last.
+ * Stage 3, work that earlier steps had no time for. It is before stage 4 because applied batches
+ * tell how far news has come, which decides which spends are paid off. The sums of own batches come
+ * first, since settling waits for them; then applying and settling, which take turns in being
+ * first. Batches that all members have are forgotten last.
  */
 static void go_on(struct node *node)
 {
@@ -303,8 +311,9 @@ static void go_on(struct node *node)
 }
 
 /*
- * Stage 4, the keys. It is before stage 5 because ended reservations and spends that have waited too long go to the
- * rings, and the message of this step tells them. Unused limits go after ended reservations, whose spends name limits.
+ * Stage 4, the keys. It is before stage 5 because ended reservations and spends that have waited
+ * too long go to the rings, and the message of this step tells them. Unused limits go after ended
+ * reservations, whose spends name limits.
  */
 static void look_after_keys(struct node *node)
 {
@@ -315,8 +324,9 @@ static void look_after_keys(struct node *node)
 }
 
 /*
- * Stage 5, what is said. It is after all that may give this node something to say, so that one message has all of it.
- * Where more is urgent than a message may hold, batches are closed first. A node leaves after it has said everything.
+ * Stage 5, the message. It is after all stages that may give this node something to say, so that
+ * one message has all of it. If more spends are urgent than a message may hold, batches are closed
+ * first. A node leaves after it has told everything.
  */
 static void speak(struct node *node, struct effects *effects)
 {
@@ -327,8 +337,8 @@ static void speak(struct node *node, struct effects *effects)
 }
 
 /*
- * Stage 6, making room. It is last because it takes what is left of the step's bounds, and because nothing may hold an
- * entry of the table when full keys are forgotten.
+ * Stage 6, making room. It is last because it takes the rest of the step's bounds, and because no
+ * pointer to an entry of the table may exist when full keys are removed.
  */
 static void make_room(struct node *node)
 {
@@ -336,7 +346,10 @@ static void make_room(struct node *node)
     forget_step(node);
 }
 
-/* The event, then the six stages, whatever the event was. docs/architecture.md lists what each event may do. */
+/*
+ * Handles the event, then runs the six stages, whatever the event was. docs/architecture.md lists
+ * what each event may do.
+ */
 void node_step(struct node *node, const struct event *event, struct effects *effects)
 {
     effects_clear(effects);
@@ -345,7 +358,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     if (event->kind == EVENT_REQUEST)
         ensure_reply(effects);
     if (node->last_uid == 0)
-        return; /* not started: nothing but EVENT_RESTORE makes sense */
+        return; /* not started: only EVENT_RESTORE makes sense */
     if (node->life.superseded) {
         step_superseded(node, effects);
         return;

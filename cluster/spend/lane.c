@@ -1,7 +1,7 @@
 /*
- * lane gives each thread of requests what it has of its own: a ring, counters, and wishes for a
- * step. A thread writes no lane but its own, so that threads share no line of memory. Steps, which
- * run alone, gather what the lanes want.
+ * lane gives each thread of requests its own ring, counters, and wishes for a step. A thread writes
+ * no lane but its own, so threads share no line of memory. Steps, which run alone, gather the
+ * wishes of the lanes.
  */
 #include "cluster/spend/lane.h"
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 /*
- * A thread's number, not a node's: calls of requests need no further argument, and whoever has one thread need not
- * know of any of this.
+ * The number belongs to the thread, not to a node: calls of requests need no further argument, and
+ * programs with one thread need not know of lanes.
  */
 static _Thread_local uint32_t lane_of_thread;
 

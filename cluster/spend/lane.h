@@ -1,8 +1,9 @@
 /*
- * lane: what each thread of requests has of its own: a ring of untold spends, counters, wishes.
+ * lane: the figures of one thread of requests: a ring of untold spends, counters, wishes for a
+ * step.
  *
- * The one idea: a thread writes only its own lane and keys whose lock it holds, so that threads
- * share no line of memory. Steps, which run alone, gather the lanes.
+ * The one idea: a thread writes only its own lane and keys whose lock it holds, so threads share no
+ * line of memory. Steps, which run alone, gather the lanes.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_LANE_H
 #define HEADGATE_CLUSTER_SPEND_LANE_H
@@ -11,21 +12,24 @@
 
 #include <stdbool.h>
 
-/* Alone, as the next. */
+/* Alone, like the next. */
 bool lanes_create(struct node *node);
 void lanes_destroy(struct node *node);
-/* This thread's. */
+/* The lane of this thread. */
 struct lane *own_lane(const struct node *node);
-/* What the lanes want becomes what the node wants. Alone. */
+/* Adds the wishes of all lanes to the node's todo. Alone. */
 void lanes_gather(struct node *node);
 
-/* So many more keys can be recorded in the lane: see untold_has_room. */
+/* True if the lane can record so many more keys: see untold_has_room. */
 static inline bool lane_has_room(const struct node *node, const struct lane *lane, uint32_t keys)
 {
     return lane->open_span + keys <= node->outbox.room;
 }
 
-/* The entry's key has a spend in a ring, at node->outbox.spend[entry->open_index]; nothing of the key waits. */
+/*
+ * True if the key has a spend in a ring, at node->outbox.spend[entry->open_index]. The key must not
+ * wait.
+ */
 static inline bool is_in_ring(const struct node *node, const struct entry *entry)
 {
     if (entry->open_index >= node->outbox.places * node->lane_count)

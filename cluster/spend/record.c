@@ -1,7 +1,7 @@
 /*
  * record notes spends and returns of keys: for peers, to be told soon, at the pace, or never, and
- * for the store. It asks for an early message when much is untold of a key or in all, and for one
- * at once when an allowance runs out. It makes no batches: log/tell.c does.
+ * for the store. It asks for an early message when much of a key, or of all keys, is untold, and
+ * for a message at once when an allowance runs out. It makes no batches: log/tell.c does.
  */
 #include "cluster/spend/record.h"
 
@@ -47,7 +47,8 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, limit_of(node, entry)->units_per_token, &units) ||
         units > entry->bucket.unsettled)
-        units = entry->bucket.unsettled; /* what is untold is the newest of that: no more of it counts still */
+        /* untold tokens are the newest of `unsettled`: no more of them count still */
+        units = entry->bucket.unsettled;
     if (units >= node->by_limit.early_units[entry->limit]) {
         untold_urge(node, entry);
         own_lane(node)->push_wanted = true;
@@ -66,7 +67,7 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
     spend->credit = add_up(spend->credit, credit);
-    untold_urge(node, entry); /* others may wait for it */
+    untold_urge(node, entry); /* other peers may wait for the return */
     if (untold_wants_push(node))
         own_lane(node)->push_wanted = true;
 }

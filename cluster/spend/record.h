@@ -1,8 +1,9 @@
 /*
- * record: what was spent from a key is recorded, in line: to be told, or to wait until it need not be.
+ * record: records spends of keys, in line: to be told, or to wait until they need not be told.
  *
- * The one idea: what keys under the same limit have in common is given, for whoever has it at hand for many of them;
- * can_record and record_spend look it up. Only for the files of the request path.
+ * The one idea: figures that keys under one limit share are passed in, for callers that have them
+ * at hand for many keys; can_record and record_spend look them up. Only for the files of the
+ * request path.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_RECORD_H
 #define HEADGATE_CLUSTER_SPEND_RECORD_H
@@ -13,13 +14,13 @@
 #include "cluster/spend/waits.h"
 #include "cluster/state/node_state.h"
 
-/* Spends under that limit are told: somebody else counts them. */
+/* True if spends under that limit are told: other peers count them. */
 static inline bool is_told_under(const struct node *node, const struct limit *limit)
 {
     return !node->sharing.alone && (limit->flags & LIMIT_SPLIT) == 0;
 }
 
-/* What keys under one limit have in common for whoever records what is spent from them. */
+/* The figures that keys under one limit share, for recording their spends. */
 struct recording {
     int64_t full_units;
     int64_t soon_units; /* see soon_paid_units */
@@ -35,7 +36,7 @@ static inline struct recording recording_under(const struct node *node, uint16_t
                               .persistent = (limit->flags & LIMIT_PERSISTENT) != 0};
 }
 
-/* can_record of an entry under that limit; `lane`: this thread's. */
+/* can_record of an entry under that limit; `lane` must be this thread's. */
 static inline bool can_record_here(const struct node *node, const struct lane *lane,
                                    const struct recording *recording, const struct entry *entry)
 {
@@ -44,7 +45,7 @@ static inline bool can_record_here(const struct node *node, const struct lane *l
     return !recording->told || (!node->log.full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
 }
 
-/* can_record of so many keys, whichever they are; false: perhaps not. */
+/* True if so many keys can be recorded, whichever they are; false: perhaps not. */
 static inline bool can_record_any(const struct node *node, const struct lane *lane, uint32_t count)
 {
     const struct changed *changed = &lane->changed;
@@ -53,7 +54,7 @@ static inline bool can_record_any(const struct node *node, const struct lane *la
     return node->sharing.alone || (!node->log.full && lane_has_room(node, lane, count));
 }
 
-/* Something is about to be recorded. */
+/* To be called before a spend or return is recorded. */
 static inline void note_open(struct lane *lane, uint64_t now_ns)
 {
     if (lane->open_count == 0)
@@ -61,18 +62,22 @@ static inline void note_open(struct lane *lane, uint64_t now_ns)
     lane->spent_ns = now_ns;
 }
 
-/* What is spent from the key now can be told, to peers and to the store. */
+/* True if a spend of the key can be told now, to peers and to the store. */
 bool can_record(const struct node *node, const struct entry *entry);
-/* Notes what was spent from the key, or given back, for the next batch and the store; there is room. */
+/* Records a spend of the key for the next batch and the store; there must be room. */
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens);
-/* `until_ns`: of a LOG: when others stop to take notice of it. */
+/* The same for a return. `until_ns`, of a LOG: when others begin to ignore the return. */
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns);
-/* The key was charged under that budget: it is recorded, told soon if little is left, and counted. */
+/*
+ * The key was charged under that budget: records the charge, hurries if little is left, and counts.
+ */
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns);
-/* What is untold of the key is told as soon as can be. */
+/* Untold spends of the key are told as soon as possible. */
 void hurry_if_untold(struct node *node, struct entry *entry);
-/* What is to be told. `soon`: refill would pay it off soon, but it cannot wait. */
+/*
+ * Records tokens that must be told. `soon`: refill would pay them off soon, but they cannot wait.
+ */
 void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon);
 
 /* record_spend of an entry under that limit. */
@@ -84,17 +89,17 @@ static inline void record_here(struct node *node, const struct recording *record
         counters_touch(node, entry);
     if (tokens == 0 || !recording->told)
         return;
-    /* Refill pays it off before others need to know: see pay.c. */
+    /* Refill pays the spend off before other peers need to know it: see pay.c. */
     const struct bucket *bucket = &entry->bucket;
     bool soon = bucket->unsettled <= recording->soon_units && bucket->settled == recording->full_units;
-    if (soon && wait_more(node, entry, tokens)) /* most of it may be paid off long since */
+    if (soon && wait_more(node, entry, tokens)) /* most of these tokens may be paid off long since */
         return;
     record_to_tell(node, entry, tokens, soon);
 }
 
 /*
- * A step is wanted as soon as can be, and tells what is untold of the key; hurry_if_low: where more than half of its
- * allowance is spent.
+ * Asks for a step as soon as possible, which tells the untold spends of the key. hurry_if_low does
+ * so when more than half of the key's allowance is spent.
  */
 void hurry(struct node *node, struct entry *entry);
 

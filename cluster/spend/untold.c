@@ -1,11 +1,12 @@
 /*
- * Own spends that are to be told, one per key: a ring for each thread of requests. What was told leaves a gap; whatever
- * is in front of the oldest untold spend is free again. Spends that wait to be paid off come here only when they do so
- * no more: see pay.c.
+ * untold keeps own spends that must be told, at most one for each key: in a ring for each thread of
+ * requests. A told spend leaves a gap; places before the oldest untold spend are free again. Spends
+ * that wait to be paid off come here only when their wait ends: see pay.c.
  *
- * A spend is begun by a thread in its own ring, and from then on by whoever holds its key: until a step tells it, which
- * is alone. So a place of a ring goes from a gap to a spend once between two steps, and another thread that an outdated
- * index leads there looks at `untold` and at half of the id: as atomics, and that half is there before it is untold.
+ * A thread begins a spend in its own ring. From then on the holder of the key's lock may change it,
+ * until a step tells it, which runs alone. So a place turns from a gap into a spend once between
+ * two steps. An outdated index may lead another thread there; that thread reads `untold` and half
+ * of the id as atomics, and that half is written before `untold`.
  */
 #include "cluster/spend/untold.h"
 
@@ -21,14 +22,15 @@
 #include <stdlib.h>
 
 enum {
-    SLICE_KEYS = 2048, /* told together: more would keep requests waiting */
+    SLICE_KEYS = 2048, /* more keys in one batch would keep requests waiting */
     RING_PLACES_MAX = OPEN_INDEX_MAX + 1,
     RING_KEYS_MIN = 4 * CHARGES_MAX,
-    EVICTED_MAX = 8 * CHARGES_MAX, /* keys, or more, that one request can evict or convert */
+    /* the most keys that one request can evict or convert, or more */
+    EVICTED_MAX = 8 * CHARGES_MAX,
     PACE_DEFAULT = 250000,
     NEARLY_FULL_PART = 16,
-    NEAR_KEYS = 4096, /* untold ones that lie in the caches anyway */
-    SINCE_SHIFT = 20, /* times in spends are in steps of about a millisecond */
+    NEAR_KEYS = 4096, /* so many untold spends are in the caches anyway */
+    SINCE_SHIFT = 20, /* the unit of `since`: about a millisecond */
 };
 
 #define PACE_MAX UINT64_C(50000000)
@@ -52,7 +54,8 @@ bool untold_create(struct node *node)
     node->telling.next_ns = UINT64_MAX;
     const size_t all = (size_t)node->outbox.places * node->lane_count;
     bool has_lists = true;
-    node->outbox.spend = calloc(all, sizeof *node->outbox.spend); /* of zeros that are not touched yet */
+    /* zero pages that are not touched yet */
+    node->outbox.spend = calloc(all, sizeof *node->outbox.spend);
     for (uint32_t i = 0; i < node->lane_count; i++) {
         node->lane[i].open = node->outbox.spend ? node->outbox.spend + (size_t)i * node->outbox.places : NULL;
         node->lane[i].urgent = calloc(all, sizeof *node->lane[i].urgent);
@@ -121,7 +124,7 @@ struct spend *open_spend(struct node *node, struct entry *entry)
     struct spend *spend = spend_at(node, lane, lane->open_span++);
     lane->open_count++;
     entry->open_index = (uint32_t)(spend - node->outbox.spend) & OPEN_INDEX_MAX;
-    /* The next batch that may tell of it: what has been gathered is of the one before. */
+    /* The next batch that may tell the spend: gathered spends are of the one before. */
     entry->own_batch = batch_trace(node->origin[node->my_slot].applied + (node->telling.count > 0 ? 2 : 1));
     __atomic_store_n(&spend->id.low, entry->id.low, __ATOMIC_RELAXED);
     spend->id.high = entry->id.high;
@@ -170,7 +173,7 @@ void untold_skip_gaps(const struct node *node, struct lane *lane)
         lane->open_span--;
     }
     if (lane->open_span == 0)
-        lane->open_first = 0; /* so that little memory is touched while little is untold */
+        lane->open_first = 0; /* so that little memory is touched while few spends are untold */
 }
 
 void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context)
@@ -231,7 +234,7 @@ uint64_t untold_time_ns(const struct node *node, uint32_t then)
 {
     uint32_t age = (uint32_t)(node->now_ns >> SINCE_SHIFT) - then;
     uint64_t now = node->now_ns >> SINCE_SHIFT;
-    if (age > UINT32_MAX / 2) /* it was made after the last step */
+    if (age > UINT32_MAX / 2) /* the spend was made after the last step */
         return node->now_ns;
     return age < now ? (now - age) << SINCE_SHIFT : 0;
 }

@@ -1,8 +1,8 @@
 /*
  * untold: own spends that are recorded and not told yet, in a ring for each thread.
  *
- * The one idea: one spend per key, found by the index in the key's entry; what was told leaves a
- * gap. Steps turn the rings into batches: tell.h.
+ * The one idea: each key has at most one spend in the rings, found by the index in the key's entry.
+ * A told spend leaves a gap. Steps turn the rings into batches: tell.h.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_UNTOLD_H
 #define HEADGATE_CLUSTER_SPEND_UNTOLD_H
@@ -15,40 +15,59 @@ struct lane;
 struct node;
 struct spend;
 
-/* Alone, as the next. */
+/* Alone, like the next. */
 bool untold_create(struct node *node);
 void untold_destroy(struct node *node);
-/* The entry's key has spends that are to be told, at node->outbox.spend[entry->open_index]. */
+/*
+ * True if the key has a spend in a ring, at node->outbox.spend[entry->open_index], and none waits.
+ */
 bool is_in_open(const struct node *node, const struct entry *entry);
-/* It has some, or some that wait. Not: what is gathered of it, which is told without it. */
+/*
+ * True if the key has a spend in a ring, or waiting spends. Gathered spends do not count: they will
+ * be told anyway.
+ */
 bool is_untold(const struct node *node, const struct entry *entry);
-/* All that is in the rings. Alone. */
+/* Visits all spends in the rings. Alone. */
 void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context);
-/* How many there are, waiting and gathered ones included, and how many of these are in the rings. Alone. */
+/*
+ * The number of untold spends, with waiting and gathered ones; and the number of those in the
+ * rings. Alone.
+ */
 uint32_t untold_count(const struct node *node);
 uint32_t untold_listed(const struct node *node);
-/* How many places of the rings these take, with the gaps between them. Alone. */
+/* The places of the rings that these spends take, with the gaps between them. Alone. */
 uint64_t untold_span(const struct node *node);
-/* It is a gap from now on. Alone, as the next. */
+/* Makes the spend's place a gap. Alone, like the next. */
 void untold_drop(struct node *node, struct spend *spend);
-/* Afterwards the oldest untold spend stands at the lane's front, if there is any. */
+/* Afterwards the lane's front is its oldest untold spend, if there is any. */
 void untold_skip_gaps(const struct node *node, struct lane *lane);
-/* So many are in the rings that it is worth while to ask memory for them; does so, by table_prefetch's guess. */
+/*
+ * True if the rings are so full that prefetching pays. untold_prefetch does so, by the guess of
+ * table_prefetch.
+ */
 bool untold_is_far(const struct node *node);
 void untold_prefetch(const struct node *node, uint64_t guess);
-/* So many more keys can be recorded by this thread; 0: and it may evict others, which are told then. */
+/*
+ * True if this thread can record so many more keys. With 0 keys: it may still evict others, whose
+ * spends go to the ring.
+ */
 bool untold_has_room(const struct node *node, uint32_t keys);
-/* The key's spend in a ring, begun if there is none; there is room for one. What waits of it does so no more. */
+/*
+ * The key's spend in a ring; begins one if there is none, for which there must be room. The key's
+ * waiting tokens move into it.
+ */
 struct spend *open_spend(struct node *node, struct entry *entry);
-/* So much is untold of this thread's that it should be told now. */
+/* True if so much of this thread is untold that it should be told now. */
 bool untold_wants_push(const struct node *node);
-/* If the key has untold spends, they are told with the next batch; there is room for one. */
+/* The next batch tells the key's untold spends, if it has any. There must be room for one. */
 void untold_urge(struct node *node, struct entry *entry);
-/* All in the rings of keys that begin with the prefix (see table_visit) are told with the next batch. Alone. */
+/*
+ * The same for all spends in the rings whose keys begin with the prefix (see table_visit). Alone.
+ */
 void untold_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits);
-/* A ring that spans more is nearly full: some requests' keys fit beyond. */
+/* A ring with a larger span is nearly full: beyond it is room for the keys of some requests. */
 uint32_t untold_nearly_full(const struct node *node);
-/* What the spend's `since` says: at most a millisecond too early, and no later than now. */
+/* The time of a spend's `since`: at most a millisecond too early, and no later than now. */
 uint64_t untold_time_ns(const struct node *node, uint32_t then);
 void untold_check(const struct node *node);
 
