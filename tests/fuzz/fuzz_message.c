@@ -12,6 +12,7 @@
 #include "tests/decisions.h"
 #include "tests/fuzz/message_walk.h"
 #include "tests/limits.h"
+#include "tests/newer_message.h"
 
 #include <stdlib.h>
 
@@ -165,6 +166,23 @@ static void deliver_damaged(struct story *story, struct script *script, unsigned
     free(data);
 }
 
+/* As a later release would have said it, with more fields than are known, and than may be; or of an unknown kind. */
+static void deliver_later(struct story *story, struct script *script, unsigned to, unsigned index)
+{
+    const struct packet *packet = &story->packet[to][index];
+    uint32_t more = take(script, 1) % (LATER_FIELDS_MAX + 2);
+    struct effects later;
+    struct random random;
+    random_seed(&random, more);
+    effects_init(&later);
+    if (more == 0)
+        newer_append_kind(&later, bytes_of("bob"));
+    else
+        newer_append(&later, (struct bytes){packet->data, packet->size}, &random, more);
+    deliver(story, to, packet->kind, (const char *)later.arena, later.arena_size);
+    effects_close(&later);
+}
+
 /* ---- nodes ---- */
 
 static void start(struct story *story, unsigned i)
@@ -280,9 +298,12 @@ static void happen(struct story *story, struct script *script)
         break;
     case 9:
     case 10:
-    case 11:
         if (any)
             deliver_damaged(story, script, i, index);
+        break;
+    case 11:
+        if (any)
+            deliver_later(story, script, i, index);
         break;
     case 12:
         if (any)
