@@ -6,6 +6,7 @@
 #include "edge/settings_reach.h"
 #include "edge/settings_reader.h"
 #include "edge/settings_text.h"
+#include "rules/ruleset.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -29,8 +30,6 @@ enum {
     DEFAULT_MAX_CONNECTIONS = 10000,
     DEFAULT_RESERVATIONS = 65536,
     DEFAULT_UNLISTED_PEERS = 8,
-    DEFAULT_RULES = 50000,
-    DEFAULT_SERVICE_RULES = 1000,
     RESERVATIONS_MOST = 1 << 24,
     LISTED_SPENDS_MOST = 1 << 30,
     RULES_MOST = 1000000,
@@ -62,7 +61,7 @@ static void set_defaults(struct settings *settings)
     node->message_max_bytes = DEFAULT_MESSAGE_MAX_BYTES;
     node->reservations_max = DEFAULT_RESERVATIONS;
     node->events_max = NODE_EVENTS_DEFAULT;
-    node->rules = (struct rule_caps){NODE_SERVICES_MAX, DEFAULT_RULES, DEFAULT_SERVICE_RULES};
+    node->rules = (struct rule_caps){NODE_SERVICES_MAX, SETTINGS_RULES, SETTINGS_SERVICE_RULES};
     settings->reservation_ttl_max_ns = HOUR;
     settings->max_connections = DEFAULT_MAX_CONNECTIONS;
     settings->request_timeout_ns = settings->auth_timeout_ns = 10 * SECOND;
@@ -265,7 +264,7 @@ static bool read_caps(const struct settings_reader *reader, struct settings *set
            read_small_count(reader, "rules.services", rules->services, 1, NODE_SERVICES_MAX,
                             &node->rules.services_max) &&
            read_small_count(reader, "rules.rules", rules->rules, 1, RULES_MOST, &node->rules.rules_max) &&
-           read_small_count(reader, "rules.service_rules", rules->service_rules, 1, RULES_MOST,
+           read_small_count(reader, "rules.service_rules", rules->service_rules, 1, SERVICE_RULES_MAX,
                             &node->rules.service_rules_max) &&
            read_count(reader, "rules.service_keys", rules->service_keys, 1, (uint64_t)1 << 36,
                       &settings->service_keys_max) &&

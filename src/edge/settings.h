@@ -23,6 +23,8 @@ enum {
     SETTINGS_PATH_BYTES = 257,   /* with the terminator */
     SETTINGS_WARNING_BYTES = 512,
     SETTINGS_FILE_MAX_BYTES = 1 << 20,
+    SETTINGS_RULES = 50000,        /* the defaults of rules.rules */
+    SETTINGS_SERVICE_RULES = 1000, /* and rules.service_rules */
     SETTINGS_CONNECTIONS_MAX = 1000000,
     SETTINGS_THREADS_MAX = GATE_LANES_MAX,
 };

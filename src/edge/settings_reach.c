@@ -25,13 +25,19 @@ static uint64_t share_in(const struct node_options *node, const char *region)
     return 0;
 }
 
+uint32_t settings_shares(const struct node_options *node, uint64_t shares[NODE_PEERS_MAX + 1])
+{
+    shares[0] = share_in(node, node->region);
+    for (uint32_t i = 0; i < node->peer_count; i++)
+        shares[1 + i] = share_in(node, node->peers[i].region);
+    return 1 + node->peer_count;
+}
+
 bool settings_check_reach(struct settings *settings, const struct settings_reader *reader)
 {
     const struct node_options *node = &settings->node;
-    uint64_t shares[NODE_PEERS_MAX + 1] = {share_in(node, node->region)};
-    for (uint32_t i = 0; i < node->peer_count; i++)
-        shares[1 + i] = share_in(node, node->peers[i].region);
-    const struct reach_peers peers = {1 + node->peer_count, shares};
+    uint64_t shares[NODE_PEERS_MAX + 1];
+    const struct reach_peers peers = {settings_shares(node, shares), shares};
     for (uint16_t i = 0; i < settings->limits.count; i++) {
         const struct named_limit *limit = &settings->limits.limit[i];
         const uint32_t can = reach_count(&limit->terms, 0, &peers);

@@ -13,4 +13,7 @@
 /* Once all else is read: fills settings->warning, or false after filling the reader's error. */
 bool settings_check_reach(struct settings *settings, const struct settings_reader *reader);
 
+/* The share of each daemon that the config names, its own first, in 1/SHARE_ONE; says how many they are. */
+uint32_t settings_shares(const struct node_options *node, uint64_t shares[NODE_PEERS_MAX + 1]);
+
 #endif

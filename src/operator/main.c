@@ -63,7 +63,7 @@ static void help(FILE *out)
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
         fprintf(out, "  %-8s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
     fprintf(out, "  %-26s%s\n", "rules action ...",
-            "rules of all services: apply, diff, list, get, delete, history, rollback");
+            "rules of all services: check, apply, diff, list, get, delete, history, rollback");
     fprintf(out, "  %-26s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
     fputs("\n\"headgate command --help\" tells more.\n\n", out);
     option_help(out, options, COST);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, OPTION_COUNT };
+enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, CONFIG, OPTION_COUNT };
 
 static const struct option_spec options[OPTION_COUNT] = {
     [AT] = {"at", "host:port", "the daemon to ask, any one; default: $HEADGATE_AT or 127.0.0.1:7070"},
@@ -24,6 +24,7 @@ static const struct option_spec options[OPTION_COUNT] = {
     [THRESHOLD] = {"threshold", "percent", "... unless it denies this much more of them; default: 5%"},
     [NOTE] = {"note", "text", "apply: why, for the history"},
     [TO] = {"to", "n", "rollback: a version's number in the history; default: 2, the one before the newest"},
+    [CONFIG] = {"config", "file", "check: a daemon's config, for its peers' shares and its caps"},
     [TEXT] = {"text", NULL, "history: with each version's text"},
 };
 
@@ -36,6 +37,8 @@ static const struct action {
     unsigned options;
     int (*run)(struct rules_invocation *invocation);
 } actions[] = {
+    {"check", "file ...", "what is wrong with the rules in files (- is stdin); asks no daemon", 1, RULES_WORDS_MAX,
+     1u << JSON | 1u << HELP | 1u << CONFIG, rules_check},
     {"apply", "file ...", "adds or changes the rules in files (- is stdin), all of them or none", 1,
      RULES_WORDS_MAX, ALWAYS | 1u << CANARY | 1u << WATCH | 1u << THRESHOLD | 1u << NOTE, rules_apply},
     {"diff", "file ...", "what apply would change; exit status 1 if anything", 1, RULES_WORDS_MAX, ALWAYS,
@@ -51,7 +54,7 @@ enum { ACTION_COUNT = sizeof actions / sizeof actions[0] };
 
 static const char statuses[] =
     "Exit status otherwise: 64 wrong usage, 65 a mistake in a rule, or the daemon refused, 66 a file cannot be\n"
-    "read, 69 no daemon answers, 76 what answers is not a daemon.\n";
+    "read, 69 no daemon answers, 76 what answers is not a daemon, 78 a mistake in the config.\n";
 
 static void help(FILE *out)
 {
@@ -177,6 +180,8 @@ static bool take_option(struct rules_invocation *invocation, int option, const c
         invocation->note = value;
     if (option == TO)
         invocation->to = value;
+    if (option == CONFIG)
+        invocation->config = value;
     if (option == TEXT)
         invocation->text = true;
     if (option != TIMEOUT)

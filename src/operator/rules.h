@@ -1,5 +1,5 @@
 /*
- * rules: what an operator does with the rules of all services: apply, diff, list, get, delete,
+ * rules: what an operator does with the rules of all services: check, apply, diff, list, get, delete,
  * history, rollback.
  *
  * The one idea: files are read and checked here, so that a sentence about a mistake names the
@@ -22,7 +22,7 @@ struct rules_invocation {
     const char *name; /* for sentences: "rules apply" */
     const char *at;
     uint32_t timeout_ms;
-    const char *canary, *watch, *threshold, *note, *to; /* NULL: not given */
+    const char *canary, *watch, *threshold, *note, *to, *config; /* NULL: not given */
     bool json, text;
     const char *word[RULES_WORDS_MAX];
     uint32_t word_count;
@@ -45,6 +45,7 @@ int rules_read_name(const struct rules_invocation *invocation, const char *word,
 int rules_read_files(const struct rules_invocation *invocation, struct rule_list *list);
 
 /* All actions return an exit status. */
+int rules_check(struct rules_invocation *invocation);
 int rules_apply(struct rules_invocation *invocation);
 int rules_diff(struct rules_invocation *invocation);
 int rules_list(struct rules_invocation *invocation);

@@ -78,6 +78,8 @@ static const struct mistake mistakes[] = {
     {LEAST "forget_after: 10ms\n",
      "f:4: forget_after is '10ms': expected a duration from 1 s to 366 d, such as 100ms or 2s"},
     {LEAST "rules: {services: 5000}\n", "f:4: rules.services is '5000': expected a whole number from 1 to 4,094"},
+    {LEAST "rules: {service_rules: 10001}\n",
+     "f:4: rules.service_rules is '10001': expected a whole number from 1 to 10,000"},
     {LEAST "rules: {keys: 5}\n", "f:4: rules.keys is not a known key: expected one of services, rules, "
                                  "service_rules, service_keys, service_reservations"},
     {LEAST "rules: [a]\n", "f:4: rules is a list: expected a mapping of keys to values"},

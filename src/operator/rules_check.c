@@ -1,0 +1,191 @@
+/*
+ * headgate rules check: what a daemon would say of rule files, without a daemon.
+ *
+ * The code that a daemon uses reads the files, compiles the rules and holds their limits against shares. Without a
+ * config the caps are the defaults, and the shares are not known.
+ */
+#include "edge/settings.h"
+#include "edge/settings_reach.h"
+#include "limit/limit.h"
+#include "operator/json.h"
+#include "operator/rules.h"
+#include "rules/rule_reach.h"
+#include "rules/ruleset.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+/* What the daemon would know besides the rules. */
+struct check {
+    struct rules_invocation *invocation;
+    struct settings *settings; /* NULL: no config is given */
+    struct limit_set limits;
+    struct ruleset *ruleset;
+    uint64_t shares[NODE_PEERS_MAX + 1];
+    struct reach_peers peers; /* count 0: they are not known */
+    size_t warnings;
+};
+
+static int explain(const struct check *check, const struct error *error)
+{
+    fprintf(stderr, "headgate %s: %s\n", check->invocation->name, error->text);
+    return error->exit_status;
+}
+
+static int no_memory(const struct check *check)
+{
+    fprintf(stderr, "headgate %s: not enough memory\n", check->invocation->name);
+    return EX_OSERR;
+}
+
+static int intern(void *context, const struct limit_terms *terms, struct error *error)
+{
+    return limit_set_intern(context, terms, error);
+}
+
+static int read_config(struct check *check)
+{
+    struct error error;
+    const char *path = check->invocation->config;
+    if (!path)
+        return EX_OK;
+    check->settings = calloc(1, sizeof *check->settings);
+    if (!check->settings || sodium_init() < 0)
+        return no_memory(check);
+    if (!settings_read(check->settings, path, &error))
+        return explain(check, &error);
+    check->peers = (struct reach_peers){settings_shares(&check->settings->node, check->shares), check->shares};
+    return EX_OK;
+}
+
+static int prepare(struct check *check)
+{
+    static const struct hash_key key;
+    const struct rule_caps standard = {NODE_SERVICES_MAX, SETTINGS_RULES, SETTINGS_SERVICE_RULES};
+    const struct rule_caps *caps = check->settings ? &check->settings->node.rules : &standard;
+    struct error error;
+    if (!limit_set_init(&check->limits, NODE_LIMITS_DEFAULT, NULL))
+        return no_memory(check);
+    const struct named_limits *named = check->settings ? &check->settings->limits : NULL;
+    for (uint32_t i = 0; named && i < named->count; i++)
+        if (limit_set_intern(&check->limits, &named->limit[i].terms, &error) < 0)
+            return explain(check, &error);
+    check->ruleset = ruleset_create(&(struct ruleset_options){
+        .hash_key = &key,
+        .services_max = caps->services_max,
+        .rules_max = caps->rules_max,
+        .service_rules_max = caps->service_rules_max,
+        .lanes = 1,
+        .intern = intern,
+        .context = &check->limits,
+    });
+    return check->ruleset ? EX_OK : no_memory(check);
+}
+
+/* Files are read one by one: of all together each rule may stand once, as in one. */
+static int check_twins(struct check *check, const struct rule_list *list)
+{
+    const struct rule *const *rules = (const struct rule *const *)list->rule;
+    struct rule_list again = {0};
+    struct error error;
+    if (check->invocation->word_count < 2)
+        return EX_OK;
+    size_t size = rules_print(rules, list->count, NULL, 0);
+    char *text = malloc(size + 1);
+    if (!text)
+        return no_memory(check);
+    (void)rules_print(rules, list->count, text, size + 1);
+    int status = rules_parse((struct bytes){text, size}, "all files together", &again, &error)
+                     ? EX_OK
+                     : explain(check, &error);
+    rules_close(&again);
+    free(text);
+    return status;
+}
+
+static int check_reach(struct check *check, const struct rule *rule)
+{
+    struct error sentence;
+    switch (rule_reach(rule, &check->peers, &sentence)) {
+    case RULE_REACHES:
+        break;
+    case RULE_FALLS_SHORT:
+        check->warnings++;
+        fprintf(stderr, "headgate %s: warning: %s\n", check->invocation->name, sentence.text);
+        break;
+    case RULE_NOWHERE:
+        return explain(check, &sentence);
+    }
+    return EX_OK;
+}
+
+/* Compiles the rules of the service of list->rule[first] that were not compiled before. */
+static int compile_service(struct check *check, const struct rule_list *list, size_t first, struct rule_use *uses,
+                           bool *done)
+{
+    struct bytes service = list->rule[first]->service;
+    struct error error;
+    size_t count = 0;
+    for (size_t i = first; i < list->count; i++) {
+        if (done[i] || !bytes_equal(list->rule[i]->service, service))
+            continue;
+        uses[count++] = (struct rule_use){.rule = list->rule[i]};
+        done[i] = true;
+    }
+    return ruleset_compile_service(check->ruleset, service, uses, count, &error) ? EX_OK : explain(check, &error);
+}
+
+static int check_rules(struct check *check, const struct rule_list *list)
+{
+    struct rule_use *uses = calloc(list->count + 1, sizeof *uses);
+    bool *done = calloc(list->count + 1, sizeof *done);
+    int status = uses && done ? check_twins(check, list) : no_memory(check);
+    for (size_t i = 0; i < list->count && status == EX_OK; i++)
+        status = check_reach(check, list->rule[i]);
+    for (size_t i = 0; i < list->count && status == EX_OK; i++)
+        if (!done[i])
+            status = compile_service(check, list, i, uses, done);
+    free(uses);
+    free(done);
+    return status;
+}
+
+static void report(const struct check *check, size_t count)
+{
+    struct json json;
+    if (!check->invocation->json) {
+        printf("%zu rule%s good%s\n", count, count == 1 ? " is" : "s are",
+               check->settings ? ""
+                               : "; with --config it is also checked whether the daemons' shares admit anything");
+        return;
+    }
+    json_init(&json, stdout);
+    json_open(&json, NULL, '{');
+    json_count(&json, "rules", count);
+    json_count(&json, "warnings", check->warnings);
+    json_close(&json, '}');
+}
+
+int rules_check(struct rules_invocation *invocation)
+{
+    struct check check = {.invocation = invocation};
+    struct rule_list list = {0};
+    int status = read_config(&check);
+    if (status == EX_OK)
+        status = prepare(&check);
+    if (status == EX_OK)
+        status = rules_read_files(invocation, &list);
+    if (status == EX_OK)
+        status = check_rules(&check, &list);
+    if (status == EX_OK)
+        report(&check, list.count);
+    rules_close(&list);
+    ruleset_destroy(&check.ruleset);
+    limit_set_close(&check.limits);
+    if (check.settings)
+        sodium_memzero(check.settings, sizeof *check.settings);
+    free(check.settings);
+    return status;
+}
