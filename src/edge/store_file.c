@@ -159,11 +159,14 @@ static enum store_file_status check_count(struct store_file *file, const char *p
         file->was_short = true;
         file->lost.transactions = marked.transactions - file->count.transactions;
         file->lost.rules = marked.rules > file->count.rules ? marked.rules - file->count.rules : 0;
+        (void)store_mark_names(name, file->count.transactions, marked.transactions, file->lost_rules,
+                               sizeof file->lost_rules);
         (void)snprintf(file->failure, sizeof file->failure, "its last %llu transactions are lost, of rules: %llu",
                        (unsigned long long)file->lost.transactions, (unsigned long long)file->lost.rules);
         return STORE_FILE_DAMAGED;
     }
     file->mark = store_mark_open(name);
+    file->notes = file->count.rules; /* about: so those of the last changes stay for longest */
     return STORE_FILE_GOOD;
 }
 

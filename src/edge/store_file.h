@@ -49,6 +49,8 @@ struct store_file {
     bool settled;                    /* all rows in the table of counters belong to the secret in use */
     bool brings_rules;               /* the open transaction puts versions of rules */
     int mark;                        /* a descriptor above 0, or none */
+    uint64_t notes;                  /* of the mark: how many there were, about */
+    char lost_rules[120];            /* names of rules whose last versions are among what is lost; "" */
     char failure[NODE_NOTICE_BYTES]; /* why the last call was not STORE_FILE_GOOD */
 };
 

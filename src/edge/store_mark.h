@@ -9,7 +9,10 @@
 #ifndef HEADGATE_EDGE_STORE_MARK_H
 #define HEADGATE_EDGE_STORE_MARK_H
 
+#include "base/bytes.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct store_count {
@@ -24,5 +27,20 @@ struct store_count store_mark_read(const char *path);
  * it cannot be made. */
 int store_mark_open(const char *path);
 void store_mark_write(int file, const struct store_count *count);
+
+enum { STORE_MARK_NAMES = 256 }; /* rules whose names a mark remembers: those that changed last */
+
+/*
+ * Notes that the transaction of that number brings a version of the rule, before the transaction
+ * commits: a note counts once store_mark_write has counted its transaction. `index` numbers the
+ * notes; STORE_MARK_NAMES later, another note takes its place.
+ */
+void store_mark_note(int file, uint64_t index, uint64_t transaction, struct bytes service, struct bytes id);
+/*
+ * Writes "service/id, service/id and 3 more" of the rules that transactions after `from` up to `to`
+ * brought, as far as the mark at `path` knows their names and `out` has room. Returns how many
+ * names it knows.
+ */
+size_t store_mark_names(const char *path, uint64_t from, uint64_t to, char *out, size_t room);
 
 #endif

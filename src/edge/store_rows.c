@@ -220,6 +220,7 @@ void store_rows_bind_id(struct sqlite3_stmt *statement, int column, struct key_i
 enum store_file_status store_file_put_version(struct store_file *file, const struct rule_record *version)
 {
     file->brings_rules = true;
+    store_mark_note(file->mark, file->notes++, file->count.transactions + 1, version->service, version->id);
     struct sqlite3_stmt *put = file->statement[STORE_VERSION_PUT], *trim = file->statement[STORE_VERSION_TRIM];
     uint8_t stamp[ID_BYTES];
     put_big(stamp, version->stamp.lamport, version->stamp.author);

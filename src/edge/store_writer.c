@@ -71,9 +71,10 @@ static enum store_file_status settle_secret(struct store *store)
  * one. */
 static enum store_file_status replace_file(struct store *store)
 {
-    char aside[STORE_PATH_BYTES], why[NODE_NOTICE_BYTES];
+    char aside[STORE_PATH_BYTES], why[NODE_NOTICE_BYTES], rules[sizeof store->file.lost_rules];
     uint64_t versions = 0, counters = 0, wall_ns = clock_wall_ns(), lost = store->file.lost.transactions;
     memcpy(why, store->file.failure, sizeof why);
+    memcpy(rules, store->file.lost_rules, sizeof rules);
     store_file_close(&store->file);
     if (!store_file_set_aside(store->path, wall_ns, aside)) {
         (void)snprintf(store->file.failure, sizeof store->file.failure, "damaged, and it cannot be renamed");
@@ -90,6 +91,11 @@ static enum store_file_status replace_file(struct store *store)
     store_say(store, NOTICE_WARNING,
               "%.100s was damaged (%.60s): set aside as *%s; read of it: versions %llu, counters %llu", store->path,
               why, strstr(aside, ".corrupt"), (unsigned long long)versions, (unsigned long long)counters);
+    if (rules[0])
+        store_say(store, NOTICE_WARNING,
+                  "the last versions of these rules are among what is lost: %s; apply them again, "
+                  "unless a peer has them",
+                  rules);
     if (status == STORE_FILE_GOOD)
         (void)settle_secret(store);
     return status == STORE_FILE_DAMAGED ? STORE_FILE_FAILED : status;

@@ -49,9 +49,23 @@ static void flip(const char *name, uint64_t offset, uint8_t bits)
 struct outcome {
     size_t versions;
     uint64_t lost;
-    unsigned lost_rules;
+    unsigned lost_rules, named; /* `named`: of the lost ones, so many by their names, as they were */
     bool set_aside, said;
 };
+
+/* How many rules it names, "and 3 more" included, from number `first` on in their order; 0: others than these. */
+static unsigned count_named(const char *names, unsigned first)
+{
+    unsigned named = 0, more = 0;
+    for (char name[32]; first + named < CHANGES; named++) {
+        int size = snprintf(name, sizeof name, "%sservice/rule-%u", named > 0 ? ", " : "", first + named);
+        if (strncmp(names, name, (size_t)size) != 0)
+            break;
+        names += size;
+    }
+    (void)sscanf(names, " and %u more", &more);
+    return named > 0 ? named + more : 0;
+}
 
 static struct outcome start_again(void)
 {
@@ -61,6 +75,9 @@ static struct outcome start_again(void)
     while (store_notice(store, &notice)) {
         const char *lost = strstr(notice.text, "transactions are lost, of rules: ");
         outcome.said |= lost != NULL;
+        const char *names = strstr(notice.text, "are among what is lost: ");
+        if (names)
+            outcome.named = count_named(names + strlen("are among what is lost: "), CHANGES - outcome.lost_rules);
         if (lost)
             (void)sscanf(strstr(lost, ": "), ": %u", &outcome.lost_rules);
     }
@@ -86,7 +103,7 @@ static void whole_log(void)
 static void damaged_log(void)
 {
     struct random random;
-    unsigned rounds = 80 / SLOW, silent = 0, wrong = 0, evidence = 0;
+    unsigned rounds = 80 / SLOW, silent = 0, wrong = 0, evidence = 0, unnamed = 0;
     size_t kept = 0;
     random_seed(&random, 5);
     for (unsigned round = 0; round < rounds; round++) {
@@ -97,11 +114,13 @@ static void damaged_log(void)
         struct outcome outcome = start_again();
         silent += outcome.versions < CHANGES && (!outcome.said || !outcome.set_aside || outcome.lost == 0);
         wrong += outcome.versions + outcome.lost_rules != CHANGES;
+        unnamed += outcome.named != outcome.lost_rules;
         evidence += outcome.set_aside && count_files("headgate.db.corrupt-*Z-wal") == 1;
         kept += outcome.versions;
     }
     OK(silent == 0, "a bit of the log is flipped, %u times: nothing is lost without a word", rounds);
     OK(wrong == 0, "what is said and what is left make all that there was");
+    OK(unnamed == 0, "the rules that are lost are named");
     OK(kept > rounds, "what stands before is taken over: %zu of %u", kept, rounds * CHANGES);
     OK(evidence > 0, "the log is set aside as it was");
 }
