@@ -1,7 +1,7 @@
 /*
- * The way of a request to its decision: memory is asked for its keys, their locks are taken, and the fast kernel
- * (decide_fast.h) decides, or the full one (decide_full.c) where the fast kernel leaves the request. Nothing here
- * knows the rule by which tokens are spent.
+ * decide leads a request to its decision. It prefetches the request's keys, takes their locks, and
+ * calls the fast kernel (decide_fast.h), or the full kernel (decide_full.c) for requests that the
+ * fast kernel leaves. It does not know the rule by which tokens are spent.
  */
 #include "cluster/spend/decide.h"
 
@@ -18,7 +18,7 @@ uint64_t request_time(const struct node *node, uint64_t now_ns)
     return now_ns > node->now_ns ? now_ns : node->now_ns;
 }
 
-/* ---- what the fast kernel needs for new keys of several charges ---- */
+/* ---- new keys of requests with several charges, for the fast kernel ---- */
 
 bool fast_allows_new(const struct node *node, const struct terms *terms, struct key_id id, size_t count)
 {
@@ -28,7 +28,7 @@ bool fast_allows_new(const struct node *node, const struct terms *terms, struct 
            bucket_allows_here(&full, terms->limit, terms->budget, charge->cost, charge->floor_tokens);
 }
 
-/* An earlier charge of the request has the same key. */
+/* True if an earlier charge of the request has the same key. */
 static bool is_repeated(const struct key_id *ids, size_t index)
 {
     for (size_t i = 0; i < index; i++)
@@ -47,13 +47,13 @@ bool fast_obtain_all(struct node *node, const struct terms *terms, const struct 
 
 /* ---- memory ---- */
 
-/* Keys that are asked of memory together: each needs two or three lines. */
+/* keys that are prefetched together: each takes two or three cache lines */
 enum { AHEAD_KEYS = 8 };
 _Static_assert(CHARGES_MAX <= 2 * AHEAD_KEYS, "the keys of a request are asked for before it is decided");
 
 /*
- * A processor waits for some lines of memory side by side, and a request for more lines waits as well. So memory is
- * asked for a few keys at a time, in order, a few keys before they are decided.
+ * A processor waits for some cache lines side by side; a request for more of them waits as well. So
+ * a few keys are prefetched at a time, in order, a few keys before they are decided.
  */
 struct ahead {
     const struct key_id *ids;
@@ -66,7 +66,7 @@ void node_prefetch_tags(const struct node *node, struct key_id id)
     table_prefetch_tags(node->table, id);
 }
 
-/* Entries tell where the untold spends of their keys stand: memory is asked for these as well. */
+/* Entries tell the places of their untold spends, which are prefetched as well. */
 static void ask_for(const struct node *node, struct ahead *ahead, uint32_t count)
 {
     const struct key_id *ids = ahead->ids;
@@ -80,7 +80,7 @@ static void ask_for(const struct node *node, struct ahead *ahead, uint32_t count
     ahead->asked += count;
 }
 
-/* The next keys need nothing if they are the one that came last. */
+/* The next keys need no prefetch if they are the same as the last one. */
 static void repeat_hints(struct ahead *ahead)
 {
     for (uint32_t i = ahead->asked; i > 0 && i < ahead->count && key_id_equal(ahead->ids[i], ahead->ids[i - 1]);
@@ -88,7 +88,10 @@ static void repeat_hints(struct ahead *ahead)
         ahead->hints[ahead->asked++] = ahead->hints[i - 1];
 }
 
-/* `keys` are decided. Returns up to which key requests may be decided before this is called again. */
+/*
+ * Requests up to key `keys` are decided. Returns the key up to which requests may be decided before
+ * the next call.
+ */
 static uint32_t reach(const struct node *node, struct ahead *ahead, uint32_t keys)
 {
     while (ahead->asked < ahead->count && ahead->asked < keys + 2 * AHEAD_KEYS) {
@@ -99,7 +102,10 @@ static uint32_t reach(const struct node *node, struct ahead *ahead, uint32_t key
     return ahead->asked == ahead->count ? ahead->count : ahead->asked - AHEAD_KEYS;
 }
 
-/* Loads are faster than prefetches where the request is decided at once. The tags of all keys come first. */
+/*
+ * Loads are faster than prefetches if the request is decided at once. The tags of all keys come
+ * first.
+ */
 void touch_keys(const struct node *node, const struct charge *charges, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -179,8 +185,8 @@ bool node_decide_one(struct node *node, const struct charge *charges, size_t cou
 /* How far a call of node_decide has come. */
 struct deciding {
     struct ahead ahead;
-    uint32_t key;  /* the first one of the next request */
-    uint32_t near; /* requests whose keys end here may be decided */
+    uint32_t key;  /* the first key of the next request */
+    uint32_t near; /* requests whose keys end before this one may be decided */
     uint64_t now_ns;
 };
 
@@ -191,8 +197,8 @@ static inline void come_near(const struct node *node, struct deciding *deciding,
 }
 
 /*
- * One charge each, no figures: neighbours with the same key keep its lock. noinline, as decide_several: each kernel
- * has the registers and the frame that it needs.
+ * One charge in each request, no figures; neighbours with the same key keep its lock. noinline,
+ * like decide_several: each instance of the kernel has the registers and the frame that it needs.
  */
 __attribute__((noinline)) static uint64_t decide_singles(struct node *node, const struct run *run,
                                                          const struct terms *terms, struct deciding *deciding)
@@ -240,7 +246,7 @@ __attribute__((noinline)) static uint64_t decide_several(struct node *node, cons
     const bool fast = run->take && terms_of(node, run->charge, count, terms);
     uint64_t allowed = 0;
     for (size_t i = 0; i < count; i++)
-        assert(run->request_count == 1 || !run->charge[i].sliding); /* of which window, one request says */
+        assert(run->request_count == 1 || !run->charge[i].sliding); /* a window has one request */
     for (uint32_t i = 0; i < run->request_count; i++) {
         struct table_held held;
         come_near(node, deciding, count);
@@ -278,7 +284,8 @@ void node_decide(struct node *node, struct run *runs, uint32_t run_count, const 
     for (uint32_t i = 0; i < run_count; i++)
         deciding.ahead.count += runs[i].charge_count * runs[i].request_count;
     assert(deciding.ahead.count <= NODE_KEYS_MAX);
-    if (deciding.ahead.count == 1) { /* the key is looked up at once: there is no time to ask for it */
+    /* a single key is looked up at once: there is no time for a prefetch */
+    if (deciding.ahead.count == 1) {
         deciding.ahead.hints[0] = 0;
         deciding.ahead.asked = deciding.near = 1;
     }

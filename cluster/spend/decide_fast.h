@@ -1,10 +1,11 @@
 /*
  * decide_fast: the kernel that decides nearly every request, always in line.
  *
- * The one idea: requests of a run have their terms in common. The caller looks the terms up once (terms_of), and the
- * kernel then decides each request over keys that stand in the table under these terms, or that start full. The kernel
- * either decides as decide_full.c would, bit for bit, or changes nothing and leaves the request to it. Only for
- * decide.c, which instantiates the kernel for one charge without figures and for any number of charges with figures.
+ * The one idea: requests of a run share their terms. The caller looks the terms up once (terms_of).
+ * The kernel then decides each request over keys that stand in the table under these terms, or that
+ * start full. It either decides as decide_full.c would, bit for bit, or changes nothing and leaves
+ * the request to that file. Only for decide.c, which instantiates the kernel for one charge without
+ * figures, and for any number of charges with figures.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_DECIDE_FAST_H
 #define HEADGATE_CLUSTER_SPEND_DECIDE_FAST_H
@@ -15,28 +16,33 @@
 
 #include <assert.h>
 
-/* What a charge says of any key. Valid until the next step. */
+/* The terms of a charge, for any key. Valid until the next step. */
 struct terms {
-    const struct charge *charge; /* its id does not count */
-    const struct limit *limit;   /* of the charge, as the next two */
+    const struct charge *charge; /* its id is not read */
+    const struct limit *limit;   /* of the charge, like the next two */
     const struct budget *budget;
     struct recording recording;
 };
 
 enum fast_outcome {
-    FAST_UNDECIDED, /* nothing was charged: decide_full.c decides */
+    FAST_UNDECIDED, /* no charge was made: decide_full.c decides */
     FAST_ALLOWED,   /* every key was charged */
-    FAST_REFUSED,   /* nothing was charged, and the refusal is final */
+    FAST_REFUSED,   /* no charge was made, and the refusal is final */
 };
 
 /* The keys of one request. */
 struct fast_keys {
     struct entry *entry[CHARGES_MAX]; /* NULL: the key is not in the table */
-    int64_t allowance[CHARGES_MAX];   /* after the key's refill; spends of a shared limit leave it as it is */
-    uint64_t changes[CHARGES_MAX];    /* of the table, when the entry was obtained, if some keys are new */
+    /* after the key's refill; spends under a shared limit do not change it */
+    int64_t allowance[CHARGES_MAX];
+    /* table_changes when the entry was obtained, if some keys are new */
+    uint64_t changes[CHARGES_MAX];
 };
 
-/* False: some charge needs decide_full.c, whatever its key. `terms`: as many as charges. */
+/*
+ * False: some charge needs decide_full.c, whatever its key. `terms` must have room for one of each
+ * charge.
+ */
 static inline bool terms_of(const struct node *node, const struct charge *charges, size_t count,
                             struct terms *terms)
 {
@@ -57,7 +63,7 @@ static inline bool terms_of(const struct node *node, const struct charge *charge
     return true;
 }
 
-/* A refusal by these terms refuses the request, and no figures are needed to say so. */
+/* True if a refusal under these terms refuses the request, and needs no figures. */
 static inline bool terms_refuse_finally(const struct node *node, const struct charge *charge)
 {
     return !charge->shadow && (charge->on_isolation != ISOLATION_OPEN || !node->awake.somebody_silent);
@@ -70,7 +76,7 @@ static inline bool fast_is_expected(const struct terms *terms, const struct entr
            (kind_refills(terms->limit->kind) || entry->bucket.expires_ns >= charge->expires_ns);
 }
 
-/* Returns the allowance that is left then. */
+/* Returns the allowance after the refill. */
 static inline int64_t fast_refill(const struct terms *terms, struct entry *entry, uint64_t now_ns)
 {
     bucket_refill_here(&entry->bucket, terms->limit, terms->budget, now_ns);
@@ -83,7 +89,7 @@ static inline bool fast_allows(const struct terms *terms, const struct entry *en
                                  terms->charge->floor_tokens, allowance);
 }
 
-/* Key number `i` gets an entry, or keeps the one that it has, wherever the entry stands by now. */
+/* Gives key `i` an entry, or finds its entry again, wherever the entry is by now. */
 static inline void fast_obtain(struct node *node, const struct terms *terms, struct key_id id, bool absent,
                                uint64_t now_ns, struct fast_keys *keys, size_t i)
 {
@@ -97,16 +103,20 @@ static inline void fast_obtain(struct node *node, const struct terms *terms, str
     keys->changes[i] = table_changes(node->table, id);
 }
 
-/* decide.c: the key of a request with several charges may start, full, and is allowed then. */
+/*
+ * In decide.c: true if the key, one of several of its request, may start, full, and then allows its
+ * charge.
+ */
 bool fast_allows_new(const struct node *node, const struct terms *terms, struct key_id id, size_t count);
 /*
- * decide.c: every key is allowed, and some are new. Making room for one key may move others, or forget full ones, which
- * then begin anew. False: a key was evicted at its own expense, so that some key may have less than it had.
+ * In decide.c: every key allows its charge, and some are new. Room for one key may move other
+ * entries, or remove full ones, which then start again. False: a key that owed tokens was evicted,
+ * so some key may have less than it had.
  */
 bool fast_obtain_all(struct node *node, const struct terms *terms, const struct key_id *ids, size_t count,
                      uint64_t now_ns, struct fast_keys *keys);
 
-/* Finds the keys and decides over them; charges nothing. */
+/* Finds the keys and decides over them; makes no charge. */
 __attribute__((always_inline)) static inline enum fast_outcome
 fast_decide_keys(struct node *node, struct lane *lane, const struct terms *terms, const struct key_id *ids,
                  const uint64_t *hints, size_t count, bool final, uint64_t now_ns, struct fast_keys *keys,
@@ -145,7 +155,7 @@ fast_decide_keys(struct node *node, struct lane *lane, const struct terms *terms
     return FAST_ALLOWED;
 }
 
-/* Spends what is allowed and records it: there is room. Returns the allowance afterwards. */
+/* Makes an allowed charge and records it; there must be room. Returns the allowance afterwards. */
 static inline int64_t fast_spend(struct node *node, const struct terms *terms, struct entry *entry,
                                  int64_t allowance, uint64_t now_ns)
 {
@@ -175,9 +185,9 @@ static inline void fast_describe(const struct terms *terms, const struct bucket 
 }
 
 /*
- * Decides one request over `count` keys, which the caller holds, and charges all of them or none. `hints`: of
- * table_prefetch, or 0. `final`: see terms_refuse_finally; only for one charge. `verdicts` is NULL where no figures are
- * wanted.
+ * Decides one request over `count` keys, which the caller must have locked, and makes all charges
+ * or none. `hints`: of table_prefetch, or 0. `final`: see terms_refuse_finally; for one charge
+ * only. `verdicts` is NULL if no figures are wanted.
  */
 __attribute__((always_inline)) static inline enum fast_outcome
 decide_fast(struct node *node, const struct terms *terms, const struct key_id *ids, const uint64_t *hints,

@@ -1,10 +1,11 @@
 /*
- * The full kernel: any request, whatever its charges are. It knows every kind of limit, limits that changed, shadows,
- * isolation, and it tells the figures of a refusal.
+ * decide_full is the full kernel: it decides any request, whatever its charges are. It knows every
+ * kind of limit, changed limits, shadows and isolation, and it writes the figures of a refusal.
  *
- * All charges of one request, or none: all are decided first, and only then charged. Between the two, making room for
- * one key may have moved or evicted another: wherever the table has changed, a key is looked up and decided again when
- * it is charged, and what was charged before is taken back if one is refused after all.
+ * All charges of a request are decided first, and only then made, or none is (I10 of
+ * docs/accounting.md). Between the two, room for one key may have moved or evicted another. So
+ * where the table has changed, a key is looked up and decided again when its charge is made. If
+ * that charge is refused after all, the charges made before are taken back.
  */
 #include "cluster/spend/decide_full.h"
 
@@ -20,7 +21,7 @@
 
 #include <assert.h>
 
-/* How long until own spends are expected to be known everywhere. */
+/* The time until own spends are expected to be known everywhere. */
 static uint64_t settling_ns(const struct node *node)
 {
     return node->awake.somebody_silent ? UINT64_MAX : node->log.settle_ns;
@@ -33,17 +34,20 @@ static struct verdict refusal(const struct node *node, uint16_t limit, enum verd
     return verdict;
 }
 
-/* The key of a charge, as it is now: in the table, or as it would start. */
+/* The key of a charge as it is now: in the table, or as it would start. */
 struct view {
     struct bucket *bucket;
     struct entry *entry;            /* NULL: not in the table */
-    struct bucket absent, previous; /* what they point at where there is no entry */
-    struct sliding sliding;         /* sliding charges */
+    struct bucket absent, previous; /* the targets of the pointers where there is no entry */
+    struct sliding sliding;         /* for sliding charges */
     const struct limit *limit;
     const struct budget *budget;
 };
 
-/* While somebody is silent and the rule would rather err: all of the limit may be spent by what is seen here. */
+/*
+ * For a silent peer and a rule that would rather err: the whole limit may be spent, as seen from
+ * here.
+ */
 static const struct budget whole = {.share = SHARE_ONE, .spendable = SHARE_ONE};
 
 static bool is_open(const struct node *node, const struct charge *charge)
@@ -51,7 +55,7 @@ static bool is_open(const struct node *node, const struct charge *charge)
     return charge->on_isolation == ISOLATION_OPEN && node->awake.somebody_silent;
 }
 
-/* The key's limit is not the one that its rule has now: its state becomes one of the new limit. */
+/* The key has another limit than its rule has now: converts its state to the new limit. */
 static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
     const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
@@ -60,23 +64,24 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
     bool same_tokens = charge->inherit == INHERIT_KEEP && !kind_lists(from->kind) && !kind_lists(to->kind);
-    if (!same_tokens) /* what was spent then is not what is taken now */
+    if (!same_tokens) /* old spends are other tokens than present ones */
         refundable_forget(&node->refundable, entry->id, now_ns);
     if (untold) {
         untold->limit = charge->limit;
-        untold_urge(node, entry); /* by which limit refill pays it off is not the same everywhere now */
+        /* refill pays the spend off by different limits at different peers now */
+        untold_urge(node, entry);
     }
-    __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* read by steps */
+    __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* steps read it */
 }
 
-/* Whether the key may be in the table: false where its tenant has as many as it may. */
+/* True if the key is in the table or may be: its tenant may have reached its bound. */
 static inline bool admits_key(struct node *node, const struct charge *charge)
 {
     return table_tenant_has_room(node->table, charge->id, charge->tenant, 1) ||
            table_find(node->table, charge->id) != NULL;
 }
 
-/* What an entry that was found or made has to be seen to before its key is decided over. */
+/* Prepares an entry that was found or made, before its key is decided over. */
 static inline void fit(struct node *node, struct entry *entry, const struct charge *charge, bool take,
                        uint64_t now_ns)
 {
@@ -85,7 +90,7 @@ static inline void fit(struct node *node, struct entry *entry, const struct char
     if (entry->tenant != charge->tenant && take)
         table_claim(node->table, entry, charge->tenant);
     if (kind_expires(node->limits.limit[charge->limit].kind) && entry->bucket.expires_ns < charge->expires_ns)
-        entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: its cell would end too early */
+        entry->bucket.expires_ns = charge->expires_ns; /* a peer's clock is ahead: keep its cell */
 }
 
 static const struct bucket *previous_of(struct node *node, const struct charge *charge, struct bucket *absent,
@@ -98,7 +103,7 @@ static const struct bucket *previous_of(struct node *node, const struct charge *
         return &entry->bucket;
     }
     table_start(node->table, charge->previous, charge->limit, charge->window_end_ns, now_ns, absent);
-    if (entry) { /* of the limit that the rule had before: tokens used stay used */
+    if (entry) { /* of the rule's earlier limit: used tokens stay used */
         const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
         int64_t used =
             (from->capacity_units - entry->bucket.settled + entry->bucket.unsettled + from->units_per_token - 1) /
@@ -163,7 +168,7 @@ static uint64_t retry_after_ns(const struct node *node, const struct view *view,
                            : bucket_retry_after_ns(view->bucket, view->limit, view->budget, &wait);
 }
 
-/* The figures, as they are now. */
+/* Writes the present figures. */
 static inline void show(const struct view *view, const struct charge *charge, uint64_t now_ns,
                         struct verdict *verdict)
 {
@@ -198,7 +203,7 @@ static void show_refused(const struct node *node, const struct view *view, const
         verdict->reason = VERDICT_NO_SHARE;
 }
 
-/* What is refused whatever the key has left. */
+/* True for a charge that is refused whatever its key has left. */
 static inline bool is_refused(struct node *node, const struct charge *charge, bool take,
                               enum verdict_reason *reason)
 {
@@ -206,7 +211,7 @@ static inline bool is_refused(struct node *node, const struct charge *charge, bo
     *reason = VERDICT_ALLOWED;
     if (!may_decide(node))
         *reason = VERDICT_JOINING;
-    else if (!untold_has_room(node, 0)) /* a key may be evicted, or converted, and what waits of it told */
+    else if (!untold_has_room(node, 0)) /* an evicted key's waiting spends need room */
         *reason = VERDICT_OVERLOAD;
     else if (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent)
         *reason = VERDICT_NO_SHARE;
@@ -217,22 +222,24 @@ static inline bool is_refused(struct node *node, const struct charge *charge, bo
     return *reason != VERDICT_ALLOWED;
 }
 
-/* What one charge comes to. */
+/* The result of one charge. */
 enum outcome {
     OUTCOME_DENIED,
-    OUTCOME_TAKEN,  /* allowed, and to be charged */
-    OUTCOME_PASSED, /* allowed, and not to be charged: its rule does not deny while somebody is silent */
+    OUTCOME_TAKEN, /* allowed, and to be made */
+    /* allowed, and not to be made: its rule does not deny while a peer is silent */
+    OUTCOME_PASSED,
 };
 
-/* What the first pass found out about one charge, for the second. */
+/* The result of the first pass over one charge, for the second pass. */
 struct decision {
     enum outcome outcome;
-    const struct budget *budget; /* OUTCOME_TAKEN: which one allowed it */
-    uint64_t changes;            /* of the table, when the view was taken: until it changes, the view holds */
+    const struct budget *budget; /* OUTCOME_TAKEN: the budget that allowed it */
+    /* table_changes when the view was taken: the view holds while they are the same */
+    uint64_t changes;
     struct view view;
 };
 
-/* NULL: nothing allows it. */
+/* NULL: no budget allows it. */
 static inline const struct budget *allowing(const struct node *node, const struct view *view,
                                             const struct charge *charge, uint64_t now_ns)
 {
@@ -241,7 +248,7 @@ static inline const struct budget *allowing(const struct node *node, const struc
     return is_open(node, charge) && allows(view, charge, &whole, now_ns) ? &whole : NULL;
 }
 
-/* The verdict of what is allowed has no figures yet if it is to be taken: they are of the time after. */
+/* The verdict of an allowed charge that is to be made gets its figures afterwards. */
 static inline void decide(struct node *node, const struct charge *charge, bool take, uint64_t now_ns,
                           struct decision *decision, struct verdict *verdict)
 {
@@ -258,7 +265,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
         return;
     }
     look(node, charge, take, now_ns, view);
-    assert(view->budget); /* NULL would say that nothing allows it */
+    assert(view->budget); /* NULL would say that no budget allows it */
     decision->changes = table_changes(node->table, charge->id);
     decision->budget = allowing(node, view, charge, now_ns);
     if (decision->budget && take && !can_record(node, view->entry)) {
@@ -271,14 +278,14 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     if (!decision->budget && view->entry && take)
         hurry_if_untold(node, view->entry);
     if (decision->outcome == OUTCOME_TAKEN && take)
-        verdict->allowed = true; /* the rest is of the time after */
+        verdict->allowed = true; /* other figures are written afterwards */
     else if (decision->outcome != OUTCOME_DENIED)
         show(view, charge, now_ns, verdict);
     else
         show_refused(node, view, charge, now_ns, verdict);
 }
 
-/* Charges what was allowed a moment ago. False: it is not any more. */
+/* Makes a charge that was allowed a moment ago. False: it is not allowed any more. */
 static inline bool charge_one(struct node *node, const struct charge *charge, struct decision *decision,
                               uint64_t now_ns, struct verdict *verdict)
 {
@@ -298,7 +305,7 @@ static inline bool charge_one(struct node *node, const struct charge *charge, st
     return true;
 }
 
-/* The very last charges are taken back; nobody was told of them yet. */
+/* Takes back a charge that was made just now; no peer was told of it yet. */
 static void uncharge(struct node *node, const struct charge *charge)
 {
     struct entry *entry = table_find(node->table, charge->id);
@@ -339,7 +346,7 @@ static bool decide_all(struct node *node, const struct charge *charges, size_t c
     return allowed;
 }
 
-/* Nothing is taken after all: the figures of those that would have been are as they are now. */
+/* No charge is made after all: writes the present figures of charges that were allowed. */
 static void describe_untaken(struct node *node, const struct charge *charges, size_t count,
                              struct decision *decisions, uint64_t now_ns, struct verdict *verdicts)
 {
