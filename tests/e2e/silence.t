@@ -94,4 +94,28 @@ subtest 'room for others' => sub {
     ok($cluster->stop, 'the daemon ends in peace');
 };
 
+subtest 'thousands that say nothing' => sub {
+    # This process needs a descriptor for each of them as well.
+    my ($files) = Headgate::read_file('/proc/self/limits') =~ /^Max open files\s+(\d+)/m;
+    my $places = $files < 3500 ? $files - 500 : 3000;
+    my $cluster = Headgate::cluster(max_connections => $places, leave_timeout => '200ms');
+    $cluster->start;
+    ok($cluster->wait_met(10), 'three daemons see each other');
+    my $daemon = ($cluster->daemons)[0];
+    my ($client, @silent) = ($daemon->client);
+    for my $i (1 .. $places + 200) {
+        push @silent, $daemon->client;
+        $client->command('PING') if $i % 100 == 0;
+    }
+    my $new = $daemon->client;
+    is($new->command('CAN_ACCESS', 'ann'), 1, "a new client gets in among $places");
+    is($client->command('CAN_ACCESS', 'ann'), 1, 'one that asks now and then stays');
+    my $counts = counts($new);
+    cmp_ok($counts->{closed_for_room}, '>=', 200, 'silent ones made room');
+    is($counts->{accept_failures}, 0, 'there were descriptors for all');
+    ok($cluster->wait_met(10), 'and for peers');
+    undef @silent;
+    ok($cluster->stop(15), 'the daemons end in peace');
+};
+
 done_testing();
