@@ -24,11 +24,13 @@ enum {
     TRANSPORT_REQUESTS_EACH = 8, /* and of them to one address, so that a dead one does not take them all */
     TRANSPORT_LATER_MAX = 8,     /* fewer than so many wait to be published */
     /*
-     * Connections that others make to the gossip port, and to the snapshot port. Half of them are for addresses at
-     * which peers are known to be; a stranger's address gets so many at each.
+     * Connections that others make to the gossip port, and to the snapshot port, where a peer keeps up to
+     * eight. So many of them are for strangers: behind addresses at which no peer is known to be; and so many
+     * for each such address.
      */
     TRANSPORT_SUBSCRIBERS_MAX = 96,
-    TRANSPORT_ASKERS_MAX = 64,
+    TRANSPORT_ASKERS_MAX = 192,
+    TRANSPORT_STRANGERS_MAX = 32,
     TRANSPORT_STRANGER_MAX = 16,
     TRANSPORT_GREETING_MAX = 32, /* those that have not said what they speak, at both ports */
     /* Descriptors at most: these, two for each request, and those of sockets, ports and the library. */

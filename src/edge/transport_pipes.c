@@ -87,7 +87,7 @@ static bool has_place(const struct pipes *pipes, const struct pipe *pipe)
         strangers += !other->known;
         same += endpoint_same_address(&other->remote, &pipe->remote);
     }
-    return all < max && (pipe->known || (strangers < max / 2 && same < TRANSPORT_STRANGER_MAX));
+    return all < max && (pipe->known || (strangers < TRANSPORT_STRANGERS_MAX && same < TRANSPORT_STRANGER_MAX));
 }
 
 /* Whoever is dialled is a peer's address: the config, or a peer, has named it. */

@@ -26,7 +26,7 @@ enum pipe_kind {
 };
 
 enum {
-    PIPES_MAX = 512,
+    PIPES_MAX = 640,
     PIPES_LEAVING_MAX = 128, /* dialers that are being closed */
 };
 

@@ -13,8 +13,8 @@ $SIG{PIPE} = 'IGNORE';
 
 my ($halves, $handshakes) = (300, 600);
 my ($sub, $req) = (0x21, 0x30);
-# Of the places at the two ports strangers get half, and 16 behind one address; so many may be greeting, of all of them.
-my ($listeners, $askers, $each, $greeting) = (48, 32, 16, 32);
+# At each of the two ports strangers get 32 places, and 16 behind one address; so many may be greeting, of all of them.
+my ($listeners, $askers, $each, $greeting) = (32, 32, 16, 32);
 my $cluster = Headgate::cluster(interval => '50ms', leave_timeout => '200ms');
 my ($one, $two, $three) = $cluster->daemons;
 $_->spawn->wait_listening(10) for $one, $two;
