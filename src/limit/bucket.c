@@ -258,13 +258,6 @@ static void lower(struct bucket *bucket, const struct limit *limit, uint64_t tok
  * A spend made at a moment that this bucket has not been refilled to yet is charged at that moment: the spill
  * before that moment must not be lost twice.
  */
-void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                   uint64_t at_ns)
-{
-    bucket_refill(bucket, limit, budget, at_ns);
-    lower(bucket, limit, tokens, at_ns);
-}
-
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                   uint64_t returned, uint64_t at_ns, uint64_t since_ns)
 {
@@ -306,27 +299,4 @@ void bucket_close(struct bucket *bucket, const struct limit *limit)
 bool bucket_is_full(const struct bucket *bucket, const struct limit *limit)
 {
     return bucket->settled == limit->capacity_units && bucket->unsettled == 0;
-}
-
-/*
- * The spill up to the later moment pays nothing off: the other side may know of a spend that takes that spill, and the
- * order of three merges would matter. A caller that wants the spill to count must refill before it merges.
- */
-void bucket_merge(struct bucket *bucket, const struct bucket *other, const struct limit *limit,
-                  const struct budget *budget)
-{
-    (void)budget;
-    struct bucket peer = *other;
-    assert(limit->kind != LIMIT_LOG);
-    if (limit->kind == LIMIT_BUCKET) {
-        (void)bucket_refill_settled(bucket, limit, peer.last_refill_ns);
-        (void)bucket_refill_settled(&peer, limit, bucket->last_refill_ns);
-        assert(peer.last_refill_ns == bucket->last_refill_ns);
-    } else if (peer.expires_ns > bucket->expires_ns) {
-        bucket->expires_ns = peer.expires_ns;
-    }
-    if (peer.settled < bucket->settled)
-        bucket->settled = peer.settled;
-    if (peer.unsettled > bucket->unsettled)
-        bucket->unsettled = peer.unsettled;
 }

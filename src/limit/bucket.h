@@ -107,15 +107,10 @@ uint64_t bucket_release(struct bucket *bucket, const struct limit *limit, const 
 uint64_t bucket_unhold(struct bucket *bucket, const struct limit *limit, uint64_t tokens, uint64_t spent_ns);
 
 /*
- * Charges a spend of another peer, made at `at_ns` on this peer's clock (the past; never refunds refill twice).
- * Debt stops at the declared overshoot: see lower() in bucket.c.
- */
-void bucket_charge(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
-                   uint64_t at_ns);
-/*
- * The same, less the tokens that the peer returned. LOG: the returned tokens were spent at `since_ns` or later. The
- * oldest spends of others since then are taken off the list. They end no later than the returned ones, so the rest
- * ends no earlier.
+ * Charges what a batch of another peer spent, less what it returned, at `at_ns` on this peer's clock (the past; never
+ * refunds refill twice). Debt stops at the declared overshoot: see lower() in bucket.c. LOG: the returned tokens were
+ * spent at `since_ns` or later. The oldest spends of others since then are taken off the list. They end no later than
+ * the returned ones, so the rest ends no earlier.
  */
 void bucket_apply(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t tokens,
                   uint64_t returned, uint64_t at_ns, uint64_t since_ns);
@@ -144,14 +139,6 @@ bool bucket_is_full(const struct bucket *bucket, const struct limit *limit);
 
 /* Frees the events of a LOG, which is full then. BUCKET and CELL: nothing happens. */
 void bucket_close(struct bucket *bucket, const struct limit *limit);
-
-/*
- * BUCKET and CELL: min tokens, max last refill: refills both up to the later last_refill_ns (without paying off
- * anything unsettled), then keeps the fewer settled tokens and the more unsettled ones. Commutative, associative,
- * idempotent; never raises what may be spent.
- */
-void bucket_merge(struct bucket *bucket, const struct bucket *other, const struct limit *limit,
-                  const struct budget *budget);
 
 /* ---- as one number, for snapshots and the store ---- */
 

@@ -317,21 +317,10 @@ static inline void count_hit(struct table *table, struct key_id id, const struct
         pass_by(table, entry, scattered, now_ns);
 }
 
-/* These two are small, so that compilers put them in line: rare work is in functions of its own. */
 struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id)
 {
     struct entry *entry = lookup_guessed(table, guess, id);
     return entry ? entry : table_find(table, id);
-}
-
-struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id id, uint16_t limit,
-                              uint64_t expires_ns, uint64_t now_ns)
-{
-    struct entry *entry = lookup_guessed(table, guess, id);
-    if (!entry)
-        return table_obtain(table, id, limit, expires_ns, now_ns);
-    count_hit(table, id, entry, now_ns);
-    return entry;
 }
 
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,

@@ -164,9 +164,6 @@ bool table_absent_start_full(const struct table *table);
  */
 struct entry *table_obtain(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);
-/* The same with a guess, see table_find_at. */
-struct entry *table_obtain_at(struct table *table, uint64_t guess, struct key_id id, uint16_t limit,
-                              uint64_t expires_ns, uint64_t now_ns);
 /* table_obtain after a lookup that did not find `id`, with no other insertion near `id` since. */
 struct entry *table_insert(struct table *table, struct key_id id, uint16_t limit, uint64_t expires_ns,
                            uint64_t now_ns);

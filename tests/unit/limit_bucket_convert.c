@@ -83,7 +83,7 @@ static struct bucket state_of(const struct limit *limit, int64_t used, int64_t u
     struct budget budget;
     budget_init(&budget, limit, SHARE_ONE / 2, false);
     bucket_fill(&bucket, limit, now_ns, now_ns + HOUR_NS);
-    bucket_charge(&bucket, limit, &budget, (uint64_t)used, now_ns);
+    bucket_apply(&bucket, limit, &budget, (uint64_t)used, 0, now_ns, 0);
     bool spent = bucket_spend(&bucket, limit, &budget, (uint64_t)unsettled, now_ns);
     assert(spent);
     return bucket;

@@ -329,20 +329,20 @@ static void pool(void)
     OK_U64(taken, 30, "30 of 32 events are for own spends");
     OK(bucket_take(&a, &limit, &alone, 1, 0, taken - 1), "... one more at the same moment needs none");
     OK(bucket_remaining(&a, &limit, &alone, 0) == 969, "a spend that finds no room takes nothing");
-    bucket_charge(&a, &limit, &alone, 1, 10);
-    bucket_charge(&a, &limit, &alone, 1, 500);
-    bucket_charge(&a, &limit, &alone, 1, 501);
+    bucket_apply(&a, &limit, &alone, 1, 0, 10, 0);
+    bucket_apply(&a, &limit, &alone, 1, 0, 500, 0);
+    bucket_apply(&a, &limit, &alone, 1, 0, 501, 0);
     OK_U64(events_check(small, &a.events, &count), 34, "spends of others have room where own ones have none");
-    bucket_charge(&a, &limit, &alone, 5, 100);
-    bucket_charge(&a, &limit, &alone, 5, 600);
+    bucket_apply(&a, &limit, &alone, 5, 0, 100, 0);
+    bucket_apply(&a, &limit, &alone, 5, 0, 600, 0);
     OK_U64(events_check(small, &a.events, &count), 44, "... and join their neighbours when there is none at all");
     bucket_refill(&a, &limit, &alone, SECOND_NS + 500);
     OK_U64(bucket_number(&a, &limit), 6, "... which then count for longer, never for less");
     bucket_refill(&a, &limit, &alone, SECOND_NS + 600);
     OK(bucket_is_full(&a, &limit), "... until all are over");
     for (uint64_t i = 0; i < 32; i++)
-        bucket_charge(&a, &limit, &alone, 1, 3 * SECOND_NS + i);
-    bucket_charge(&b, &limit, &alone, 7, 3 * SECOND_NS);
+        bucket_apply(&a, &limit, &alone, 1, 0, 3 * SECOND_NS + i, 0);
+    bucket_apply(&b, &limit, &alone, 7, 0, 3 * SECOND_NS, 0);
     OK(bucket_is_full(&b, &limit), "a log that lists nothing cannot take what finds no room");
     events_stats(small, &stats);
     OK(stats.room == 32 && stats.used == 32 && stats.refused == 1 && stats.merged == 2 && stats.lost == 1,

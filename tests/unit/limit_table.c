@@ -199,11 +199,11 @@ static void forgotten_keys_and_late_spends(void)
     struct table *table = table_create(1, 4, &limits, shared);
     struct key_id id = id_in(0, 1, 7);
     (void)table_obtain(table, id, 0, 0, 0);
-    bucket_charge(&table_find(table, id)->bucket, &limits.limit[0], &shared[0], 50, 0);
+    bucket_apply(&table_find(table, id)->bucket, &limits.limit[0], &shared[0], 50, 0, 0, 0);
     for (uint64_t i = 100; table_find(table, id); i++)
         (void)table_obtain(table, id_in(0, 1, i), 0, 0, 500 * MS_NS);
     struct entry *entry = table_obtain(table, id, 0, 0, 100 * MS_NS);
-    bucket_charge(&entry->bucket, &limits.limit[0], &shared[0], 50, 100 * MS_NS);
+    bucket_apply(&entry->bucket, &limits.limit[0], &shared[0], 50, 0, 100 * MS_NS, 0);
     bucket_refill(&entry->bucket, &limits.limit[0], &shared[0], 600 * MS_NS);
     OK_I64(entry->bucket.settled, 60 * limits.limit[0].units_per_token,
            "a spend made before its key was forgotten as full counts as if it had been remembered");
@@ -293,8 +293,8 @@ static void step(struct trial *trial)
     } else if (drawn < 8) { /* somebody else's spend, made a while ago */
         uint64_t tokens = 1 + random_below(random, 1 + limit->capacity / 8);
         struct entry *charged = table_obtain(trial->table, model->id, model->limit, 0, at_ns);
-        bucket_charge(&charged->bucket, limit, budget, tokens, at_ns);
-        bucket_charge(&model->bucket, limit, budget, tokens, at_ns);
+        bucket_apply(&charged->bucket, limit, budget, tokens, 0, at_ns, 0);
+        bucket_apply(&model->bucket, limit, budget, tokens, 0, at_ns, 0);
     } else if (model->unsettled_tokens > 0 && !budget->alone) {
         struct entry *settled = table_obtain(trial->table, model->id, model->limit, 0, trial->now_ns);
         bucket_settle(&settled->bucket, limit, budget,

@@ -76,7 +76,7 @@ static void guessed(uint64_t table_keys, unsigned least_right, const char *what)
             before = found;
             before_guess = turn.guess[i];
             wrong += table_find_at(one, 0, turn.id[i]) != found;
-            const struct bucket here = take(table_obtain_at(one, turn.guess[i], turn.id[i], 0, 0, now_ns), now_ns);
+            const struct bucket here = take(table_obtain(one, turn.id[i], 0, 0, now_ns), now_ns);
             const struct bucket there = take(table_obtain(other, turn.id[i], 0, 0, now_ns), now_ns);
             wrong += here.settled != there.settled || here.last_refill_ns != there.last_refill_ns;
         }

@@ -78,14 +78,17 @@ static void spend(struct worker *worker, uint64_t key, uint64_t guess)
     struct table *table = worker->trial->table;
     uint16_t limit = limit_of(key);
     uint64_t now_ns = worker->now_ns, expires_ns = limit == CELL ? now_ns / SECOND_NS * SECOND_NS + SECOND_NS : 0;
-    struct entry *entry = table_obtain_at(table, guess, worker->trial->ids[key], limit, expires_ns, now_ns);
+    const struct key_id id = worker->trial->ids[key];
+    struct entry *entry = table_find_at(table, guess, id);
+    if (!entry)
+        entry = table_obtain(table, id, limit, expires_ns, now_ns);
     if (entry->tenant != key % TENANTS)
         table_claim(table, entry, (uint16_t)(key % TENANTS));
     bool taken = bucket_take(&entry->bucket, &limits.limit[limit], &budgets[limit], 1, 0, now_ns);
     if (taken && key < HOT)
         worker->admitted[key]++;
     if (random_below(&worker->random, 8) == 0 && key >= HOT)
-        bucket_charge(&entry->bucket, &limits.limit[limit], &budgets[limit], 2, now_ns - SECOND_NS / 10);
+        bucket_apply(&entry->bucket, &limits.limit[limit], &budgets[limit], 2, 0, now_ns - SECOND_NS / 10, 0);
 }
 
 static void look(const struct worker *worker, uint64_t key)

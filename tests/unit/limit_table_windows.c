@@ -330,8 +330,8 @@ static void step(struct trial *trial)
     } else if (drawn < 8) {
         uint64_t at_ns = trial->now_ns - random_below(random, 100 * MS_NS);
         at_ns = limit->kind == LIMIT_BUCKET ? trial->now_ns : at_ns;
-        bucket_charge(&entry->bucket, limit, budget, tokens, at_ns);
-        bucket_charge(&model->bucket, model_limit, budget, tokens, at_ns);
+        bucket_apply(&entry->bucket, limit, budget, tokens, 0, at_ns, 0);
+        bucket_apply(&model->bucket, model_limit, budget, tokens, 0, at_ns, 0);
     } else if (model->unsettled_tokens > 0 && !budget->alone) {
         const struct settlement all = {.tokens = model->unsettled_tokens, .at_ns = model->taken_ns};
         bucket_settle(&entry->bucket, limit, budget, &all);
