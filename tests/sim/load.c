@@ -101,21 +101,17 @@ static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *ke
     return given.allowed;
 }
 
-bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
+/* What node i answered to a request of key k. */
+static void note_answer(struct sim *sim, unsigned i, unsigned k, uint64_t cost, bool allowed)
 {
-    const struct plan_key *key = &sim->plan.key[k];
-    const struct limit *limit = &sim->plan.limits.limit[key->limit];
+    const struct limit *limit = sim_limit(sim, k);
     struct sim_node *n = &sim->node[i];
-    uint64_t now_ns = world_local_ns(sim, i);
-    world_change_lane(sim);
-    bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
-                                             : node_can_access(n->node, key->id, key->limit, cost, now_ns);
     sim_hash_u64(sim, (uint64_t)i << 1 | allowed);
     if (sim->healing != NULL)
         healing_note(sim, allowed);
     if (!allowed) {
         sim->refusals++;
-        return false;
+        return;
     }
     sim->admissions++;
     if (sim->plan.has_odd && sim->plan.odd == i)
@@ -130,14 +126,108 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     if (sim->trace)
         story_admission(sim, i, k, cost);
     laws_after_admit(sim, i, k);
-    if (node_wants_step(n->node)) /* soon, but more may come before */
+}
+
+/* Soon after something was admitted, but more may come before. */
+static void wake_if_wanted(struct sim *sim, unsigned i)
+{
+    const struct sim_node *n = &sim->node[i];
+    if (node_wants_step(n->node))
         (void)queue_post(&sim->queue,
                          (struct happening){.kind = HAPPENS_WAKE,
                                             .at_ns = sim->now_ns + random_below(&sim->load_random, 100000),
                                             .node = (uint8_t)i,
                                             .life = n->lives,
                                             .value = 1});
-    return true;
+}
+
+bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
+{
+    const struct plan_key *key = &sim->plan.key[k];
+    struct node *node = sim->node[i].node;
+    uint64_t now_ns = world_local_ns(sim, i);
+    world_change_lane(sim);
+    bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
+                                             : node_can_access(node, key->id, key->limit, cost, now_ns);
+    note_answer(sim, i, k, cost, allowed);
+    if (allowed)
+        wake_if_wanted(sim, i);
+    return allowed;
+}
+
+/* ---- pipelines: requests that arrive together, decided as the served ones are, in runs ---- */
+
+enum { PIPELINE_MAX = 16, PIPELINE_CHARGES_MAX = 3, PIPELINE_KEYS_MAX = PIPELINE_MAX * PIPELINE_CHARGES_MAX };
+
+struct pipeline {
+    uint32_t charge_count, request_count;
+    struct charge charge[PIPELINE_CHARGES_MAX];
+    unsigned key[PIPELINE_KEYS_MAX]; /* as `ids`: of the first request, one for each charge, and so on */
+    struct key_id id[PIPELINE_KEYS_MAX];
+    struct verdict verdict[PIPELINE_KEYS_MAX];
+};
+
+/* A key under that limit which is not among the `count` keys of the same request; false: none was found. */
+static bool draw_key_under(struct sim *sim, uint16_t limit, const unsigned *keys, uint32_t count, unsigned *key)
+{
+    bool fits = false;
+    *key = (unsigned)random_below(&sim->load_random, sim->plan.keys);
+    for (unsigned tries = 0; tries < sim->plan.keys && !fits; tries++) {
+        *key = (*key + 1) % sim->plan.keys;
+        fits = sim->plan.key[*key].limit == limit;
+        for (uint32_t i = 0; i < count; i++)
+            fits &= keys[i] != *key;
+    }
+    return fits;
+}
+
+/* Requests like one of key k, and perhaps of more keys: the limits of the first one's are those of all. */
+static void draw_pipeline(struct sim *sim, unsigned k, uint64_t cost, struct pipeline *pipeline)
+{
+    struct random *random = &sim->load_random;
+    uint32_t at = 0;
+    pipeline->charge_count = draw_one_in(random, 2) ? 1 : (uint32_t)draw_between(random, 2, PIPELINE_CHARGES_MAX);
+    if (pipeline->charge_count > sim->plan.keys)
+        pipeline->charge_count = 1;
+    for (uint32_t i = 0; i < pipeline->charge_count; i++, k = (k + 1) % sim->plan.keys)
+        pipeline->charge[i] = (struct charge){.limit = sim->plan.key[k].limit, .cost = cost};
+    pipeline->request_count = 0;
+    for (uint32_t left = (uint32_t)draw_between(random, 2, PIPELINE_MAX); left > 0; left--) {
+        bool fits = true;
+        for (uint32_t i = 0; i < pipeline->charge_count; i++)
+            fits &= draw_key_under(sim, pipeline->charge[i].limit, &pipeline->key[at], i, &pipeline->key[at + i]);
+        at += fits ? pipeline->charge_count : 0;
+        pipeline->request_count += fits;
+    }
+    for (uint32_t i = 0; i < at; i++)
+        pipeline->id[i] = sim->plan.key[pipeline->key[i]].id;
+}
+
+static void decide_pipeline(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
+{
+    struct pipeline pipeline;
+    draw_pipeline(sim, k, cost, &pipeline);
+    const uint32_t count = pipeline.charge_count;
+    const bool figures = count > 1 || draw_one_in(&sim->load_random, 2);
+    struct run run = {.charge = pipeline.charge,
+                      .charge_count = count,
+                      .request_count = pipeline.request_count,
+                      .take = true,
+                      .verdicts = figures ? pipeline.verdict : NULL};
+    if (pipeline.request_count == 0)
+        return;
+    world_change_lane(sim);
+    node_decide(sim->node[i].node, &run, 1, pipeline.id, world_local_ns(sim, i));
+    for (uint32_t r = 0; r < pipeline.request_count; r++)
+        for (uint32_t c = 0; c < count; c++) {
+            const uint32_t at = r * count + c;
+            const bool allowed = run.allowed >> r & 1;
+            if (allowed && figures && !pipeline.verdict[at].allowed)
+                sim_fail(sim, "verdict: %s allows a request of which it denies a key", sim->node[i].name);
+            note_answer(sim, i, pipeline.key[at], cost, allowed);
+        }
+    if (run.allowed != 0)
+        wake_if_wanted(sim, i);
 }
 
 /* Takes all that the node would give for a key, or a part, in one or in many requests. */
@@ -216,6 +306,8 @@ static void one_client(struct sim *sim, unsigned i, unsigned k)
         take_all(sim, i, k);
     else if (sim->plan.greedy && draw_one_in(&sim->load_random, 4))
         take_all(sim, i, k);
+    else if (sim->plan.pipelines && draw_one_in(&sim->load_random, 8))
+        decide_pipeline(sim, i, k, cost);
     else
         (void)load_admit(sim, i, k, cost);
 }

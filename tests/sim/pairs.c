@@ -98,6 +98,7 @@ static bool has_closed(const struct plan *plan)
     X("pace", plan->tell_pace > 0)                                                                                 \
     X("sips", plan->sips)                                                                                          \
     X("trickles", plan->trickles)                                                                                  \
+    X("pipelines", plan->pipelines)                                                                                \
     X("even load", plan->shape == LOAD_EVEN)                                                                       \
     X("skewed load", plan->shape == LOAD_SKEWED)                                                                   \
     X("one region's load", plan->shape == LOAD_ONE_REGION)                                                         \
@@ -146,6 +147,8 @@ static const struct {
         {"sips", "even load", "a load of its own: skewed, with gaps"},
         {"sips", "one region's load", "the same"},
         {"trickles", "sips", "both are loads of their own"},
+        {"pipelines", "sips", "a load of its own"},
+        {"pipelines", "trickles", "the same"},
         {"trickles", "several limits", "a load of its own, of one limit"},
 },
   always[] = {

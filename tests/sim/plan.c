@@ -302,6 +302,13 @@ static void draw_apart(struct plan *plan)
         plan->apart_ns = draw_between(&random, 1, 4) * MS;
 }
 
+static void draw_pipelines(struct plan *plan)
+{
+    struct random random;
+    random_seed(&random, plan->seed * 9 + 7);
+    plan->pipelines = !plan->sips && !plan->trickles && draw_one_in(&random, 2);
+}
+
 void plan_draw_late(struct plan *plan)
 {
     struct random random;
@@ -317,6 +324,7 @@ void plan_draw_late(struct plan *plan)
     if (plan->trickles && draw_one_in(&random, 3))
         plan->early_push_share = draw_scale(&random, SHARE_ONE / 1000, SHARE_ONE);
     draw_apart(plan);
+    draw_pipelines(plan);
     plan->asks.strangers = plan->asks.rules > 0 && !plan->asks.tides && random_below(&random, 2) > 0;
 }
 

@@ -98,6 +98,7 @@ struct plan {
     /* Load. */
     enum load_shape shape;
     bool bursts, gaps, greedy; /* greedy: clients take all that a node would give */
+    bool pipelines;            /* some requests arrive together, and are decided in runs */
     uint64_t arrival_gap_ns;   /* mean between two clients at the busiest node */
     uint64_t demand_percent;   /* of the rate */
     struct plan_asks asks;     /* rules, besides */
