@@ -14,7 +14,7 @@
  *
  *     serving [--quick] [--kernel] [--table KEYS] [--rounds N] [--case KIND:PEERS:KEYS:DEPTH]
  *
- * KIND is 0 for CAN_ACCESS and 1 for CHECK.
+ * KIND is 0 for CAN_ACCESS, 1 for CHECK and 2 for CAN_ACCESS under a rule of the service default.
  */
 #include "base/random.h"
 #include "edge/memory.h"
@@ -39,11 +39,11 @@ static const uint32_t key_counts[] = {1000, 1000000};
 
 enum { DEPTHS = sizeof depths / sizeof depths[0], KEY_COUNTS = sizeof key_counts / sizeof key_counts[0] };
 
-enum kind { CAN_ACCESS, CHECK, KINDS };
-static const char *const names[KINDS] = {"CAN_ACCESS", "CHECK, three rules"};
-static const uint32_t keys_of[KINDS] = {1, 3}; /* of one command */
+enum kind { CAN_ACCESS, CHECK, RULED_ACCESS, KINDS };
+static const char *const names[KINDS] = {"CAN_ACCESS", "CHECK, three rules", "CAN_ACCESS, one rule"};
+static const uint32_t keys_of[KINDS] = {1, 3, 1}; /* of one command */
 /* Of a round: so many that before one is repeated the caches have forgotten its keys. */
-static const int command_counts[KINDS] = {1 << 18, 3 << 15};
+static const int command_counts[KINDS] = {1 << 18, 3 << 15, 1 << 18};
 
 /* One after the other; at[i] is where command i begins, at[count] where they end. */
 struct commands_text {
@@ -55,7 +55,7 @@ struct commands_text {
 static size_t write_command(char *text, enum kind kind, const char *key)
 {
     int size = (int)strlen(key);
-    if (kind == CAN_ACCESS)
+    if (kind != CHECK)
         return (size_t)snprintf(text, COMMAND_BYTES, "*2\r\n$10\r\nCAN_ACCESS\r\n$%d\r\n%s\r\n", size, key);
     return (size_t)snprintf(text, COMMAND_BYTES,
                             "*6\r\n$5\r\nCHECK\r\n$%d\r\nuser=%s\r\n$%d\r\nip=%s\r\n$%d\r\ntenant=%s\r\n"
@@ -177,21 +177,23 @@ static void prefer_huge_pages(void *context, void *memory, size_t bytes)
     memory_prefer_huge_pages(memory, bytes);
 }
 
-static void open_node(uint32_t peers)
+static void open_node(enum kind kind, uint32_t peers)
 {
+    static const char shop[] = "rules:\n"
+                               "  - {id: per-user, service: shop, by: user, rate: 100/s, burst: 100}\n"
+                               "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"
+                               "  - {id: per-tenant, service: shop, by: tenant, rate: 100/s, burst: 100}\n";
+    static const char by_default[] = "rules:\n  - {id: per-user, by: user, rate: 100/s, burst: 100}\n";
     served_open_with(options.table_keys, peers);
     node_visit_memory(served.node, prefer_huge_pages, NULL);
-    if (!set_rules("rules:\n"
-                   "  - {id: per-user, service: shop, by: user, rate: 100/s, burst: 100}\n"
-                   "  - {id: per-ip, service: shop, by: ip, rate: 100/s, burst: 100}\n"
-                   "  - {id: per-tenant, service: shop, by: tenant, rate: 100/s, burst: 100}\n"))
+    if (!set_rules(kind == RULED_ACCESS ? by_default : shop))
         give_up("the rules are refused");
 }
 
 static void serve(enum kind kind, uint32_t peers)
 {
     double fastest_ns[KEY_COUNTS][DEPTHS] = {{0}};
-    open_node(peers);
+    open_node(kind, peers);
     for (int i = 0; i < options.rounds * KEY_COUNTS; i++) {
         int k = i % KEY_COUNTS, round = i / KEY_COUNTS;
         struct commands_text commands = write_commands(kind, key_counts[k], (uint64_t)round);
@@ -215,7 +217,7 @@ static void serve_case(const char *which)
     if (sscanf(which, "%u:%u:%u:%d", &kind, &peers, &keys, &depth) != 4 || kind >= KINDS || keys == 0 ||
         depth < 1 || depth > 64 || command_counts[kind] % depth != 0)
         give_up("--case: expected KIND:PEERS:KEYS:DEPTH");
-    open_node(peers);
+    open_node((enum kind)kind, peers);
     struct commands_text commands = write_commands((enum kind)kind, keys, 1);
     for (int i = 0; i < options.rounds; i++)
         (void)run(&commands, depth);
