@@ -1,9 +1,9 @@
 /*
- * log_state: what the folder log/ remembers besides origins: what is being told, sums of own
- * batches, and the run that is merged.
+ * log_state: the memory of the folder log/ besides origins: spends that are being told, sums of own
+ * batches, and the run that is being merged.
  *
- * The one idea: a merge is a machine that can stop after any spend, so everything that it needs to
- * go on stands here. Only log/ changes any of it.
+ * The one idea: a merge can stop after any spend, so all that it needs to go on is here. Only log/
+ * changes it.
  */
 #ifndef HEADGATE_CLUSTER_STATE_LOG_STATE_H
 #define HEADGATE_CLUSTER_STATE_LOG_STATE_H
@@ -15,47 +15,50 @@
 #include <stdint.h>
 
 enum {
-    LOG_BATCHES_MAX = 1024, /* of one origin; then neighbours are merged */
+    LOG_BATCHES_MAX = 1024, /* of one origin; beyond them neighbours are merged */
 };
 
-/* What all logs together hold: origins.c, compact.c, settle.c. */
+/* Figures of all logs together: origins.c, compact.c, settle.c. */
 struct log {
     uint64_t keys; /* over all origins */
     bool full;
-    uint64_t compacted_ns;   /* when merging was last tried; 0: never */
-    uint64_t compacted_keys; /* what it left of a log that was too large; 0: the log is not */
-    uint64_t everywhere;     /* own batches up to this one are acknowledged by all */
-    uint64_t settle_ns;      /* that a spend takes to settle, smoothed; initially a guess */
+    uint64_t compacted_ns; /* when a sweep was last tried; 0: never */
+    /* keys that sweeps left of logs that were too large; 0: they are not */
+    uint64_t compacted_keys;
+    uint64_t everywhere; /* all members have acknowledged own batches up to this one */
+    uint64_t settle_ns;  /* the time in which a spend settles, smoothed; a guess at first */
 };
 
 /* From rings to batches, at a pace: tell.c. */
 struct telling {
-    struct spend *spend, *sorted;     /* scratch for batch_max of them */
-    uint32_t count;                   /* gathered, and in no batch yet: see tell_ahead */
-    bool orphans;                     /* some of these are of keys that were evicted since */
-    bool spans;                       /* some were gathered by an earlier step */
-    uint64_t since_ns;                /* nothing of that is older */
+    struct spend *spend, *sorted;     /* scratch for batch_max spends each */
+    uint32_t count;                   /* gathered spends, in no batch yet: see tell_ahead */
+    bool orphans;                     /* some gathered spends are of keys that were evicted since */
+    bool spans;                       /* an earlier step gathered some of them */
+    uint64_t since_ns;                /* no gathered spend is older */
     uint64_t pace, credit, credit_ns; /* see tell_at_pace */
-    uint32_t slice_keys, push_keys;   /* as many untold ones are worth a message; call for one now */
-    uint64_t next_ns;                 /* when more may be told; UINT64_MAX: nothing waits for the pace */
+    /* so many untold spends are worth a message; so many ask for one now */
+    uint32_t slice_keys, push_keys;
+    uint64_t next_ns; /* when the pace allows more; UINT64_MAX: no spend waits for it */
 };
 
 /* Tokens per key in own batches: see tally.c. */
 struct tally {
     struct tally_slot *slot; /* mask + 1; NULL until it is needed */
     uint64_t mask, epoch, used;
-    uint64_t backed;  /* slots whose memory the system has given */
-    uint32_t batches; /* that it is of */
+    uint64_t backed;  /* slots that the system has given memory for */
+    uint32_t batches; /* own batches in the sums */
     bool failed;      /* there was no memory */
 };
 
-/* What is left of a sorted batch. */
+/* The rest of a sorted batch. */
 struct merge_source {
     const struct spend *at, *end;
-    uint64_t order; /* the limit and the first bits of the id at `at`: few comparisons need a look at the batch */
+    /* the limit and the first bits of the id at `at`: most comparisons need no look at the batch */
+    uint64_t order;
 };
 
-/* Whether what was sent may be merged with what was not. */
+/* Whether sent batches may be merged with unsent ones. */
 enum merging { MERGE_WHAT_WAS_SENT, MERGE_ALL };
 
 /* Merging a log, run by run, each in as many steps as it takes: see merge.c. */
@@ -63,11 +66,11 @@ struct merger {
     bool sweeping, to_limit;
     bool reclaimed; /* this sweep made the log smaller */
     enum merging how;
-    uint32_t slot, slot_uid; /* whose log is swept */
-    uint64_t next;           /* its batches up to this number are done with */
-    uint64_t span_ns;        /* what is merged into one was closed within so long */
+    uint32_t slot, slot_uid; /* the origin whose log is swept */
+    uint64_t next;           /* the sweep has passed its batches up to this number */
+    uint64_t span_ns;        /* batches of one merge were closed within this time */
 
-    uint32_t uid; /* of the origin, while one of its runs is merged; else 0 */
+    uint32_t uid; /* of the origin while one of its runs is merged; else 0 */
     uint64_t first;
     const struct batch *newest; /* of the run, in the log as long as the run is */
     uint32_t batch_count;       /* in the run */
@@ -76,7 +79,7 @@ struct merger {
     uint32_t source_count;
     struct list made; /* batches */
     uint32_t made_count;
-    struct spend *spend; /* batch_max of them: what the next of these begins with */
+    struct spend *spend; /* batch_max spends: the next batch of these begins with them */
     uint32_t spend_count, group_count;
 };
 

@@ -1,11 +1,12 @@
 /*
- * peaks: how full buckets lately were, so that returned tokens are not credited where a full bucket lost them.
+ * peaks: how full buckets lately were, so that returned tokens are not credited where a full bucket
+ * lost them.
  *
- * The one idea: a return reaches a peer late. Had it come at once, the bucket would have stood higher since, and
- * what rises above its capacity is lost; a peer that credits the return later must leave that out. It is known from
- * the highest level that the bucket had meanwhile, and that is seen whenever it is charged. Slots are found by id
- * and shared: sharing only makes a peak higher, which is the safe side. Two spans of time, the present one and the
- * one before, so that what is older than a span is forgotten and what is younger never.
+ * The one idea: a return reaches a peer late. Had it come at once, the bucket would have been
+ * fuller since, and tokens above its capacity are lost; a late credit must leave them out. The
+ * highest level since then tells how many they are, and each charge notes the level. Slots are
+ * found by id and shared: sharing only raises a peak, which is the safe side. There are two spans
+ * of time, the present one and the one before, so older peaks are forgotten and younger ones never.
  */
 #ifndef HEADGATE_CLUSTER_STATE_PEAKS_H
 #define HEADGATE_CLUSTER_STATE_PEAKS_H
@@ -16,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is younger than this is remembered. */
+/* Younger peaks are kept. */
 #define PEAKS_SPAN_NS (UINT64_C(1) << 30)
 
 struct peak;
@@ -26,21 +27,22 @@ struct peaks {
     unsigned shift;
 };
 
-/* About one slot for four keys. False without memory. */
+/* About one slot for four keys. False: no memory. */
 bool peaks_init(struct peaks *peaks, uint64_t keys);
 void peaks_close(struct peaks *peaks);
-/* All of its memory, as table_memory. */
+/* All memory of the peaks, as table_memory. */
 void *peaks_memory(const struct peaks *peaks, size_t *bytes);
 
-/* peaks_note will follow for that key. */
+/* To be called some time before peaks_note for that key. */
 void peaks_prefetch(const struct peaks *peaks, struct key_id id);
-/* The bucket, refilled up to now_ns, is about to be charged. */
+/* To be called before the bucket, refilled up to now_ns, is charged. */
 void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
                 uint64_t now_ns);
 
 /*
- * How many of `units` that were returned at most `age_ns` ago may be credited to the bucket, refilled up to now_ns.
- * Of what was spent at most a span before, no more is lost than has refilled since.
+ * How many of `units` that were returned at most `age_ns` ago may be credited to the bucket,
+ * refilled up to now_ns. Of tokens spent at most a span before their return, no more are lost than
+ * have refilled since.
  */
 int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
                      const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns);

@@ -1,12 +1,12 @@
 /*
- * refundable: how many tokens of a key this peer spent and may still give back, once everybody knows of the spends.
+ * refundable: the settled tokens of each key that this peer spent and may still give back.
  *
- * The one idea: a token is given back once, by the peer that spent it. Of spends that are unsettled the table knows.
- * When a batch settles, its tokens go to the key's account here, and every return is taken off it. A return of
- * unsettled tokens makes a balance negative until their batch settles. Accounts stand in sets that are found by the
- * key's id, in memory fixed at creation. A full set forgets the account that was not used for longest: its tokens can
- * no longer be given back, which is the safe side. If its balance was negative, no batch that may have tokens of that
- * time goes to any account of the set.
+ * The one idea: a token is given back once, by the peer that spent it. The table knows unsettled
+ * spends. A batch that settles adds its tokens to the accounts of its keys here, and each return is
+ * taken off. A return of unsettled tokens makes a balance negative until their batch settles.
+ * Accounts are in sets found by id, in fixed memory. A full set forgets the account unused for
+ * longest: its tokens cannot be given back any more, the safe side. If its balance was negative,
+ * batches with tokens of that time go to no account of the set.
  */
 #ifndef HEADGATE_CLUSTER_STATE_REFUNDABLE_H
 #define HEADGATE_CLUSTER_STATE_REFUNDABLE_H
@@ -27,22 +27,31 @@ struct refundable {
     uint64_t forgotten_count; /* accounts, to make room for others */
 };
 
-/* An account for every four keys of a table, or more. `shared`: several threads use it. False without memory. */
+/*
+ * At least one account for every four keys of a table. `shared`: several threads use them. False:
+ * no memory.
+ */
 bool refundable_init(struct refundable *refundable, uint64_t keys, bool shared);
 void refundable_close(struct refundable *refundable);
 
-/* refundable_settle will follow for that key. */
+/* To be called some time before refundable_settle for that key. */
 void refundable_prefetch(const struct refundable *refundable, struct key_id id);
-/* So many of this peer's tokens are known everywhere. Nothing of their batch was spent before `since_ns`. */
+/*
+ * So many of this peer's tokens are known to all peers. No spend of their batch was made before
+ * `since_ns`.
+ */
 void refundable_settle(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t since_ns,
                        uint64_t now_ns);
 /* The balance; 0 if it is negative. */
 uint64_t refundable_tokens(struct refundable *refundable, struct key_id id);
 /* So many tokens were given back, unsettled ones included. */
 void refundable_return(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns);
-/* The same of a return that no batch will tell, of tokens that may have no account: no balance becomes negative. */
+/*
+ * The same for a return that no batch tells, of tokens that may have no account: no balance becomes
+ * negative.
+ */
 void refundable_return_untold(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns);
-/* What was spent of the key until now is in no account any more, and comes to none. */
+/* All tokens spent of the key until now leave their account, and come to none later. */
 void refundable_forget(struct refundable *refundable, struct key_id id, uint64_t now_ns);
 
 #endif
