@@ -144,8 +144,8 @@ $(B)/library/$(1).o: $(2) $(3)
 	@mkdir -p $$(@D)
 	$(Q)$$(CC_PART) -o $$@.all $$^ && objcopy --wildcard --keep-global-symbol='headgate_*' $$@.all $$@ && rm $$@.all
 endef
-$(eval $(call part_rule,limiter,$(O)/src/edge/limiter.o $(O)/src/edge/memory.o,$(foreach r,limit base,$(call archive,$(r)))))
-client_objects := $(patsubst %.c,$(O)/%.o,$(wildcard src/edge/client*.c))
+$(eval $(call part_rule,limiter,$(O)/src/edge/library/limiter.o $(O)/src/edge/process/memory.o,$(foreach r,limit base,$(call archive,$(r)))))
+client_objects := $(patsubst %.c,$(O)/%.o,$(wildcard src/edge/library/client*.c))
 $(eval $(call part_rule,client,$(client_objects),$(foreach r,edge wire base,$(call archive,$(r)))))
 PARTS := $(B)/library/limiter.o $(B)/library/client.o
 
@@ -158,24 +158,32 @@ $(B)/libheadgate.so.0: $(PARTS)
 $(B)/libheadgate.so: $(B)/libheadgate.so.0
 	$(Q)ln -sf $(<F) $@
 
-# tests/unit/<room>_<what>.c is linked with that room and those below it.
+# Helpers of tests, compiled once. A program gets those that it calls.
+TEST_LIB := $(B)/tests/libtest.a
+$(TEST_LIB): $(patsubst %.c,$(O)/%.o,$(wildcard tests/lib/*.c))
+	$(SAY) AR $@
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+# tests/unit/<room>/<what>.c is linked with that room and those below it.
 define unit_rule
-$(B)/tests/unit/$(1)_%: $(O)/tests/unit/$(1)_%.o $(foreach r,$(rooms_$(1)),$(call archive,$(r)))
+$(B)/tests/unit/$(1)/%: $(O)/tests/unit/$(1)/%.o $(TEST_LIB) $(foreach r,$(rooms_$(1)),$(call archive,$(r)))
 	$$(SAY) LD $$@
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(TEST_LDFLAGS) -o $$@ $$^ $$(LIBS)
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit_rule,$(r))))
-# tests/unit/sim_<what>.c: the simulator's own truths.
-$(B)/tests/unit/sim_%: $(O)/tests/unit/sim_%.o $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/truth*.c)) \
+# tests/unit/sim/<what>.c: the simulator's own truths.
+$(B)/tests/unit/sim/%: $(O)/tests/unit/sim/%.o $(TEST_LIB) $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/truth*.c)) \
     $(foreach r,$(rooms_limit),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
-UNIT := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
+UNIT_SOURCES := $(wildcard tests/unit/*/*.c)
+UNIT := $(patsubst %.c,$(B)/%,$(UNIT_SOURCES))
 
 SIM := $(if $(wildcard tests/sim/*.c),$(B)/tests/sim)
-$(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(foreach r,$(rooms_cluster),$(call archive,$(r)))
+$(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(TEST_LIB) $(foreach r,$(rooms_cluster),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
@@ -183,26 +191,26 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(foreach r,$
 # tests/fuzz/fuzz_<what>.c is a libFuzzer target; here its main replays tests/fuzz/corpus/<what> and mutations.
 FUZZ_ROOMS := cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
-$(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
+$(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(TEST_LIB) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
-# tests/unit/server_<what>.c is linked with the commands and without the cluster: it brings a node of its own.
-$(B)/tests/unit/server_%: $(O)/tests/unit/server_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+# tests/unit/server/<what>.c is linked with the commands and without the cluster: it brings a node of its own.
+$(B)/tests/unit/server/%: $(O)/tests/unit/server/%.o $(TEST_LIB) $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
     $(foreach r,edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(B)/tests/unit/server_persist_%: $(O)/tests/unit/server_persist_%.o $(O)/src/persist_%.o \
+$(B)/tests/unit/server/persist_%: $(O)/tests/unit/server/persist_%.o $(TEST_LIB) $(O)/src/persist_%.o \
     $(foreach r,edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
-# tests/unit/served_<what>.c has the commands and a real node that is alone: everything but the edge.
-$(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+# tests/unit/served/<what>.c has the commands and a real node that is alone: everything but the edge.
+$(B)/tests/unit/served/%: $(O)/tests/unit/served/%.o $(TEST_LIB) $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
     $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
@@ -210,7 +218,7 @@ $(B)/tests/unit/served_%: $(O)/tests/unit/served_%.o $(patsubst %.c,$(O)/%.o,$(w
 
 # tests/bench/<what>.c measures, and is linked as those are.
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
-$(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+$(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) $(TEST_LIB) \
     $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
@@ -231,7 +239,7 @@ $(O)/%.read: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.read=.read.d) $< && touch $@
 .PHONY: test-sources
-test-sources: $(patsubst %.c,$(O)/%.read,$(wildcard tests/unit/*.c tests/fuzz/*.c))
+test-sources: $(patsubst %.c,$(O)/%.read,$(UNIT_SOURCES) $(wildcard tests/fuzz/*.c))
 
 # Rewritten only when the compiler or a flag is another than last time; every object depends on it.
 STAMP := $(shell $(CC) --version 2>/dev/null | head -n 1) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(TEST_LDFLAGS) $(LIBS)
@@ -294,8 +302,8 @@ fuzz:
 	done
 
 # What runs in several threads.
-TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base_gate.c tests/unit/cluster_lane.c tests/unit/edge_limiter.c tests/unit/edge_store*.c \
-    tests/unit/limit_table_threads.c tests/unit/rules_ruleset_lanes.c))
+TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit/cluster/lane.c tests/unit/edge/library/limiter.c tests/unit/edge/store*.c \
+    tests/unit/limit/table_threads.c tests/unit/rules/ruleset_lanes.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
 E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/docs.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
@@ -324,8 +332,8 @@ check: deps
 	@$(SUBMAKE) -s check-build
 	@echo 'check: units, simulator, fuzz corpus, source rules, end to end'
 	@HARNESS_RULESFILE=tests/order.yml prove -j2 \
-	    $(patsubst %.c,build/release/%,$(wildcard tests/unit/*.c)) \
-	    $(patsubst %.c,build/asan/%,$(wildcard tests/unit/*.c tests/fuzz/fuzz_*.c)) \
+	    $(patsubst %.c,build/release/%,$(UNIT_SOURCES)) \
+	    $(patsubst %.c,build/asan/%,$(UNIT_SOURCES) $(wildcard tests/fuzz/fuzz_*.c)) \
 	    $(TSAN) $(wildcard tests/sim/*.t tests/tidy/*.t tests/e2e/*.t) $(E2E_ASAN) $(E2E_TSAN)
 
 # ---- a cluster to look at --------------------------------------------------------------------------

@@ -3,7 +3,7 @@
  *
  * The one idea: everything that could grow has its bound here. Everything that differs between runs
  * (name, incarnation, seed, secret) comes from here too, so the same options and events make the
- * same run. edge/settings.h fills the options from the config.
+ * same run. edge/settings/settings.h fills the options from the config.
  */
 #ifndef HEADGATE_CLUSTER_NODE_OPTIONS_H
 #define HEADGATE_CLUSTER_NODE_OPTIONS_H

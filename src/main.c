@@ -1,9 +1,9 @@
 /* headgated: options, what the process needs of the system, and exit codes. */
 #include "base/error.h"
 #include "base/version.h"
-#include "edge/clock.h"
-#include "edge/settings.h"
-#include "edge/transport.h"
+#include "edge/peers/transport.h"
+#include "edge/process/clock.h"
+#include "edge/settings/settings.h"
 #include "server.h"
 
 #include <getopt.h>

@@ -3,7 +3,7 @@
  */
 #include "persist.h"
 
-#include "edge/clock.h"
+#include "edge/process/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

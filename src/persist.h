@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "cluster/node.h"
-#include "edge/settings.h"
-#include "edge/state_dir.h"
-#include "edge/store.h"
+#include "edge/settings/settings.h"
+#include "edge/store/state_dir.h"
+#include "edge/store/store.h"
 
 struct persist {
     struct store *store; /* NULL: nothing is stored */

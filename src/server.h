@@ -9,7 +9,7 @@
 #define HEADGATE_SERVER_H
 
 #include "base/error.h"
-#include "edge/settings.h"
+#include "edge/settings/settings.h"
 
 /*
  * Runs until SIGTERM or SIGINT has been obeyed: leaves the cluster, within leave_timeout, and returns true. A second

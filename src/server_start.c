@@ -2,7 +2,7 @@
 
 #include "base/units.h"
 #include "base/version.h"
-#include "edge/memory.h"
+#include "edge/process/memory.h"
 #include "server_state.h"
 
 #include <assert.h>

@@ -7,11 +7,11 @@
 
 #include "cluster/node.h"
 #include "crew.h"
-#include "edge/log.h"
-#include "edge/pace.h"
-#include "edge/populate.h"
-#include "edge/settings.h"
-#include "edge/transport.h"
+#include "edge/peers/transport.h"
+#include "edge/process/log.h"
+#include "edge/process/pace.h"
+#include "edge/process/populate.h"
+#include "edge/settings/settings.h"
 #include "persist.h"
 #include "worker.h"
 

@@ -10,9 +10,9 @@
 
 #include "base/gate.h"
 #include "commands/commands.h"
-#include "edge/clock.h"
-#include "edge/listener.h"
-#include "edge/log.h"
+#include "edge/clients/listener.h"
+#include "edge/process/clock.h"
+#include "edge/process/log.h"
 
 #include <stdatomic.h>
 

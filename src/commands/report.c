@@ -4,8 +4,8 @@
 #include "base/tally.h"
 #include "base/units.h"
 #include "commands/call.h"
-#include "edge/memory.h"
-#include "edge/transport.h"
+#include "edge/peers/transport.h"
+#include "edge/process/memory.h"
 
 #include <inttypes.h>
 #include <string.h>

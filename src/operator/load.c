@@ -4,7 +4,7 @@
 #include "operator/load.h"
 
 #include "base/units.h"
-#include "edge/clock.h"
+#include "edge/process/clock.h"
 #include "operator/command.h"
 #include "operator/options.h"
 

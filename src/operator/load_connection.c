@@ -2,7 +2,7 @@
  * One connection of the load: connecting, filling in and sending requests, matching replies to
  * them.
  */
-#include "edge/clock.h"
+#include "edge/process/clock.h"
 #include "operator/load.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * The loop of the load: waits, sends the requests that are due, reconnects, prints progress.
  */
 #include "base/number.h"
-#include "edge/clock.h"
+#include "edge/process/clock.h"
 #include "operator/load.h"
 
 #include <errno.h>

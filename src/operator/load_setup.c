@@ -3,7 +3,7 @@
  * of keys, allocates.
  */
 #include "base/units.h"
-#include "edge/clock.h"
+#include "edge/process/clock.h"
 #include "operator/command.h"
 #include "operator/load.h"
 

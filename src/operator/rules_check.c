@@ -4,8 +4,8 @@
  * The code that a daemon uses reads the files, compiles the rules and holds their limits against shares. Without a
  * config the caps are the defaults, and the shares are not known.
  */
-#include "edge/settings.h"
-#include "edge/settings_reach.h"
+#include "edge/settings/settings.h"
+#include "edge/settings/settings_reach.h"
 #include "limit/limit.h"
 #include "operator/json.h"
 #include "operator/rules.h"

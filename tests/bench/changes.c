@@ -7,7 +7,7 @@
  * least. Exit status 1 if one is longer than 5 ms.
  */
 #include "tests/bench/measure.h"
-#include "tests/plane_world.h"
+#include "tests/lib/plane_world.h"
 
 enum { RULES = 10000, SERVICE_RULES = 12, ROUNDS = 5, NODES = 3, WAIT_MS = 2000, GOAL_US = 5000 };
 

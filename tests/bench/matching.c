@@ -16,8 +16,8 @@
 #include "base/zipf.h"
 #include "rules/match.h"
 #include "tests/bench/measure.h"
-#include "tests/ruleset_world.h"
-#include "tests/served.h"
+#include "tests/lib/ruleset_world.h"
+#include "tests/lib/served.h"
 
 enum {
     SERVICES = 500,

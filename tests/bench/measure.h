@@ -2,7 +2,7 @@
  * measure: what programs that measure share: two clocks, the least that was seen, and giving up.
  *
  * The one idea: whatever else the machine does adds to what is measured, so that of many tries the least says most.
- * What is measured, and how often, is the program's own. Nodes to measure with: nodes.h here, or tests/served.h.
+ * What is measured, and how often, is the program's own. Nodes to measure with: nodes.h here, or tests/lib/served.h.
  */
 #ifndef HEADGATE_TESTS_BENCH_MEASURE_H
 #define HEADGATE_TESTS_BENCH_MEASURE_H

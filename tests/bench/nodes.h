@@ -10,7 +10,7 @@
 #include "cluster/node.h"
 #include "limit/named_limit.h"
 #include "tests/bench/measure.h"
-#include "tests/decisions.h"
+#include "tests/lib/decisions.h"
 
 #include <string.h>
 

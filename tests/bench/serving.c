@@ -17,9 +17,9 @@
  * KIND is 0 for CAN_ACCESS, 1 for CHECK and 2 for CAN_ACCESS under a rule of the service default.
  */
 #include "base/random.h"
-#include "edge/memory.h"
+#include "edge/process/memory.h"
 #include "tests/bench/measure.h"
-#include "tests/served.h"
+#include "tests/lib/served.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -16,10 +16,10 @@
  */
 #include "base/gate.h"
 #include "base/random.h"
-#include "edge/memory.h"
+#include "edge/process/memory.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/spread.h"
-#include "tests/served.h"
+#include "tests/lib/served.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
 #   a session          It begins with "$ ". Each line that begins so is a command (a \ at its end goes on with the next
 #                      line), and the lines below are its whole answer. "  # ..." at the end of such a line is a remark.
 #                      "$ cat FILE", where the tree has no FILE, makes that file.
-#   rules              ```yaml: tests/unit/rules_rule_examples.c reads them all.
+#   rules              ```yaml: tests/unit/rules/rule_examples.c reads them all.
 #   figures            Between <!-- figures: NAME --> and <!-- end -->: tests/bench/publish writes them.
 #   not run            A comment stands before it: <!-- not run: REASON -->. REASONS has them, and docs.t counts them.
 #
@@ -27,7 +27,7 @@ our %REASONS = map { $_ => 1 } (
     'a picture',          # of the cluster, of the tree
     'a formula',
     'a format',           # of messages, of requests, of a command's words
-    'a figure',           # a unit test holds its lines: tests/unit/cluster_settle_timeline.c
+    'a figure',           # a unit test holds its lines: tests/unit/cluster/settle_timeline.c
     'a log',              # lines that a daemon may write
     'a measurement',      # figures of another machine, and how they were measured: minutes of load
     'the whole system',   # root installs packages or files, or containers start

@@ -9,10 +9,10 @@
 #include "cluster/codec/effects.h"
 #include "cluster/node.h"
 #include "limit/key.h"
-#include "tests/decisions.h"
 #include "tests/fuzz/message_walk.h"
-#include "tests/limits.h"
-#include "tests/newer_message.h"
+#include "tests/lib/decisions.h"
+#include "tests/lib/limits.h"
+#include "tests/lib/newer_message.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #define HEADGATE_TESTS_FUZZ_MESSAGE_WALK_H
 
 #include "cluster/codec/message.h"
-#include "tests/opened_message.h"
+#include "tests/lib/opened_message.h"
 
 #include <assert.h>
 

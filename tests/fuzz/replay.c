@@ -8,7 +8,7 @@
  * says at which mutation: run that seed again under a debugger.
  */
 #include "base/random.h"
-#include "tests/tap.h"
+#include "tests/lib/tap.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * behind each of them comes one of a kind that it does not know. The law: nothing else differs. Every effect and every
  * decision of every node is the same, bit for bit, as in a run in which these nodes say only what this release says.
  */
-#include "tests/newer_message.h"
+#include "tests/lib/newer_message.h"
 #include "tests/sim/sim.h"
 
 #include <inttypes.h>

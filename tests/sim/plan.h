@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "cluster/node.h"
-#include "tests/limits.h"
+#include "tests/lib/limits.h"
 #include "tests/sim/ask.h"
 #include "tests/sim/edit.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "cluster/node.h"
-#include "tests/decisions.h"
+#include "tests/lib/decisions.h"
 #include "tests/sim/ask.h"
 #include "tests/sim/clock.h"
 #include "tests/sim/edit.h"

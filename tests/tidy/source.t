@@ -263,14 +263,15 @@ sub has_its_place {
     return @faults;
 }
 
-# tests/unit/<room>_<what>.c tests <room's directory>/<what>, or the longest beginning of <what> that exists.
+# tests/unit/<room>/<what>.c tests <room's directory>/<what>, or the longest beginning of <what> that exists.
 sub has_module {
     my ($file) = @_;
-    my ($room, $what) = $file->{path} =~ m{^tests/unit/([a-z]+)_(\w+)\.c$} or return '1: expected <room>_<what>.c';
+    my ($room, $what) = $file->{path} =~ m{^tests/unit/([a-z]+)/(\w+)\.c$} or return '1: expected <room>/<what>.c';
     my @folders = map { s{^\Q$Source::root/\E}{}r } glob "$Source::root/cluster/*/";
     my %elsewhere = (cluster => ['cluster', @folders], server => ['src', 'src/commands'], served => ['src/commands'],
                      sim => ['tests/sim']);
-    my @directories = @{$elsewhere{$room} // ["src/$room"]};
+    my @directories = map { ($_, map { m{^\Q$Source::root\E/(.*)/$} } glob "$Source::root/$_/*/") }
+        @{$elsewhere{$room} // ["src/$room"]};
     my @parts = split /_/, $what;
     while (@parts) {
         my $module = join '_', @parts;
@@ -296,7 +297,7 @@ my @rules = (
         'src/base/hash.c', qq{#include <stdio.h>\n#include "base/hash.h"\n}],
     ['only base/touch.h prefetches', $ours, calls(qr/__builtin_prefetch/, qr{^src/base/touch\.h$}),
         'cluster/x.c', "__builtin_prefetch(a);\n"],
-    ['only edge/clock.c reads a clock', $ours, calls($clock, qr{^src/edge/clock\.c$}),
+    ['only edge/process/clock.c reads a clock', $ours, calls($clock, qr{^src/edge/process/clock\.c$}),
         'src/edge/x.c', "a = time(NULL);\n"],
     ['only base/random.c draws', $ours, calls($chance, qr{^src/base/random\.c$}),
         'cluster/x.c', "a = rand();\n"],
@@ -342,7 +343,7 @@ my @rules = (
     ['a planted bug has its place', qr{^tests/sim/canary/.*\.patch$}, \&has_its_place,
         'tests/sim/canary/x.patch', "--- a/README.md\n+++ b/README.md\n@@ -1,1 +1,1 @@\n-No such line\n+Another\n"],
     ['a unit test is named after its module', qr{^tests/unit/}, \&has_module,
-        'tests/unit/base_nothing.c', "\n"],
+        'tests/unit/base/nothing.c', "\n"],
 );
 
 my @files = map { Source::load($_) } Source::paths();
@@ -360,7 +361,7 @@ for (@rules) {
 }
 
 # Not a rule: what a reader of the tree may want to know.
-my %tested = map { m{^tests/unit/([a-z]+_\w+)\.c$} ? ($1 => 1) : () } Source::paths();
+my %tested = map { m{^tests/unit/([a-z]+)/(\w+)\.c$} ? ("$1_$2" => 1) : () } Source::paths();
 my @untested = grep { !$tested{$_} } map { m{^(?:src/)?(\w+)/(?:\w+/)?(\w+)\.c$} ? "$1_$2" : () } Source::paths();
 note("without a unit test of their name: @untested") if @untested;
 done_testing();

@@ -1,0 +1,208 @@
+#include "edge/clients/connection_parts.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { FAREWELL_MAX_BYTES = 256 }; /* an error before a connection is closed for its silence */
+
+static const char too_many[] = "-ERR max number of clients reached\r\n";
+
+size_t connection_bytes(size_t session_bytes)
+{
+    size_t align = _Alignof(struct connection);
+    return (sizeof(struct connection) + session_bytes + align - 1) / align * align;
+}
+
+/* ---- states ---- */
+
+void connection_set_state(struct connection *connection, enum connection_state state)
+{
+    struct listener_stats *stats = &connection->listener->stats;
+    if (connection->state == CONNECTION_BLOCKED)
+        tally_add(&stats->blocked_clients, UINT64_MAX); /* one less */
+    connection->state = state;
+    if (state == CONNECTION_BLOCKED)
+        tally_add(&stats->blocked_clients, 1);
+}
+
+void connection_listen(struct connection *connection)
+{
+    if (!stream_watch(&connection->stream))
+        connection_close(connection);
+}
+
+void connection_close(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    if (connection->state == CONNECTION_CLOSING)
+        return;
+    connection_set_state(connection, CONNECTION_CLOSING);
+    list_remove(&connection->timed);
+    list_remove(&connection->waiting);
+    list_remove(&connection->aside);
+    list_remove(&connection->heard);
+    assert(list_empty(&connection->unwritten));
+    if (connection->has_session) {
+        connection->has_session = false;
+        listener_dismiss(listener);
+        if (listener->service.close != NULL)
+            listener->service.close(listener->service.context, connection->session);
+    }
+    stream_close(&connection->stream);
+}
+
+void connection_close_for_want_of_room(struct connection *connection)
+{
+    tally_add(&connection->listener->stats.closed_no_buffer, 1);
+    connection_close(connection);
+}
+
+/* ---- what the stream tells ---- */
+
+static void on_readable(struct stream *stream)
+{
+    connection_hear(connection_of(stream));
+}
+
+static void on_written(struct stream *stream, bool broken)
+{
+    connection_note_written(connection_of(stream), broken);
+}
+
+static void on_broken(struct stream *stream)
+{
+    connection_close(connection_of(stream));
+}
+
+static void on_closed(struct stream *stream)
+{
+    struct connection *connection = connection_of(stream);
+    struct listener *listener = connection->listener;
+    pool_put(&listener->pool, &connection->input);
+    pool_put(&listener->pool, &connection->output);
+    connection_count_buffers(listener);
+    connection->state = CONNECTION_FREE;
+    listener_release(listener, connection);
+}
+
+static const struct stream_events stream_events = {on_readable, on_written, on_broken, on_closed};
+
+/* ---- accepting ---- */
+
+static void start(struct connection *connection, struct listener *listener)
+{
+    *connection = (struct connection){.listener = listener, .state = CONNECTION_OPEN, .weight = LISTENER_NEW};
+    list_insert_before(&listener->connections, &connection->link);
+    list_init(&connection->timed);
+    list_init(&connection->late);
+    list_init(&connection->waiting);
+    list_init(&connection->unwritten);
+    list_init(&connection->aside);
+    list_init(&connection->heard);
+    memset(connection->session, 0, listener->service.session_bytes);
+    stream_init(&connection->stream, listener->loop, &stream_events);
+    listener->handles_open++;
+}
+
+void connection_accept(struct connection *connection, struct listener *listener, uv_tcp_t *socket, uint64_t id)
+{
+    start(connection, listener);
+    if (!stream_accept(&connection->stream, socket)) {
+        tally_add(&listener->stats.accept_failures, 1);
+        listener_dismiss(listener);
+        connection_close(connection);
+        return;
+    }
+    tally_add(&listener->stats.total_connections_received, 1);
+    connection->has_session = true;
+    listener_meet(listener, connection);
+    char address[LISTENER_ADDRESS_BYTES];
+    stream_describe_peer(&connection->stream, address, sizeof address);
+    listener->service.open(listener->service.context, connection->session, id, address);
+    connection_listen(connection);
+}
+
+void connection_refuse(struct connection *connection, struct listener *listener, uv_tcp_t *socket)
+{
+    start(connection, listener);
+    if (stream_accept(&connection->stream, socket)) {
+        (void)stream_write(&connection->stream, too_many, sizeof too_many - 1);
+        tally_add(&listener->stats.rejected_connections, 1);
+    } else {
+        tally_add(&listener->stats.accept_failures, 1);
+    }
+    connection_close(connection);
+}
+
+/* ---- closing ---- */
+
+/*
+ * Closing a socket with unread input resets it, and a reset overtakes the last reply. So: say that nothing
+ * more comes, and throw input away until the client closes too or the deadline comes.
+ */
+void connection_linger(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    connection_set_state(connection, CONNECTION_LINGERING);
+    (void)connection_hold(connection, NULL, 0);
+    if (!stream_shut(&connection->stream) || !stream_watch(&connection->stream)) {
+        connection_close(connection);
+        return;
+    }
+    listener_watch(listener, connection, listener->options.close_timeout_ms);
+}
+
+void connection_finish(struct connection *connection)
+{
+    uint64_t timeout_ms = connection->listener->options.close_timeout_ms;
+    switch (connection->state) {
+    case CONNECTION_OPEN:
+        if (list_empty(&connection->waiting))
+            connection_close(connection);
+        else
+            listener_watch(connection->listener, connection, timeout_ms);
+        break;
+    case CONNECTION_BLOCKED:
+        connection_set_state(connection, CONNECTION_LAST);
+        listener_watch(connection->listener, connection, timeout_ms);
+        break;
+    case CONNECTION_LAST:
+    case CONNECTION_LINGERING:
+        listener_watch(connection->listener, connection, timeout_ms);
+        break;
+    case CONNECTION_FREE:
+    case CONNECTION_CLOSING:
+        break;
+    }
+}
+
+void connection_turn_out(struct connection *connection, uint64_t *count, const char *text)
+{
+    char farewell[FAREWELL_MAX_BYTES];
+    struct output output = output_over(farewell, sizeof farewell);
+    output_append(&output, text, strlen(text));
+    tally_add(count, 1);
+    if (output.size > 0 && connection->state == CONNECTION_OPEN && list_empty(&connection->unwritten))
+        (void)stream_write(&connection->stream, output.data, output.size);
+    connection_close(connection);
+}
+
+bool connection_is_quiet(const struct connection *connection)
+{
+    return connection->state == CONNECTION_OPEN && list_empty(&connection->waiting) &&
+           list_empty(&connection->aside) && list_empty(&connection->late) && list_empty(&connection->unwritten);
+}
+
+void connection_expire(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    const size_t rest_bytes = stream_rest_bytes(&connection->stream);
+    if (connection->state == CONNECTION_BLOCKED && rest_bytes < connection->rest_bytes) {
+        connection->rest_bytes = rest_bytes; /* it moves */
+        listener_watch(listener, connection, listener->options.stall_timeout_ms);
+        return;
+    }
+    if (connection->state == CONNECTION_BLOCKED || connection->state == CONNECTION_LAST)
+        tally_add(&listener->stats.closed_stalled, 1);
+    connection_close(connection);
+}

@@ -1,0 +1,85 @@
+/*
+ * Writing: at once as far as the system takes it. The rest waits in a buffer, and its connection is blocked.
+ */
+#include "edge/clients/connection_parts.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool connection_write_now(struct connection *connection, const struct output *output)
+{
+    struct listener *listener = connection->listener;
+    ssize_t sent = stream_write(&connection->stream, output->data, output->size);
+    if (sent < 0)
+        return false;
+    tally_add(&listener->stats.total_writes, 1);
+    tally_add(&listener->stats.total_net_output_bytes, output->size);
+    size_t rest = output->size - (size_t)sent;
+    if (rest == 0)
+        return true;
+    connection->output = pool_take(&listener->pool, rest);
+    if (connection->output == NULL) {
+        tally_add(&listener->stats.closed_no_buffer, 1);
+        return false;
+    }
+    connection_count_buffers(listener);
+    memcpy(connection->output->data, output->data + sent, rest);
+    connection_set_state(connection, CONNECTION_BLOCKED);
+    stream_unwatch(&connection->stream);
+    list_remove(&connection->aside);
+    if (!stream_write_rest(&connection->stream, connection->output->data, rest))
+        return false;
+    connection->rest_bytes = stream_rest_bytes(&connection->stream);
+    listener_watch(listener, connection, listener->options.stall_timeout_ms);
+    return true;
+}
+
+void connection_note_written(struct connection *connection, bool broken)
+{
+    list_remove(&connection->timed);
+    pool_put(&connection->listener->pool, &connection->output);
+    connection_count_buffers(connection->listener);
+    if (broken)
+        connection_close(connection);
+    else if (connection->state == CONNECTION_LAST)
+        connection_linger(connection);
+    else
+        connection_go_on(connection);
+}
+
+void connection_write_or_close(struct connection *connection, const struct output *output)
+{
+    if (!connection_write_now(connection, output))
+        connection_close(connection);
+}
+
+/*
+ * Writes when the loop has polled. Until then nobody is woken up for the answers of one connection, to sleep again
+ * before those of the next are there; and the kernel, which has no room for itself beside the table in the nearest
+ * caches, is entered so often in a row.
+ */
+void connection_write_soon(struct connection *connection, const struct output *output)
+{
+    struct listener *listener = connection->listener;
+    struct output *unwritten = &listener->unwritten_output;
+    assert(list_empty(&connection->unwritten));
+    if (!output_has_room(unwritten, output->size))
+        listener_write(listener);
+    if (!output_has_room(unwritten, output->size)) {
+        connection_write_or_close(connection, output);
+        return;
+    }
+    connection->unwritten_at = unwritten->size;
+    connection->unwritten_bytes = output->size;
+    output_append(unwritten, output->data, output->size);
+    list_insert_before(&listener->unwritten, &connection->unwritten);
+}
+
+void connection_write(struct connection *connection)
+{
+    struct output output = output_over(connection->listener->unwritten_output.data + connection->unwritten_at,
+                                       connection->unwritten_bytes);
+    output.size = output.room;
+    list_remove(&connection->unwritten);
+    connection_write_or_close(connection, &output);
+}

@@ -1,0 +1,211 @@
+/*
+ * A connection's turn: reads what there is of the connection and has the service serve it, as far as the turn's
+ * work allows. The listener says which connection has a turn, and when (listener_turns.c).
+ */
+#include "edge/clients/connection_parts.h"
+
+#include <assert.h>
+
+/* ---- serving ---- */
+
+/* Every command at the front was served: half a one may be left, which has its time to become whole. */
+static void note_served(struct connection *connection, size_t consumed, size_t left)
+{
+    struct listener *listener = connection->listener;
+    if (connection->stranger && consumed > 0)
+        listener_ask_known(listener, connection);
+    if (left == 0 && list_empty(&connection->timed))
+        return; /* nearly always */
+    if (left == 0)
+        list_remove(&connection->timed);
+    else if (consumed > 0 || list_empty(&connection->timed))
+        listener_note_begun(listener, connection);
+}
+
+/* Waits as `status` says, or goes. `left` is what was not served. */
+static void leave(struct connection *connection, enum serve_status status, uint32_t delay_ms, struct bytes left)
+{
+    struct listener *listener = connection->listener;
+    const bool blocked = connection->state == CONNECTION_BLOCKED;
+    stream_unwatch(&connection->stream);
+    if (status == SERVE_CLOSE) {
+        tally_add(&listener->stats.closed_by_error, 1);
+        if (blocked)
+            connection_set_state(connection, CONNECTION_LAST);
+        else
+            connection_linger(connection);
+        return;
+    }
+    if (!blocked)
+        list_remove(&connection->timed);
+    connection->input_whole = left.size > 0;
+    if (!connection_hold(connection, left.data, left.size)) {
+        connection_close_for_want_of_room(connection);
+        return;
+    }
+    if (status == SERVE_WAIT)
+        list_insert_before(&listener->waiters, &connection->waiting);
+    else if (status == SERVE_DELAY)
+        listener_delay(listener, connection, delay_ms);
+    else if (!blocked)
+        listener_put_aside(listener, connection);
+}
+
+/* The service took all `size` bytes and answers them when the listener asks, or at once. */
+static void put_off(struct connection *connection, size_t size)
+{
+    struct listener *listener = connection->listener;
+    assert(connection->state == CONNECTION_OPEN);
+    list_insert_before(&listener->late, &connection->late);
+    note_served(connection, size, 0);
+    (void)connection_hold(connection, NULL, 0);
+    if (++listener->late_count == LISTENER_LATE_MAX || !listener->crowded)
+        listener_answer(listener);
+}
+
+/* Every whole request was served: the rest waits for more input, the answers wait for those of other connections. */
+static void finish(struct connection *connection, size_t consumed, struct bytes left, const struct output *output)
+{
+    assert(left.size < POOL_LARGE_BYTES); /* or there would be no room to read more */
+    note_served(connection, consumed, left.size);
+    if (!connection_hold(connection, left.data, left.size))
+        connection_close_for_want_of_room(connection);
+    else if (output->size > 0)
+        connection_write_soon(connection, output);
+}
+
+/*
+ * Has `input` (the shared one, or what is held) served as far as `*work` allows, which becomes what is left of it.
+ * Afterwards the connection is open, blocked, aside or on its way out.
+ */
+static void serve(struct connection *connection, struct bytes input, uint32_t *work)
+{
+    struct listener *listener = connection->listener;
+    const struct service *service = &listener->service;
+    struct serve_budget budget = {.work = *work};
+    struct bytes left = input;
+    enum serve_status status;
+    struct output output;
+    connection->input_whole = false;
+    do {
+        output = output_over(listener->output, POOL_LARGE_BYTES);
+        size_t consumed = 0;
+        status = service->serve(service->context, connection->session, left, &output, &budget, &consumed);
+        assert(consumed <= left.size && !output.overflowed);
+        assert(status != SERVE_AGAIN || output.size > 0);
+        left = (struct bytes){left.data + consumed, left.size - consumed};
+        if (status != SERVE_MORE && output.size > 0 && !connection_write_now(connection, &output)) {
+            connection_close(connection);
+            return;
+        }
+    } while (status == SERVE_AGAIN && connection->state == CONNECTION_OPEN);
+    listener_weigh(listener, connection, *work - budget.work, budget.work == 0 || status == SERVE_ENOUGH);
+    *work = budget.work;
+    const size_t consumed = input.size - left.size;
+    if (status == SERVE_LATER)
+        put_off(connection, consumed);
+    else if (status != SERVE_MORE || connection->state == CONNECTION_BLOCKED)
+        leave(connection, status, budget.delay_ms, left);
+    else
+        finish(connection, consumed, left, &output);
+}
+
+/* ---- turns ---- */
+
+/* Writes all answers before anything is read: that may be the end of the stream. False: it is open no more. */
+static bool settle(struct connection *connection)
+{
+    if (!list_empty(&connection->unwritten))
+        listener_write(connection->listener);
+    if (!list_empty(&connection->late)) /* a connection has answers put off only once */
+        listener_answer(connection->listener);
+    return connection->state == CONNECTION_OPEN;
+}
+
+static void take_turn(struct connection *connection, uint32_t *work)
+{
+    struct bytes input;
+    connection->turn = connection->listener->turn;
+    if (connection->input_whole)
+        serve(connection, (struct bytes){connection->input->data + connection->input_at, connection->input_size},
+              work);
+    else if (settle(connection) && connection_read(connection, &input))
+        serve(connection, input, work);
+}
+
+void connection_hear(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    uint32_t work = listener->options.light_work;
+    if (connection->state == CONNECTION_LINGERING)
+        connection_discard(connection);
+    if (connection->state != CONNECTION_OPEN)
+        return;
+    if (listener_serves_now(listener, connection))
+        take_turn(connection, &work);
+    else
+        listener_put_aside(listener, connection);
+}
+
+void connection_take_turn(struct connection *connection, uint32_t *work)
+{
+    struct listener *listener = connection->listener;
+    assert(connection->state == CONNECTION_OPEN && list_empty(&connection->waiting));
+    connection->input_more = false;
+    take_turn(connection, work);
+    if (!list_empty(&listener->late)) /* the loop may be about to wait */
+        listener_answer(listener);
+    if (connection->state != CONNECTION_OPEN || !list_empty(&connection->waiting) ||
+        !list_empty(&connection->aside))
+        return;
+    if (connection->input_more)
+        listener_put_aside(listener, connection);
+    else
+        connection_listen(connection);
+}
+
+void connection_go_on(struct connection *connection)
+{
+    assert(connection->state == CONNECTION_BLOCKED || connection->state == CONNECTION_OPEN);
+    connection_set_state(connection, CONNECTION_OPEN);
+    if (!list_empty(&connection->waiting))
+        return;
+    if (connection->input_whole)
+        listener_put_aside(connection->listener, connection);
+    else
+        connection_listen(connection);
+}
+
+/* ---- answers that come later ---- */
+
+void connection_answer(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    char answers[LISTENER_LATE_BYTES]; /* the shared output may be in use */
+    struct output output = output_over(answers, sizeof answers);
+    list_remove(&connection->late);
+    listener->service.answer(listener->service.context, connection->session, &output);
+    assert(!output.overflowed);
+    if (connection->state == CONNECTION_OPEN)
+        connection_write_or_close(connection, &output);
+}
+
+/* While earlier answers wait for the reader, this one waits as well. */
+void connection_resume(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    struct output output = output_over(listener->output, POOL_LARGE_BYTES);
+    if (connection->state != CONNECTION_OPEN ||
+        !listener->service.resume(listener->service.context, connection->session, &output))
+        return;
+    assert(output.size > 0 && !output.overflowed);
+    list_remove(&connection->waiting);
+    if (!connection_write_now(connection, &output))
+        connection_close(connection);
+    else if (listener->closing && connection->state == CONNECTION_BLOCKED)
+        connection_finish(connection);
+    else if (listener->closing)
+        connection_linger(connection);
+    else if (connection->state == CONNECTION_OPEN)
+        connection_go_on(connection);
+}

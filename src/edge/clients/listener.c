@@ -1,0 +1,362 @@
+#include "edge/clients/listener.h"
+
+#include "base/tally.h"
+#include "edge/clients/connection.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+
+enum {
+    BACKLOG = 511,
+    SPARE_CONNECTIONS = 16,   /* slots to refuse from; more wait unaccepted until one is free */
+    OTHER_DESCRIPTORS = 1024, /* peers, files, the loop's own */
+};
+
+/* Raises the soft limit of descriptors if it is under what the options promise; the hard limit is the operator's. */
+static void want_descriptors(uint64_t count)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count)
+        return;
+    limit.rlim_cur = limit.rlim_max < count ? limit.rlim_max : (rlim_t)count;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* ---- connections' slots ---- */
+
+static size_t slot_bytes(const struct listener *listener)
+{
+    return connection_bytes(listener->service.session_bytes);
+}
+
+/* A slot, used before or new; NULL when connections_max and the spare ones are all taken. */
+static struct connection *obtain(struct listener *listener)
+{
+    if (!list_empty(&listener->free_connections)) {
+        struct connection *connection = LIST_OWNER(listener->free_connections.next, struct connection, link);
+        list_remove(&connection->link);
+        return connection;
+    }
+    if (listener->slots_used == listener->options.connections_max + SPARE_CONNECTIONS)
+        return NULL;
+    return (void *)(listener->slots + slot_bytes(listener) * listener->slots_used++);
+}
+
+/* False: there are as many connections as there may be, of all listeners that share the number. */
+static bool admit(struct listener *listener)
+{
+    const struct listener_options *options = &listener->options;
+    if (options->connected &&
+        atomic_fetch_add_explicit(options->connected, 1, memory_order_relaxed) >= options->connections_max) {
+        (void)atomic_fetch_sub_explicit(options->connected, 1, memory_order_relaxed);
+        return false;
+    }
+    if (!options->connected && listener->stats.connected_clients >= options->connections_max)
+        return false;
+    tally_add(&listener->stats.connected_clients, 1);
+    return true;
+}
+
+void listener_dismiss(struct listener *listener)
+{
+    if (listener->options.connected)
+        (void)atomic_fetch_sub_explicit(listener->options.connected, 1, memory_order_relaxed);
+    tally_set(&listener->stats.connected_clients, listener->stats.connected_clients - 1);
+}
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    struct listener *listener = stream->data;
+    uint32_t index = (uint32_t)((uv_tcp_t *)(void *)stream - listener->sockets);
+    if (status < 0) {
+        tally_add(&listener->stats.accept_failures, 1);
+        return;
+    }
+    const bool now = listener->accepted_count < listener->options.accepts_max;
+    struct connection *connection = now ? obtain(listener) : NULL;
+    listener->waiting[index] = connection == NULL;
+    if (connection == NULL)
+        return; /* libuv listens on when it is accepted, in accept_waiting */
+    listener->accepted_count++;
+    if (!admit(listener) && !(listener_make_room(listener) && admit(listener))) {
+        connection_refuse(connection, listener, &listener->sockets[index]);
+        return;
+    }
+    connection_accept(connection, listener, &listener->sockets[index], listener->next_id);
+    listener->next_id += listener->options.id_step;
+}
+
+/* Those that had to wait for another turn, or for a slot. */
+static void accept_waiting(struct listener *listener)
+{
+    for (uint32_t i = 0; i < listener->socket_count && !listener->closing; i++)
+        if (listener->waiting[i])
+            on_connection((uv_stream_t *)&listener->sockets[i], 0);
+}
+
+static void handle_closed(struct listener *listener)
+{
+    assert(listener->handles_open > 0);
+    if (--listener->handles_open > 0 || !listener->closing)
+        return;
+    pool_close(&listener->pool);
+    free(listener->slots);
+    free(listener->input);
+    free(listener->output);
+    free(listener->unwritten_output.data);
+    listener->slots = listener->input = listener->output = NULL;
+    if (listener->closed != NULL)
+        listener->closed(listener->closed_context);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    handle_closed(handle->data);
+}
+
+/* Its own handles go last: connections that linger have deadlines. */
+static void close_after_connections(struct listener *listener)
+{
+    if (!listener->closing || !list_empty(&listener->connections) || uv_is_closing((uv_handle_t *)&listener->timer))
+        return;
+    uv_close((uv_handle_t *)&listener->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&listener->polled, on_handle_closed);
+    uv_close((uv_handle_t *)&listener->busy, on_handle_closed);
+}
+
+void listener_release(struct listener *listener, struct connection *connection)
+{
+    list_remove(&connection->link);
+    list_insert_before(&listener->free_connections, &connection->link);
+    close_after_connections(listener);
+    accept_waiting(listener);
+    handle_closed(listener);
+}
+
+/* ---- turns of the loop ---- */
+
+void listener_write(struct listener *listener)
+{
+    while (!list_empty(&listener->unwritten))
+        connection_write(LIST_OWNER(listener->unwritten.next, struct connection, unwritten));
+    listener->unwritten_output.size = 0;
+}
+
+static void on_polled(uv_check_t *handle)
+{
+    struct listener *listener = handle->data;
+    listener_write(listener);
+    listener_end_turn(listener);
+    accept_waiting(listener);
+}
+
+void listener_answer(struct listener *listener)
+{
+    listener_write(listener);
+    while (!list_empty(&listener->late))
+        connection_answer(LIST_OWNER(listener->late.next, struct connection, late));
+    listener->late_count = 0;
+}
+
+void listener_resume(struct listener *listener)
+{
+    struct list *end = listener->waiters.previous, *link = listener->waiters.next;
+    for (bool last = link == &listener->waiters; !last;) { /* who waits again is at the end */
+        struct connection *connection = LIST_OWNER(link, struct connection, waiting);
+        last = link == end;
+        link = link->next;
+        connection_resume(connection);
+    }
+}
+
+/* ---- opening ---- */
+
+bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
+                   const struct listener_options *options, struct error *error)
+{
+    *listener =
+        (struct listener){.loop = loop, .service = *service, .options = *options, .next_id = options->id_first};
+    list_init(&listener->connections);
+    list_init(&listener->free_connections);
+    list_init(&listener->late);
+    list_init(&listener->waiters);
+    list_init(&listener->unwritten);
+    listener->crowded = options->crowd_count == 0;
+    pool_init(&listener->pool, options->buffers_max_bytes);
+    assert(options->connections_max > 0 && options->id_first > 0 && options->id_step > 0);
+    want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);
+    listener->slots = calloc(options->connections_max + (size_t)SPARE_CONNECTIONS, slot_bytes(listener));
+    listener->input = malloc(POOL_LARGE_BYTES);
+    listener->output = malloc(POOL_LARGE_BYTES);
+    listener->unwritten_output = output_over(malloc(LISTENER_UNWRITTEN_BYTES), LISTENER_UNWRITTEN_BYTES);
+    if (!listener->slots || !listener->input || !listener->output || !listener->unwritten_output.data) {
+        free(listener->slots);
+        free(listener->input);
+        free(listener->output);
+        free(listener->unwritten_output.data);
+        return error_set(error, EX_OSERR, "not enough memory for %u connections", options->connections_max);
+    }
+    listener_deadlines_init(listener);
+    listener_turns_init(listener);
+    (void)uv_check_init(loop, &listener->polled);
+    listener->polled.data = listener;
+    (void)uv_check_start(&listener->polled, on_polled);
+    listener->handles_open = 3;
+    return true;
+}
+
+/* Splits "host:port" or "[host]:port". False when it is neither. */
+static bool split_address(const char *address, char *host, size_t host_room, char *port, size_t port_room)
+{
+    const char *colon = strrchr(address, ':');
+    if (colon == NULL)
+        return false;
+    const char *start = address;
+    size_t host_size = (size_t)(colon - address);
+    if (host_size >= 2 && address[0] == '[' && colon[-1] == ']') {
+        start++;
+        host_size -= 2;
+    } else if (memchr(address, ':', host_size) != NULL) {
+        return false; /* a bare v6 address: where would its port begin? */
+    }
+    size_t port_size = strlen(colon + 1);
+    if (host_size >= host_room || port_size == 0 || port_size >= port_room)
+        return false;
+    if (strspn(colon + 1, "0123456789") != port_size || strtoul(colon + 1, NULL, 10) > 65535)
+        return false;
+    memcpy(host, start, host_size);
+    host[host_size] = '\0';
+    memcpy(port, colon + 1, port_size + 1);
+    return true;
+}
+
+/* Others of this program may listen on the same address, and get their part of the connections. */
+static int share_port(const uv_tcp_t *socket)
+{
+    const int yes = 1;
+    uv_os_fd_t fd;
+    int failed = uv_fileno((const uv_handle_t *)socket, &fd);
+    if (failed == 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
+        failed = uv_translate_sys_error(errno);
+    return failed;
+}
+
+/*
+ * Binds and listens, or returns libuv's error; a socket that failed is closed and its place lost. The first one on an
+ * address permits others only once it listens: where another program listens, it fails.
+ */
+static int listen_on(struct listener *listener, const struct sockaddr *address, bool first)
+{
+    uv_tcp_t *socket = &listener->sockets[listener->socket_count];
+    int failed = uv_tcp_init_ex(listener->loop, socket, address->sa_family);
+    if (failed != 0)
+        return failed;
+    socket->data = listener;
+    listener->handles_open++;
+    listener->socket_count++;
+    if (!first)
+        failed = share_port(socket);
+    if (failed == 0)
+        failed = uv_tcp_bind(socket, address, 0);
+    if (failed == 0)
+        failed = uv_listen((uv_stream_t *)socket, BACKLOG, on_connection);
+    if (failed == 0 && first && listener->options.shares_port)
+        failed = share_port(socket);
+    return failed;
+}
+
+static bool listen_error(struct error *error, const char *address, int failed)
+{
+    if (failed == UV_EADDRINUSE)
+        return error_set(
+            error, EX_UNAVAILABLE,
+            "cannot listen on %s: the port is in use by another program; stop it or choose another port", address);
+    if (failed == UV_EACCES)
+        return error_set(error, EX_NOPERM,
+                         "cannot listen on %s: ports below 1024 need root or CAP_NET_BIND_SERVICE", address);
+    if (failed == UV_EADDRNOTAVAIL)
+        return error_set(error, EX_UNAVAILABLE, "cannot listen on %s: this machine has no such address", address);
+    return error_set(error, EX_UNAVAILABLE, "cannot listen on %s: %s", address, uv_strerror(failed));
+}
+
+bool listener_bind(struct listener *listener, const char *address, struct error *error)
+{
+    char host[256], port[6];
+    if (!split_address(address, host, sizeof host, port, sizeof port))
+        return error_set(
+            error, EX_CONFIG,
+            "cannot listen on \"%s\": expected host:port, [v6 address]:port or *:port, port up to 65535", address);
+    if (listener->socket_count == LISTENER_SOCKETS_MAX)
+        return error_set(error, EX_CONFIG, "cannot listen on %s: at most %d addresses", address,
+                         LISTENER_SOCKETS_MAX);
+    bool everywhere = host[0] == '\0' || strcmp(host, "*") == 0;
+    if (everywhere) {
+        struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)strtoul(port, NULL, 10))};
+        int failed = listen_on(listener, (const struct sockaddr *)&any, true);
+        if (failed == 0)
+            return true;
+        if (failed != UV_EAFNOSUPPORT || listener->socket_count == LISTENER_SOCKETS_MAX)
+            return listen_error(error, address, failed);
+    }
+    uv_getaddrinfo_t request;
+    struct addrinfo hints = {.ai_family = everywhere ? AF_INET : AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    int failed = uv_getaddrinfo(listener->loop, &request, NULL, everywhere ? "0.0.0.0" : host, port, &hints);
+    if (failed != 0)
+        return error_set(error, EX_NOHOST, "cannot listen on %s: %s", address, uv_strerror(failed));
+    failed = listen_on(listener, request.addrinfo->ai_addr, true);
+    uv_freeaddrinfo(request.addrinfo);
+    return failed == 0 || listen_error(error, address, failed);
+}
+
+bool listener_join(struct listener *listener, const struct listener *first, struct error *error)
+{
+    assert(first->options.shares_port && first->socket_count == 1 && listener->socket_count == 0);
+    struct sockaddr_storage address;
+    int size = sizeof address;
+    int failed = uv_tcp_getsockname(&first->sockets[0], (struct sockaddr *)&address, &size);
+    if (failed == 0)
+        failed = listen_on(listener, (const struct sockaddr *)&address, false);
+    return failed == 0 ||
+           error_set(error, EX_UNAVAILABLE, "cannot listen in several threads: %s", uv_strerror(failed));
+}
+
+uint16_t listener_port(const struct listener *listener, uint32_t index)
+{
+    struct sockaddr_storage address;
+    int size = sizeof address;
+    if (index >= listener->socket_count ||
+        uv_tcp_getsockname(&listener->sockets[index], (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    if (address.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)(const void *)&address)->sin6_port);
+    return ntohs(((const struct sockaddr_in *)(const void *)&address)->sin_port);
+}
+
+/* ---- closing ---- */
+
+void listener_close(struct listener *listener, void (*closed)(void *context), void *context)
+{
+    if (listener->closing)
+        return;
+    listener_answer(listener);
+    listener->closing = true;
+    listener->closed = closed;
+    listener->closed_context = context;
+    for (uint32_t i = 0; i < listener->socket_count; i++)
+        uv_close((uv_handle_t *)&listener->sockets[i], on_handle_closed);
+    struct list *next;
+    for (struct list *link = listener->connections.next; link != &listener->connections; link = next) {
+        next = link->next;
+        connection_finish(LIST_OWNER(link, struct connection, link));
+    }
+    close_after_connections(listener);
+}

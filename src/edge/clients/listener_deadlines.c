@@ -1,0 +1,194 @@
+/*
+ * Deadlines of connections, without a timer for each: lists whose fronts are looked at ten times a second. All but one
+ * are in the order in which deadlines come, as each has one timeout.
+ */
+#include "base/tally.h"
+#include "edge/clients/connection.h"
+
+enum {
+    DEADLINE_STEP_MS = 100,
+    LOOKED_AT_MAX = 16, /* connections, until one is found that may be closed for others */
+};
+
+static const char not_whole[] = "-ERR the request is not whole after clients.request_timeout\r\n";
+static const char no_password[] = "-NOAUTH no password came within clients.auth_timeout\r\n";
+
+static void on_timer(uv_timer_t *timer);
+
+static void run_timer(struct listener *listener)
+{
+    if (!uv_is_active((uv_handle_t *)&listener->timer))
+        (void)uv_timer_start(&listener->timer, on_timer, DEADLINE_STEP_MS, DEADLINE_STEP_MS);
+}
+
+static bool waits_for_some(const struct listener *listener)
+{
+    const struct listener_options *options = &listener->options;
+    return !list_empty(&listener->timed) || !list_empty(&listener->begun) || !list_empty(&listener->delayed) ||
+           (!list_empty(&listener->strangers) &&
+            (options->stranger_timeout_ms > 0 || options->idle_timeout_ms > 0)) ||
+           (!list_empty(&listener->known) && options->idle_timeout_ms > 0);
+}
+
+/* ---- who was heard, and when ---- */
+
+static void queue_by_silence(struct listener *listener, struct connection *connection)
+{
+    list_remove(&connection->heard);
+    list_insert_before(connection->stranger ? &listener->strangers : &listener->known, &connection->heard);
+    connection->heard_ms = uv_now(listener->loop);
+}
+
+void listener_meet(struct listener *listener, struct connection *connection)
+{
+    connection->stranger = true;
+    queue_by_silence(listener, connection);
+    if (waits_for_some(listener))
+        run_timer(listener);
+}
+
+void listener_ask_known(struct listener *listener, struct connection *connection)
+{
+    const struct service *service = &listener->service;
+    if (service->knows != NULL && !service->knows(service->context, connection->session))
+        return;
+    connection->stranger = false;
+    queue_by_silence(listener, connection);
+}
+
+/* What strangers say gives them no more time. */
+void listener_note_heard(struct listener *listener, struct connection *connection)
+{
+    if (!connection->stranger)
+        queue_by_silence(listener, connection);
+}
+
+static struct connection *first_heard(const struct list *list)
+{
+    return list_empty(list) ? NULL : LIST_OWNER(list->next, struct connection, heard);
+}
+
+static bool is_silent(const struct listener *listener, const struct connection *connection, uint64_t silent_ms)
+{
+    return connection != NULL && uv_now(listener->loop) - connection->heard_ms >= silent_ms;
+}
+
+/*
+ * The first one that was silent for so long, of strangers or of those that are known. A known one may wait for the
+ * daemon instead of the daemon for it: it is placed behind all others.
+ */
+static struct connection *find_silent(struct listener *listener, const struct list *list, uint64_t silent_ms)
+{
+    for (uint32_t i = 0; i < LOOKED_AT_MAX; i++) {
+        struct connection *connection = first_heard(list);
+        if (!is_silent(listener, connection, silent_ms))
+            return NULL;
+        if (connection->stranger ? list_empty(&connection->unwritten) : connection_is_quiet(connection))
+            return connection;
+        queue_by_silence(listener, connection);
+    }
+    return NULL;
+}
+
+bool listener_make_room(struct listener *listener)
+{
+    struct connection *silent = find_silent(listener, &listener->strangers, listener->options.newcomer_ms);
+    if (silent == NULL)
+        silent = find_silent(listener, &listener->known, listener->options.quiet_ms);
+    if (silent == NULL)
+        return false;
+    connection_turn_out(silent, &listener->stats.closed_for_room, "");
+    return true;
+}
+
+/* ---- deadlines ---- */
+
+void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms)
+{
+    list_remove(&connection->timed);
+    list_insert_before(&listener->timed, &connection->timed);
+    connection->deadline_ms = uv_now(listener->loop) + timeout_ms;
+    run_timer(listener);
+}
+
+void listener_note_begun(struct listener *listener, struct connection *connection)
+{
+    list_remove(&connection->timed);
+    list_insert_before(&listener->begun, &connection->timed);
+    connection->deadline_ms = uv_now(listener->loop) + listener->options.request_timeout_ms;
+    run_timer(listener);
+}
+
+void listener_delay(struct listener *listener, struct connection *connection, uint32_t delay_ms)
+{
+    list_insert_before(&listener->delayed, &connection->waiting);
+    connection->resume_ms = uv_now(listener->loop) + delay_ms;
+    run_timer(listener);
+}
+
+/* Expiring one never touches another, and puts it back at the end of the list at most. */
+static void expire_timed(struct listener *listener, uint64_t now_ms)
+{
+    struct list *end = listener->timed.previous, *link = listener->timed.next;
+    for (bool last = link == &listener->timed; !last;) {
+        struct connection *connection = LIST_OWNER(link, struct connection, timed);
+        last = link == end;
+        link = link->next;
+        if (connection->deadline_ms <= now_ms)
+            connection_expire(connection);
+    }
+}
+
+static void expire_delayed(struct listener *listener, uint64_t now_ms)
+{
+    struct list *end = listener->delayed.previous, *link = listener->delayed.next;
+    for (bool last = link == &listener->delayed; !last;) {
+        struct connection *connection = LIST_OWNER(link, struct connection, waiting);
+        last = link == end;
+        link = link->next;
+        if (connection->resume_ms <= now_ms)
+            connection_resume(connection);
+    }
+}
+
+static void expire_silent(struct listener *listener, uint64_t now_ms)
+{
+    const struct listener_options *options = &listener->options;
+    struct connection *connection;
+    while (!list_empty(&listener->begun)) {
+        connection = LIST_OWNER(listener->begun.next, struct connection, timed);
+        if (connection->deadline_ms > now_ms)
+            break;
+        connection_turn_out(connection, &listener->stats.closed_unfinished, not_whole);
+    }
+    while (options->stranger_timeout_ms > 0 &&
+           is_silent(listener, connection = first_heard(&listener->strangers), options->stranger_timeout_ms))
+        connection_turn_out(connection, &listener->stats.closed_strangers, no_password);
+    const uint64_t silent_ms = options->idle_timeout_ms + LISTENER_HEARD_STEP_MS;
+    while (options->idle_timeout_ms > 0 &&
+           ((connection = find_silent(listener, &listener->strangers, silent_ms)) != NULL ||
+            (connection = find_silent(listener, &listener->known, silent_ms)) != NULL))
+        connection_turn_out(connection, &listener->stats.closed_idle, "");
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct listener *listener = timer->data;
+    const uint64_t now_ms = uv_now(listener->loop);
+    expire_timed(listener, now_ms);
+    expire_delayed(listener, now_ms);
+    expire_silent(listener, now_ms);
+    if (!waits_for_some(listener))
+        (void)uv_timer_stop(timer);
+}
+
+void listener_deadlines_init(struct listener *listener)
+{
+    list_init(&listener->timed);
+    list_init(&listener->begun);
+    list_init(&listener->strangers);
+    list_init(&listener->known);
+    list_init(&listener->delayed);
+    (void)uv_timer_init(listener->loop, &listener->timer);
+    listener->timer.data = listener;
+}

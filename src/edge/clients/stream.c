@@ -1,0 +1,124 @@
+#include "edge/clients/stream.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEEPALIVE_S = 60 };
+
+static uv_stream_t *uv_stream_of(struct stream *stream)
+{
+    return (uv_stream_t *)&stream->tcp;
+}
+
+void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_events *events)
+{
+    stream->events = events;
+    stream->fd = -1;
+    (void)uv_tcp_init(loop, &stream->tcp);
+    stream->tcp.data = stream;
+}
+
+bool stream_accept(struct stream *stream, uv_tcp_t *socket)
+{
+    if (uv_accept((uv_stream_t *)socket, uv_stream_of(stream)) != 0 ||
+        uv_fileno((const uv_handle_t *)&stream->tcp, &stream->fd) != 0)
+        return false;
+    (void)uv_tcp_nodelay(&stream->tcp, 1);
+    (void)uv_tcp_keepalive(&stream->tcp, 1, KEEPALIVE_S);
+    return true;
+}
+
+void stream_describe_peer(const struct stream *stream, char *text, size_t room)
+{
+    struct sockaddr_storage address;
+    int size = sizeof address;
+    char host[INET6_ADDRSTRLEN] = "?";
+    unsigned port = 0;
+    if (uv_tcp_getpeername(&stream->tcp, (struct sockaddr *)&address, &size) == 0) {
+        if (address.ss_family == AF_INET) {
+            const struct sockaddr_in *v4 = (const void *)&address;
+            (void)uv_ip4_name(v4, host, sizeof host);
+            port = ntohs(v4->sin_port);
+        } else if (address.ss_family == AF_INET6) {
+            const struct sockaddr_in6 *v6 = (const void *)&address;
+            (void)uv_ip6_name(v6, host, sizeof host);
+            port = ntohs(v6->sin6_port);
+        }
+    }
+    bool is_v6 = strchr(host, ':') != NULL;
+    (void)snprintf(text, room, is_v6 ? "[%s]:%u" : "%s:%u", host, port);
+}
+
+/* ---- reading ---- */
+
+/* No room: libuv then reads nothing, and says so as long as there is something. */
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    (void)handle, (void)suggested;
+    *buffer = uv_buf_init(NULL, 0);
+}
+
+static void on_readable(uv_stream_t *handle, ssize_t size, const uv_buf_t *buffer)
+{
+    struct stream *stream = handle->data;
+    (void)size, (void)buffer;
+    stream->events->readable(stream);
+}
+
+bool stream_watch(struct stream *stream)
+{
+    int failed = uv_read_start(uv_stream_of(stream), on_alloc, on_readable);
+    return failed == 0 || failed == UV_EALREADY;
+}
+
+void stream_unwatch(struct stream *stream)
+{
+    (void)uv_read_stop(uv_stream_of(stream));
+}
+
+/* ---- writing ---- */
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct stream *stream = request->handle->data;
+    if (!uv_is_closing((const uv_handle_t *)&stream->tcp))
+        stream->events->written(stream, status < 0);
+}
+
+bool stream_write_rest(struct stream *stream, char *rest, size_t size)
+{
+    uv_buf_t piece = uv_buf_init(rest, (unsigned)size);
+    assert(stream_rest_bytes(stream) == 0);
+    return uv_write(&stream->write, uv_stream_of(stream), &piece, 1, on_written) == 0;
+}
+
+size_t stream_rest_bytes(const struct stream *stream)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&stream->tcp);
+}
+
+static void on_shut(uv_shutdown_t *request, int status)
+{
+    struct stream *stream = request->handle->data;
+    if (status < 0 && !uv_is_closing((const uv_handle_t *)&stream->tcp))
+        stream->events->broken(stream);
+}
+
+bool stream_shut(struct stream *stream)
+{
+    return uv_shutdown(&stream->shutdown, uv_stream_of(stream), on_shut) == 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct stream *stream = handle->data;
+    stream->events->closed(stream);
+}
+
+void stream_close(struct stream *stream)
+{
+    uv_close((uv_handle_t *)&stream->tcp, on_closed);
+}

@@ -1,0 +1,39 @@
+/*
+ * client: the state that client.c (connection and bytes) and client_calls.c (blocking calls) share.
+ *
+ * The one idea: input and output are flat buffers whose pending bytes are [start, end); they move
+ * to the front only when the end has no room left. include/headgate/client.h describes the calls.
+ */
+#ifndef HEADGATE_EDGE_LIBRARY_CLIENT_H
+#define HEADGATE_EDGE_LIBRARY_CLIENT_H
+
+#include "headgate/client.h"
+#include "wire/reply.h"
+
+struct addrinfo;
+
+struct headgate_client {
+    char address[128], host[112], port[16]; /* as given, and its parts */
+    bool address_valid;
+    uint32_t timeout_ms;
+    int fd; /* -1: not connected */
+    bool connecting;
+    bool lost; /* the connection was closed by the peer, or ended by `lost_error` (0: none) */
+    int lost_error;
+    struct addrinfo *addresses, *next_address; /* used while connecting */
+    char *output, *input;
+    size_t output_room, output_start, output_end;
+    size_t input_room, input_start, input_end;
+    size_t taken;   /* bytes at input_start of a reply that the caller still holds */
+    size_t pending; /* requests whose replies were not handed out yet */
+    struct reply_parser parser;
+    struct reply_node *nodes;
+    struct headgate_reply *replies;
+    char message[256];
+};
+
+/* Stores the sentence and returns `status`. */
+enum headgate_client_status client_fail(struct headgate_client *client, enum headgate_client_status status,
+                                        const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,81 @@
+#include "edge/peers/endpoint.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+static const uint8_t mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+static struct endpoint of_v4(uint32_t address, uint16_t port)
+{
+    struct endpoint endpoint = {.port = port};
+    memcpy(endpoint.address, mapped, sizeof mapped);
+    memcpy(endpoint.address + sizeof mapped, &address, sizeof address);
+    return endpoint;
+}
+
+static struct endpoint of_v6(const void *address, uint16_t port)
+{
+    struct endpoint endpoint = {.port = port};
+    memcpy(endpoint.address, address, sizeof endpoint.address);
+    return endpoint;
+}
+
+struct endpoint endpoint_of_nng(const nng_sockaddr *address)
+{
+    if (address->s_family == NNG_AF_INET)
+        return of_v4(address->s_in.sa_addr, address->s_in.sa_port);
+    if (address->s_family == NNG_AF_INET6)
+        return of_v6(address->s_in6.sa_addr, address->s_in6.sa_port);
+    return (struct endpoint){0};
+}
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static struct endpoint of_system(const union address *address)
+{
+    if (address->any.sa_family == AF_INET)
+        return of_v4(address->v4.sin_addr.s_addr, address->v4.sin_port);
+    if (address->any.sa_family == AF_INET6)
+        return of_v6(&address->v6.sin6_addr, address->v6.sin6_port);
+    return (struct endpoint){0};
+}
+
+struct endpoint endpoint_local(int fd)
+{
+    union address address;
+    socklen_t size = sizeof address;
+    if (getsockname(fd, &address.any, &size) != 0)
+        return (struct endpoint){0};
+    return of_system(&address);
+}
+
+struct endpoint endpoint_remote(int fd)
+{
+    union address address;
+    socklen_t size = sizeof address;
+    if (getpeername(fd, &address.any, &size) != 0)
+        return (struct endpoint){0};
+    return of_system(&address);
+}
+
+bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b)
+{
+    return memcmp(a->address, b->address, sizeof a->address) == 0;
+}
+
+bool endpoint_same(const struct endpoint *a, const struct endpoint *b)
+{
+    return a->port == b->port && endpoint_same_address(a, b);
+}
+
+ino_t endpoint_inode(int fd)
+{
+    struct stat of;
+    return fstat(fd, &of) == 0 && S_ISSOCK(of.st_mode) ? of.st_ino : 0;
+}

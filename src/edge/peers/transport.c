@@ -1,0 +1,384 @@
+#include "edge/peers/transport.h"
+
+#include "edge/peers/transport_state.h"
+#include "edge/process/background.h"
+#include "edge/process/clock.h"
+
+#include <assert.h>
+#include <nng/nng.h>
+#include <nng/protocol/pubsub0/pub.h>
+#include <nng/protocol/pubsub0/sub.h>
+#include <nng/protocol/reqrep0/rep.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum {
+    RECONNECT_MIN_MS = 50,
+    RECONNECT_MAX_MS = 1000,
+    LATE_MS = 100, /* a timer that is so late was not looked at: this process did not run */
+    CLOSING_TICK_MS = 2,
+    CLOSING_TICKS_MAX = 1500,
+    QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
+    QUEUE_MIN_MESSAGES = 256,
+    REQUEST_MAX_BYTES = 128 << 10, /* a view of the largest cluster has room in it */
+    NOTHING_BYTES = 1,             /* what is less is no limit to nng */
+};
+/* Of messages waiting in one direction, if all are of the largest size. */
+#define QUEUE_MAX_BYTES ((size_t)256 << 20)
+
+bool transport_url(char url[URL_BYTES], const char *address)
+{
+    int length = snprintf(url, URL_BYTES, "tcp://%s", address);
+    return address[0] != '\0' && length > 0 && length < NNG_MAXADDRLEN;
+}
+
+/* ---- opening ---- */
+
+int transport_set_limits(nng_socket socket, size_t message_max_bytes)
+{
+    int status = nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, message_max_bytes);
+    if (status == 0)
+        status = nng_socket_set_ms(socket, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS);
+    if (status == 0)
+        status = nng_socket_set_ms(socket, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS);
+    return status;
+}
+
+static int queue_messages(size_t message_max_bytes)
+{
+    size_t messages = QUEUE_MAX_BYTES / message_max_bytes;
+    if (messages < QUEUE_MIN_MESSAGES)
+        return QUEUE_MIN_MESSAGES;
+    return messages > QUEUE_MAX_MESSAGES ? QUEUE_MAX_MESSAGES : (int)messages;
+}
+
+static int open_sockets(struct transport *transport)
+{
+    size_t message_max = transport->message_max_bytes;
+    size_t request_max = message_max < REQUEST_MAX_BYTES ? message_max : REQUEST_MAX_BYTES;
+    int queue = queue_messages(message_max);
+    int status = nng_pub0_open(&transport->publisher);
+    if (status == 0)
+        status = nng_sub0_open(&transport->subscriber);
+    if (status == 0)
+        status = nng_rep0_open(&transport->replier);
+    if (status == 0)
+        status = transport_set_limits(transport->publisher, NOTHING_BYTES);
+    if (status == 0)
+        status = transport_set_limits(transport->subscriber, message_max + TRANSPORT_ENVELOPE_BYTES);
+    if (status == 0)
+        status = transport_set_limits(transport->replier, request_max + TRANSPORT_ENVELOPE_BYTES);
+    if (status == 0)
+        status = pipes_watch(transport->pipes, transport->publisher, PIPE_GOSSIP);
+    if (status == 0)
+        status = pipes_watch(transport->pipes, transport->subscriber, PIPE_LINK);
+    if (status == 0)
+        status = pipes_watch(transport->pipes, transport->replier, PIPE_SNAPSHOTS);
+    if (status == 0)
+        status = nng_socket_set_int(transport->publisher, NNG_OPT_SENDBUF, queue);
+    if (status == 0)
+        status = nng_socket_set_int(transport->subscriber, NNG_OPT_RECVBUF, queue);
+    if (status == 0)
+        status = nng_socket_set(transport->subscriber, NNG_OPT_SUB_SUBSCRIBE, "", 0);
+    return status;
+}
+
+static bool listen_on(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *address,
+                      struct error *error)
+{
+    char url[URL_BYTES];
+    int status = transport_url(url, address) ? pipes_listen(pipes, socket, kind, url) : NNG_EADDRINVAL;
+    if (status == 0)
+        return true;
+    const char *what = kind == PIPE_GOSSIP ? "peers (gossip)" : "peers (snapshots)";
+    if (status == NNG_EADDRINUSE)
+        return error_set(error, EX_UNAVAILABLE, "cannot listen for %s on %s: the port is in use by another program",
+                         what, address);
+    return error_set(error, status == NNG_EPERM ? EX_NOPERM : EX_CONFIG, "cannot listen for %s on %s: %s", what,
+                     address, nng_strerror(status));
+}
+
+void transport_count_closed(struct transport *transport)
+{
+    assert(transport->handles_open > 0);
+    if (--transport->handles_open > 0 || !transport->closed)
+        return;
+    void (*closed)(void *context) = transport->closed;
+    void *context = transport->closed_context;
+    free(transport);
+    closed(context);
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+    transport_count_closed(handle->data);
+}
+
+int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready)
+{
+    int fd, status = nng_socket_get_int(socket, NNG_OPT_RECVFD, &fd);
+    if (status != 0)
+        return status;
+    if (uv_poll_init(transport->loop, poll, fd) != 0)
+        return NNG_ENOMEM;
+    poll->data = data;
+    transport->handles_open++;
+    (void)uv_poll_start(poll, UV_READABLE, ready); /* fails only for a closing handle */
+    return 0;
+}
+
+/* ---- what is due ---- */
+
+/* Whatever is not due yet asks to be woken again: a message that comes only puts off when its link is. */
+static void on_due(uv_timer_t *timer)
+{
+    struct transport *transport = timer->data;
+    uint64_t now_ns = clock_monotonic_ns();
+    bool late = now_ns > transport->wake_ns + LATE_MS * UINT64_C(1000000);
+    transport->wake_ns = UINT64_MAX;
+    lanes_expire(transport, now_ns, late);
+    links_redial(transport, now_ns, late);
+}
+
+void transport_wake_by(struct transport *transport, uint64_t at_ns)
+{
+    if (at_ns >= transport->wake_ns)
+        return;
+    transport->wake_ns = at_ns;
+    (void)uv_timer_start(&transport->timer, on_due, clock_timeout_ms(transport->loop, at_ns), 0);
+}
+
+/* ---- sending ---- */
+
+nng_msg *transport_message(struct transport *transport, struct bytes bytes)
+{
+    nng_msg *message = NULL;
+    if (bytes.size <= transport->message_max_bytes && nng_msg_alloc(&message, bytes.size) == 0) {
+        if (bytes.size > 0)
+            memcpy(nng_msg_body(message), bytes.data, bytes.size);
+        return message;
+    }
+    transport->stats.send_failures++;
+    return NULL;
+}
+
+/* Takes the message. */
+static bool send_now(struct transport *transport, nng_socket socket, nng_msg *message)
+{
+    nng_aio_set_msg(transport->at_once, message);
+    nng_send_aio(socket, transport->at_once);
+    nng_aio_wait(transport->at_once);
+    if (nng_aio_result(transport->at_once) == 0)
+        return true;
+    nng_msg_free(message);
+    transport->stats.send_failures++;
+    return false;
+}
+
+static void publish_oldest(struct transport *transport)
+{
+    nng_msg *oldest = transport->to_publish[0];
+    transport->to_publish_count--;
+    for (uint32_t i = 0; i < transport->to_publish_count; i++)
+        transport->to_publish[i] = transport->to_publish[i + 1];
+    if (send_now(transport, transport->publisher, oldest))
+        transport->stats.published_messages++;
+    if (transport->to_publish_count == 0)
+        (void)uv_idle_stop(&transport->later);
+}
+
+void transport_flush(struct transport *transport)
+{
+    while (transport->to_publish_count > 0)
+        publish_oldest(transport);
+}
+
+/* While it runs the loop does not sleep. */
+static void on_later(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+static void publish_later(struct transport *transport)
+{
+    uint64_t from_ns = clock_monotonic_ns();
+    publish_oldest(transport);
+    if (transport->receiver.published)
+        transport->receiver.published(transport->receiver.context, from_ns, clock_monotonic_ns());
+}
+
+void transport_publish(struct transport *transport, struct bytes bytes)
+{
+    nng_msg *message = transport_message(transport, bytes);
+    if (!message)
+        return;
+    transport->to_publish[transport->to_publish_count++] = message;
+    if (transport->to_publish_count == TRANSPORT_LATER_MAX)
+        publish_oldest(transport);
+    (void)uv_idle_start(&transport->later, on_later);
+}
+
+void transport_reply(struct transport *transport, struct bytes bytes)
+{
+    nng_msg *message = transport_message(transport, bytes);
+    if (bytes.size > 0)
+        pipes_prove(transport->pipes, transport->asking);
+    if (message)
+        (void)send_now(transport, transport->replier, message);
+}
+
+/* ---- what waits ---- */
+
+bool transport_waits(const struct transport *transport)
+{
+    return transport->to_publish_count > 0 || inlets_wait(transport);
+}
+
+bool transport_work(struct transport *transport)
+{
+    if (transport->to_publish_count == 0)
+        return inlets_hear(transport);
+    publish_later(transport);
+    return true;
+}
+
+/* ---- life ---- */
+
+static bool start(struct transport *transport, const struct transport_options *options, struct error *error)
+{
+    bool background = background_begin();
+    int status = nng_aio_alloc(&transport->at_once, NULL, NULL); /* the first call starts all of nng's threads */
+    if (background)
+        background_end();
+    if (status == 0 && !(transport->pipes = pipes_create(&transport->pipes_changed)))
+        status = NNG_ENOMEM;
+    if (status == 0) {
+        nng_aio_set_timeout(transport->at_once, NNG_DURATION_ZERO);
+        status = open_sockets(transport);
+    }
+    if (status != 0)
+        return error_set(error, EX_OSERR, "cannot open sockets for peers: %s", nng_strerror(status));
+    struct pipes *pipes = transport->pipes;
+    if (!listen_on(pipes, transport->publisher, PIPE_GOSSIP, options->gossip_address, error) ||
+        !listen_on(pipes, transport->replier, PIPE_SNAPSHOTS, options->snapshot_address, error))
+        return false;
+    status = inlets_open(transport);
+    if (status != 0)
+        return error_set(error, EX_OSERR, "cannot watch the sockets of peers: %s", nng_strerror(status));
+    return true;
+}
+
+static void on_pipes_changed(uv_async_t *async)
+{
+    struct transport *transport = async->data;
+    const struct transport_receiver *receiver = &transport->receiver;
+    if (uv_is_closing((uv_handle_t *)async))
+        return;
+    struct pipes_stats stats = pipes_stats(transport->pipes), before = transport->pipes_told;
+    transport->pipes_told = stats;
+    bool reopened = stats.reopened > before.reopened;
+    if (receiver->stuck && stats.stuck > 0 && (!reopened || stats.stuck > before.stuck))
+        receiver->stuck(receiver->context, stats.stuck);
+    if (receiver->reopened && reopened)
+        receiver->reopened(receiver->context);
+}
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+struct transport *transport_create(const struct transport_options *options, struct error *error)
+{
+    assert(options->message_max_bytes > 0 && options->redial_after_ms > 0 && options->request_timeout_ms > 0);
+    struct transport *transport = calloc(1, sizeof *transport);
+    if (!transport) {
+        (void)error_set(error, EX_OSERR, "out of memory");
+        return NULL;
+    }
+    transport->receiver = options->receiver;
+    transport->loop = options->loop;
+    transport->message_max_bytes = options->message_max_bytes;
+    transport->request_timeout_ns = options->request_timeout_ms * 1000000;
+    transport->redial_after_ns = options->redial_after_ms * 1000000;
+    for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)
+        transport->lanes[i].transport = transport;
+    (void)uv_timer_init(transport->loop, &transport->timer);
+    transport->timer.data = transport;
+    transport->wake_ns = UINT64_MAX;
+    (void)uv_idle_init(transport->loop, &transport->later);
+    transport->later.data = transport;
+    (void)uv_prepare_init(transport->loop, &transport->polls);
+    transport->polls.data = transport;
+    (void)uv_async_init(transport->loop, &transport->pipes_changed, on_pipes_changed);
+    transport->pipes_changed.data = transport;
+    uv_unref((uv_handle_t *)&transport->pipes_changed);
+    transport->handles_open = 4;
+    if (!start(transport, options, error)) {
+        transport_destroy(&transport, nothing, NULL);
+        return NULL;
+    }
+    return transport;
+}
+
+static void close_poll(uv_poll_t *poll)
+{
+    if (poll->data && !uv_is_closing((uv_handle_t *)poll))
+        uv_close((uv_handle_t *)poll, handle_closed);
+}
+
+static void await_closed(uv_timer_t *timer)
+{
+    struct transport *transport = timer->data;
+    if (!closing_is_done(transport->closing) && ++transport->closing_ticks < CLOSING_TICKS_MAX)
+        return;
+    closing_forget(&transport->closing);
+    uv_close((uv_handle_t *)timer, handle_closed);
+}
+
+static void close_sockets(struct transport *transport)
+{
+    pipes_quit(transport->pipes);
+    links_close(transport);
+    transport->closing = closing_create(transport->pipes);
+    lanes_close(transport, transport->closing);
+    /* uv must forget a descriptor before nng closes it. */
+    close_poll(&transport->subscriber_poll);
+    close_poll(&transport->replier_poll);
+    closing_add(transport->closing, transport->replier, NULL);
+    closing_add(transport->closing, transport->subscriber, NULL);
+    closing_add(transport->closing, transport->publisher, NULL);
+    closing_begin(transport->closing);
+    if (transport->closing)
+        pipes_release(&transport->pipes);
+}
+
+void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context)
+{
+    struct transport *t = *transport;
+    *transport = NULL;
+    assert(!t->in_call && !t->closed);
+    t->closed = closed;
+    t->closed_context = context;
+    transport_flush(t);
+    uv_close((uv_handle_t *)&t->later, handle_closed);
+    uv_close((uv_handle_t *)&t->polls, handle_closed);
+    uv_close((uv_handle_t *)&t->pipes_changed, handle_closed);
+    if (t->pipes)
+        close_sockets(t);
+    nng_aio_free(t->at_once);
+    (void)uv_timer_start(&t->timer, await_closed, CLOSING_TICK_MS, CLOSING_TICK_MS);
+}
+
+const struct transport_stats *transport_stats(struct transport *transport)
+{
+    struct pipes_stats pipes = pipes_stats(transport->pipes);
+    transport->stats.connections = pipes.open;
+    transport->stats.connections_stuck = pipes.stuck;
+    transport->stats.connections_refused = pipes.refused;
+    transport->stats.connections_cut = pipes.cut;
+    transport->stats.ports_reopened = pipes.reopened;
+    return &transport->stats;
+}

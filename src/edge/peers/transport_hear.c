@@ -1,0 +1,123 @@
+#include "edge/peers/transport_state.h"
+#include "edge/process/clock.h"
+
+#include <string.h>
+
+void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message)
+{
+    struct bytes bytes = {nng_msg_body(message), nng_msg_len(message)};
+    transport->in_call = true;
+    function(transport->receiver.context, bytes);
+    transport->in_call = false;
+    nng_msg_free(message);
+}
+
+/* As nng_recvmsg and nng_sendmsg do it without waiting, which need a new aio each time. */
+static nng_msg *receive_now(struct transport *transport, nng_socket socket)
+{
+    nng_recv_aio(socket, transport->at_once);
+    nng_aio_wait(transport->at_once);
+    return nng_aio_result(transport->at_once) == 0 ? nng_aio_get_msg(transport->at_once) : NULL;
+}
+
+static bool hear_published(struct transport *transport)
+{
+    nng_msg *message = receive_now(transport, transport->subscriber);
+    if (!message)
+        return false;
+    links_hear(transport, nng_pipe_dialer(nng_msg_get_pipe(message)), clock_monotonic_ns());
+    transport->stats.received_messages++;
+    transport_deliver(transport, transport->receiver.message, message);
+    return true;
+}
+
+static bool hear_request(struct transport *transport)
+{
+    nng_msg *message = receive_now(transport, transport->replier);
+    if (!message)
+        return false;
+    transport->stats.requests_received++;
+    transport->asking = nng_msg_get_pipe(message);
+    transport_deliver(transport, transport->receiver.request, message);
+    return true;
+}
+
+/* Descriptors stay readable while messages are left, so the loop comes back for the rest. */
+static bool hear(struct transport *transport, enum inlet inlet)
+{
+    static bool (*const hear_one[INLETS])(struct transport *) =
+        {[INLET_PUBLISHED] = hear_published, [INLET_REQUESTS] = hear_request, [INLET_ANSWERS] = lanes_hear};
+    bool heard = transport->waits[inlet] && hear_one[inlet](transport);
+    if (!heard)
+        transport->waits[inlet] = false; /* only then: who heard may be held now */
+    return heard;
+}
+
+bool inlets_hear(struct transport *transport)
+{
+    bool heard = false;
+    for (int i = 0; i < INLETS && !heard; i++) {
+        heard = hear(transport, transport->next_inlet);
+        transport->next_inlet = (transport->next_inlet + 1) % INLETS;
+    }
+    return heard;
+}
+
+bool inlets_wait(const struct transport *transport)
+{
+    bool wait = false;
+    for (int i = 0; i < INLETS; i++)
+        wait |= transport->waits[i];
+    return wait;
+}
+
+/* ---- polling ---- */
+
+/* What still has something to be heard is readable again. */
+static void before_poll(uv_prepare_t *prepare)
+{
+    struct transport *transport = prepare->data;
+    memset(transport->waits, 0, sizeof transport->waits);
+}
+
+static void subscriber_ready(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    ((struct transport *)poll->data)->waits[INLET_PUBLISHED] = true;
+}
+
+static void replier_ready(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    ((struct transport *)poll->data)->waits[INLET_REQUESTS] = true;
+}
+
+int inlets_open(struct transport *transport)
+{
+    (void)uv_prepare_start(&transport->polls, before_poll);
+    uv_unref((uv_handle_t *)&transport->polls);
+    int status =
+        transport_poll(transport, &transport->subscriber_poll, transport, transport->subscriber, subscriber_ready);
+    return status != 0
+               ? status
+               : transport_poll(transport, &transport->replier_poll, transport, transport->replier, replier_ready);
+}
+
+static void hold_poll(uv_poll_t *poll, uv_poll_cb ready, bool held)
+{
+    if (uv_is_closing((uv_handle_t *)poll))
+        return;
+    if (held)
+        (void)uv_poll_stop(poll);
+    else
+        (void)uv_poll_start(poll, UV_READABLE, ready);
+}
+
+void transport_hold(struct transport *transport, bool held)
+{
+    memset(transport->waits, 0, sizeof transport->waits);
+    transport->held = held;
+    hold_poll(&transport->subscriber_poll, subscriber_ready, held);
+    hold_poll(&transport->replier_poll, replier_ready, held);
+    lanes_hold(transport, held);
+}

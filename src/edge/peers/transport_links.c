@@ -1,0 +1,139 @@
+#include "edge/peers/transport_state.h"
+#include "edge/process/clock.h"
+
+#include <string.h>
+
+enum { REDIAL_DOUBLINGS = 2 };
+
+static uint64_t patience_ns(const struct transport *transport, const struct link *link)
+{
+    return transport->redial_after_ns << link->doublings;
+}
+
+/* Half-way as well: so a pause is noticed soon after it, and not taken for silence. */
+static void look_again(struct transport *transport, const struct link *link, uint64_t now_ns)
+{
+    uint64_t patience = patience_ns(transport, link), half_ns = link->quiet_since_ns + patience / 2;
+    transport_wake_by(transport, now_ns < half_ns ? half_ns : link->quiet_since_ns + patience);
+}
+
+static void be_patient(struct transport *transport, struct link *link, uint64_t now_ns)
+{
+    link->quiet_since_ns = now_ns;
+    look_again(transport, link, now_ns);
+}
+
+static bool dial(struct transport *transport, struct link *link)
+{
+    char url[URL_BYTES];
+    be_patient(transport, link, clock_monotonic_ns());
+    return transport_url(url, link->address) &&
+           nng_dial(transport->subscriber, url, &link->dialer, NNG_FLAG_NONBLOCK) == 0;
+}
+
+static struct link *link_at(struct transport *transport, const char *address)
+{
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (strcmp(transport->links[i].address, address) == 0)
+            return &transport->links[i];
+    return NULL;
+}
+
+bool transport_connect(struct transport *transport, const char *address)
+{
+    if (address[0] == '\0' || strlen(address) >= ADDRESS_BYTES)
+        return false;
+    if (link_at(transport, address))
+        return true;
+    struct link *link = link_at(transport, "");
+    if (!link)
+        return false;
+    memcpy(link->address, address, strlen(address) + 1);
+    link->doublings = 0;
+    link->spared = false;
+    if (!dial(transport, link)) {
+        link->address[0] = '\0';
+        return false;
+    }
+    transport->stats.links++;
+    return true;
+}
+
+static void drop_link(struct transport *transport, struct link *link)
+{
+    pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
+    memset(link, 0, sizeof *link);
+    transport->stats.links--;
+}
+
+void transport_disconnect(struct transport *transport, const char *address)
+{
+    struct link *link = address[0] ? link_at(transport, address) : NULL;
+    if (link)
+        drop_link(transport, link);
+}
+
+/* A connection ends, and nng dials anew; without one, the attempt to make it ends. */
+static void redial(struct transport *transport, struct link *link, uint64_t now_ns)
+{
+    if (pipes_restart(transport->pipes, link->dialer)) {
+        be_patient(transport, link, now_ns);
+    } else {
+        pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
+        /* A dial fails at once only for want of memory or descriptors: then the next round tries again. */
+        (void)dial(transport, link);
+    }
+    if (link->doublings < REDIAL_DOUBLINGS)
+        link->doublings++;
+    link->spared = false;
+    transport->stats.redials++;
+}
+
+/*
+ * A link that looks quiet after a pause may have much to say. Only a whole time of patience in which this process ran,
+ * and had nothing to hear, says that it is quiet. Once: where every timer is late, silence must end as well.
+ */
+static void look_after(struct transport *transport, struct link *link, uint64_t now_ns, bool may_be_unheard)
+{
+    if (may_be_unheard && !link->spared) {
+        link->spared = true;
+        be_patient(transport, link, now_ns);
+    } else if (now_ns >= link->quiet_since_ns + patience_ns(transport, link)) {
+        redial(transport, link, now_ns);
+    } else {
+        look_again(transport, link, now_ns);
+    }
+}
+
+void links_redial(struct transport *transport, uint64_t now_ns, bool late)
+{
+    bool may_be_unheard = late || transport->held || transport->waits[INLET_PUBLISHED];
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (transport->links[i].address[0])
+            look_after(transport, &transport->links[i], now_ns, may_be_unheard);
+}
+
+void links_close(struct transport *transport)
+{
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (transport->links[i].address[0])
+            drop_link(transport, &transport->links[i]);
+}
+
+static struct link *link_of(struct transport *transport, nng_dialer dialer)
+{
+    for (size_t i = 0; i < TRANSPORT_LINKS_MAX; i++)
+        if (transport->links[i].address[0] && transport->links[i].dialer.id == dialer.id)
+            return &transport->links[i];
+    return NULL;
+}
+
+void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns)
+{
+    struct link *link = link_of(transport, dialer);
+    if (!link)
+        return;
+    link->quiet_since_ns = now_ns;
+    link->doublings = 0;
+    link->spared = false;
+}

@@ -1,0 +1,398 @@
+#include "edge/peers/transport_pipes_state.h"
+#include "edge/process/background.h"
+#include "edge/process/clock.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void pipes_hurry(struct pipes *pipes)
+{
+    pipes->hurry = true;
+    uv_cond_signal(&pipes->work);
+}
+
+static struct pipe *pipe_with_id(struct pipes *pipes, uint32_t id)
+{
+    for (size_t i = 0; i < PIPES_MAX; i++)
+        if (pipes->pipe[i].id == id)
+            return &pipes->pipe[i];
+    return NULL;
+}
+
+/* A free place, or that of a connection that has ended. */
+static struct pipe *place_for_one(struct pipes *pipes)
+{
+    struct pipe *vacant = pipe_with_id(pipes, 0), *oldest = NULL;
+    for (size_t i = 0; i < PIPES_MAX && !vacant; i++) {
+        struct pipe *pipe = &pipes->pipe[i];
+        if (pipe->gone && (!oldest || pipe->ending_ns < oldest->ending_ns))
+            oldest = pipe;
+    }
+    return vacant ? vacant : oldest;
+}
+
+static void end_pipe(struct pipes *pipes, struct pipe *pipe)
+{
+    if (pipe->ending_ns == 0)
+        pipe->ending_ns = clock_monotonic_ns();
+    pipe->looked_for = pipe->fd >= 0; /* or again */
+    pipes_hurry(pipes);
+}
+
+/* ---- what nng's threads tell ---- */
+
+static struct endpoint address_of(nng_pipe id, const char *option)
+{
+    nng_sockaddr address = {0};
+    return nng_pipe_get_addr(id, option, &address) == 0 ? endpoint_of_nng(&address) : (struct endpoint){0};
+}
+
+/* A pipe that has not begun to read may be closed. */
+static void on_refused(nng_pipe id, nng_pipe_ev event, void *context)
+{
+    (void)event, (void)context;
+    (void)nng_pipe_close(id);
+}
+
+bool pipes_know(const struct pipes *pipes, const struct endpoint *remote)
+{
+    for (size_t i = 0; i < KNOWN_MAX; i++)
+        if (pipes->known[i].port != 0 && endpoint_same_address(&pipes->known[i], remote))
+            return true;
+    return false;
+}
+
+static void learn(struct pipes *pipes, const struct endpoint *remote)
+{
+    if (remote->port == 0 || pipes_know(pipes, remote))
+        return;
+    pipes->known[pipes->known_next++ % KNOWN_MAX] = *remote;
+    for (size_t i = 0; i < PIPES_MAX; i++)
+        pipes->pipe[i].known |= pipes->pipe[i].id != 0 && endpoint_same_address(&pipes->pipe[i].remote, remote);
+}
+
+static bool has_place(const struct pipes *pipes, const struct pipe *pipe)
+{
+    uint32_t all = 0, strangers = 0, same = 0;
+    uint32_t max = pipe->kind == PIPE_GOSSIP ? TRANSPORT_SUBSCRIBERS_MAX : TRANSPORT_ASKERS_MAX;
+    for (size_t i = 0; i < PIPES_MAX; i++) {
+        const struct pipe *other = &pipes->pipe[i];
+        if (other->id == 0 || other->gone || other->kind != pipe->kind)
+            continue;
+        all++;
+        strangers += !other->known;
+        same += endpoint_same_address(&other->remote, &pipe->remote);
+    }
+    return all < max && (pipe->known || (strangers < TRANSPORT_STRANGERS_MAX && same < TRANSPORT_STRANGER_MAX));
+}
+
+/* Whoever is dialled is a peer's address: the config, or a peer, has named it. */
+static bool admit(struct pipes *pipes, struct pipe *pipe)
+{
+    struct pipe *place = place_for_one(pipes);
+    bool dialled = pipe->dialer != 0;
+    if (!place || pipes_leaving(pipes, pipe->dialer) || ports_try(pipes, &pipe->remote))
+        return false;
+    if (dialled)
+        learn(pipes, &pipe->remote);
+    pipe->known = pipes_know(pipes, &pipe->remote);
+    if (!dialled && !has_place(pipes, pipe)) {
+        pipes->refused++;
+        return false;
+    }
+    *place = *pipe;
+    pipes_hurry(pipes);
+    return true;
+}
+
+static uint32_t dialer_of(nng_pipe id)
+{
+    nng_dialer dialer = nng_pipe_dialer(id);
+    return nng_dialer_id(dialer) > 0 ? dialer.id : 0;
+}
+
+static void on_added(nng_pipe id, nng_pipe_ev event, void *context)
+{
+    const struct watched *watched = context;
+    struct pipes *pipes = watched->pipes;
+    (void)event;
+    struct pipe pipe = {
+        .id = id.id,
+        .socket = nng_pipe_socket(id).id,
+        .dialer = dialer_of(id),
+        .kind = watched->kind,
+        .local = address_of(id, NNG_OPT_LOCADDR),
+        .remote = address_of(id, NNG_OPT_REMADDR),
+        .fd = -1,
+        .since_ns = clock_monotonic_ns(),
+    };
+    uv_mutex_lock(&pipes->lock);
+    bool admitted = admit(pipes, &pipe);
+    uv_mutex_unlock(&pipes->lock);
+    if (!admitted)
+        (void)nng_pipe_close(id);
+}
+
+/* The reaper has the pipe, and its dialer does not dial anew before this returns: so that may be closed. */
+static void on_removed(nng_pipe id, nng_pipe_ev event, void *context)
+{
+    struct pipes *pipes = ((const struct watched *)context)->pipes;
+    uint32_t dialer = dialer_of(id);
+    (void)event;
+    uv_mutex_lock(&pipes->lock);
+    struct leaving *leaving = pipes_leaving(pipes, dialer);
+    if (leaving)
+        pipes_let_go(pipes, leaving);
+    pipes->gone_count++;
+    struct pipe *pipe = pipe_with_id(pipes, id.id);
+    if (pipe) {
+        pipe->gone = true;
+        pipe->ending_ns = clock_monotonic_ns();
+        uv_cond_broadcast(&pipes->fewer);
+        pipes_hurry(pipes);
+    }
+    uv_mutex_unlock(&pipes->lock);
+}
+
+int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind)
+{
+    int status = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, on_added, &pipes->watched[kind]);
+    return status != 0 ? status : nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, on_removed, &pipes->watched[kind]);
+}
+
+int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url)
+{
+    nng_sockaddr address = {0};
+    struct port port = {.state = PORT_LISTENS, .socket = socket, .try_fd = -1};
+    assert(kind == PIPE_GOSSIP || kind == PIPE_SNAPSHOTS);
+    int status = strlen(url) < sizeof port.url ? nng_listen(socket, url, &port.listener, 0) : NNG_EADDRINVAL;
+    if (status == 0)
+        status = nng_listener_get_addr(port.listener, NNG_OPT_LOCADDR, &address);
+    if (status != 0)
+        return status;
+    memcpy(port.url, url, strlen(url) + 1);
+    port.local = endpoint_of_nng(&address);
+    port.try_ns = clock_monotonic_ns() + PORT_TRY_EACH_NS;
+    uv_mutex_lock(&pipes->lock);
+    pipes->port[kind] = port;
+    uv_mutex_unlock(&pipes->lock);
+    return 0;
+}
+
+void pipes_prove(struct pipes *pipes, nng_pipe id)
+{
+    uv_mutex_lock(&pipes->lock);
+    struct pipe *pipe = id.id != 0 ? pipe_with_id(pipes, id.id) : NULL;
+    if (pipe && !pipe->known)
+        learn(pipes, &pipe->remote);
+    uv_mutex_unlock(&pipes->lock);
+}
+
+/* ---- ends ---- */
+
+static struct pipe *pipe_of_dialer(struct pipes *pipes, nng_dialer dialer)
+{
+    for (size_t i = 0; i < PIPES_MAX; i++) {
+        struct pipe *pipe = &pipes->pipe[i];
+        if (pipe->id != 0 && !pipe->gone && pipe->dialer == dialer.id)
+            return pipe;
+    }
+    return NULL;
+}
+
+bool pipes_restart(struct pipes *pipes, nng_dialer dialer)
+{
+    uv_mutex_lock(&pipes->lock);
+    struct pipe *pipe = pipe_of_dialer(pipes, dialer);
+    if (pipe)
+        end_pipe(pipes, pipe);
+    uv_mutex_unlock(&pipes->lock);
+    return pipe != NULL;
+}
+
+struct leaving *pipes_leaving(struct pipes *pipes, uint32_t dialer)
+{
+    for (size_t i = 0; i < PIPES_LEAVING_MAX && dialer != 0; i++)
+        if (pipes->leaving[i].dialer == dialer)
+            return &pipes->leaving[i];
+    return NULL;
+}
+
+void pipes_let_go(struct pipes *pipes, struct leaving *leaving)
+{
+    nng_dialer dialer = {.id = leaving->dialer};
+    leaving->deadline_ns = UINT64_MAX; /* nobody else does it */
+    uv_mutex_unlock(&pipes->lock);
+    (void)nng_dialer_close(dialer);
+    uv_mutex_lock(&pipes->lock);
+    if (leaving->dialer == dialer.id)
+        memset(leaving, 0, sizeof *leaving);
+    uv_cond_broadcast(&pipes->fewer);
+}
+
+void pipes_close_dialer(struct pipes *pipes, nng_socket socket, nng_dialer dialer)
+{
+    struct leaving *place = NULL;
+    if (dialer.id == 0)
+        return;
+    uv_mutex_lock(&pipes->lock);
+    for (size_t i = 0; i < PIPES_LEAVING_MAX && !place; i++)
+        if (pipes->leaving[i].dialer == 0)
+            place = &pipes->leaving[i];
+    if (place) {
+        struct pipe *pipe = pipe_of_dialer(pipes, dialer);
+        uint64_t deadline_ns = pipe ? UINT64_MAX : clock_monotonic_ns() + PIPES_LEAVING_NS;
+        *place = (struct leaving){dialer.id, socket.id, deadline_ns};
+        if (pipe)
+            end_pipe(pipes, pipe);
+        pipes_hurry(pipes);
+    }
+    uv_mutex_unlock(&pipes->lock);
+    if (!place)
+        (void)nng_dialer_close(dialer);
+}
+
+/* False: there are none. The lock is held. */
+static bool end_all(struct pipes *pipes, nng_socket socket)
+{
+    bool some = false;
+    for (size_t i = 0; i < PIPES_MAX; i++) {
+        struct pipe *pipe = &pipes->pipe[i];
+        if (pipe->id == 0 || pipe->gone || pipe->socket != socket.id)
+            continue;
+        some = true;
+        if (pipe->ending_ns == 0)
+            end_pipe(pipes, pipe);
+    }
+    for (size_t i = 0; i < PIPES_LEAVING_MAX; i++)
+        some |= pipes->leaving[i].dialer != 0 && pipes->leaving[i].socket == socket.id;
+    return some;
+}
+
+void pipes_retire(struct pipes *pipes, nng_socket socket)
+{
+    (void)nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, on_refused, NULL);
+    uv_mutex_lock(&pipes->lock);
+    (void)end_all(pipes, socket);
+    uv_mutex_unlock(&pipes->lock);
+}
+
+bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_ns)
+{
+    uv_mutex_lock(&pipes->lock);
+    bool some;
+    for (uint64_t now_ns; (some = end_all(pipes, socket)) && (now_ns = clock_monotonic_ns()) < deadline_ns;)
+        (void)uv_cond_timedwait(&pipes->fewer, &pipes->lock, deadline_ns - now_ns);
+    uv_mutex_unlock(&pipes->lock);
+    return !some;
+}
+
+struct pipes_stats pipes_stats(struct pipes *pipes)
+{
+    struct pipes_stats stats = {0};
+    uv_mutex_lock(&pipes->lock);
+    for (size_t i = 0; i < PIPES_MAX; i++)
+        stats.open += pipes->pipe[i].id != 0 && !pipes->pipe[i].gone;
+    stats.stuck = pipes->stuck;
+    stats.refused = pipes->refused;
+    stats.cut = pipes->cut;
+    stats.reopened = pipes->reopened;
+    uv_mutex_unlock(&pipes->lock);
+    return stats;
+}
+
+/* ---- life ---- */
+
+static bool open_descriptors(struct pipes *pipes)
+{
+    pipes->blank_fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (pipes->blank_fd < 0)
+        pipes->blank_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pipes->spare_fd = pipes->blank_fd < 0 ? -1 : fcntl(pipes->blank_fd, F_DUPFD_CLOEXEC, 0);
+    if (pipes->spare_fd >= 0)
+        return true;
+    if (pipes->blank_fd >= 0)
+        (void)close(pipes->blank_fd);
+    return false;
+}
+
+static bool start_thread(struct pipes *pipes)
+{
+    pthread_t thread;
+    bool background = background_begin();
+    bool started = pthread_create(&thread, NULL, pipes_thread, pipes) == 0;
+    if (background)
+        background_end();
+    if (started)
+        (void)pthread_detach(thread);
+    return started;
+}
+
+static void init_locks(struct pipes *pipes)
+{
+    int status = uv_mutex_init(&pipes->lock) | uv_cond_init(&pipes->work) | uv_cond_init(&pipes->fewer);
+    assert(status == 0); /* on Linux they need nothing */
+}
+
+struct pipes *pipes_create(uv_async_t *changed)
+{
+    struct pipes *pipes = calloc(1, sizeof *pipes);
+    if (!pipes || !open_descriptors(pipes)) {
+        free(pipes);
+        return NULL;
+    }
+    init_locks(pipes);
+    pipes->holders = 1;
+    pipes->changed = changed;
+    for (int i = 0; i < PIPE_KINDS; i++)
+        pipes->watched[i] = (struct watched){pipes, (enum pipe_kind)i};
+    for (int i = 0; i < PORTS; i++)
+        pipes->port[i].try_fd = -1;
+    if (!start_thread(pipes)) {
+        pipes_free(pipes);
+        return NULL;
+    }
+    return pipes;
+}
+
+void pipes_free(struct pipes *pipes)
+{
+    (void)close(pipes->spare_fd);
+    (void)close(pipes->blank_fd);
+    uv_cond_destroy(&pipes->fewer);
+    uv_cond_destroy(&pipes->work);
+    uv_mutex_destroy(&pipes->lock);
+    free(pipes);
+}
+
+void pipes_quit(struct pipes *pipes)
+{
+    uv_mutex_lock(&pipes->lock);
+    pipes->changed = NULL;
+    pipes->quits = true;
+    ports_close(pipes);
+    uv_mutex_unlock(&pipes->lock);
+}
+
+struct pipes *pipes_hold(struct pipes *pipes)
+{
+    uv_mutex_lock(&pipes->lock);
+    pipes->holders++;
+    uv_mutex_unlock(&pipes->lock);
+    return pipes;
+}
+
+void pipes_release(struct pipes **pipes)
+{
+    struct pipes *released = *pipes;
+    *pipes = NULL;
+    uv_mutex_lock(&released->lock);
+    assert(released->holders > 0);
+    released->holders--;
+    pipes_hurry(released);
+    uv_mutex_unlock(&released->lock);
+}

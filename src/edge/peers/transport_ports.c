@@ -1,0 +1,166 @@
+/*
+ * The ports for peers: whether nng listens at them still.
+ *
+ * nng 1.5.2 stops listening for good when a connection that has not greeted yet is ended and reset: the error of that
+ * one is taken for the end of all. So each port is tried every few seconds, by a connection that greets with a protocol
+ * which nobody speaks here: nng turns it away if it listens, and keeps it waiting if it does not. A port that does not
+ * listen is closed when its connections have ended, and opened again. Those that nng has kept waiting until then it
+ * forgets, and their descriptors with them, which are closed here.
+ */
+#include "edge/peers/transport_pipes_state.h"
+#include "edge/process/clock.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { TRY_LOOKS = 3, FORGOTTEN_LOOKS = 4 };
+#define SECOND_NS ((uint64_t)1000000000)
+#define TRY_PATIENCE_NS (3 * SECOND_NS)
+
+/* ---- tries ---- */
+
+static int connect_to(const struct endpoint *local)
+{
+    static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff}, any[4] = {0};
+    const uint8_t *address = local->address;
+    bool is_v4 = memcmp(address, v4, sizeof v4) == 0;
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = local->port};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+                               .sin6_port = local->port,
+                               .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    if (is_v4 && memcmp(address + sizeof v4, any, sizeof any) != 0)
+        memcpy(&in.sin_addr, address + sizeof v4, sizeof in.sin_addr);
+    else
+        in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (memcmp(address, &in6addr_any, sizeof in6addr_any) != 0)
+        memcpy(&in6.sin6_addr, address, sizeof in6.sin6_addr);
+    int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        (void)connect(fd, is_v4 ? (const struct sockaddr *)&in : (const struct sockaddr *)&in6,
+                      is_v4 ? sizeof in : sizeof in6);
+    return fd;
+}
+
+static void end_try(struct port *port, uint64_t now_ns)
+{
+    if (port->try_fd >= 0)
+        (void)close(port->try_fd);
+    port->try_fd = -1;
+    port->try_ns = now_ns + PORT_TRY_EACH_NS;
+    memset(&port->try_from, 0, sizeof port->try_from);
+}
+
+/* On a loopback connect is done at once, or there is no room for it: then another try tells more. */
+static void begin_try(struct port *port, uint64_t now_ns)
+{
+    static const uint8_t greeting[] = {0, 'S', 'P', 0, 0, 0x10, 0, 0};
+    port->try_fd = connect_to(&port->local);
+    port->try_from = port->try_fd >= 0 ? endpoint_local(port->try_fd) : (struct endpoint){0};
+    port->try_ns = now_ns;
+    port->looks = 0;
+    if (port->try_fd < 0 || endpoint_remote(port->try_fd).port == 0 ||
+        send(port->try_fd, greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting)
+        end_try(port, now_ns);
+}
+
+/* True: the port took the connection, and does nothing with it. */
+static bool has_failed(struct port *port, uint64_t now_ns)
+{
+    uint8_t bytes[64];
+    ssize_t size;
+    do
+        size = recv(port->try_fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    while (size > 0);
+    if (endpoint_remote(port->try_fd).port == 0 || size == 0) {
+        end_try(port, now_ns);
+        return false;
+    }
+    return ++port->looks > TRY_LOOKS && now_ns - port->try_ns > TRY_PATIENCE_NS;
+}
+
+bool ports_try(const struct pipes *pipes, const struct endpoint *remote)
+{
+    bool is = false;
+    for (int i = 0; i < PORTS; i++)
+        is |= pipes->port[i].try_fd >= 0 && endpoint_same(&pipes->port[i].try_from, remote);
+    return is;
+}
+
+/* ---- ports that do not listen ---- */
+
+static bool end_pipes(struct pipes *pipes, enum pipe_kind kind, uint64_t now_ns)
+{
+    bool some = false;
+    for (size_t i = 0; i < PIPES_MAX; i++) {
+        struct pipe *pipe = &pipes->pipe[i];
+        if (pipe->id == 0 || pipe->gone || pipe->kind != kind)
+            continue;
+        some = true;
+        if (pipe->ending_ns == 0)
+            pipe->ending_ns = now_ns;
+    }
+    return some;
+}
+
+static void open_again(struct pipes *pipes, struct port *port)
+{
+    uv_mutex_unlock(&pipes->lock);
+    (void)nng_listener_close(port->listener);
+    bool opened = nng_listen(port->socket, port->url, &port->listener, 0) == 0;
+    uv_mutex_lock(&pipes->lock);
+    if (!opened)
+        return; /* the next look tries again */
+    port->state = PORT_LISTENS;
+    pipes->reopened++;
+    if (pipes->changed)
+        (void)uv_async_send(pipes->changed);
+}
+
+static void look_after_port(struct pipes *pipes, struct port *port, enum pipe_kind kind, uint64_t now_ns)
+{
+    switch (port->state) {
+    case PORT_CLOSED:
+        break;
+    case PORT_LISTENS:
+        if (port->try_fd < 0 && now_ns >= port->try_ns) {
+            begin_try(port, now_ns);
+        } else if (port->try_fd >= 0 && has_failed(port, now_ns)) {
+            end_try(port, now_ns);
+            port->state = PORT_ENDS;
+        }
+        break;
+    case PORT_ENDS:
+        if (!end_pipes(pipes, kind, now_ns))
+            open_again(pipes, port);
+        break;
+    }
+}
+
+void ports_look(struct pipes *pipes, uint64_t now_ns)
+{
+    for (int i = 0; i < PORTS && !pipes->quits; i++)
+        look_after_port(pipes, &pipes->port[i], (enum pipe_kind)i, now_ns);
+}
+
+void ports_close(struct pipes *pipes)
+{
+    for (int i = 0; i < PORTS; i++) {
+        end_try(&pipes->port[i], 0);
+        pipes->port[i].state = PORT_CLOSED;
+    }
+}
+
+/*
+ * nng's reaper closes descriptors of connections that ended. Where it has come round several times since, and one is
+ * open still, it does not know it any more.
+ */
+bool ports_forgotten(struct pipes *pipes, struct greeting *dead)
+{
+    if (dead->gone_seen != pipes->gone_count) {
+        dead->gone_seen = pipes->gone_count;
+        dead->looks++;
+    }
+    return dead->looks > FORGOTTEN_LOOKS;
+}

@@ -1,0 +1,36 @@
+/*
+ * log: lines for an operator on standard error, each with the time in UTC.
+ *
+ * The one idea: lines tell about states that changed, never about single packets or requests; INFO
+ * counts those. Writing never waits: while the reader of standard error is stuck, lines are
+ * dropped, and the next line that gets through says how many.
+ */
+#ifndef HEADGATE_EDGE_PROCESS_LOG_H
+#define HEADGATE_EDGE_PROCESS_LOG_H
+
+#include "base/bytes.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+enum { LOG_LINE_BYTES = 1024 }; /* longer lines are cut */
+
+struct log {
+    enum log_level level; /* less urgent lines are not written */
+    int fd;
+    uint64_t dropped_lines; /* lines dropped since the last one that got through */
+};
+
+/* `fd` belongs to the caller: 2 for standard error. */
+void log_init(struct log *log, enum log_level level, int fd);
+
+void log_write(struct log *log, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "error", "warning", "info", "debug" */
+const char *log_level_name(enum log_level level);
+bool log_level_parse(struct bytes text, enum log_level *level);
+
+#endif

@@ -1,0 +1,56 @@
+#include "edge/settings/settings_reach.h"
+
+#include "edge/settings/settings_outline.h"
+#include "rules/rule_reach.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SENTENCE_BYTES = 320 };
+
+/* Whom the config names in a region, this node counted. */
+static uint32_t nodes_in(const struct node_options *node, const char *region)
+{
+    uint32_t count = strcmp(node->region, region) == 0;
+    for (uint32_t i = 0; i < node->peer_count; i++)
+        count += strcmp(node->peers[i].region, region) == 0;
+    return count;
+}
+
+static uint64_t share_in(const struct node_options *node, const char *region)
+{
+    for (uint32_t i = 0; i < node->region_count; i++)
+        if (strcmp(node->regions[i].region, region) == 0)
+            return node->regions[i].weight / nodes_in(node, region);
+    return 0;
+}
+
+uint32_t settings_shares(const struct node_options *node, uint64_t shares[NODE_PEERS_MAX + 1])
+{
+    shares[0] = share_in(node, node->region);
+    for (uint32_t i = 0; i < node->peer_count; i++)
+        shares[1 + i] = share_in(node, node->peers[i].region);
+    return 1 + node->peer_count;
+}
+
+bool settings_check_reach(struct settings *settings, const struct settings_reader *reader)
+{
+    const struct node_options *node = &settings->node;
+    uint64_t shares[NODE_PEERS_MAX + 1];
+    const struct reach_peers peers = {settings_shares(node, shares), shares};
+    for (uint16_t i = 0; i < settings->limits.count; i++) {
+        const struct named_limit *limit = &settings->limits.limit[i];
+        const uint32_t can = reach_count(&limit->terms, 0, &peers);
+        char sentence[SENTENCE_BYTES], path[OUTLINE_PATH_BYTES];
+        if (can == peers.count)
+            continue;
+        reach_sentence(&limit->terms, 0, &peers, can, sentence, sizeof sentence);
+        (void)snprintf(path, sizeof path, "limits[%u]", i);
+        if (can == 0)
+            return reader_fail(reader, path, "limits[%u] '%s': %s", i, limit->name, sentence);
+        if (!settings->warning[0])
+            (void)snprintf(settings->warning, sizeof settings->warning, "limits[%u] '%s': %s", i, limit->name,
+                           sentence);
+    }
+    return true;
+}

@@ -1,0 +1,146 @@
+/*
+ * The queue of the store: a list of versions, and an array of counters with a hash index (open
+ * addressing).
+ */
+#include "edge/store/store_queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNTERS_MAX ((uint64_t)1 << 30)
+
+bool store_queue_init(struct store_queue *queue, uint64_t counters_max, uint64_t versions_max_bytes)
+{
+    memset(queue, 0, sizeof *queue);
+    queue->last = &queue->first;
+    queue->versions_max_bytes = versions_max_bytes;
+    if (counters_max > COUNTERS_MAX)
+        counters_max = COUNTERS_MAX;
+    uint32_t places = 16;
+    while (places < 2 * counters_max)
+        places *= 2;
+    queue->counters_max = (uint32_t)counters_max;
+    queue->place_mask = places - 1;
+    queue->counter = calloc(counters_max > 0 ? counters_max : 1, sizeof *queue->counter);
+    queue->place = calloc(places, sizeof *queue->place);
+    return queue->counter && queue->place;
+}
+
+void store_queue_close(struct store_queue *queue)
+{
+    if (queue->counter && queue->place)
+        store_queue_clear(queue);
+    free(queue->counter);
+    free(queue->place);
+    memset(queue, 0, sizeof *queue);
+}
+
+static void copy_text(char **room, struct bytes *text)
+{
+    if (text->size > 0)
+        memcpy(*room, text->data, text->size);
+    text->data = *room;
+    *room += text->size;
+}
+
+bool store_queue_add_version(struct store_queue *queue, const struct rule_record *version)
+{
+    const struct bytes *texts[] = {&version->service, &version->id, &version->author, &version->note,
+                                   &version->text};
+    size_t bytes = sizeof(struct waiting_version);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert(texts[i]->size <= STORE_FIELD_MAX_BYTES);
+        bytes += texts[i]->size;
+    }
+    if (bytes > queue->versions_max_bytes - queue->version_bytes)
+        return false;
+    struct waiting_version *waiting = malloc(bytes);
+    if (!waiting)
+        return false;
+    char *room = waiting->text;
+    waiting->next = NULL;
+    waiting->bytes = bytes;
+    waiting->version = *version;
+    copy_text(&room, &waiting->version.service);
+    copy_text(&room, &waiting->version.id);
+    copy_text(&room, &waiting->version.author);
+    copy_text(&room, &waiting->version.note);
+    copy_text(&room, &waiting->version.text);
+    *queue->last = waiting;
+    queue->last = &waiting->next;
+    queue->version_count++;
+    queue->version_bytes += bytes;
+    return true;
+}
+
+/* Finds the index entry of an id. Ids are hashes already, and at most half of the entries are used. */
+static uint32_t *place_of(struct store_queue *queue, struct key_id id)
+{
+    uint32_t at = (uint32_t)id.low & queue->place_mask;
+    while (queue->place[at] != 0 && !key_id_equal(queue->counter[queue->place[at] - 1].id, id))
+        at = (at + 1) & queue->place_mask;
+    return &queue->place[at];
+}
+
+bool store_queue_add_counter(struct store_queue *queue, const struct store_counter *counter)
+{
+    assert(!queue->sorted);
+    uint32_t *place = place_of(queue, counter->id);
+    if (*place == 0) {
+        if (queue->counter_count == queue->counters_max)
+            return false;
+        *place = ++queue->counter_count;
+    }
+    queue->counter[*place - 1] = *counter;
+    return true;
+}
+
+/* Clears the index: entry by entry while counters are few. The search for an entry walks on over
+ * entries that are already cleared. */
+static void clear_places(struct store_queue *queue)
+{
+    if (queue->counter_count > queue->place_mask / 64) {
+        memset(queue->place, 0, ((size_t)queue->place_mask + 1) * sizeof *queue->place);
+        return;
+    }
+    for (uint32_t i = 0; i < queue->counter_count; i++) {
+        uint32_t at = (uint32_t)queue->counter[i].id.low & queue->place_mask;
+        while (queue->place[at] != i + 1)
+            at = (at + 1) & queue->place_mask;
+        queue->place[at] = 0;
+    }
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const struct key_id *a = &((const struct store_counter *)left)->id;
+    const struct key_id *b = &((const struct store_counter *)right)->id;
+    if (a->high != b->high)
+        return a->high < b->high ? -1 : 1;
+    return (a->low > b->low) - (a->low < b->low);
+}
+
+void store_queue_sort(struct store_queue *queue)
+{
+    if (queue->sorted)
+        return;
+    clear_places(queue);
+    qsort(queue->counter, queue->counter_count, sizeof *queue->counter, by_id);
+    queue->sorted = true;
+}
+
+void store_queue_clear(struct store_queue *queue)
+{
+    while (queue->first) {
+        struct waiting_version *waiting = queue->first;
+        queue->first = waiting->next;
+        free(waiting);
+    }
+    queue->last = &queue->first;
+    queue->version_count = queue->version_bytes = 0;
+    if (!queue->sorted)
+        clear_places(queue);
+    queue->counter_count = 0;
+    queue->sorted = false;
+}

@@ -1,0 +1,97 @@
+/*
+ * listener_scene: a listener with real sockets in one process, its clients, and a service that answers lines.
+ *
+ * The loop turns only while a test waits for something.
+ */
+#ifndef HEADGATE_TESTS_LIB_LISTENER_SCENE_H
+#define HEADGATE_TESTS_LIB_LISTENER_SCENE_H
+
+#include "edge/clients/connection.h"
+#include "edge/clients/listener.h"
+#include "tests/lib/tap.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
+
+/*
+ * ---- a service: each line is answered, and is work; "work N" so much; "big N" by N bytes, "late" alone when asked
+ * for, "wait" when it is known, "delay" after a while; "who" makes a client known; "quit" ends ----
+ */
+
+enum { DELAY_MS = 150, ORDER_MAX = 4096 };
+
+struct visit {
+    uint64_t id;
+    uint32_t lines;
+    bool known;
+};
+
+extern struct listener listener;
+
+struct seen_state {
+    uint32_t opened, closed, served, answered;
+    bool asks_who;                     /* clients are known once they have said so; else with their first line */
+    uint64_t order[LISTENER_LATE_MAX]; /* ids of those that were answered late */
+    bool known;                        /* what some wait for, */
+    uint64_t unknown;                  /* but for whoever has this id */
+    bool session_was_zero;
+    uint64_t writes; /* that there had been when a line was served last */
+    uint64_t turn_of[ORDER_MAX], id_of[ORDER_MAX], work_of[ORDER_MAX],
+        writes_of[ORDER_MAX]; /* of calls of serve: the loop's turn, work, and writes before */
+    char address[LISTENER_ADDRESS_BYTES];
+};
+extern struct seen_state seen;
+
+void on_open(void *context, void *session, uint64_t id, const char *address);
+
+enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
+                           struct serve_budget *budget, size_t *consumed);
+
+/* ---- the scene ---- */
+
+extern uv_loop_t scene_loop;
+extern bool all_closed;
+extern char *received;
+
+void on_all_closed(void *context);
+
+void note_closed(void *context);
+
+void open_listener(const struct listener_options *options);
+
+/* Turns the loop until `condition` holds or the deadline passes; its value. */
+#define TURN_UNTIL(condition)                                                                                      \
+    do {                                                                                                           \
+        uint64_t turn_end = uv_hrtime() / 1000000 + DEADLINE_MS;                                                   \
+        while (!(condition) && uv_hrtime() / 1000000 < turn_end) {                                                 \
+            (void)uv_run(&scene_loop, UV_RUN_NOWAIT);                                                              \
+            (void)poll(NULL, 0, 1);                                                                                \
+        }                                                                                                          \
+    } while (0)
+
+void close_listener(void);
+
+int dial(void);
+
+void scene_say(int fd, const char *text, size_t size);
+
+/* Reads until `size` bytes came, or the end, or the deadline. Returns how many; -1 - errno for a reset. */
+ssize_t hear(int fd, size_t size, bool *ended);
+
+bool hears(int fd, const char *text);
+
+bool hears_end(int fd);
+
+/* So many new clients, who were served once each and so are light; what was seen and written is counted from here. */
+void dial_light(int *fd, uint32_t count);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * reserving_world: two nodes that know each other and may keep eight reservations each, and what is reserved there.
+ */
+#ifndef HEADGATE_TESTS_LIB_RESERVING_WORLD_H
+#define HEADGATE_TESTS_LIB_RESERVING_WORLD_H
+
+#include "tests/lib/cluster_harness.h"
+
+/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
+
+extern const struct limit_terms cell;
+extern const struct limit_terms leases;
+
+/* What is listed is held: a lease. */
+struct charge held_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost);
+
+int64_t tokens_left(unsigned i, const char *key, const struct limit_terms *terms);
+
+void reserving_world(void);
+
+bool reserve(unsigned i, const struct charge *charges, size_t count, uint64_t ttl_ms, struct reservation_id *id);
+
+#endif

@@ -1,0 +1,219 @@
+/*
+ * scripted_node: the calls of a node, answered from a script; what it was asked is written down. For a unit test that
+ * is linked without the cluster.
+ */
+#ifndef HEADGATE_TESTS_LIB_SCRIPTED_NODE_H
+#define HEADGATE_TESTS_LIB_SCRIPTED_NODE_H
+
+#include "commands/commands.h"
+#include "rules/ruleset.h"
+
+#include <assert.h>
+
+enum { ASKED_MAX = 256 };
+
+struct node {
+    struct ruleset *rules;
+    struct rulebook *book;
+    struct limit terms[2];                            /* what rules may intern: the two of the config */
+    struct verdict verdict;                           /* what it answers */
+    uint64_t tokens;                                  /* what is handed out where no figures are wanted */
+    uint32_t tags_prefetched, calls, decided, peeked; /* calls: of node_decide */
+    struct key_id asked[ASKED_MAX];
+    uint64_t cost;
+    uint16_t limit;
+    uint32_t peer_count;
+    struct peer_report peers[NODE_PEERS_MAX];
+    struct event event; /* the last that was submitted */
+    char event_name[NODE_NAME_BYTES];
+    uint32_t events;
+    struct rules_result result; /* what becomes of changes; its ticket is that of those in work */
+    bool result_known;          /* to whoever asks for it later */
+};
+
+bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result)
+{
+    assert(ticket == node->result.ticket);
+    *result = node->result;
+    result->in_work = false;
+    return node->result_known;
+}
+
+void node_prefetch_tags(const struct node *node, struct key_id id)
+{
+    (void)id;
+    ((struct node *)(uintptr_t)node)->tags_prefetched++;
+}
+
+static bool scripted_take(struct node *node, const struct charge *charge, struct key_id id)
+{
+    if (node->decided < ASKED_MAX)
+        node->asked[node->decided] = id;
+    node->decided++;
+    node->cost = charge->cost;
+    node->limit = charge->limit;
+    if (node->tokens < charge->cost)
+        return false;
+    node->tokens -= charge->cost;
+    return true;
+}
+
+bool node_decide_one(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
+                     struct verdict *verdicts)
+{
+    (void)now_ns;
+    assert(count == 1);
+    verdicts[0] = node->verdict;
+    if (take)
+        (void)scripted_take(node, charges, charges->id);
+    else
+        node->peeked++;
+    return verdicts[0].allowed;
+}
+
+/* Where figures are wanted, the script's verdict says what is allowed; else its tokens do. */
+void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids, uint64_t now_ns)
+{
+    node->calls++;
+    for (struct run *run = runs; run < runs + run_count; run++) {
+        assert(run->charge_count == 1);
+        run->allowed = 0;
+        for (uint32_t i = 0; i < run->request_count; i++, ids++) {
+            struct charge charge = *run->charge;
+            charge.id = *ids;
+            bool allowed = run->verdicts ? node_decide_one(node, &charge, 1, run->take, now_ns, &run->verdicts[i])
+                                         : scripted_take(node, &charge, *ids);
+            run->allowed |= (uint64_t)allowed << i;
+        }
+    }
+}
+
+uint64_t node_return(struct node *node, const struct charge *charges, size_t count, uint64_t tokens,
+                     uint64_t now_ns)
+{
+    (void)node, (void)charges, (void)count, (void)now_ns;
+    return tokens;
+}
+
+uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns)
+{
+    (void)node, (void)charges, (void)now_ns;
+    return (uint32_t)count;
+}
+
+bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
+                  struct verdict *verdicts, struct reservation_id *id)
+{
+    (void)ttl_ns;
+    memset(id->byte, 0xab, sizeof id->byte);
+    return node_decide_one(node, charges, count, true, now_ns, verdicts);
+}
+
+enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
+                                uint64_t *charged)
+{
+    (void)node, (void)now_ns;
+    *charged = actual;
+    return id.byte[0] == 0xab ? RESERVE_DONE : RESERVE_UNKNOWN;
+}
+
+enum reserve_status node_cancel(struct node *node, struct reservation_id id, uint64_t now_ns)
+{
+    (void)node, (void)now_ns;
+    return id.byte[0] == 0xab ? RESERVE_DONE : RESERVE_UNKNOWN;
+}
+
+enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns)
+{
+    (void)ttl_ns;
+    return node_cancel(node, id, now_ns);
+}
+
+int node_find_limit(const struct node *node, const struct limit_terms *terms)
+{
+    for (int i = 0; i < 2; i++) {
+        struct limit_terms known = limit_terms_of(&node->terms[i]);
+        if (limit_terms_equal(&known, terms))
+            return i;
+    }
+    return -1;
+}
+
+int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, struct error *error)
+{
+    int known = node_find_limit(node, terms);
+    if (known < 0)
+        (void)error_set(error, 70, "no other limit here");
+    return known;
+}
+
+const struct limit *node_limit(const struct node *node, uint16_t index)
+{
+    return &node->terms[index];
+}
+
+enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count)
+{
+    (void)node;
+    (void)charges;
+    (void)count;
+    return RESERVATIONS_ROOM;
+}
+
+bool node_rules_may_lack(const struct node *node)
+{
+    (void)node;
+    return false;
+}
+
+struct ruleset *node_rules(struct node *node)
+{
+    return node->rules;
+}
+
+const struct rulebook *node_rulebook(const struct node *node)
+{
+    return node->book;
+}
+
+const char *peer_state_name(enum peer_state state)
+{
+    return state == PEER_ACTIVE ? "active" : "other";
+}
+
+const char *config_state_name(enum config_state state)
+{
+    return state == CONFIG_SAME ? "same" : "other";
+}
+
+size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room)
+{
+    (void)now_ns;
+    assert(room >= node->peer_count);
+    memcpy(reports, node->peers, node->peer_count * sizeof reports[0]);
+    return node->peer_count;
+}
+
+void node_stats(const struct node *node, struct node_stats *stats)
+{
+    *stats = (struct node_stats){.admitted_requests = node->decided};
+}
+
+void node_table_stats(const struct node *node, struct table_stats *stats)
+{
+    (void)node;
+    *stats = (struct table_stats){.capacity_keys = 1024, .used_keys = 7};
+}
+
+void node_status(const struct node *node, struct node_status *status)
+{
+    *status = (struct node_status){.state = PEER_ACTIVE, .peers = node->peer_count, .share = SHARE_ONE / 2};
+}
+
+void node_explain(struct node *node, struct key_id id, uint16_t limit, uint64_t now_ns, struct explanation *out)
+{
+    (void)node, (void)id, (void)limit, (void)now_ns;
+    *out = (struct explanation){.settled_tokens = 97.25, .unsettled_tokens = 3, .share = 0.5, .tracked = true};
+}
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * served: a node that is alone, its commands and one client, in a world whose time the test moves.
+ *
+ * The one idea: what a client sends and reads is all that a test says and sees. Replies are told as short texts:
+ * numbers as they are, texts in quotes, (nil), +OK, !errors, [arrays].
+ */
+#ifndef HEADGATE_TESTS_LIB_SERVED_H
+#define HEADGATE_TESTS_LIB_SERVED_H
+
+#include "commands/commands.h"
+#include "tests/lib/decisions.h"
+#include "tests/lib/limits.h"
+#include "tests/lib/tap.h"
+#include "wire/reply.h"
+#include "wire/resp.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum {
+    SERVED_NODES_MAX = 20000,
+    SERVED_TEXT_BYTES = 512 * 1024,
+    SERVED_WORDS_MAX = 64,
+};
+#define SERVED_MS ((uint64_t)1000000)
+/* A Saturday, 2026-11-21 00:00:00 UTC: a whole hour, day and window of any length that divides a day. */
+#define SERVED_WALL_NS ((uint64_t)1795219200 * 1000000000)
+
+struct served_state {
+    struct test_limits limits;
+    struct node_options options;
+    struct node *node;
+    struct effects effects;
+    struct commands commands;
+    struct session session;
+    uint64_t now_ns, wall_ns;
+    uint32_t waited_steps; /* for what becomes of changes */
+    char reply[2 * OUTPUT_REPLY_MAX_BYTES], told[SERVED_TEXT_BYTES];
+    size_t told_size;
+    struct reply_node nodes[SERVED_NODES_MAX];
+};
+extern struct served_state served;
+
+void served_step(struct event event);
+
+void served_submit(void *context, const struct event *event, struct rules_result *result);
+
+/* Time passes; the node is woken whenever it asked for it, and in a long time only near its end. */
+void served_wait_ns(uint64_t ns);
+
+void served_wait_ms(uint64_t ms);
+
+/* "default": 100 tokens, 100 a second; "slow": 5, one a minute. The config names peers that nobody ever hears. */
+void served_plan(uint64_t table_keys, uint32_t peers);
+
+/* After served_plan, and what a test plans besides. */
+void served_begin(void);
+
+void served_open_with(uint64_t table_keys, uint32_t peers);
+
+void served_open(void);
+
+void served_close(void);
+
+/* ---- asking ---- */
+
+/* What is answered to these bytes, one reply or several, parted by blanks. */
+const char *served_send(struct bytes input);
+
+/* An inline line. */
+const char *served_ask(const char *line);
+
+/* Words, the last one NULL. */
+const char *ask_words(const char *first, ...);
+
+/* RULE SET of a text; a failure is shown. */
+bool set_rules(const char *yaml);
+
+/* The last answer has that piece. */
+bool served_told(const char *piece);
+
+#endif

@@ -1,0 +1,422 @@
+#include "base/random.h"
+#include "tests/lib/cluster_harness.h"
+
+/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
+
+static const struct limit_terms slow = {.capacity = 160, .rate = 1, .period_ns = 3600000 * MS};
+static const struct limit_terms cell = {.kind = LIMIT_CELL, .capacity = 160};
+static const struct limit_terms leases = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 60000 * MS};
+
+static bool ask(unsigned i, const struct charge *charges, size_t count)
+{
+    struct verdict verdicts[CHARGES_MAX];
+    return node_check(world.host[i].node, charges, count, true, world.now_ns, verdicts);
+}
+
+/* What that host thinks is left of a key under these terms, but for a part of a token that refills in seconds. */
+static int64_t left(unsigned i, const char *key, const struct limit_terms *terms)
+{
+    struct charge charge = charge_at(i, key, terms, 0);
+    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    const struct limit *limit = node_limit(world.host[i].node, charge.limit);
+    return (bucket.settled - bucket.unsettled + limit->units_per_token / 100) / limit->units_per_token;
+}
+
+static int64_t unsettled(unsigned i, const char *key, const struct limit_terms *terms)
+{
+    struct charge charge = charge_at(i, key, terms, 0);
+    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    return bucket.unsettled / node_limit(world.host[i].node, charge.limit)->units_per_token;
+}
+
+static void show(const char *key, const struct limit_terms *terms)
+{
+    for (unsigned i = 0; i < world.count; i++)
+        if (world.host[i].node)
+            tell("%s: %s has %" PRId64 ", %" PRId64 " not known everywhere", host_names[i], key,
+                 left(i, key, terms), unsettled(i, key, terms));
+}
+
+static void all_or_nothing(void)
+{
+    world_of(2);
+    struct verdict verdicts[3];
+    struct charge charges[3] = {charge_at(ANN, "alice", &slow, 10), charge_at(ANN, "10.0.0.1", &cell, 10),
+                                charge_at(ANN, "job", &leases, 10)};
+    OK(ask(ANN, charges, 3), "three keys, each of another kind");
+    OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
+       "all are charged");
+    charges[2].cost = 60; /* of the 60 that half of the limit, less a quarter, allows */
+    OK(!node_check(world.host[ANN].node, charges, 3, true, world.now_ns, verdicts), "one is denied");
+    OK(verdicts[0].allowed && verdicts[1].allowed && !verdicts[2].allowed, "and says so");
+    OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].remaining_tokens == 50, "with its figures");
+    OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
+       "none is charged");
+    charges[2].shadow = true;
+    OK(ask(ANN, charges, 3), "a shadow does not deny");
+    OK(left(ANN, "alice", &slow) == 140 && left(ANN, "10.0.0.1", &cell) == 140 && left(ANN, "job", &leases) == 150,
+       "nor is it charged");
+    OK(node_check(world.host[ANN].node, charges, 2, false, world.now_ns, verdicts) &&
+           left(ANN, "alice", &slow) == 140,
+       "who only asks takes nothing");
+    world_run(500);
+    OK(left(BOB, "alice", &slow) == 140 && left(BOB, "10.0.0.1", &cell) == 140 && left(BOB, "job", &leases) == 150,
+       "others hear of each, though they never heard of its limit");
+    world_close();
+}
+
+static void a_floor(void)
+{
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &slow, 30);
+    charge.floor_tokens = 80;
+    OK(ask(ANN, &charge, 1), "with a floor of half of it, 3/8 of the other half can be taken at once");
+    OK(!ask(ANN, &charge, 1), "and no more");
+    charge.floor_tokens = 0;
+    OK(ask(ANN, &charge, 1), "but by those for whom the rest is kept");
+    world_close();
+}
+
+static void returns(const struct limit_terms *terms, const char *name)
+{
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", terms, 40);
+    OK(ask(ANN, &charge, 1), "%s: ann takes 40", name);
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 10, "and gives 10 back at once");
+    tell("before anybody hears of it:");
+    show("alice", terms);
+    world_run(500);
+    tell("everybody knows:");
+    show("alice", terms);
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 20, world.now_ns), 20, "20 more, of what is settled");
+    show("alice", terms);
+    world_run(500);
+    tell("everybody knows:");
+    show("alice", terms);
+    OK_U64(node_return(world.host[BOB].node, &charge, 1, 5, world.now_ns), 0, "bob cannot give back what ann took");
+    world_run(500);
+    show("alice", terms);
+    uint64_t given = node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns);
+    OK(given == 10 || given == 9, "no more than is taken: 10, or less by what was refilled");
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns), 0, "and only once");
+    EXPECT("what was returned is told", "before anybody hears of it:\n"
+                                        "ann: alice has 130, 30 not known everywhere\n"
+                                        "bob: alice has 160, 0 not known everywhere\n"
+                                        "everybody knows:\n"
+                                        "ann: alice has 130, 0 not known everywhere\n"
+                                        "bob: alice has 130, 0 not known everywhere\n"
+                                        "ann: alice has 150, 0 not known everywhere\n"
+                                        "bob: alice has 130, 0 not known everywhere\n"
+                                        "everybody knows:\n"
+                                        "ann: alice has 150, 0 not known everywhere\n"
+                                        "bob: alice has 150, 0 not known everywhere\n"
+                                        "ann: alice has 150, 0 not known everywhere\n"
+                                        "bob: alice has 150, 0 not known everywhere\n");
+    world_close();
+}
+
+static void a_return_on_its_way(void)
+{
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &cell, 40);
+    OK(ask(ANN, &charge, 1), "ann takes 40 of a window");
+    world_until_published(ANN);
+    (void)node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns);
+    tell("the spend is told, the return is not:");
+    show("alice", &cell);
+    world_run(15);
+    show("alice", &cell);
+    OK(ask(ANN, &charge, 1), "it is hers to spend again");
+    world_run(500);
+    tell("everybody knows:");
+    show("alice", &cell);
+    EXPECT("a return that pays off what somebody has not heard of is settled with its own batch",
+           "the spend is told, the return is not:\n"
+           "ann: alice has 160, 0 not known everywhere\n"
+           "bob: alice has 160, 0 not known everywhere\n"
+           "ann: alice has 160, 0 not known everywhere\n"
+           "bob: alice has 120, 0 not known everywhere\n"
+           "everybody knows:\n"
+           "ann: alice has 120, 0 not known everywhere\n"
+           "bob: alice has 120, 0 not known everywhere\n");
+    world_close();
+}
+
+/* A return that lay about until the spend that it took off has ended must not take off another. */
+static void a_return_that_comes_late(void)
+{
+    const struct limit_terms calls = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 2000 * MS};
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &calls, 10);
+    OK(ask(ANN, &charge, 1), "ann takes 10, which count for 2 s");
+    world_run(500);
+    charge.cost = 7;
+    OK(ask(ANN, &charge, 1), "and 7 half a second later");
+    world_run(100);
+    OK(left(BOB, "alice", &calls) == 143, "bob knows");
+    world_link(ANN, BOB, LINK_HELD);
+    charge.cost = 10;
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 10, "10 are given back");
+    world_run(1500);
+    world_release(ANN, BOB, false);
+    world_run(20);
+    OK(left(ANN, "alice", &calls) == 153 && left(BOB, "alice", &calls) == 153,
+       "bob hears of it when the first 10 have ended by themselves, and keeps the 7");
+    world_close();
+}
+
+static void resets(void)
+{
+    world_of(2);
+    struct charge charge = charge_at(BOB, "alice", &slow, 40);
+    (void)ask(BOB, &charge, 1);
+    world_run(500);
+    charge.limit = charge_at(ANN, "alice", &slow, 0).limit;
+    OK_U64(node_reset_key(world.host[ANN].node, &charge, 1, world.now_ns), 0,
+           "a reset where nothing was spent gives nothing back");
+    world_run(500);
+    OK(left(ANN, "alice", &slow) < 125 && left(BOB, "alice", &slow) < 125, "and changes nothing");
+    charge.limit = charge_at(BOB, "alice", &slow, 0).limit;
+    OK_U64(node_reset_key(world.host[BOB].node, &charge, 1, world.now_ns), 1, "where it was, all of one key");
+    OK_U64(node_reset_key(world.host[BOB].node, &charge, 1, world.now_ns), 0,
+           "a key that is full is not one of them");
+    world_run(500);
+    OK(left(ANN, "alice", &slow) >= 159 && left(BOB, "alice", &slow) >= 159, "everywhere");
+    world_close();
+}
+
+static void isolation(void)
+{
+    world_of(2);
+    struct charge charges[3] = {charge_at(ANN, "alice", &slow, 50), charge_at(ANN, "bert", &slow, 50),
+                                charge_at(ANN, "carl", &slow, 50)};
+    charges[1].on_isolation = ISOLATION_OPEN;
+    charges[2].on_isolation = ISOLATION_CLOSED;
+    OK(ask(ANN, &charges[0], 1) && ask(ANN, &charges[1], 1) && ask(ANN, &charges[2], 1),
+       "while everybody is heard, all are the same");
+    world_run(500);
+    world_links(BOB, LINK_CUT);
+    world_run(2000);
+    skip_text();
+    OK(!ask(ANN, &charges[0], 1), "a budget: three eighths of the 110 that are left");
+    OK(ask(ANN, &charges[1], 1) && ask(ANN, &charges[1], 1), "open: all that is left as seen here");
+    OK(ask(ANN, &charges[1], 1) && left(ANN, "bert", &slow) == 10, "open: never denied, but not charged either");
+    charges[2].cost = 0;
+    OK(!ask(ANN, &charges[2], 1), "closed: always denied");
+    world_close();
+}
+
+static void tenants(void)
+{
+    world_of(2);
+    char key[32];
+    unsigned allowed = 0;
+    node_set_tenant_keys_max(world.host[ANN].node, 10);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(key, sizeof key, "key %d", i);
+        struct charge charge = charge_at(ANN, key, &slow, 1);
+        charge.tenant = 7;
+        allowed += ask(ANN, &charge, 1);
+    }
+    OK(allowed == 10, "a tenant has so many keys and no more");
+    struct charge several[3] = {charge_at(ANN, "x", &slow, 1), charge_at(ANN, "y", &slow, 1),
+                                charge_at(ANN, "z", &slow, 1)};
+    for (int i = 0; i < 3; i++)
+        several[i].tenant = 9;
+    node_set_tenant_keys_max(world.host[ANN].node, 2);
+    OK(!ask(ANN, several, 3) && left(ANN, "x", &slow) == 160, "nor where the last of three is one too many");
+    OK(ask(ANN, several, 2) && left(ANN, "x", &slow) == 159 && left(ANN, "y", &slow) == 159, "two are not");
+    node_set_tenant_keys_max(world.host[ANN].node, 10);
+    struct charge charge = charge_at(ANN, "key 0", &slow, 1);
+    charge.tenant = 7;
+    OK(ask(ANN, &charge, 1), "those that it has go on");
+    charge = charge_at(ANN, "key 20", &slow, 1);
+    charge.tenant = 8;
+    OK(ask(ANN, &charge, 1), "so does another tenant");
+    world_close();
+}
+
+/* A rule of a service, so that keys of the config are not all that there may be. */
+static void set_a_rule(unsigned i)
+{
+    const struct rule_changes changes = {.text = bytes_of("{id: r, service: shop, rate: 1/s}"), .file = "t"};
+    step(i, (struct event){.kind = EVENT_RULES, .rules = &changes}, i);
+}
+
+static void keys_of_the_config(void)
+{
+    enum { MOST = 400, OTHERS = 300, FLOOD = 20000 };
+    static const char *const names[] = {"fast", "slow"};
+    struct key_id ids[FLOOD];
+    char key[32];
+    for (int slow_path = 0; slow_path < 2; slow_path++) {
+        world_of(1);
+        unsigned allowed = 0, kept = 0;
+        struct charge charge;
+        set_a_rule(ANN);
+        node_set_tenant_keys_max(world.host[ANN].node, MOST);
+        for (unsigned i = 0; i < OTHERS; i++) {
+            (void)snprintf(key, sizeof key, "other %u", i);
+            charge = charge_at(ANN, key, &slow, 100);
+            charge.tenant = 7;
+            allowed += ask(ANN, &charge, 1);
+        }
+        OK_U64(allowed, OTHERS, "a service has its keys");
+        allowed = 0;
+        for (unsigned i = 0; i < FLOOD; i++) {
+            (void)snprintf(key, sizeof key, "flood %u", i);
+            charge = charge_at(ANN, key, &slow, 100);
+            ids[i] = charge.id;
+            allowed += slow_path ? ask(ANN, &charge, 1) : node_takes(world.host[ANN].node, &charge, world.now_ns);
+        }
+        OK_U64(allowed, MOST, "%s path: of a flood under a limit of the config so many are let in",
+               names[slow_path]);
+        for (unsigned i = 0; i < OTHERS; i++) {
+            (void)snprintf(key, sizeof key, "other %u", i);
+            kept += left(ANN, key, &slow) == 60;
+        }
+        struct table_stats stats;
+        node_table_stats(world.host[ANN].node, &stats);
+        OK(kept == OTHERS && stats.evicted_harmful_keys == 0, "... and all of the service's keys are there: %u",
+           kept);
+        charge.id = ids[0];
+        OK(!ask(ANN, &charge, 1) && left(ANN, "flood 0", &slow) == 60, "... as are those that were let in");
+        world_close();
+    }
+}
+
+static void another_limit(void)
+{
+    static const struct limit_terms wider = {.capacity = 320, .rate = 1, .period_ns = 3600000 * MS};
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &slow, 40);
+    (void)ask(ANN, &charge, 1);
+    world_until_published(ANN);
+    charge = charge_at(ANN, "alice", &wider, 10); /* the same key: the rule has changed */
+    OK(ask(ANN, &charge, 1), "a key goes on under another limit");
+    OK(left(ANN, "alice", &wider) == 270 && unsettled(ANN, "alice", &wider) >= 49, "with what was used");
+    world_run(500);
+    OK(left(ANN, "alice", &wider) == 270 && unsettled(ANN, "alice", &wider) == 0,
+       "spends under the old one settle under the new one");
+    OK(left(BOB, "alice", &slow) == 110, "a peer that knows the old rule has the same used");
+    world_close();
+}
+
+static void a_split(void)
+{
+    static const struct limit_terms split = {.flags = LIMIT_SPLIT,
+                                             .capacity = 160,
+                                             .rate = 160,
+                                             .period_ns = 1000 * MS,
+                                             .overshoot = 160};
+    world_of(2);
+    struct charge charge = charge_at(ANN, "alice", &split, 80);
+    OK(ask(ANN, &charge, 1), "a split: half of the limit is ann's, whole");
+    charge.cost = 1;
+    OK(!ask(ANN, &charge, 1), "and no more, whatever overshoot is declared");
+    uint64_t closed = world_stats(ANN).batches_closed;
+    world_run(500);
+    OK(world_stats(ANN).batches_closed == closed, "nobody is told");
+    charge.cost = 40;
+    OK(ask(ANN, &charge, 1), "half of the rate is hers, too");
+    charge.cost = 1;
+    OK(!ask(ANN, &charge, 1), "and no more");
+    world_close();
+}
+
+/* ---- what is plain, and what is not ---- */
+
+enum { DRAWN_MAX = 5 };
+
+/* Of few groups of the table, so that keys are in each other's way; some are full again soon. */
+static size_t draw_charges(struct random *random, const struct charge *like, struct charge *charges)
+{
+    size_t count = 1 + random_below(random, DRAWN_MAX);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t key = random_below(random, 40), kind = random_below(random, 3);
+        charges[i] = like[kind];
+        charges[i].id = (struct key_id){key % 6 << 61 | kind << 50, (key + 1) * 0x9e3779b97f4a7c15u};
+        charges[i].cost = random_below(random, 20) == 0 ? 161 : random_below(random, 8);
+        charges[i].floor_tokens = random_below(random, 10) == 0 ? 80 : 0;
+        charges[i].tenant = (uint16_t)random_below(random, 2);
+        charges[i].id.low ^= charges[i].tenant;
+    }
+    return count;
+}
+
+static bool same_verdicts(const struct verdict *a, const struct verdict *b, size_t count)
+{
+    bool same = true;
+    for (size_t i = 0; i < count; i++)
+        same = same && a[i].allowed == b[i].allowed && a[i].reason == b[i].reason &&
+               a[i].limit_tokens == b[i].limit_tokens && a[i].remaining_tokens == b[i].remaining_tokens &&
+               a[i].retry_after_ns == b[i].retry_after_ns && a[i].reset_after_ns == b[i].reset_after_ns;
+    return same;
+}
+
+/*
+ * Two that never hear of each other are asked the same. Bob's requests have a charge more, of a log, which costs
+ * nothing: so none of them goes the short way.
+ */
+static void both_ways(bool alone)
+{
+    const struct limit_terms soon = {.capacity = 160, .rate = 160, .period_ns = 200 * MS};
+    struct random random;
+    struct charge like[3], charges[DRAWN_MAX + 1];
+    struct verdict anns[DRAWN_MAX + 1], bobs[DRAWN_MAX + 1];
+    unsigned allowed = 0, refused = 0;
+    bool same = true;
+    world_init(2);
+    if (!alone)
+        world_name_all();
+    world_links(BOB, LINK_CUT);
+    world_start_all();
+    world_run(5000);
+    random_seed(&random, 3 + alone);
+    for (unsigned i = 0; i < 2; i++) {
+        node_set_tenant_keys_max(world.host[i].node, 1000); /* more than there will be */
+        like[0] = charge_at(i, "", &soon, 0);
+        like[1] = charge_at(i, "", &cell, 0);
+        like[2] = charge_at(i, "", &slow, 0);
+        charges[0] = charge_at(i, "", &leases, 0);
+    }
+    const struct charge log = charges[0];
+    for (int round = 0; round < 40000 && same; round++) {
+        size_t count = draw_charges(&random, like, charges);
+        bool ann = node_check(world.host[ANN].node, charges, count, true, world.now_ns, anns);
+        charges[count] = log;
+        bool bob = node_check(world.host[BOB].node, charges, count + 1, true, world.now_ns, bobs);
+        same = ann == bob && same_verdicts(anns, bobs, count);
+        allowed += ann;
+        refused += !ann;
+        if (random_below(&random, 10) == 0)
+            world_run(1 + random_below(&random, 40));
+    }
+    OK(same, "%s: whichever way requests go, they are answered the same", alone ? "alone" : "cut off");
+    OK(allowed > 2000 && refused > 2000, "%u are allowed, %u refused", allowed, refused);
+    struct table_stats stats;
+    node_table_stats(world.host[ANN].node, &stats);
+    OK(stats.evicted_harmful_keys == 0 && stats.expired_keys > 100, "... while %u keys were forgotten",
+       (unsigned)stats.expired_keys);
+    world_close();
+}
+
+int main(void)
+{
+    all_or_nothing();
+    a_floor();
+    returns(&slow, "a bucket");
+    returns(&cell, "a window");
+    returns(&leases, "a log");
+    a_return_on_its_way();
+    a_return_that_comes_late();
+    resets();
+    isolation();
+    tenants();
+    keys_of_the_config();
+    another_limit();
+    a_split();
+    both_ways(true);
+    both_ways(false);
+    return tap_done();
+}

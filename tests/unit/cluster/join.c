@@ -1,0 +1,107 @@
+/* Who joins where nobody hears it is heard when links heal. */
+#include "tests/lib/cluster_harness.h"
+
+static void cut(enum link_mood mood)
+{
+    world_link(ANN, BOB, mood);
+    world_link(BOB, ANN, mood);
+}
+
+/* Ann has seen bob leave, and does not listen to him any more. He came back while nobody could tell her. */
+static void alone_meanwhile(void)
+{
+    world_init(2);
+    world_name_all();
+    world_start_all();
+    world_run(1000);
+    world_stop(BOB);
+    world_run(500);
+    cut(LINK_CUT);
+    world_start(BOB);
+    world_run(3000);
+    skip_text();
+    world_show_peers();
+    cut(LINK_FINE);
+    world_run(300);
+    world_show_peers();
+    EXPECT("who went on alone is listened to again", "ann sees itself active 50.0%, bob left 0.0%\n"
+                                                     "bob sees itself active 50.0%, ann silent 50.0%\n"
+                                                     "bob: ann (region ann's) is heard for the first time\n"
+                                                     "bob: ann is active\n"
+                                                     "bob: ann is heard again\n"
+                                                     "ann: bob (region bob's) has started anew\n"
+                                                     "ann: bob is active\n"
+                                                     "ann sees itself active 50.0%, bob active 50.0%\n"
+                                                     "bob sees itself active 50.0%, ann active 50.0%\n");
+    uint64_t bob = world.host[BOB].requests;
+    world_run(1000);
+    OK_U64(world.host[BOB].requests - bob, 0, "and then he need not say hello");
+    world_close();
+}
+
+/*
+ * Bob and cat share a region, and only ann's config names both. Bob leaves: cat takes over his share, since her config
+ * does not name him. He comes back while nobody hears cat. Ann has counted his share all the time; cat has not.
+ */
+static void given_up_elsewhere(void)
+{
+    world_init(3);
+    world_name_peer(ANN, BOB);
+    world_name_peer(ANN, CAT);
+    world_name_peer(BOB, ANN);
+    world_name_peer(CAT, ANN);
+    memcpy(world.host[CAT].options.region, world.host[BOB].options.region, NODE_NAME_BYTES);
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.region_count = 2;
+    world_start_all();
+    world_run(1000);
+    world_stop(BOB);
+    world_run(500);
+    world_links(CAT, LINK_CUT);
+    world_start(BOB);
+    world_run(3000);
+    skip_text();
+    world_show_peers();
+    EXPECT("a share that who is not heard may use is not used, whatever others say of it",
+           "ann sees itself active 50.0%, bob joining 12.5%, cat silent 12.5%\n"
+           "bob sees itself joining 0.0%, ann active 50.0%, cat silent 12.5%\n"
+           "cat sees itself active 25.0%, ann silent 50.0%, bob left 0.0%\n");
+    world_links(CAT, LINK_FINE);
+    world_run(300);
+    skip_text();
+    world_show_peers();
+    EXPECT("when she has said that she knows, it is used",
+           "ann sees itself active 50.0%, bob active 12.5%, cat active 12.5%\n"
+           "bob sees itself active 12.5%, ann active 50.0%, cat active 12.5%\n"
+           "cat sees itself active 12.5%, ann active 50.0%, bob active 12.5%\n");
+    world_close();
+}
+
+/* The same where all configs name each other: nobody has taken over his share, heard or not. */
+static void kept_everywhere(void)
+{
+    world_init(3);
+    world_name_all();
+    world_start_all();
+    world_run(1000);
+    world_stop(BOB);
+    world_run(500);
+    world_links(CAT, LINK_CUT);
+    world_start(BOB);
+    world_run(3000);
+    skip_text();
+    world_show_peers();
+    EXPECT("who is named by all comes back at once",
+           "ann sees itself active 50.0%, bob active 25.0%, cat silent 25.0%\n"
+           "bob sees itself active 25.0%, ann active 50.0%, cat silent 25.0%\n"
+           "cat sees itself active 25.0%, ann silent 50.0%, bob left 0.0%\n");
+    world_close();
+}
+
+int main(void)
+{
+    alone_meanwhile();
+    given_up_elsewhere();
+    kept_everywhere();
+    return tap_done();
+}

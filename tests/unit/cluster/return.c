@@ -1,0 +1,196 @@
+#include "tests/lib/cluster_impostor.h"
+
+/* Spends count for two seconds and end by themselves. Links take 10 ms. */
+
+static const struct limit_terms calls = {.kind = LIMIT_LOG, .capacity = 160, .period_ns = 2000 * MS};
+
+static bool take(unsigned i, const char *key, uint64_t cost)
+{
+    struct verdict verdict;
+    struct charge charge = charge_at(i, key, &calls, cost);
+    return node_check(world.host[i].node, &charge, 1, true, world.now_ns, &verdict);
+}
+
+static uint64_t give_back(unsigned i, const char *key, uint64_t tokens)
+{
+    struct charge charge = charge_at(i, key, &calls, tokens);
+    return node_return(world.host[i].node, &charge, 1, tokens, world.now_ns);
+}
+
+static int64_t left(unsigned i, const char *key)
+{
+    struct charge charge = charge_at(i, key, &calls, 0);
+    struct bucket bucket = node_bucket(world.host[i].node, charge.id, charge.limit, world.now_ns);
+    return bucket.settled - bucket.unsettled;
+}
+
+static void in_time(void)
+{
+    world_of(2);
+    OK(take(ANN, "alice", 10) && take(ANN, "alice", 7), "ann takes 17");
+    world_run(500);
+    OK_U64(give_back(ANN, "alice", 10), 10, "10 are given back");
+    world_run(100);
+    OK(left(ANN, "alice") == 153 && left(BOB, "alice") == 153, "and bob knows");
+    OK_U64(give_back(ANN, "alice", 10), 7, "giving them back again takes what else there is, and no more");
+    OK_U64(give_back(ANN, "alice", 10), 0, "then there is nothing");
+    world_run(100);
+    OK(left(ANN, "alice") == 160 && left(BOB, "alice") == 160, "for bob either");
+    world_close();
+}
+
+static void ended(void)
+{
+    world_of(2);
+    OK(take(ANN, "alice", 10), "ann takes 10");
+    world_run(1500);
+    OK(take(BOB, "alice", 7), "bob takes 7, one and a half seconds later");
+    world_run(510);
+    struct charge charge = charge_at(ANN, "alice", &calls, 10);
+    charge.expires_ns = world.now_ns - 10 * MS;
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 10, world.now_ns), 0,
+           "what was held of the 10 has ended: nothing is given back for it");
+    world_run(100);
+    OK(left(ANN, "alice") == 153 && left(BOB, "alice") == 153, "and both keep the 7");
+    world_close();
+}
+
+static void shortly_before_the_end(void)
+{
+    world_of(2);
+    OK(take(ANN, "alice", 10), "ann takes 10");
+    world_run(1600);
+    OK_U64(give_back(ANN, "alice", 10), 10, "10 are given back shortly before they end");
+    world_run(100);
+    OK(left(ANN, "alice") == 160 && left(BOB, "alice") == 150, "bob is not told: a message might come too late");
+    world_run(400);
+    OK(left(BOB, "alice") == 160, "since they end by themselves there as well");
+    world_close();
+}
+
+/* What is told together ends with what ends first of it: or spends that were made since would go in its place. */
+static void told_together(void)
+{
+    world_of(2);
+    OK(take(ANN, "alice", 10), "ann takes 10");
+    world_run(1000);
+    OK(take(ANN, "alice", 7), "and 7 a second later");
+    world_run(100);
+    OK(left(BOB, "alice") == 143, "bob knows");
+    world_link(ANN, BOB, LINK_HELD);
+    OK(give_back(ANN, "alice", 10) == 10 && give_back(ANN, "alice", 3) == 3, "10 and 3 are given back");
+    world_run(1000);
+    world_release(ANN, BOB, false);
+    world_run(20);
+    OK(left(ANN, "alice") == 156, "for ann 4 are left of the 7");
+    OK(left(BOB, "alice") == 153, "bob hears of it when the 10 have ended by themselves, and keeps the 7");
+    world_run(1000);
+    OK(left(ANN, "alice") == 160 && left(BOB, "alice") == 160, "until they end");
+    world_close();
+}
+
+/* ---- a bucket that is full when something is returned ---- */
+
+static double fast_tokens(int64_t units)
+{
+    return (double)units / (double)world.limits.limit[1].units_per_token;
+}
+
+static double fast_left(unsigned i)
+{
+    struct bucket bucket = node_bucket(world.host[i].node, key_of("alice", 1), 1, world.now_ns);
+    return fast_tokens(bucket.settled - bucket.unsettled);
+}
+
+/*
+ * Ann takes 60 of 160, with 160 a second. Bob hears of it, and she does not hear that he does. So a quarter of a second
+ * later her part of the refill has paid off 20; there are 140 in all. She gives 40 back, of which a full bucket loses
+ * 20, and takes 40 anew: 120 are left. Who hears of both together must not hold one against the other.
+ */
+static void full_in_between(void)
+{
+    world_of(2);
+    world_link(BOB, ANN, LINK_CUT);
+    OK(world_ask(ANN, "alice", 1, 60).allowed, "ann takes 60 of a full bucket");
+    world_run(250);
+    OK(fast_left(BOB) > 136 && fast_left(BOB) <= 140, "bob knows, and some has refilled: %.1f", fast_left(BOB));
+    struct charge charge = {.id = key_of("alice", 1), .cost = 60, .limit = 1};
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns), 40, "ann gives 40 back");
+    OK(world_ask(ANN, "alice", 1, 40).allowed, "and takes 40 anew");
+    const uint64_t then_ns = world.now_ns;
+    world_push(ANN);
+    world_run(50);
+    double left = 120 + 160 * (double)(world.now_ns - then_ns) / 1e9;
+    OK(fast_left(BOB) <= left, "bob sees no more than there is: %.1f of %.1f", fast_left(BOB), left);
+    world_link(BOB, ANN, LINK_FINE);
+    world_run(100);
+    left = 120 + 160 * (double)(world.now_ns - then_ns) / 1e9;
+    OK(fast_left(ANN) <= left, "nor does ann when all is settled: %.1f of %.1f", fast_left(ANN), left);
+    world_close();
+}
+
+/* Whatever a full bucket may have lost of what is given back: nothing else is taken off. */
+static void nearly_full(void)
+{
+    world_of(2);
+    world_link(BOB, ANN, LINK_CUT);
+    OK(world_ask(ANN, "alice", 1, 60).allowed, "ann takes 60 of a full bucket");
+    world_run(250);
+    struct charge charge = {.id = key_of("alice", 1), .cost = 60, .limit = 1};
+    OK_U64(node_return(world.host[ANN].node, &charge, 1, 40, world.now_ns), 40, "ann gives 40 back");
+    double left = fast_left(BOB);
+    uint64_t applied = world_stats(BOB).batches_applied;
+    world_run(100);
+    OK_U64(world_stats(BOB).batches_applied - applied, 1, "bob is told");
+    OK(fast_left(BOB) >= left, "bob has what he had before he knew: %.1f of %.1f", fast_left(BOB), left);
+    world_close();
+}
+
+/* ---- from whom one does not know when he said it ---- */
+
+/* Bob's `number`th batch, of alice's: so much spent, so much given back. It may answer an early message of ann's. */
+static void say(uint64_t number, uint64_t tokens, uint64_t returned, bool answers)
+{
+    struct batch *batch = batch_create(0, 1);
+    assert(batch);
+    batch->first = batch->last = number;
+    batch->at_ns = world.now_ns;
+    batch->spend[0] = (struct spend){.id = key_of("alice", 0),
+                                     .tokens = tokens,
+                                     .returned = returned,
+                                     .expires_ns = world.now_ns + 1900 * MS,
+                                     .limit = 2};
+    impostor_begin(MESSAGE_GOSSIP, number, 0);
+    impostor.rows[1] = (struct digest_row){.member = 1, .number = world_stats(ANN).messages_published};
+    impostor.row_count = answers ? 2 : 1;
+    impostor_say(batch);
+}
+
+static void of_unknown_age(void)
+{
+    world_init(2);
+    world_name_all();
+    world_start(ANN);
+    world_run(2500);
+    skip_text();
+    world.limits.limit[world.limits.count++] = limit_made(&calls);
+    say(1, 10, 0, false);
+    OK(left(ANN, "alice") == 150, "bob has taken 10");
+    say(2, 0, 4, false);
+    OK(left(ANN, "alice") == 150, "4 are given back in a message that may be old: the 10 end by themselves");
+    say(3, 0, 4, true);
+    OK(left(ANN, "alice") == 154, "4 in one that was made since ann said something: they are");
+    world_close();
+}
+
+int main(void)
+{
+    in_time();
+    ended();
+    shortly_before_the_end();
+    told_together();
+    full_in_between();
+    nearly_full();
+    of_unknown_age();
+    return tap_done();
+}

@@ -1,0 +1,76 @@
+/* Timers of a loop next to the clock that decides what is due. */
+#include "edge/process/clock.h"
+
+#include "tests/lib/tap.h"
+
+enum { TIMERS = 20 };
+
+static uv_loop_t loop;
+
+struct due {
+    uv_timer_t timer;
+    uint64_t at_ns;
+    uint64_t left_ns; /* when the timer went off */
+};
+
+static void on_due(uv_timer_t *timer)
+{
+    struct due *due = timer->data;
+    uint64_t now_ns = clock_monotonic_ns();
+    due->left_ns = due->at_ns > now_ns ? due->at_ns - now_ns : 0;
+}
+
+static uint32_t looks;
+
+static void on_look(uv_timer_t *timer)
+{
+    (void)timer;
+    looks++;
+}
+
+/* At all parts of a millisecond, in a loop that looks at its timers all the time. */
+static void never_early(void)
+{
+    static struct due due[TIMERS];
+    uv_timer_t look;
+    uint64_t left_ns = 0, now_ns = clock_monotonic_ns();
+    (void)uv_timer_init(&loop, &look);
+    (void)uv_timer_start(&look, on_look, 1, 1);
+    uv_unref((uv_handle_t *)&look);
+    for (uint64_t i = 0; i < TIMERS; i++) {
+        due[i].at_ns = now_ns + 15000000 + i * 1050000;
+        (void)uv_timer_init(&loop, &due[i].timer);
+        due[i].timer.data = &due[i];
+        (void)uv_timer_start(&due[i].timer, on_due, clock_timeout_ms(&loop, due[i].at_ns), 0);
+    }
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    for (size_t i = 0; i < TIMERS; i++)
+        left_ns = due[i].left_ns > left_ns ? due[i].left_ns : left_ns;
+    OK(looks > 0, "a loop with other things to do");
+    OK_U64(left_ns, 0, "a timer for what is due in a while does not go off before that");
+    uv_close((uv_handle_t *)&look, NULL);
+    for (size_t i = 0; i < TIMERS; i++)
+        uv_close((uv_handle_t *)&due[i].timer, NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+}
+
+static void sizes(void)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    OK_U64(clock_timeout_ms(&loop, now_ns - 1), 0, "what is over is due at once");
+    OK_U64(clock_timeout_ms(&loop, 0), 0, "for however long");
+    now_ns = clock_monotonic_ns();
+    OK(clock_timeout_ms(&loop, now_ns + 3000000) <= 3, "three milliseconds are three");
+    uint64_t at_ns = clock_monotonic_ns() + 3000000000, timeout_ms = clock_timeout_ms(&loop, at_ns);
+    /* The loop's time may be behind by a tick of the kernel: its timers go by it as well. */
+    OK_U64(uv_now(&loop) + timeout_ms, (at_ns + 999999) / 1000000, "and a longer time ends with its millisecond");
+}
+
+int main(void)
+{
+    (void)uv_loop_init(&loop);
+    sizes();
+    never_early();
+    OK(uv_loop_close(&loop) == 0, "nothing is left in the loop");
+    return tap_done();
+}

@@ -1,0 +1,124 @@
+/* Rules and limits that admit nothing, anywhere or at some daemons, and what has to be written instead. */
+#include "rules/rule_reach.h"
+
+#include "rules/rule_text.h"
+#include "tests/lib/tap.h"
+
+#include <stdio.h>
+
+/* Three even regions, as config/us-east.yaml has them; one that is small; one node alone. */
+static const uint64_t even[] = {SHARE_ONE * 34 / 100, SHARE_ONE * 33 / 100, SHARE_ONE * 33 / 100};
+static const uint64_t uneven[] = {SHARE_ONE * 90 / 100, SHARE_ONE * 10 / 100};
+static const struct reach_peers three = {3, even}, two = {2, uneven}, one = {1, even};
+
+static const char *said_of(const char *yaml, const struct reach_peers *peers)
+{
+    static char said[600];
+    static const char *const names[] = {"", "warned: ", "refused: "};
+    struct error error = {.text = ""};
+    struct rule *rule = rule_parse(bytes_of(yaml), "r", &error);
+    if (!rule) {
+        (void)snprintf(said, sizeof said, "%s", error.text);
+        return said;
+    }
+    enum rule_reach reach = rule_reach(rule, peers, &error);
+    (void)snprintf(said, sizeof said, "%s%s", names[reach], error.text);
+    rule_destroy(&rule);
+    return said;
+}
+
+#define SINCE ", since each uses its share of the limit: expected "
+
+static void on_three_regions(void)
+{
+    static const char *const cases[][2] = {
+        {"{id: a, rate: 1/h}",
+         "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
+         "daemons" SINCE "overshoot: 3, or a capacity or burst of 3"},
+        {"{id: a, rate: 1/h, overshoot: 3}", ""},
+        {"{id: a, rate: 1/h, overshoot: 2}",
+         "refused: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 "
+         "daemons" SINCE "overshoot: 3, or a capacity or burst of 2"},
+        {"{id: a, rate: 1/h, burst: 3}", ""},
+        {"{id: a, rate: 1/h, burst: 3, overshoot: 0}",
+         "refused: rule default/a: under rate (1/h burst 3) a request of cost 1 is ever admitted at none of 3 "
+         "daemons" SINCE "overshoot: 1, or a capacity or burst of 5"},
+        {"{id: a, algorithm: concurrency, limit: 1, window: 1m}",
+         "refused: rule default/a: under limit (1) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+         "overshoot: 4, or a limit of 5"},
+        {"{id: a, algorithm: concurrency, limit: 1, window: 1m, overshoot: 4}", ""},
+        {"{id: a, algorithm: fixed_window, limit: 300, window: 1m, sync: budget}", ""},
+        {"{id: a, algorithm: fixed_window, limit: 2, window: 1m, sync: budget}",
+         "refused: rule default/a: under limit (2) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+         "a limit of 4, or no sync: budget"},
+        {"{id: a, rate: 1000/h, tiers: {pro: 2000/h, free: 1/h}}",
+         "refused: rule default/a: under tiers.free (1/h) a request of cost 1 is ever admitted at none of 3 "
+         "daemons" SINCE "overshoot: 3, or a capacity or burst of 3"},
+        {"{id: a, rate: 1000/h, overrides: [{for: mallory, amount: 1/h}]}",
+         "refused: rule default/a: under the override of mallory (1/h) a request of cost 1 is ever admitted at "
+         "none of 3 "
+         "daemons" SINCE "overshoot: 3, or a capacity or burst of 3"},
+        {"{id: a, rate: unlimited, tiers: {free: 100/h, internal: unlimited}}", ""},
+        {"{id: a, rate: 100/h, overshoot: 0, priority_floor: {low: 99%}}",
+         "refused: rule default/a: under rate (100/h) with priority low a request of cost 1 is ever admitted at "
+         "none of 3 "
+         "daemons" SINCE "overshoot: 3, or a capacity or burst of 401"},
+        {"{id: a, rate: 1/h, mode: off}", ""},
+        {"{id: a, rate: 1/h, mode: shadow}",
+         "warned: rule default/a: under rate (1/h) a request of cost 1 is ever admitted at none of 3 daemons" SINCE
+         "overshoot: 3, or a capacity or burst of 3"},
+        {"{id: a, algorithm: concurrency, limit: 10, window: 1m, adaptive: {floor: 5%}}",
+         "warned: rule default/a: under limit (10), when its service is unwell, a request of cost 1 is ever "
+         "admitted at "
+         "none of 3 daemons" SINCE "overshoot: 4, or a limit of 5"},
+        {"{id: a, rate: 10/h, deny: ['*']}", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        OK_STRING(said_of(cases[i][0], &three), cases[i][1], "%s", cases[i][0]);
+}
+
+static void elsewhere(void)
+{
+    OK_STRING(
+        said_of("{id: a, rate: 2/h}", &two),
+        "warned: rule default/a: under rate (2/h) a request of cost 1 is ever admitted at 1 of 2 daemons only" SINCE
+        "overshoot: 9, or a capacity or burst of 11",
+        "a small region has nothing: a warning");
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &one), "", "a node alone has all of it");
+    OK_STRING(said_of("{id: a, rate: 1/h, overshoot: 0}", &(struct reach_peers){0, even}), "",
+              "nobody misses nothing");
+}
+
+/* What is advised is enough, and the least that is. */
+static void advice_is_exact(void)
+{
+    unsigned wrong = 0, asked = 0;
+    for (uint64_t capacity = 1; capacity < 40; capacity++) {
+        for (uint64_t overshoot = 0; overshoot < 12; overshoot++) {
+            struct limit_terms terms = {.kind = LIMIT_CELL, .capacity = capacity, .overshoot = overshoot};
+            if (reach_count(&terms, 0, &three) == 3)
+                continue;
+            asked++;
+            const uint64_t more = reach_overshoot(&terms, 0, &three), larger = reach_capacity(&terms, 0, &three);
+            struct limit_terms changed = terms;
+            changed.overshoot = more;
+            wrong += more <= overshoot || reach_count(&changed, 0, &three) != 3;
+            changed.overshoot = more - 1;
+            wrong += reach_count(&changed, 0, &three) == 3;
+            changed = terms;
+            changed.capacity = larger;
+            wrong += larger <= capacity || reach_count(&changed, 0, &three) != 3;
+            changed.capacity = larger - 1;
+            wrong += reach_count(&changed, 0, &three) == 3;
+        }
+    }
+    OK(wrong == 0 && asked >= 5, "of %u limits that are too small, the advice is enough and the least", asked);
+}
+
+int main(void)
+{
+    on_three_regions();
+    elsewhere();
+    advice_is_exact();
+    return tap_done();
+}

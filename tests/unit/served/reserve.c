@@ -1,0 +1,76 @@
+/*
+ * What reservations may hold: at most so many on a node, at most so many of a service, and none for longer than the
+ * config says. Whoever meets a limit is told its name.
+ */
+#include "tests/lib/served.h"
+
+static char last_id[33];
+
+/* The answer but for the reservation's id, which is kept. */
+static const char *reserve(const char *line)
+{
+    static char text[256];
+    (void)snprintf(text, sizeof text, "%.200s", served_ask(line));
+    char *id = strstr(text, "' '");
+    if (id)
+        (void)snprintf(last_id, sizeof last_id, "%.32s", id + 3);
+    return text[0] == '!' ? text : text[1] == '1' ? "reserved" : "denied";
+}
+
+#define FULL_SERVICE                                                                                               \
+    "!ERR service 'shop' has too many reservations open on this node: expected fewer than the config's "           \
+    "rules.service_reservations"
+
+static void test_bounds(void)
+{
+    char line[64];
+    served_plan(1024, 0);
+    served.options.reservations_max = 8;
+    served.options.service_reservations_max = 6;
+    served_begin();
+    served.commands.reservation_ttl_max_ms = 60000;
+    OK(set_rules("rules: [{id: a, service: shop, rate: 100/m}, {id: b, service: forum, rate: 100/m}]"),
+       "two services");
+    for (int i = 0; i < 6; i++)
+        OK_STRING(reserve("RESERVE greedy TTL 60000 SERVICE shop"), "reserved", "one client reserves");
+    OK_STRING(reserve("RESERVE greedy TTL 60000 SERVICE shop"), FULL_SERVICE, "until its service has its part");
+    OK_STRING(reserve("RESERVE other TTL 60000 SERVICE shop"), FULL_SERVICE, "which others of it feel as well");
+    OK_STRING(served_ask("PEEK other SERVICE shop"), "[1 100 100 0 0 'a']", "and nothing was taken");
+    OK_STRING(reserve("RESERVE u TTL 60000 SERVICE forum"), "reserved", "another service finds room");
+    OK_STRING(reserve("RESERVE u TTL 60000 SERVICE forum"), "reserved", "up to the last place");
+    OK_STRING(reserve("RESERVE u TTL 60000 SERVICE forum"),
+              "!ERR too many reservations are open on this node: expected fewer than the config's reservations",
+              "then the node is full");
+    (void)served_ask("INFO clients");
+    OK(served_told("reservations_refused:3\r\n"), "INFO counts what was refused");
+    (void)snprintf(line, sizeof line, "CANCEL %s", last_id);
+    OK_STRING(served_ask(line), "1", "one is given up");
+    OK_STRING(reserve("RESERVE u TTL 60000"), "reserved", "and its place is free for the service default");
+    served_wait_ms(61000);
+    OK_STRING(reserve("RESERVE greedy TTL 60000 SERVICE shop"), "reserved", "at their end all are free again");
+    served_close();
+}
+
+static void test_ttl(void)
+{
+    char line[64];
+    served_open();
+    served.commands.reservation_ttl_max_ms = 60000;
+    OK_STRING(reserve("RESERVE u TTL 60001"),
+              "!ERR TTL is '60001': expected milliseconds from 1 to 60000 (reservation_ttl_max)", "too long a TTL");
+    OK_STRING(served_ask("PEEK u"), "[1 100 100 0 0 'default']", "takes nothing");
+    OK_STRING(reserve("RESERVE u TTL 60000"), "reserved", "the longest one");
+    (void)snprintf(line, sizeof line, "RENEW %s 60001", last_id);
+    OK_STRING(served_ask(line), "!ERR TTL is '60001': expected milliseconds from 1 to 60000 (reservation_ttl_max)",
+              "nor can it be had by renewing");
+    (void)snprintf(line, sizeof line, "RENEW %s 60000", last_id);
+    OK_STRING(served_ask(line), "1", "which may be done again and again within it");
+    served_close();
+}
+
+int main(void)
+{
+    test_bounds();
+    test_ttl();
+    return tap_done();
+}
