@@ -17,7 +17,7 @@
 #include "cluster/publish.h"
 #include "cluster/snapshot/snapshot_ask.h"
 #include "cluster/spend/counters.h"
-#include "cluster/spend/untold.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/plane_state.h"
@@ -174,7 +174,7 @@ static bool everybody_knows_we_left(const struct node *node)
 void leave_step(struct node *node, struct effects *effects)
 {
     bool late = node->now_ns - node->life.stop_ns >= node->options.leave_timeout_ns;
-    bool told = untold_count(node) == 0 && node->origin[node->my_slot].log_count == 0;
+    bool told = outbox_count(node) == 0 && node->origin[node->my_slot].log_count == 0;
     bool waits = (node->life.state == PEER_ACTIVE && !told) || !plane_is_idle(node) || !plane_is_passed_on(node);
     if (node->life.state != PEER_LEFT && waits && !late)
         return;

@@ -13,9 +13,9 @@
 #include "cluster/join.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/compact.h"
-#include "cluster/log/pay.h"
-#include "cluster/log/tally.h"
+#include "cluster/log/deferred_round.h"
 #include "cluster/log/tell.h"
+#include "cluster/log/unsettled_index.h"
 #include "cluster/members/membership.h"
 #include "cluster/members/rest.h"
 #include "cluster/members/shares.h"
@@ -298,7 +298,7 @@ static void go_on(struct node *node)
     bool applies = todo_has(&node->todo, DO_APPLY) || todo_has(&node->todo, DO_APPLY_LATER);
     todo_drop(&node->todo, DO_APPLY);
     todo_drop(&node->todo, DO_APPLY_LATER);
-    tally_step(node);
+    unsettled_index_step(node);
     if (todo_has(&node->todo, DO_SETTLE) && !todo_has(&node->todo, DO_SETTLE_SECOND))
         settle_acknowledged(node);
     if (applies && apply_inbox(node))
@@ -320,7 +320,7 @@ static void look_after_keys(struct node *node)
     counters_step(node);
     reserve_step(node);
     sweep_limits(node);
-    pay_step(node);
+    deferred_step(node);
 }
 
 /*

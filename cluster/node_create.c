@@ -11,10 +11,10 @@
 #include "cluster/plane/plane.h"
 #include "cluster/plane/plane_compile.h"
 #include "cluster/spend/counters.h"
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/lane.h"
 #include "cluster/spend/limits.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waits.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/peaks.h"
 #include "cluster/state/refundable.h"
@@ -55,7 +55,7 @@ static bool options_are_valid(const struct node_options *options, struct error *
 /* The table must keep a key with untold spends, and a key whose figure in the store is old. */
 static bool keeps_untold(void *node, const struct entry *entry)
 {
-    return entry->dirty || is_untold(node, entry);
+    return entry->dirty || is_in_outbox(node, entry);
 }
 
 /*
@@ -64,7 +64,7 @@ static bool keeps_untold(void *node, const struct entry *entry)
  */
 static void urges_evicted(void *node, struct entry *entry)
 {
-    untold_urge(node, entry);
+    outbox_urge(node, entry);
     if (is_in_open(node, entry))
         ((struct node *)node)->outbox.spend[entry->open_index].orphan = true;
 }
@@ -72,7 +72,7 @@ static void urges_evicted(void *node, struct entry *entry)
 static void moves_waiting(void *node, struct entry *entry)
 {
     (void)node;
-    wait_moved(entry);
+    deferred_moved(entry);
 }
 
 /* Takes all memory except that of the limits. */
@@ -92,14 +92,14 @@ static bool allocate(struct node *node)
     bool has_peaks = peaks_init(&node->peaks, options->table_keys) &&
                      refundable_init(&node->refundable, options->table_keys, node->lane_count > 1);
     bool has_counters = counters_create(node);
-    bool has_untold = untold_create(node);
+    bool has_outbox = outbox_create(node);
     if (node->table)
         table_set_owner(node->table, &(struct table_owner){.keeps = keeps_untold,
                                                            .evicts = urges_evicted,
                                                            .moves = moves_waiting,
                                                            .context = node,
                                                            .forgets = true});
-    return has_untold && node->table && (options->reservations_max == 0 || node->reserving.pool) && has_peaks &&
+    return has_outbox && node->table && (options->reservations_max == 0 || node->reserving.pool) && has_peaks &&
            has_counters;
 }
 
@@ -156,7 +156,7 @@ void node_destroy(struct node **node)
     peaks_close(&dying->peaks);
     refundable_close(&dying->refundable);
     counters_destroy(dying);
-    untold_destroy(dying);
+    outbox_destroy(dying);
     lanes_destroy(dying);
     aside_close(dying);
     free(dying->snapshot.page);

@@ -8,8 +8,8 @@
 #include "cluster/log/tell.h"
 #include "cluster/plane/plane.h"
 #include "cluster/spend/decide.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waits.h"
+#include "cluster/spend/deferred.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -97,7 +97,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     *stats = node->stats;
     stats->batches_waiting = node->inbox.count;
     stats->log_keys = node->log.keys;
-    stats->open_keys = untold_count(node);
+    stats->open_keys = outbox_count(node);
     stats->refunds_forgotten = node->refundable.forgotten_count;
     for (uint32_t i = 0; i < node->lane_count; i++) {
         const struct lane *lane = &node->lane[i];
@@ -107,7 +107,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
         stats->returned_tokens += lane->returned_tokens;
         stats->limit_drops += lane->limit_drops;
     }
-    stats->open_oldest_ms = untold_age_ns(node) / 1000000;
+    stats->open_oldest_ms = outbox_age_ns(node) / 1000000;
     stats->log_batches = stats->log_ghost_keys = stats->batches_missing = 0;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
@@ -255,9 +255,9 @@ void node_validate(const struct node *node)
     /* One more each: a batch that was next when it arrived and waits for time. */
     assert(node->inbox.parts <= INBOX_PARTS_MAX + 1 && waiting - node->inbox.parts <= INBOX_BATCHES_MAX + 1);
     assert(node->batch_max <= OPEN_KEYS_MAX && node->batch_max <= node->step.keys);
-    untold_check(node);
+    outbox_check(node);
     pages_check(node);
-    wait_check(node);
+    deferred_check(node);
     for (uint32_t i = node->member_end; i < NODE_PEERS_MAX; i++)
         assert(!node->member[i].used);
     for (uint32_t slot = node->origin_end; slot < ORIGINS_MAX; slot++)

@@ -6,7 +6,7 @@
 #include "cluster/sweep.h"
 
 #include "cluster/log/tell.h"
-#include "cluster/spend/untold.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/node_state.h"
 #include "rules/ruleset.h"
 
@@ -70,7 +70,7 @@ void sweep_limits(struct node *node)
     node->by_limit.added_count = 0;
     for (uint32_t i = 0; i < node->by_limit.config_count; i++)
         use(usage, (uint16_t)i);
-    untold_visit(node, use_spend, usage);
+    outbox_visit(node, use_spend, usage);
     for (uint32_t slot = 0; slot < node->origin_end; slot++)
         if (node->origin[slot].uid)
             use_batches(usage, &node->origin[slot].log);

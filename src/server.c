@@ -83,7 +83,8 @@ static void rest(struct server *server, bool rests)
 static void rest_after(struct server *server, uint64_t from_ns)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    bool asked_first = worker_was_asked(&server->worker), asked = crew_was_asked(&server->crew) || asked_first;
+    bool asked_first = worker_was_asked(&server->worker),
+         asked = worker_threads_was_asked(&server->worker_threads) || asked_first;
     pace_worked(&server->pace, from_ns, now_ns);
     rest(server, asked && pace_next_ns(&server->pace) > now_ns && !server->leaving);
 }
@@ -99,7 +100,7 @@ void server_step(struct server *server, struct event *event)
     struct turn turn = worker_turn(&server->worker);
     event->now_ns = turn.now_ns;
     event->wall_ms = turn.wall_ns / MILLISECOND_NS;
-    crew_stepped(&server->crew);
+    worker_threads_stepped(&server->worker_threads);
     node_step(server->node, event, &server->effects);
     persist_versions(&server->persist, &server->effects);
     worker_end_alone(&server->worker);
@@ -120,7 +121,7 @@ void server_step(struct server *server, struct event *event)
 
 static bool wants_step(const struct server *server)
 {
-    return node_wants_step(server->node) || crew_wants_step(&server->crew);
+    return node_wants_step(server->node) || worker_threads_wants_step(&server->worker_threads);
 }
 
 void server_on_wake(uv_timer_t *timer)
@@ -305,7 +306,7 @@ static void on_lingered(uv_timer_t *timer)
     if (server->transport) /* after what must not be lost: its sockets may take a moment to close */
         transport_destroy(&server->transport, nothing, NULL);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
-    crew_leave(&server->crew);
+    worker_threads_leave(&server->worker_threads);
     uv_close((uv_handle_t *)&server->awake, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
     server_signals_close(server);
@@ -318,7 +319,7 @@ void server_end(struct server *server)
     set_due(server, false);
     populate_stop(&server->populate);
     worker_close_listener(&server->worker);
-    crew_stop(&server->crew);
+    worker_threads_stop(&server->worker_threads);
     if (server->transport)
         transport_flush(server->transport);
     bool talks = server->transport && transport_stats(server->transport)->published_messages > 0;

@@ -29,7 +29,7 @@ static void leave(struct server *server, int number, const char *name)
     log_write(&server->log, LOG_LEVEL_INFO, "%s: leaving the cluster", name);
     server->leaving = true;
     worker_close_listener(&server->worker);
-    crew_stop(&server->crew); /* then see server_on_ended */
+    worker_threads_stop(&server->worker_threads); /* then see server_on_ended */
 }
 
 static void on_signal(uv_signal_t *handle, int number)

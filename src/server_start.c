@@ -43,7 +43,7 @@ static bool open_listeners(struct server *server, struct error *error)
     options.shares_port = settings->threads > 1;
     options.connected = settings->threads > 1 ? &server->connected : NULL;
     return worker_listen(&server->worker, &options, settings->clients_address, NULL, error) &&
-           crew_listen(&server->crew, &options, &server->worker, error);
+           worker_threads_listen(&server->worker_threads, &options, &server->worker, error);
 }
 
 static bool open_transport(struct server *server, struct error *error)
@@ -71,7 +71,7 @@ static bool open_transport(struct server *server, struct error *error)
 static void set_commands(struct server *server, const char *config_path)
 {
     const struct settings *settings = server->settings;
-    struct commands_crew *serving = &server->serving;
+    struct commands_worker_threads *serving = &server->serving;
     const struct commands like = {
         .node = server->node,
         .limits = &settings->limits,
@@ -86,18 +86,18 @@ static void set_commands(struct server *server, const char *config_path)
         .puts_off = true,
         .started_ns = worker_turn(&server->worker).now_ns,
         .port = listener_port(&server->worker.listener, 0),
-        .crew = serving,
+        .worker_threads = serving,
         .store = server->persist.store,
         .transport = server->transport,
     };
     worker_set_commands(&server->worker, &like, &server->log);
-    for (uint32_t i = 0; i < server->crew.count; i++)
-        worker_set_commands(&server->crew.mate[i].worker, &like, &server->log);
+    for (uint32_t i = 0; i < server->worker_threads.count; i++)
+        worker_set_commands(&server->worker_threads.worker_thread[i].worker, &like, &server->log);
     serving->count = settings->threads;
     serving->gate = server->worker.gate;
     serving->member[0] = &server->worker.commands;
-    for (uint32_t i = 0; i < server->crew.count; i++)
-        serving->member[i + 1] = &server->crew.mate[i].worker.commands;
+    for (uint32_t i = 0; i < server->worker_threads.count; i++)
+        serving->member[i + 1] = &server->worker_threads.worker_thread[i].worker.commands;
 }
 
 static void introduce(struct server *server)
@@ -164,7 +164,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     server_step(server, &(struct event){.kind = EVENT_START});
     if (!populate_start(&server->populate, &server->worker.loop, on_populated, server))
         return error_set(error, EX_OSERR, "table.populate: cannot start a thread");
-    return crew_start(&server->crew, error);
+    return worker_threads_start(&server->worker_threads, error);
 }
 
 /* The loop's handles, and the other workers. */
@@ -180,8 +180,8 @@ static bool prepare(struct server *server, struct error *error)
     (void)uv_async_init(loop, &server->store_wakes, server_on_store_wakes);
     server->store_wakes.data = server;
     server_signals_init(server);
-    struct crew_owner owner = {server, server_on_submit, server_on_wanted, server_on_ended};
-    return crew_init(&server->crew, threads - 1, loop, gate, &owner, error);
+    struct worker_threads_owner owner = {server, server_on_submit, server_on_wanted, server_on_ended};
+    return worker_threads_init(&server->worker_threads, threads - 1, loop, gate, &owner, error);
 }
 
 static struct server *create(const struct settings *settings)
@@ -210,7 +210,7 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     if (!started)
         server_end(server);
     worker_run(&server->worker);
-    crew_close(&server->crew);
+    worker_threads_close(&server->worker_threads);
     if (started)
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
     worker_close(&server->worker);

@@ -6,7 +6,6 @@
 #define HEADGATE_SERVER_STATE_H
 
 #include "cluster/node.h"
-#include "crew.h"
 #include "edge/peers/transport.h"
 #include "edge/process/log.h"
 #include "edge/process/pace.h"
@@ -14,6 +13,7 @@
 #include "edge/settings/settings.h"
 #include "persist.h"
 #include "worker.h"
+#include "worker_threads.h"
 
 #include <stdatomic.h>
 
@@ -26,8 +26,8 @@ struct server {
     struct log log;
     atomic_uint_least32_t connected; /* clients of all workers */
     struct worker worker;
-    struct crew crew;
-    struct commands_crew serving; /* both */
+    struct worker_threads worker_threads;
+    struct commands_worker_threads serving; /* both */
     struct node *node;
     struct effects effects;
     struct transport *transport; /* NULL before it is open and once it closes */

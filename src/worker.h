@@ -46,7 +46,7 @@ struct worker {
     uv_timer_t resumes;      /* while clients wait for what becomes of a change */
     struct log log;          /* of its own: it counts lines */
     uint64_t refused_count;  /* wrong passwords since the last line about them, */
-    uint64_t barred_log_ms;  /* when a line about an address that guesses was written; 0: never */
+    uint64_t barred_log_ms;  /* when a line about an address that hints was written; 0: never */
     uint64_t refused_log_ms; /* and when that was written; 0: never */
     struct listener listener;
     struct commands commands;

@@ -15,7 +15,7 @@
 #include "cluster/log/origins.h"
 #include "cluster/log/tell.h"
 #include "cluster/spend/counters.h"
-#include "cluster/spend/untold.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -183,7 +183,7 @@ static void apply_spends(struct node *node, uint32_t count)
     struct origin *origin = &node->origin[begun->slot];
     struct batch *batch = begun->batch;
     bool is_new = batch->first > origin->applied, has_pages = node->snapshot.page_count > 0;
-    bool has_untold = untold_count(node) > 0;
+    bool has_outbox = outbox_count(node) > 0;
     uint64_t tokens = 0;
     bool covered = is_new || log_covers(origin, batch);
     uint32_t end = begun->applied_count + count;
@@ -202,8 +202,8 @@ static void apply_spends(struct node *node, uint32_t count)
         if (entry && doubted > 0)
             note_doubted(node, entry, doubted);
         /* own spends of the key are older than this node's knowledge of this spend */
-        if (entry && has_untold)
-            untold_urge(node, entry);
+        if (entry && has_outbox)
+            outbox_urge(node, entry);
         if (!entry || contained || (fresh.tokens == 0 && fresh.returned == 0))
             continue;
         apply_spend(node, entry, origin->member, batch, &fresh);

@@ -11,11 +11,11 @@
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/origins.h"
-#include "cluster/log/tally.h"
 #include "cluster/log/tell.h"
+#include "cluster/log/unsettled_index.h"
 #include "cluster/spend/counters.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waits.h"
+#include "cluster/spend/deferred.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -52,7 +52,7 @@ static bool has_the_last(const struct node *node, const struct origin *mine, con
 {
     uint64_t next = mine->applied + 1, behind = next - batch->last;
     uint32_t recorded = ((uint32_t)batch_trace(next) + BATCH_TRACES - entry->own_batch) % BATCH_TRACES;
-    bool known = entry->own_batch >= 1 && entry->own_batch <= BATCH_TRACES && !wait_has(node, entry);
+    bool known = entry->own_batch >= 1 && entry->own_batch <= BATCH_TRACES && !deferred_has(node, entry);
     return batch->complete && known && behind < BATCH_TRACES && recorded >= behind;
 }
 
@@ -67,10 +67,10 @@ static bool nothing_is_untold(const struct node *node, const struct origin *own,
  * Spends that wait for refill to pay them off are told after all: refill takes longer once the
  * bucket is charged.
  */
-static uint64_t untold_tokens(struct node *node, struct entry *entry)
+static uint64_t outbox_tokens(struct node *node, struct entry *entry)
 {
-    if (wait_has(node, entry))
-        untold_urge(node, entry);
+    if (deferred_has(node, entry))
+        outbox_urge(node, entry);
     return is_in_open(node, entry) ? node->outbox.spend[entry->open_index].tokens : 0;
 }
 
@@ -111,7 +111,7 @@ static uint64_t later_tokens(struct node *node, const struct origin *origin, con
     uint64_t tokens = any_limit ? tokens_behind(batch, of) : 0;
     if (nothing_is_untold(node, origin, batch, entry)) /* nor was any told later */
         return tokens;
-    tokens += untold_tokens(node, entry);
+    tokens += outbox_tokens(node, entry);
     for (uint32_t i = 0; i < (node->life.changes > 0 ? node->origin_end : 1); i++) {
         const struct origin *own = &node->origin[(node->my_slot + i) % node->origin_end];
         if (!own->uid || !own->mine)
@@ -164,7 +164,7 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
         tell_for_room(node);
         /* the tally lacks a batch that was closed just now */
         tallied &= node->stats.batches_closed == closed;
-        uint64_t later = batch->tallied ? tally_strike(node, batch, i) : 0;
+        uint64_t later = batch->tallied ? unsettled_index_strike(node, batch, i) : 0;
         prefetch_spends(node, batch, i);
         if (i + SLOTS_AHEAD < batch->spend_count)
             refundable_prefetch(&node->refundable, batch->spend[i + SLOTS_AHEAD].id);
@@ -172,7 +172,7 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
         if (!entry)
             continue;
         if (tallied)
-            later += nothing_is_untold(node, origin, batch, entry) ? 0 : untold_tokens(node, entry);
+            later += nothing_is_untold(node, origin, batch, entry) ? 0 : outbox_tokens(node, entry);
         else
             later = later_tokens(node, origin, batch, spend, entry, converted);
         settle_spend(node, entry, batch, spend, later);
@@ -220,9 +220,9 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
     bool waits = false;
     while (is_to_settle(mine, everywhere)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
-        bool tallied = tally_is_whole(node);
+        bool tallied = unsettled_index_is_whole(node);
         /* The tally, or a batch with later spends, is not finished. */
-        waits = !at_once && (node->telling.count > 0 || (!tallied && tally_is_wanted(node)));
+        waits = !at_once && (node->telling.count > 0 || (!tallied && unsettled_index_is_wanted(node)));
         uint32_t count = waits ? 0 : at_once ? batch->spend_count : part_to_settle(node, mine, batch, everywhere);
         waits |= count == 0 && batch->spend_count > 0;
         if (waits)

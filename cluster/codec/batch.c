@@ -319,5 +319,5 @@ enum { FOUND_AHEAD = 4 };
 void batch_prefetch_found(const struct batch *batch)
 {
     for (uint32_t i = batch->found; i < batch->found + FOUND_AHEAD && i < batch->spend_count; i++)
-        ask_to_read(&batch->spend[i]);
+        prefetch_read(&batch->spend[i]);
 }

@@ -10,7 +10,7 @@
 #include "base/touch.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/origins.h"
-#include "cluster/log/tally.h"
+#include "cluster/log/unsettled_index.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -32,7 +32,7 @@ static void stand_at(struct merge_source *source, const struct spend *at)
 {
     source->at = at;
     source->order = (uint64_t)at->limit << ORDER_ID_BITS | at->id.high >> (64 - ORDER_ID_BITS);
-    ask_to_read(at + 1);
+    prefetch_read(at + 1);
 }
 
 static bool is_before(const struct merge_source *source, const struct merge_source *other)
@@ -306,7 +306,7 @@ static void put_in_place(struct node *node, struct origin *origin, struct list *
     struct list *end = newest->link.next;
     merge_abandon(merger);
     if (origin->mine)
-        tally_reset(node);
+        unsettled_index_reset(node);
     for (struct list *at = first, *next; at != end; at = next) {
         next = at->next;
         origin_log_remove(node, origin, batch_at(at));

@@ -8,7 +8,7 @@
 
 #include "cluster/codec/batch.h"
 #include "cluster/log/compact.h"
-#include "cluster/log/tally.h"
+#include "cluster/log/unsettled_index.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
 
@@ -63,7 +63,7 @@ void origin_log_remove(struct node *node, struct origin *origin, struct batch *b
 {
     assert(origin->log_count > 0 && origin->log_keys >= batch->spend_count);
     compact_forget(node, origin, batch);
-    tally_forget(node, batch);
+    unsettled_index_forget(node, batch);
     origin->log_count--;
     origin->log_keys -= batch->spend_count;
     node->log.keys -= batch->spend_count;

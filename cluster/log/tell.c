@@ -9,9 +9,9 @@
 #include "cluster/codec/batch.h"
 #include "cluster/log/aside.h"
 #include "cluster/log/origins.h"
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/lane.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waits.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -126,8 +126,8 @@ static void gather(struct node *node, struct spend *spend)
     if (node->telling.count == node->batch_max)
         flush(node);
     const struct lane *lane = &node->lane[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
-    uint64_t made_ns = untold_time_ns(node, spend->since);
-    /* an exact time, where untold_time_ns may be too early */
+    uint64_t made_ns = outbox_time_ns(node, spend->since);
+    /* an exact time, where outbox_time_ns may be too early */
     made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns;
     if (node->telling.count == 0 || made_ns < node->telling.since_ns)
         node->telling.since_ns = made_ns;
@@ -135,7 +135,7 @@ static void gather(struct node *node, struct spend *spend)
     struct spend *told = &node->telling.spend[node->telling.count++];
     *told = *spend;
     told->untold = told->urgent = told->orphan = false;
-    untold_drop(node, spend);
+    outbox_drop(node, spend);
 }
 
 static void gather_urgent(struct node *node)
@@ -147,13 +147,13 @@ static void gather_urgent(struct node *node)
         lane->urgent_count = 0;
     }
     for (uint32_t i = 0; i < node->lane_count; i++)
-        untold_skip_gaps(node, &node->lane[i]);
+        outbox_skip_gaps(node, &node->lane[i]);
 }
 
 static void gather_front(struct node *node, struct lane *lane)
 {
     gather(node, &lane->open[lane->open_first]);
-    untold_skip_gaps(node, lane);
+    outbox_skip_gaps(node, lane);
 }
 
 void tell_gathered(struct node *node)
@@ -170,7 +170,7 @@ void tell_urgent(struct node *node)
 void tell_for_room(struct node *node)
 {
     struct lane *lane = own_lane(node);
-    if (untold_has_room(node, 1))
+    if (outbox_has_room(node, 1))
         return;
     gather_urgent(node);
     while (lane->open_span > node->outbox.room / 2)
@@ -182,7 +182,7 @@ static void urge_key(void *context, struct entry *entry)
 {
     struct node *node = context;
     tell_for_room(node);
-    untold_urge(node, entry);
+    outbox_urge(node, entry);
 }
 
 static void urge(void *context, const struct entry *entry)
@@ -198,12 +198,12 @@ static void urge(void *context, const struct entry *entry)
  */
 void urge_part(struct node *node, uint64_t prefix, unsigned prefix_bits)
 {
-    if (untold_span(node) > (uint64_t)URGE_STEPS * node->step.keys) {
+    if (outbox_span(node) > (uint64_t)URGE_STEPS * node->step.keys) {
         table_visit(node->table, prefix, prefix_bits, urge, node);
         return;
     }
-    untold_urge_listed(node, prefix, prefix_bits);
-    if (wait_count(node) > 0)
+    outbox_urge_listed(node, prefix, prefix_bits);
+    if (deferred_count(node) > 0)
         table_visit_marked(node->table, prefix, prefix_bits, urge_key, node);
 }
 
@@ -212,7 +212,7 @@ static void wait_no_more(struct node *node, uint32_t most)
 {
     struct entry *entry;
     uint64_t place = node->waits.place;
-    while (most > 0 && wait_count(node) > 0) {
+    while (most > 0 && deferred_count(node) > 0) {
         if (table_find_marked(node->table, &place, table_places(node->table), &entry, 1) == 0) {
             place = 0; /* some keys wait before the place of the round */
             continue;
@@ -259,7 +259,7 @@ static void plan_next(struct node *node, bool more)
     todo_drop(&node->todo, DO_PUSH);
     node->telling.push_keys = node->telling.slice_keys;
     node->telling.next_ns = UINT64_MAX;
-    uint32_t count = untold_listed(node);
+    uint32_t count = outbox_listed(node);
     if (count == 0)
         return;
     node->telling.push_keys = UINT32_MAX;
@@ -276,8 +276,8 @@ static struct spend *next_spend(const struct node *node, struct lane **lane_of, 
     for (uint32_t i = 0; i < node->lane_count; i++) {
         struct lane *lane = &node->lane[i];
         struct spend *front = lane->open_span == 0 ? NULL : &lane->open[lane->open_first];
-        uint64_t made_ns = front ? untold_time_ns(node, front->since) : UINT64_MAX;
-        bool nearly_full = lane->open_span > untold_nearly_full(node);
+        uint64_t made_ns = front ? outbox_time_ns(node, front->since) : UINT64_MAX;
+        bool nearly_full = lane->open_span > outbox_nearly_full(node);
         if (!front || (next && made_ns >= *since_ns && !nearly_full))
             continue;
         next = front;
@@ -294,23 +294,23 @@ static struct spend *next_spend(const struct node *node, struct lane **lane_of, 
  */
 static bool gather_at_pace(struct node *node, uint32_t most)
 {
-    uint32_t before = untold_listed(node), told;
+    uint32_t before = outbox_listed(node), told;
     uint64_t since_ns;
     struct lane *lane;
     struct spend *next;
     earn_credit(node);
     gather_urgent(node);
-    told = before - untold_listed(node);
+    told = before - outbox_listed(node);
     uint64_t allowed = node->telling.credit / KEY_CREDIT;
     bool more = false;
     while ((next = next_spend(node, &lane, &since_ns)) != NULL &&
-           (told < allowed || lane->open_span > untold_nearly_full(node) || node->life.stopping ||
+           (told < allowed || lane->open_span > outbox_nearly_full(node) || node->life.stopping ||
             node->now_ns - since_ns > PATIENCE_NS)) {
         more = told >= most;
         if (more)
             break;
         gather(node, next);
-        untold_skip_gaps(node, lane);
+        outbox_skip_gaps(node, lane);
         told++;
     }
     uint64_t spent = told * KEY_CREDIT;
@@ -321,12 +321,12 @@ static bool gather_at_pace(struct node *node, uint32_t most)
 bool tell_ahead(struct node *node)
 {
     uint32_t part = node->step.keys / TELL_PART, room = node->batch_max - node->telling.count;
-    uint32_t listed = untold_listed(node);
+    uint32_t listed = outbox_listed(node);
     uint64_t closed = node->stats.batches_closed;
     if (todo_has(&node->todo, DO_MESSAGE) || node->life.stopping || part == 0)
         return false;
     bool more = gather_at_pace(node, part < room ? part : room);
-    step_works(node, listed - untold_listed(node));
+    step_works(node, listed - outbox_listed(node));
     plan_next(node, more);
     bool is_full = node->telling.count == node->batch_max || node->stats.batches_closed > closed;
     if (more && !is_full) {
@@ -354,7 +354,7 @@ void tell_at_pace(struct node *node)
 
 bool tell_some(struct node *node)
 {
-    if (untold_count(node) <= node->step.keys) {
+    if (outbox_count(node) <= node->step.keys) {
         tell_all(node);
         return true;
     }
@@ -368,13 +368,13 @@ bool tell_some(struct node *node)
     return false;
 }
 
-uint64_t untold_age_ns(const struct node *node)
+uint64_t outbox_age_ns(const struct node *node)
 {
     uint64_t since_ns;
     struct lane *lane;
     uint64_t oldest_ns = next_spend(node, &lane, &since_ns) ? since_ns : node->now_ns;
     if (node->telling.count > 0 && node->telling.since_ns < oldest_ns)
         oldest_ns = node->telling.since_ns;
-    uint64_t waits_ns = wait_count(node) > 0 ? wait_oldest_ns(node) : node->now_ns;
+    uint64_t waits_ns = deferred_count(node) > 0 ? deferred_oldest_ns(node) : node->now_ns;
     return node->now_ns - (waits_ns < oldest_ns ? waits_ns : oldest_ns);
 }

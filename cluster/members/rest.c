@@ -14,7 +14,7 @@
  */
 #include "cluster/members/rest.h"
 
-#include "cluster/spend/untold.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -40,7 +40,7 @@ bool is_at_rest(const struct node *node)
 {
     if (node->options.silent_after_ns < REST_MESSAGES * REST_INTERVALS * node->options.interval_ns)
         return false;
-    if (node->life.state != PEER_ACTIVE || node->accord.asks || untold_count(node) > 0 || node->inbox.count > 0)
+    if (node->life.state != PEER_ACTIVE || node->accord.asks || outbox_count(node) > 0 || node->inbox.count > 0)
         return false;
     for (uint32_t i = 0; i < node->member_end; i++)
         if (node->member[i].used && !node->member[i].self && !is_in_touch(node, i))

@@ -5,8 +5,8 @@
  */
 #include "cluster/members/shares.h"
 
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/limits.h"
-#include "cluster/spend/waits.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/share.h"
@@ -52,7 +52,7 @@ static void refresh_budgets(struct node *node)
     node->sharing.share = share;
     node->sharing.alone = alone;
     table_set_share_min(node->table, share);
-    wait_carefully(node);
+    deferred_carefully(node);
     for (uint32_t i = 0; i < node->limits.count; i++)
         if (limit_set_has(&node->limits, i))
             limits_refresh_budget(node, i);

@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "cluster/spend/decide_fast.h"
 #include "cluster/spend/decide_full.h"
-#include "cluster/spend/untold.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/node_state.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ bool fast_allows_new(const struct node *node, const struct terms *terms, struct 
     const struct charge *charge = terms->charge;
     const struct bucket full = {.settled = terms->limit->capacity_units};
     return table_absent_start_full(node->table) && table_tenant_has_room(node->table, id, charge->tenant, count) &&
-           bucket_allows_here(&full, terms->limit, terms->budget, charge->cost, charge->floor_tokens);
+           bucket_allows_inline(&full, terms->limit, terms->budget, charge->cost, charge->floor_tokens);
 }
 
 /* True if an earlier charge of the request has the same key. */
@@ -74,9 +74,9 @@ static void ask_for(const struct node *node, struct ahead *ahead, uint32_t count
     for (uint32_t i = first; i < first + count; i++)
         ahead->hints[i] = i > first && key_id_equal(ids[i], ids[i - 1]) ? ahead->hints[i - 1]
                                                                         : table_prefetch(node->table, ids[i]);
-    if (count > 1 && untold_is_far(node))
+    if (count > 1 && outbox_is_far(node))
         for (uint32_t i = first; i < first + count; i++)
-            untold_prefetch(node, ahead->hints[i]);
+            outbox_prefetch(node, ahead->hints[i]);
     ahead->asked += count;
 }
 

@@ -79,8 +79,8 @@ static inline bool fast_is_expected(const struct terms *terms, const struct entr
 /* Returns the allowance after the refill. */
 static inline int64_t fast_refill(const struct terms *terms, struct entry *entry, uint64_t now_ns)
 {
-    bucket_refill_here(&entry->bucket, terms->limit, terms->budget, now_ns);
-    return budget_allowance_here(terms->budget, entry->bucket.settled);
+    bucket_refill_inline(&entry->bucket, terms->limit, terms->budget, now_ns);
+    return budget_allowance_inline(terms->budget, entry->bucket.settled);
 }
 
 static inline bool fast_allows(const struct terms *terms, const struct entry *entry, int64_t allowance)
@@ -142,14 +142,14 @@ fast_decide_keys(struct node *node, struct lane *lane, const struct terms *terms
                 return FAST_UNDECIDED;
             keys->allowance[i] = fast_refill(&terms[i], entry, now_ns);
         }
-        if (count == 1 && !can_record_here(node, lane, &terms->recording, entry))
+        if (count == 1 && !can_record_inline(node, lane, &terms->recording, entry))
             return FAST_UNDECIDED;
         if (fast_allows(&terms[i], entry, keys->allowance[i]))
             continue;
         if (!final)
             return FAST_UNDECIDED;
         lane->refused_requests++;
-        hurry_if_untold(node, entry);
+        hurry_if_in_outbox(node, entry);
         return FAST_REFUSED;
     }
     return FAST_ALLOWED;
@@ -160,8 +160,8 @@ static inline int64_t fast_spend(struct node *node, const struct terms *terms, s
                                  int64_t allowance, uint64_t now_ns)
 {
     const uint64_t cost = terms->charge->cost;
-    (void)bucket_spend_here(&entry->bucket, terms->limit, terms->budget, cost, now_ns);
-    record_here(node, &terms->recording, entry, cost);
+    (void)bucket_spend_inline(&entry->bucket, terms->limit, terms->budget, cost, now_ns);
+    record_inline(node, &terms->recording, entry, cost);
     if (terms->budget->alone)
         return entry->bucket.settled;
     if (cost > 0)
@@ -178,10 +178,10 @@ static inline void fast_describe(const struct terms *terms, const struct bucket 
     verdict->limit_tokens = terms->limit->capacity;
     verdict->remaining_tokens =
         __builtin_expect(charge->floor_tokens > 0, 0)
-            ? bucket_remaining_here(bucket, terms->limit, terms->budget, charge->floor_tokens)
+            ? bucket_remaining_inline(bucket, terms->limit, terms->budget, charge->floor_tokens)
             : bucket_remaining_of(bucket, terms->limit, allowance);
     verdict->retry_after_ns = 0;
-    verdict->reset_after_ns = bucket_reset_after_ns_here(bucket, terms->limit, now_ns, charge->window_end_ns);
+    verdict->reset_after_ns = bucket_reset_after_ns_inline(bucket, terms->limit, now_ns, charge->window_end_ns);
 }
 
 /*

@@ -9,10 +9,10 @@
  */
 #include "cluster/spend/decide_full.h"
 
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/lane.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waits.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "limit/bucket_inline.h"
@@ -59,7 +59,7 @@ static bool is_open(const struct node *node, const struct charge *charge)
 static void convert(struct node *node, struct entry *entry, const struct charge *charge, uint64_t now_ns)
 {
     const struct limit *from = &node->limits.limit[entry->limit], *to = &node->limits.limit[charge->limit];
-    struct spend *untold = is_untold(node, entry) ? open_spend(node, entry) : NULL;
+    struct spend *untold = is_in_outbox(node, entry) ? open_spend(node, entry) : NULL;
     bucket_refill(&entry->bucket, from, &node->by_limit.budget[entry->limit], now_ns);
     bucket_convert(&entry->bucket, from, to, (enum bucket_inherit)charge->inherit, now_ns, charge->expires_ns);
     entry->limit = charge->limit & (unsigned)LIMITS_MAX;
@@ -69,7 +69,7 @@ static void convert(struct node *node, struct entry *entry, const struct charge 
     if (untold) {
         untold->limit = charge->limit;
         /* refill pays the spend off by different limits at different peers now */
-        untold_urge(node, entry);
+        outbox_urge(node, entry);
     }
     __atomic_store_n(&node->converted_ns, now_ns, __ATOMIC_RELAXED); /* steps read it */
 }
@@ -141,7 +141,7 @@ static inline void look(struct node *node, const struct charge *charge, bool tak
         view->bucket = &view->absent;
         table_start(node->table, charge->id, charge->limit, charge->expires_ns, now_ns, &view->absent);
     }
-    bucket_refill_here(view->bucket, view->limit, view->budget, now_ns);
+    bucket_refill_inline(view->bucket, view->limit, view->budget, now_ns);
     if (charge->sliding)
         view->sliding = sliding_of(node, charge, view, now_ns);
 }
@@ -150,7 +150,7 @@ static inline bool allows(const struct view *view, const struct charge *charge, 
                           uint64_t now_ns)
 {
     if (!charge->sliding)
-        return bucket_allows_here(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
+        return bucket_allows_inline(view->bucket, view->limit, budget, charge->cost, charge->floor_tokens);
     struct sliding sliding = view->sliding;
     sliding.budget = budget;
     return sliding_allows(&sliding, charge->cost, charge->floor_tokens, now_ns);
@@ -181,9 +181,9 @@ static inline void show(const struct view *view, const struct charge *charge, ui
         verdict->reset_after_ns = sliding_reset_after_ns(&view->sliding, now_ns);
     } else {
         verdict->remaining_tokens =
-            bucket_remaining_here(view->bucket, view->limit, view->budget, charge->floor_tokens);
+            bucket_remaining_inline(view->bucket, view->limit, view->budget, charge->floor_tokens);
         verdict->reset_after_ns =
-            bucket_reset_after_ns_here(view->bucket, view->limit, now_ns, charge->window_end_ns);
+            bucket_reset_after_ns_inline(view->bucket, view->limit, now_ns, charge->window_end_ns);
     }
 }
 
@@ -211,7 +211,7 @@ static inline bool is_refused(struct node *node, const struct charge *charge, bo
     *reason = VERDICT_ALLOWED;
     if (!may_decide(node))
         *reason = VERDICT_JOINING;
-    else if (!untold_has_room(node, 0)) /* an evicted key's waiting spends need room */
+    else if (!outbox_has_room(node, 0)) /* an evicted key's waiting spends need room */
         *reason = VERDICT_OVERLOAD;
     else if (charge->on_isolation == ISOLATION_CLOSED && node->awake.somebody_silent)
         *reason = VERDICT_NO_SHARE;
@@ -276,7 +276,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     }
     decision->outcome = decision->budget ? OUTCOME_TAKEN : is_open(node, charge) ? OUTCOME_PASSED : OUTCOME_DENIED;
     if (!decision->budget && view->entry && take)
-        hurry_if_untold(node, view->entry);
+        hurry_if_in_outbox(node, view->entry);
     if (decision->outcome == OUTCOME_TAKEN && take)
         verdict->allowed = true; /* other figures are written afterwards */
     else if (decision->outcome != OUTCOME_DENIED)
@@ -313,8 +313,8 @@ static void uncharge(struct node *node, const struct charge *charge)
         return;
     bucket_unspend(&entry->bucket, &node->limits.limit[entry->limit], &node->by_limit.budget[entry->limit],
                    charge->cost);
-    if (wait_has(node, entry))
-        wait_less(entry, charge->cost);
+    if (deferred_has(node, entry))
+        deferred_less(entry, charge->cost);
     else if (is_in_open(node, entry))
         node->outbox.spend[entry->open_index].tokens -= charge->cost;
     own_lane(node)->admitted_tokens -= charge->cost;

@@ -20,7 +20,7 @@ struct lane *own_lane(const struct node *node);
 /* Adds the wishes of all lanes to the node's todo. Alone. */
 void lanes_gather(struct node *node);
 
-/* True if the lane can record so many more keys: see untold_has_room. */
+/* True if the lane can record so many more keys: see outbox_has_room. */
 static inline bool lane_has_room(const struct node *node, const struct lane *lane, uint32_t keys)
 {
     return lane->open_span + keys <= node->outbox.room;

@@ -6,7 +6,7 @@
  */
 #include "cluster/spend/limits.h"
 
-#include "cluster/spend/waits.h"
+#include "cluster/spend/deferred.h"
 #include "cluster/state/node_state.h"
 #include "limit/events.h"
 
@@ -98,5 +98,5 @@ void limits_refresh_budget(struct node *node, uint32_t index)
     if (node->by_limit.early_units[index] < limit->units_per_token)
         node->by_limit.early_units[index] = limit->units_per_token;
     node->by_limit.soon_units[index] = soon_paid_units(node, limit, node->sharing.share);
-    wait_note_limit(node, index);
+    deferred_note_limit(node, index);
 }

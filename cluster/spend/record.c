@@ -7,9 +7,9 @@
 
 #include "cluster/codec/batch.h"
 #include "cluster/spend/counters.h"
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/lane.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waits.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
 
@@ -23,7 +23,7 @@ static const struct limit *limit_of(const struct node *node, const struct entry 
 bool can_record(const struct node *node, const struct entry *entry)
 {
     const struct recording recording = recording_under(node, entry->limit);
-    return can_record_here(node, own_lane(node), &recording, entry);
+    return can_record_inline(node, own_lane(node), &recording, entry);
 }
 
 static uint64_t add_up(uint64_t sum, uint64_t more)
@@ -34,26 +34,26 @@ static uint64_t add_up(uint64_t sum, uint64_t more)
 void record_spend(struct node *node, struct entry *entry, uint64_t tokens)
 {
     const struct recording recording = recording_under(node, entry->limit);
-    record_here(node, &recording, entry, tokens);
+    record_inline(node, &recording, entry, tokens);
 }
 
 void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon)
 {
-    bool waited = wait_has(node, entry);
+    bool waited = deferred_has(node, entry);
     struct spend *spend = open_spend(node, entry);
     spend->tokens = add_up(spend->tokens, tokens);
     if (waited && !soon)
-        untold_urge(node, entry);
+        outbox_urge(node, entry);
     int64_t units;
     if (__builtin_mul_overflow(spend->tokens, limit_of(node, entry)->units_per_token, &units) ||
         units > entry->bucket.unsettled)
         /* untold tokens are the newest of `unsettled`: no more of them count still */
         units = entry->bucket.unsettled;
     if (units >= node->by_limit.early_units[entry->limit]) {
-        untold_urge(node, entry);
+        outbox_urge(node, entry);
         own_lane(node)->push_wanted = true;
     }
-    if (untold_wants_push(node))
+    if (outbox_wants_push(node))
         own_lane(node)->push_wanted = true;
 }
 
@@ -67,20 +67,20 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
         spend->expires_ns = until_ns;
     spend->returned = add_up(spend->returned, tokens);
     spend->credit = add_up(spend->credit, credit);
-    untold_urge(node, entry); /* other peers may wait for the return */
-    if (untold_wants_push(node))
+    outbox_urge(node, entry); /* other peers may wait for the return */
+    if (outbox_wants_push(node))
         own_lane(node)->push_wanted = true;
 }
 
 void hurry(struct node *node, struct entry *entry)
 {
-    untold_urge(node, entry);
+    outbox_urge(node, entry);
     own_lane(node)->hurry_wanted = true;
 }
 
-void hurry_if_untold(struct node *node, struct entry *entry)
+void hurry_if_in_outbox(struct node *node, struct entry *entry)
 {
-    if (is_untold(node, entry))
+    if (is_in_outbox(node, entry))
         hurry(node, entry);
 }
 

@@ -9,9 +9,9 @@
 #define HEADGATE_CLUSTER_SPEND_RECORD_H
 
 #include "cluster/spend/counters.h"
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/lane.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waits.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/node_state.h"
 
 /* True if spends under that limit are told: other peers count them. */
@@ -37,8 +37,8 @@ static inline struct recording recording_under(const struct node *node, uint16_t
 }
 
 /* can_record of an entry under that limit; `lane` must be this thread's. */
-static inline bool can_record_here(const struct node *node, const struct lane *lane,
-                                   const struct recording *recording, const struct entry *entry)
+static inline bool can_record_inline(const struct node *node, const struct lane *lane,
+                                     const struct recording *recording, const struct entry *entry)
 {
     if (recording->persistent && !counters_have_room(node, entry))
         return false;
@@ -74,15 +74,15 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns);
 /* Untold spends of the key are told as soon as possible. */
-void hurry_if_untold(struct node *node, struct entry *entry);
+void hurry_if_in_outbox(struct node *node, struct entry *entry);
 /*
  * Records tokens that must be told. `soon`: refill would pay them off soon, but they cannot wait.
  */
 void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, bool soon);
 
 /* record_spend of an entry under that limit. */
-static inline void record_here(struct node *node, const struct recording *recording, struct entry *entry,
-                               uint64_t tokens)
+static inline void record_inline(struct node *node, const struct recording *recording, struct entry *entry,
+                                 uint64_t tokens)
 {
     entry->last_spender = (node->me + 1) & 0x7f;
     if (recording->persistent)
@@ -92,7 +92,7 @@ static inline void record_here(struct node *node, const struct recording *record
     /* Refill pays the spend off before other peers need to know it: see pay.c. */
     const struct bucket *bucket = &entry->bucket;
     bool soon = bucket->unsettled <= recording->soon_units && bucket->settled == recording->full_units;
-    if (soon && wait_more(node, entry, tokens)) /* most of these tokens may be paid off long since */
+    if (soon && deferred_more(node, entry, tokens)) /* most of these tokens may be paid off long since */
         return;
     record_to_tell(node, entry, tokens, soon);
 }

@@ -12,8 +12,8 @@
 #include "base/spin.h"
 #include "cluster/spend/decide.h"
 #include "cluster/spend/lane.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/spend/return.h"
-#include "cluster/spend/untold.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -34,7 +34,7 @@ static void unlock_pool(struct node *node)
 }
 
 /*
- * A secret that no client can guess: a hash of this start's number, a count and random bits, under
+ * A secret that no client can hint: a hash of this start's number, a count and random bits, under
  * the cluster's key.
  */
 static struct key_id secret_of(struct node *node)
@@ -144,7 +144,7 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
 /* A return must be told: a return that cannot be told now is made later. */
 static bool may_record(const struct node *node)
 {
-    return node->sharing.alone || (!node->log.full && untold_has_room(node, CHARGES_MAX));
+    return node->sharing.alone || (!node->log.full && outbox_has_room(node, CHARGES_MAX));
 }
 
 /* An existing reservation: its charges, whose keys are locked. */

@@ -10,9 +10,9 @@
 #include "cluster/codec/batch.h"
 #include "cluster/spend/decide.h"
 #include "cluster/spend/lane.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
 #include "cluster/spend/reserve.h"
-#include "cluster/spend/untold.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "limit/events.h"
@@ -154,7 +154,7 @@ static bool can_hold_anew(const struct node *node, const struct entry *entry, co
 bool hold_anew(struct node *node, struct charge *charge, uint64_t ends_ns, uint64_t now_ns)
 {
     now_ns = request_time(node, now_ns);
-    if (!may_decide(node) || !untold_has_room(node, 0) ||
+    if (!may_decide(node) || !outbox_has_room(node, 0) ||
         has_ended(&node->limits.limit[charge->limit], charge, now_ns))
         return false;
     struct entry *entry = table_obtain(node->table, charge->id, charge->limit, 0, now_ns);

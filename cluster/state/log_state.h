@@ -26,7 +26,7 @@ struct log {
     /* keys that sweeps left of logs that were too large; 0: they are not */
     uint64_t compacted_keys;
     uint64_t everywhere; /* all members have acknowledged own batches up to this one */
-    uint64_t settle_ns;  /* the time in which a spend settles, smoothed; a guess at first */
+    uint64_t settle_ns;  /* the time in which a spend settles, smoothed; a hint at first */
 };
 
 /* From rings to batches, at a pace: tell.c. */
@@ -44,7 +44,7 @@ struct telling {
 
 /* Tokens per key in own batches: see tally.c. */
 struct tally {
-    struct tally_slot *slot; /* mask + 1; NULL until it is needed */
+    struct unsettled_index_slot *slot; /* mask + 1; NULL until it is needed */
     uint64_t mask, epoch, used;
     uint64_t backed;  /* slots that the system has given memory for */
     uint32_t batches; /* own batches in the sums */

@@ -77,7 +77,7 @@ static uint16_t level_of(const struct bucket *bucket, const struct limit *limit)
 
 void peaks_prefetch(const struct peaks *peaks, struct key_id id)
 {
-    ask_to_write(slot_of(peaks, id));
+    prefetch_write(slot_of(peaks, id));
 }
 
 void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,

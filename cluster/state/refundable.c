@@ -57,8 +57,8 @@ static struct refundable_set *set_of(const struct refundable *refundable, struct
 void refundable_prefetch(const struct refundable *refundable, struct key_id id)
 {
     const struct refundable_set *set = set_of(refundable, id);
-    ask_to_write(set);
-    ask_to_write(&set->since_ns);
+    prefetch_write(set);
+    prefetch_write(&set->since_ns);
 }
 
 static void lock(struct refundable *refundable)

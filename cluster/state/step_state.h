@@ -23,7 +23,7 @@ struct step {
 /* Kinds of work that a step leaves for a later one. */
 enum work {
     /*
-     * A step must follow at once. Added by work that meets the bounds of a step; dropped when a
+     * A step must follow at once. Added by many files, where a step is too short; dropped when a
      * step begins.
      */
     DO_STEP = 1 << 0,
@@ -42,7 +42,7 @@ enum work {
     /* The last step saw DO_HURRY and it was too early. Put by node.c; dropped by publish.c. */
     DO_HURRY_LATER = 1 << 4,
     /*
-     * Others wait for an acknowledgement or for news of this node. Added by the files that have it;
+     * Others wait for an acknowledgement or for news of this node. Added by many files;
      * dropped by publish.c.
      */
     DO_ANSWER = 1 << 5,

@@ -3,7 +3,7 @@
  *
  * The one idea: no instruction waits for the memory. `touch` is a load, for memory that is needed in a moment: the
  * processor looks up the pages of several loads at once, but begins a prefetch of a page that it must look up only
- * after everything before it is done. `ask_to_read`, `ask_for_later` and `ask_to_write` are prefetches, for memory
+ * after everything before it is done. `prefetch_read`, `prefetch_far` and `prefetch_write` are prefetches, for memory
  * that is needed later, where following instructions would wait behind a load. `glance` reads memory that was asked
  * for, to ask for the memory that it points at. The compiler's own prefetch is used nowhere else: gcc takes a
  * function that only prefetches for one without effect and leaves out its calls.
@@ -18,7 +18,7 @@ static inline void touch(const void *place)
     (void)*(const volatile char *)place;
 }
 
-static inline void ask_to_read(const void *place)
+static inline void prefetch_read(const void *place)
 {
     __builtin_prefetch(place);
     __asm__ volatile("" : : "r"(place)); /* an effect */
@@ -28,14 +28,14 @@ static inline void ask_to_read(const void *place)
  * For memory that is needed only after more memory has been asked for: brings the line as near as the second cache. The
  * nearest cache has few places for lines on their way; this way they are free again sooner.
  */
-static inline void ask_for_later(const void *place)
+static inline void prefetch_far(const void *place)
 {
     __builtin_prefetch(place, 0, 2);
     __asm__ volatile("" : : "r"(place));
 }
 
 /* For a line that another core may have written last: takes the line from that core now, not at the write. */
-static inline void ask_to_write(const void *place)
+static inline void prefetch_write(const void *place)
 {
 #if defined(__x86_64__)
     __asm__ volatile("prefetchw %0"
@@ -52,7 +52,7 @@ static inline void ask_to_write(const void *place)
  * decide which memory to ask for. Written in assembly because the others write with plain stores: for compilers and for
  * ThreadSanitizer any C expression that reads the bytes is a race.
  */
-static inline uint64_t glance(const void *place)
+static inline uint64_t peek_racy(const void *place)
 {
     typedef uint64_t __attribute__((may_alias)) any;
     uint64_t bytes;

@@ -96,8 +96,8 @@ void call_renew(struct call *call);
 /* commands_throttle.c */
 void throttle_init(struct commands *commands);
 /* Fills `throttle`; false: that is an error, something is given back, or the limit is not in use yet. */
-bool throttle_prepare(const struct commands *commands, enum throttle_door door, const struct resp_command *words,
-                      struct throttle *throttle);
+bool throttle_prepare(const struct commands *commands, enum throttle_dialect dialect,
+                      const struct resp_command *words, struct throttle *throttle);
 /* It takes tokens where they are allowed; else it only looks. */
 bool throttle_takes(const struct throttle *throttle);
 /* Answers what its charge came to. */

@@ -100,7 +100,7 @@ struct staged {
 };
 
 /* All that serve over one node, for INFO. */
-struct commands_crew {
+struct commands_worker_threads {
     uint32_t count;
     const struct commands
         *member[GATE_LANES_MAX]; /* what they count is read when all others are outside the gate */
@@ -118,19 +118,19 @@ struct commands {
     const struct named_limits *limits; /* for INFO */
     struct hash_key hash_key;
     const char *name, *region;
-    const char *version;                   /* of the program: "1.2.3" */
-    const char *config_path;               /* for INFO; may be NULL */
-    const char *password;                  /* NULL: none is asked for */
-    uint32_t reservation_ttl_max_ms;       /* of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
-    bool debug;                            /* DEBUG DROP and HEAL are allowed */
-    bool puts_off;                         /* commands_answer will be called: see SERVE_LATER */
-    uint8_t lane;                          /* of this thread: see node_use_lane */
-    uint64_t started_ns;                   /* monotonic, for the uptime */
-    uint16_t port;                         /* where clients connect, for INFO and CLIENT */
-    const struct listener_stats *listener; /* for INFO; may be NULL */
-    const struct commands_crew *crew;      /* for INFO; NULL: these are alone */
-    struct store *store;                   /* keeps changes of rules; NULL: nothing is kept */
-    struct transport *transport;           /* for INFO; NULL: there is none */
+    const char *version;                                  /* of the program: "1.2.3" */
+    const char *config_path;                              /* for INFO; may be NULL */
+    const char *password;                                 /* NULL: none is asked for */
+    uint32_t reservation_ttl_max_ms;                      /* of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
+    bool debug;                                           /* DEBUG DROP and HEAL are allowed */
+    bool puts_off;                                        /* commands_answer will be called: see SERVE_LATER */
+    uint8_t lane;                                         /* of this thread: see node_use_lane */
+    uint64_t started_ns;                                  /* monotonic, for the uptime */
+    uint16_t port;                                        /* where clients connect, for INFO and CLIENT */
+    const struct listener_stats *listener;                /* for INFO; may be NULL */
+    const struct commands_worker_threads *worker_threads; /* for INFO; NULL: these are alone */
+    struct store *store;                                  /* keeps changes of rules; NULL: nothing is kept */
+    struct transport *transport;                          /* for INFO; NULL: there is none */
     /*
      * Hands an event to the node (filling in the times) and carries out its effects, before it returns. `event`
      * and what it points to are valid during the call. What the node says of rules is copied to `result`, unless
@@ -154,7 +154,7 @@ struct commands {
     struct pool queues; /* of transactions */
     struct staged staged;
     struct request access_request; /* CAN_ACCESS, but for its key and cost */
-    struct key_id throttle_salt[THROTTLE_DOORS];
+    struct key_id throttle_salt[THROTTLE_DIALECTS];
     struct shapes shapes;
     struct pending pending;
     struct late late;

@@ -2,7 +2,7 @@
  * guessers: addresses that send wrong passwords, and whether another password of theirs is looked at.
  *
  * The one idea: each address has a bucket of GUESSES_MAX wrong passwords, which one every GUESS_NS refills; an address
- * whose bucket is empty is barred until it has one again. So whoever reconnects after each guess gains nothing. The
+ * whose bucket is empty is barred until it has one again. So whoever reconnects after each hint gains nothing. The
  * table is bounded: where it is full, the address that is least to blame makes room. No clock, no allocation.
  */
 #ifndef HEADGATE_COMMANDS_GUESSERS_H

@@ -185,7 +185,8 @@ static bool join_check(struct commands *commands, enum command_id command, const
 static bool join_throttle(struct commands *commands, enum command_id command, const struct resp_command *words)
 {
     struct throttle *throttle = &commands->pending.single[commands->pending.run_count].throttle;
-    if (!throttle_prepare(commands, command == COMMAND_THROTTLE ? THROTTLE_CRAB : THROTTLE_CELL, words, throttle))
+    if (!throttle_prepare(commands, command == COMMAND_THROTTLE ? THROTTLE_THROTTLECRAB : THROTTLE_REDIS_CELL,
+                          words, throttle))
         return false;
     add_single(commands, command, &throttle->charge, 1);
     return true;

@@ -25,14 +25,14 @@ enum {
     LATE_REQUESTS_MAX = 64,                                              /* put off by all clients together */
 };
 
-enum throttle_door { THROTTLE_CELL, THROTTLE_CRAB, THROTTLE_DOORS };
+enum throttle_dialect { THROTTLE_REDIS_CELL, THROTTLE_THROTTLECRAB, THROTTLE_DIALECTS };
 
 /* A CL.THROTTLE or a THROTTLE: how many tokens there are, how long it takes to get one, how many are asked for. */
 struct throttle {
     struct charge charge;
     int64_t capacity, quantity;
     uint64_t emission_ns;
-    enum throttle_door door;
+    enum throttle_dialect dialect;
 };
 
 /* Neighbours that fall under the same charges, but for the ids of their keys. */

@@ -50,43 +50,45 @@ static void print_server(const struct report *report)
     field_text(output, "node", commands->name);
     field_text(output, "region", commands->region);
     field_number(output, "tcp_port", commands->port);
-    field_number(output, "threads", commands->crew != NULL ? commands->crew->count : 1);
+    field_number(output, "threads", commands->worker_threads != NULL ? commands->worker_threads->count : 1);
     field_number(output, "uptime_in_seconds", up_ns / 1000000000u);
     field_text(output, "config_file", commands->config_path != NULL ? commands->config_path : "");
     field_number(output, "debug", commands->debug);
 }
 
 /* One line for each thread, and how often threads waited for each other at the gate. */
-static void print_threads(const struct report *report, const struct commands_crew *crew)
+static void print_threads(const struct report *report, const struct commands_worker_threads *worker_threads)
 {
     struct output *output = report->call->answer.output;
     uint64_t turned_away = 0;
-    for (uint32_t i = 0; i < crew->count; i++) {
-        const struct listener_stats *listener = crew->member[i]->listener;
+    for (uint32_t i = 0; i < worker_threads->count; i++) {
+        const struct listener_stats *listener = worker_threads->member[i]->listener;
         output_print(output,
                      "thread_%" PRIu32 ":connected_clients=%" PRIu64 ",total_connections_received=%" PRIu64
                      ",total_commands_processed=%" PRIu64 "\r\n",
                      i, tally_get(&listener->connected_clients), tally_get(&listener->total_connections_received),
                      report->thread_commands[i]);
-        turned_away += atomic_load_explicit(&crew->gate->lane[i].turned_away, memory_order_relaxed);
+        turned_away += atomic_load_explicit(&worker_threads->gate->lane[i].turned_away, memory_order_relaxed);
     }
-    field_number(output, "gate_closed", atomic_load_explicit(&crew->gate->closed_count, memory_order_relaxed));
-    field_number(output, "gate_waited", atomic_load_explicit(&crew->gate->waited_count, memory_order_relaxed));
+    field_number(output, "gate_closed",
+                 atomic_load_explicit(&worker_threads->gate->closed_count, memory_order_relaxed));
+    field_number(output, "gate_waited",
+                 atomic_load_explicit(&worker_threads->gate->waited_count, memory_order_relaxed));
     field_number(output, "gate_turned_away", turned_away);
 }
 
 static void print_clients(const struct report *report)
 {
     struct output *output = report->call->answer.output;
-    const struct commands_crew *crew = report->call->commands->crew;
+    const struct commands_worker_threads *worker_threads = report->call->commands->worker_threads;
 #define X(name, help) field_number(output, #name, report->listener.name);
     LISTENER_STATS(X)
 #undef X
 #define X(name, help) field_number(output, #name, report->commands.name);
     COMMANDS_STATS(X)
 #undef X
-    if (crew != NULL && crew->gate != NULL)
-        print_threads(report, crew);
+    if (worker_threads != NULL && worker_threads->gate != NULL)
+        print_threads(report, worker_threads);
 }
 
 static void print_limits(const struct report *report)
@@ -320,10 +322,10 @@ static void add_commands(struct commands_stats *sum, const struct commands_stats
 static void gather(struct report *report)
 {
     const struct commands *commands = report->call->commands, *only = commands;
-    const struct commands_crew *crew = commands->crew;
-    const struct commands *const *members = crew != NULL ? crew->member : &only;
+    const struct commands_worker_threads *worker_threads = commands->worker_threads;
+    const struct commands *const *members = worker_threads != NULL ? worker_threads->member : &only;
     call_alone(report->call, true);
-    for (uint32_t i = 0; i < (crew != NULL ? crew->count : 1); i++) {
+    for (uint32_t i = 0; i < (worker_threads != NULL ? worker_threads->count : 1); i++) {
         if (members[i]->listener != NULL)
             add_listener(&report->listener, members[i]->listener);
         add_commands(&report->commands, &members[i]->stats);

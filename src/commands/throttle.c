@@ -1,5 +1,5 @@
 /*
- * The doors of two other servers: redis-cell's CL.THROTTLE and throttlecrab's THROTTLE.
+ * The dialects of two other servers: redis-cell's CL.THROTTLE and throttlecrab's THROTTLE.
  *
  * The one idea: both are GCRA, which a token bucket of the same size and rate decides alike: their theoretical
  * arrival time minus now is our time until full. Every request brings its limit; one key may come with another
@@ -27,14 +27,14 @@ struct throttled {
 
 void throttle_init(struct commands *commands)
 {
-    static const char *const names[THROTTLE_DOORS] = {"\377cl.throttle", "\377throttle"};
-    for (int door = 0; door < THROTTLE_DOORS; door++)
-        commands->throttle_salt[door] = hash_128(&commands->hash_key, names[door], strlen(names[door]));
+    static const char *const names[THROTTLE_DIALECTS] = {"\377cl.throttle", "\377throttle"};
+    for (int dialect = 0; dialect < THROTTLE_DIALECTS; dialect++)
+        commands->throttle_salt[dialect] = hash_128(&commands->hash_key, names[dialect], strlen(names[dialect]));
 }
 
-static struct key_id key_of(const struct commands *commands, enum throttle_door door, struct bytes key)
+static struct key_id key_of(const struct commands *commands, enum throttle_dialect dialect, struct bytes key)
 {
-    return key_join(commands->throttle_salt[door], hash_128(&commands->hash_key, key.data, key.size));
+    return key_join(commands->throttle_salt[dialect], hash_128(&commands->hash_key, key.data, key.size));
 }
 
 /* period / count, cut to nanoseconds as doubles are there; 0 if it is none, negative if one of the two is. */
@@ -80,7 +80,7 @@ static int intern(struct call *call, const struct throttle *throttle, const stru
 
 static void fill_charge(const struct commands *commands, struct bytes key, int limit, struct throttle *throttle)
 {
-    throttle->charge = (struct charge){.id = key_of(commands, throttle->door, key),
+    throttle->charge = (struct charge){.id = key_of(commands, throttle->dialect, key),
                                        .limit = (uint16_t)limit,
                                        .cost = throttle_takes(throttle) ? (uint64_t)throttle->quantity : 0,
                                        .inherit = INHERIT_TIME};
@@ -273,26 +273,26 @@ static void answer_crab(struct answer *answer, const struct throttle *throttle, 
 static enum sense understand(const struct resp_command *words, struct command_throttle *asked,
                              struct throttle *throttle, char *error)
 {
-    return throttle->door == THROTTLE_CELL ? understand_cell(words, asked, throttle, error)
-                                           : understand_crab(words, asked, throttle, error);
+    return throttle->dialect == THROTTLE_REDIS_CELL ? understand_cell(words, asked, throttle, error)
+                                                    : understand_crab(words, asked, throttle, error);
 }
 
 void throttle_answer(const struct throttle *throttle, bool allowed, const struct verdict *verdict,
                      struct answer *answer)
 {
     const struct throttled result = result_of(throttle, allowed, verdict);
-    if (throttle->door == THROTTLE_CELL)
+    if (throttle->dialect == THROTTLE_REDIS_CELL)
         answer_cell(answer, throttle, &result);
     else
         answer_crab(answer, throttle, &result);
 }
 
-bool throttle_prepare(const struct commands *commands, enum throttle_door door, const struct resp_command *words,
-                      struct throttle *throttle)
+bool throttle_prepare(const struct commands *commands, enum throttle_dialect dialect,
+                      const struct resp_command *words, struct throttle *throttle)
 {
     struct command_throttle asked;
     char error[COMMAND_ERROR_BYTES];
-    throttle->door = door;
+    throttle->dialect = dialect;
     if (understand(words, &asked, throttle, error) != SENSE_MADE || throttle->quantity < 0)
         return false;
     const struct limit_terms terms = terms_of(throttle);
@@ -303,10 +303,10 @@ bool throttle_prepare(const struct commands *commands, enum throttle_door door, 
     return true;
 }
 
-static void call_either(struct call *call, enum throttle_door door)
+static void call_either(struct call *call, enum throttle_dialect dialect)
 {
     struct command_throttle asked;
-    struct throttle throttle = {.door = door};
+    struct throttle throttle = {.dialect = dialect};
     char error[COMMAND_ERROR_BYTES];
     enum sense sense = understand(call->words, &asked, &throttle, error);
     if (sense == SENSE_NONE)
@@ -326,10 +326,10 @@ static void call_either(struct call *call, enum throttle_door door)
 
 void call_cl_throttle(struct call *call)
 {
-    call_either(call, THROTTLE_CELL);
+    call_either(call, THROTTLE_REDIS_CELL);
 }
 
 void call_throttle(struct call *call)
 {
-    call_either(call, THROTTLE_CRAB);
+    call_either(call, THROTTLE_THROTTLECRAB);
 }

@@ -7,7 +7,7 @@ enum { SPLIT_ROUNDING = 128 }; /* 1/128 of a token: a part of a static split tha
 int64_t units_times(int64_t units, uint64_t fraction)
 {
     assert(fraction <= SHARE_ONE);
-    return units_times_here(units, fraction);
+    return units_times_inline(units, fraction);
 }
 
 /*
@@ -74,17 +74,17 @@ void bucket_refill_window(struct bucket *bucket, const struct limit *limit, uint
 
 void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns)
 {
-    bucket_refill_here(bucket, limit, budget, now_ns);
+    bucket_refill_inline(bucket, limit, budget, now_ns);
 }
 
 int64_t budget_allowance(const struct budget *budget, int64_t settled)
 {
-    return budget_allowance_here(budget, settled);
+    return budget_allowance_inline(budget, settled);
 }
 
 int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget)
 {
-    return budget_allowance_here(budget, bucket->settled);
+    return budget_allowance_inline(budget, bucket->settled);
 }
 
 int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
@@ -95,27 +95,27 @@ int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
 uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                           uint64_t floor_tokens)
 {
-    return bucket_remaining_here(bucket, limit, budget, floor_tokens);
+    return bucket_remaining_inline(bucket, limit, budget, floor_tokens);
 }
 
 bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                    uint64_t cost, uint64_t floor_tokens)
 {
-    return bucket_allows_here(bucket, limit, budget, cost, floor_tokens);
+    return bucket_allows_inline(bucket, limit, budget, cost, floor_tokens);
 }
 
 bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns)
 {
     assert(cost <= limit->capacity);
-    return bucket_spend_here(bucket, limit, budget, cost, now_ns);
+    return bucket_spend_inline(bucket, limit, budget, cost, now_ns);
 }
 
 bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
                  uint64_t floor_tokens, uint64_t now_ns)
 {
     int64_t allowance;
-    return bucket_take_here(bucket, limit, budget, cost, floor_tokens, now_ns, &allowance);
+    return bucket_take_inline(bucket, limit, budget, cost, floor_tokens, now_ns, &allowance);
 }
 
 void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost)

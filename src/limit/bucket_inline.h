@@ -20,21 +20,21 @@ uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit 
  * fraction <= SHARE_ONE: see budget_init. The product of the upper half is exact; the remainder of the lower half
  * is cut off. So the result is rounded towards minus infinity, as our compilers' >> of a negative number is.
  */
-static inline int64_t units_times_here(int64_t units, uint64_t fraction)
+static inline int64_t units_times_inline(int64_t units, uint64_t fraction)
 {
     return (units >> 32) * (int64_t)fraction + (int64_t)(((uint64_t)units & UINT32_MAX) * fraction >> 32);
 }
 
-static inline int64_t budget_allowance_here(const struct budget *budget, int64_t settled)
+static inline int64_t budget_allowance_inline(const struct budget *budget, int64_t settled)
 {
     if (budget->alone)
         return settled;
-    int64_t part = units_times_here(settled, budget->spendable) + budget->slack_units;
+    int64_t part = units_times_inline(settled, budget->spendable) + budget->slack_units;
     return part < settled ? part : settled;
 }
 
-static inline void bucket_refill_here(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                                      uint64_t now_ns)
+static inline void bucket_refill_inline(struct bucket *bucket, const struct limit *limit,
+                                        const struct budget *budget, uint64_t now_ns)
 {
     if (__builtin_expect(limit->kind != LIMIT_BUCKET, 0)) {
         bucket_refill_window(bucket, limit, now_ns);
@@ -42,7 +42,7 @@ static inline void bucket_refill_here(struct bucket *bucket, const struct limit 
     }
     int64_t spill = bucket_refill_settled(bucket, limit, now_ns);
     if (spill > 0 && bucket->unsettled > 0) {
-        int64_t paid = units_times_here(spill, budget->share);
+        int64_t paid = units_times_inline(spill, budget->share);
         bucket->unsettled = paid >= bucket->unsettled ? 0 : bucket->unsettled - paid;
     }
 }
@@ -63,10 +63,10 @@ static inline bool bucket_allows_of(const struct bucket *bucket, const struct li
            bucket->unsettled + (int64_t)cost * limit->units_per_token <= allowance;
 }
 
-static inline bool bucket_allows_here(const struct bucket *bucket, const struct limit *limit,
-                                      const struct budget *budget, uint64_t cost, uint64_t floor_tokens)
+static inline bool bucket_allows_inline(const struct bucket *bucket, const struct limit *limit,
+                                        const struct budget *budget, uint64_t cost, uint64_t floor_tokens)
 {
-    int64_t allowance = budget_allowance_here(budget, bucket_settled_above(bucket, limit, floor_tokens));
+    int64_t allowance = budget_allowance_inline(budget, bucket_settled_above(bucket, limit, floor_tokens));
     return bucket_allows_of(bucket, limit, cost, allowance);
 }
 
@@ -75,13 +75,13 @@ static inline bool bucket_allows_knowing(const struct bucket *bucket, const stru
                                          const struct budget *budget, uint64_t cost, uint64_t floor_tokens,
                                          int64_t allowance)
 {
-    return __builtin_expect(floor_tokens > 0, 0) ? bucket_allows_here(bucket, limit, budget, cost, floor_tokens)
+    return __builtin_expect(floor_tokens > 0, 0) ? bucket_allows_inline(bucket, limit, budget, cost, floor_tokens)
                                                  : bucket_allows_of(bucket, limit, cost, allowance);
 }
 
 /* `cost` is at most the capacity. */
-static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *limit, const struct budget *budget,
-                                     uint64_t cost, uint64_t now_ns)
+static inline bool bucket_spend_inline(struct bucket *bucket, const struct limit *limit,
+                                       const struct budget *budget, uint64_t cost, uint64_t now_ns)
 {
     int64_t units = (int64_t)cost * limit->units_per_token;
     if (__builtin_expect(limit->kind == LIMIT_LOG, 0) &&
@@ -98,15 +98,14 @@ static inline bool bucket_spend_here(struct bucket *bucket, const struct limit *
  * `allowance`: what it was when that was decided, of all that is settled. Always in line: whoever decides over many
  * keeps what they have in common in registers.
  */
-__attribute__((always_inline)) static inline bool bucket_take_here(struct bucket *bucket, const struct limit *limit,
-                                                                   const struct budget *budget, uint64_t cost,
-                                                                   uint64_t floor_tokens, uint64_t now_ns,
-                                                                   int64_t *allowance)
+__attribute__((always_inline)) static inline bool
+bucket_take_inline(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
+                   uint64_t floor_tokens, uint64_t now_ns, int64_t *allowance)
 {
-    bucket_refill_here(bucket, limit, budget, now_ns);
-    *allowance = budget_allowance_here(budget, bucket->settled);
+    bucket_refill_inline(bucket, limit, budget, now_ns);
+    *allowance = budget_allowance_inline(budget, bucket->settled);
     return bucket_allows_knowing(bucket, limit, budget, cost, floor_tokens, *allowance) &&
-           bucket_spend_here(bucket, limit, budget, cost, now_ns);
+           bucket_spend_inline(bucket, limit, budget, cost, now_ns);
 }
 
 /* bucket_remaining for a caller that knows the allowance, with the floor taken off. */
@@ -119,15 +118,15 @@ static inline uint64_t bucket_remaining_of(const struct bucket *bucket, const st
                           limit->token_reciprocal);
 }
 
-static inline uint64_t bucket_remaining_here(const struct bucket *bucket, const struct limit *limit,
-                                             const struct budget *budget, uint64_t floor_tokens)
+static inline uint64_t bucket_remaining_inline(const struct bucket *bucket, const struct limit *limit,
+                                               const struct budget *budget, uint64_t floor_tokens)
 {
-    int64_t allowance = budget_allowance_here(budget, bucket_settled_above(bucket, limit, floor_tokens));
+    int64_t allowance = budget_allowance_inline(budget, bucket_settled_above(bucket, limit, floor_tokens));
     return bucket_remaining_of(bucket, limit, allowance);
 }
 
-static inline uint64_t bucket_reset_after_ns_here(const struct bucket *bucket, const struct limit *limit,
-                                                  uint64_t now_ns, uint64_t window_end_ns)
+static inline uint64_t bucket_reset_after_ns_inline(const struct bucket *bucket, const struct limit *limit,
+                                                    uint64_t now_ns, uint64_t window_end_ns)
 {
     return limit->kind == LIMIT_BUCKET
                ? limit_refill_ns(limit, limit->capacity_units - (bucket->settled - bucket->unsettled))

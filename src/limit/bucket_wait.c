@@ -216,5 +216,5 @@ uint64_t bucket_reset_window_ns(const struct bucket *bucket, const struct limit 
 uint64_t bucket_reset_after_ns(const struct bucket *bucket, const struct limit *limit, uint64_t now_ns,
                                uint64_t window_end_ns)
 {
-    return bucket_reset_after_ns_here(bucket, limit, now_ns, window_end_ns);
+    return bucket_reset_after_ns_inline(bucket, limit, now_ns, window_end_ns);
 }

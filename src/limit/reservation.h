@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /*
- * The name of a reservation, given to its client. Random enough that no client can guess another's; none is given
+ * The name of a reservation, given to its client. Random enough that no client can hint another's; none is given
  * twice.
  */
 struct reservation_id {

@@ -75,10 +75,10 @@ static uint64_t time_owed_ns(const struct table *table, const struct entry *entr
     uint64_t refill_ns = limit_refill_ns(limit, limit->capacity_units - bucket->settled);
     if (bucket->unsettled == 0)
         return refill_ns;
-    uint64_t parts = share == 0 ? UINT64_MAX : SHARE_ONE / share, pay_ns;
-    if (__builtin_mul_overflow(limit_refill_ns(limit, bucket->unsettled), parts, &pay_ns))
+    uint64_t parts = share == 0 ? UINT64_MAX : SHARE_ONE / share, deferred_paid_ns;
+    if (__builtin_mul_overflow(limit_refill_ns(limit, bucket->unsettled), parts, &deferred_paid_ns))
         return UINT64_MAX;
-    return number_sum(refill_ns, pay_ns);
+    return number_sum(refill_ns, deferred_paid_ns);
 }
 
 /* Empties one slot of a full window: a full bucket's, else the one that owes for the shortest time. */
@@ -317,9 +317,9 @@ static inline void count_hit(struct table *table, struct key_id id, const struct
         pass_by(table, entry, scattered, now_ns);
 }
 
-struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id)
+struct entry *table_find_at(struct table *table, uint64_t slot_hint, struct key_id id)
 {
-    struct entry *entry = lookup_guessed(table, guess, id);
+    struct entry *entry = lookup_hinted(table, slot_hint, id);
     return entry ? entry : table_find(table, id);
 }
 

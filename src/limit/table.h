@@ -28,13 +28,13 @@ struct entry {
     struct key_id id;
     struct bucket bucket;
     uint32_t open_index : 20; /* the cluster's: where the key's untold spends stand (a hint, checked by id). In a
-                                 marked entry: how many tokens wait to be paid off, see cluster/spend/waiting.h */
+                                 marked entry: how many tokens wait to be paid off, see cluster/spend/deferred_mark.h */
     uint32_t tenant : 12;     /* the owner of the key, or TABLE_NOBODY: see table_claim */
     uint16_t limit : 15;      /* index into the limit set */
     uint8_t last_spender : 7; /* the cluster's: the peer that spent last; 0: not known */
     uint8_t dirty : 1;        /* the cluster's: touched since the store was last told */
     uint8_t own_batch; /* the cluster's: the number, as a trace, of the own batch that was next at the key's last
-                      spend; 0: not known. Above every trace: see cluster/spend/waiting.h */
+                      spend; 0: not known. Above every trace: see cluster/spend/deferred_mark.h */
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
@@ -124,15 +124,15 @@ void table_lock_next(struct table *table, struct key_id id, struct table_held *h
  */
 void table_prefetch_tags(const struct table *table, struct key_id id);
 /*
- * Prefetches the slots of `id`; pays when several lookups follow. Returns a guess of the key's slot, never 0: see
+ * Prefetches the slots of `id`; pays when several lookups follow. Returns a hint of the key's slot, never 0: see
  * table_find_at.
  */
 uint64_t table_prefetch(const struct table *table, struct key_id id);
 /*
- * Reads open_index from the slot of a guess that is not 0, in a table that table_create made. False: the entry is
- * marked. The result is a hint and may be any number: the guess may be wrong, and no lock protects the read.
+ * Reads open_index from the slot of a hint that is not 0, in a table that table_create made. False: the entry is
+ * marked. The result is a hint and may be any number: the hint may be wrong, and no lock protects the read.
  */
-bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open_index);
+bool table_peek_open(const struct table *table, uint64_t slot_hint, uint32_t *open_index);
 
 /*
  * The same for the few keys of one request, which are looked up at once. A prefetch would have no time to finish, so
@@ -143,8 +143,8 @@ void table_touch(const struct table *table, struct key_id id);
 
 /* The entry of `id`, or NULL: the key then has the state that table_start gives. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
-/* The same with a guess of any age; 0: no guess. A right guess saves the search. */
-struct entry *table_find_at(struct table *table, uint64_t guess, struct key_id id);
+/* The same with a hint of any age; 0: no hint. A right hint saves the search. */
+struct entry *table_find_at(struct table *table, uint64_t slot_hint, struct key_id id);
 
 /*
  * A number that grows with every insertion, move or removal near `id`. While it stays the same, a pointer to the key's

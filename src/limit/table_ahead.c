@@ -25,16 +25,16 @@ static inline uint32_t group_match_unlocked(const uint8_t *tags, uint8_t tag)
 static inline void ask_for_mark(const struct table *table, uint64_t slot)
 {
     if (table->owner.keeps)
-        ask_to_write(marks_of(table, slot));
+        prefetch_write(marks_of(table, slot));
 }
 
 void table_prefetch_tags(const struct table *table, struct key_id id)
 {
     uint64_t home = home_of(table, id);
-    ask_to_read(table->tags + home * GROUP);
+    prefetch_read(table->tags + home * GROUP);
     if (table->shared) { /* another thread may have held the lock last */
-        ask_to_write(stripe_of(table, home));
-        ask_to_write(stripe_of(table, home + WINDOW + REACH - 1));
+        prefetch_write(stripe_of(table, home));
+        prefetch_write(stripe_of(table, home + WINDOW + REACH - 1));
     }
 }
 
@@ -47,28 +47,28 @@ uint64_t table_prefetch(const struct table *table, struct key_id id)
     uint64_t slot = home_of(table, id) * GROUP;
     uint32_t mask = group_match_unlocked(table->tags + slot, tag_of(id));
     if (mask == 0) { /* only the whole window, which may end in the next line, says that the key is absent */
-        ask_to_read(table->tags + slot + WINDOW * GROUP - 1);
+        prefetch_read(table->tags + slot + WINDOW * GROUP - 1);
         mask = group_match_unlocked(table->tags + slot, 0) | 1u << (GROUP - 1);
     }
     slot += nearest_of(mask, preferred_slot(id));
     ask_for_mark(table, slot);
     const struct entry *entry = &table->entries[slot];
-    ask_for_later(entry);
-    ask_for_later((const char *)(entry + 1) - 1);
+    prefetch_far(entry);
+    prefetch_far((const char *)(entry + 1) - 1);
     return slot + 1;
 }
 
 enum { TAIL_AT = sizeof(struct entry) - sizeof(uint64_t) }; /* the offset of the bit fields in an entry */
 _Static_assert(TAIL_AT == offsetof(struct entry, bucket) + sizeof(struct bucket), "open_index is in the tail");
 
-bool table_glance_open(const struct table *table, uint64_t guess, uint32_t *open_index)
+bool table_peek_open(const struct table *table, uint64_t slot_hint, uint32_t *open_index)
 {
-    const uint64_t slot = guess - 1;
-    assert(guess != 0 && table->marks);
+    const uint64_t slot = slot_hint - 1;
+    assert(slot_hint != 0 && table->marks);
     const uint64_t *marks = marks_of(table, slot);
-    if (((glance(&marks[0]) | glance(&marks[1])) & mark_of(slot)) != 0)
+    if (((peek_racy(&marks[0]) | peek_racy(&marks[1])) & mark_of(slot)) != 0)
         return false;
-    const uint64_t tail = glance((const char *)&table->entries[slot] + TAIL_AT);
+    const uint64_t tail = peek_racy((const char *)&table->entries[slot] + TAIL_AT);
     struct entry seen = {0};
     memcpy((char *)&seen + TAIL_AT, &tail, sizeof tail);
     *open_index = seen.open_index;

@@ -80,8 +80,8 @@ static void find(const struct table *table, uint64_t slot, uint64_t word, struct
     for (; word != 0; word &= word - 1) {
         unsigned bit = (unsigned)__builtin_ctzll(word);
         struct entry *entry = &table->entries[slot + bit];
-        ask_to_write(&entry->bucket);
-        ask_to_write((const char *)(entry + 1) - 1);
+        prefetch_write(&entry->bucket);
+        prefetch_write((const char *)(entry + 1) - 1);
         aged->entry[aged->count++] = entry;
     }
 }

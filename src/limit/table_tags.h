@@ -48,12 +48,12 @@ static inline struct entry *lookup(const struct table *table, struct key_id id)
 }
 
 /*
- * The key's entry if the guess is right; else NULL. Only the key's home group is read: others may belong to another
+ * The key's entry if the hint is right; else NULL. Only the key's home group is read: others may belong to another
  * stripe.
  */
-static inline struct entry *lookup_guessed(const struct table *table, uint64_t guess, struct key_id id)
+static inline struct entry *lookup_hinted(const struct table *table, uint64_t slot_hint, struct key_id id)
 {
-    const uint64_t slot = guess - 1; /* no guess: in no group */
+    const uint64_t slot = slot_hint - 1; /* no hint: in no group */
     if (slot / GROUP != home_of(table, id))
         return NULL;
     struct entry *entry = &table->entries[slot];

@@ -206,7 +206,7 @@ static inline void fill_matched(const struct variant *variant, struct rule_count
 static inline struct rule_counter *counter_of(const struct matcher *matcher, const struct variant *variant)
 {
     struct rule_counter *counter = variant->counter + matcher->counter_offset;
-    ask_to_write(counter);
+    prefetch_write(counter);
     return counter;
 }
 
@@ -310,8 +310,8 @@ static inline bool follow(struct matcher *matcher, const struct plan *plan)
     bool enforced = false;
     const struct step *end = plan->step + plan->count;
     for (const struct step *step = plan->step; step < end; step++) {
-        ask_to_read(step->variant);
-        ask_to_read((const char *)step->variant + 64);
+        prefetch_read(step->variant);
+        prefetch_read((const char *)step->variant + 64);
     }
     if (plan->canaries)
         return follow_canaries(matcher, plan);

@@ -206,7 +206,10 @@ static bool may_be_too_low(const struct sim *sim)
     return sim->evicted || sim->merged;
 }
 
-/* A spend that refill may pay off within an interval waits for that, until it is told after all (cluster/log/pay.c). */
+/*
+ * A spend that refill may pay off within an interval waits for that, until it is told after all
+ * (cluster/log/deferred_round.c).
+ */
 static uint64_t waits_ns(const struct sim *sim, const struct limit *limit)
 {
     bool may_wait = limit_refill_ns(limit, limit->units_per_token) <= sim->plan.interval_ns;

@@ -138,7 +138,7 @@ static void on_due(uv_timer_t *timer)
     uint64_t now_ns = clock_monotonic_ns();
     bool late = now_ns > transport->wake_ns + LATE_MS * UINT64_C(1000000);
     transport->wake_ns = UINT64_MAX;
-    lanes_expire(transport, now_ns, late);
+    request_sockets_expire(transport, now_ns, late);
     links_redial(transport, now_ns, late);
 }
 
@@ -304,7 +304,7 @@ struct transport *transport_create(const struct transport_options *options, stru
     transport->request_timeout_ns = options->request_timeout_ms * 1000000;
     transport->redial_after_ns = options->redial_after_ms * 1000000;
     for (size_t i = 0; i < TRANSPORT_REQUESTS_MAX; i++)
-        transport->lanes[i].transport = transport;
+        transport->request_sockets[i].transport = transport;
     (void)uv_timer_init(transport->loop, &transport->timer);
     transport->timer.data = transport;
     transport->wake_ns = UINT64_MAX;
@@ -343,7 +343,7 @@ static void close_sockets(struct transport *transport)
     pipes_quit(transport->pipes);
     links_close(transport);
     transport->closing = closing_create(transport->pipes);
-    lanes_close(transport, transport->closing);
+    request_sockets_close(transport, transport->closing);
     /* uv must forget a descriptor before nng closes it. */
     close_poll(&transport->subscriber_poll);
     close_poll(&transport->replier_poll);

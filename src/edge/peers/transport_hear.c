@@ -45,8 +45,9 @@ static bool hear_request(struct transport *transport)
 /* Descriptors stay readable while messages are left, so the loop comes back for the rest. */
 static bool hear(struct transport *transport, enum inlet inlet)
 {
-    static bool (*const hear_one[INLETS])(struct transport *) =
-        {[INLET_PUBLISHED] = hear_published, [INLET_REQUESTS] = hear_request, [INLET_ANSWERS] = lanes_hear};
+    static bool (*const hear_one[INLETS])(struct transport *) = {[INLET_PUBLISHED] = hear_published,
+                                                                 [INLET_REQUESTS] = hear_request,
+                                                                 [INLET_ANSWERS] = request_sockets_hear};
     bool heard = transport->waits[inlet] && hear_one[inlet](transport);
     if (!heard)
         transport->waits[inlet] = false; /* only then: who heard may be held now */
@@ -119,5 +120,5 @@ void transport_hold(struct transport *transport, bool held)
     transport->held = held;
     hold_poll(&transport->subscriber_poll, subscriber_ready, held);
     hold_poll(&transport->replier_poll, replier_ready, held);
-    lanes_hold(transport, held);
+    request_sockets_hold(transport, held);
 }

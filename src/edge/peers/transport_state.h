@@ -1,5 +1,5 @@
 /*
- * transport_state: what the parts of the transport share: sockets, links, lanes. Only they include it.
+ * transport_state: what the parts of the transport share: sockets, links, request sockets. Only they include it.
  */
 #ifndef HEADGATE_EDGE_PEERS_TRANSPORT_STATE_H
 #define HEADGATE_EDGE_PEERS_TRANSPORT_STATE_H
@@ -33,13 +33,13 @@ struct link {
 };
 
 /* A socket for one request at a time, kept afterwards for the next one to the same address. */
-struct lane {
+struct request_socket {
     struct transport *transport;
     char address[ADDRESS_BYTES]; /* "": closed */
     nng_socket socket;
     nng_dialer dialer;
     nng_aio *sending;
-    uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the lane is closed */
+    uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the request socket is closed */
     bool waiting;    /* for an answer */
     bool spared;     /* was given more time for it */
     bool readable;
@@ -62,7 +62,7 @@ struct transport {
     uv_timer_t timer;
     uint64_t wake_ns; /* when the timer is due; UINT64_MAX: never */
     struct link links[TRANSPORT_LINKS_MAX];
-    struct lane lanes[TRANSPORT_REQUESTS_MAX];
+    struct request_socket request_sockets[TRANSPORT_REQUESTS_MAX];
     unsigned handles_open;
     struct pipes *pipes;
     uv_async_t pipes_changed;
@@ -72,10 +72,10 @@ struct transport {
     bool held;
     bool in_call; /* one of the receiver's functions runs */
     uv_prepare_t polls;
-    bool waits[INLETS];    /* there was something to hear when the loop polled, and may be still; */
-    enum inlet next_inlet; /* here first, */
-    uint32_t next_lane;    /* and of answers here */
-    nng_pipe asking;       /* of the request that is being answered */
+    bool waits[INLETS];           /* there was something to hear when the loop polled, and may be still; */
+    enum inlet next_inlet;        /* here first, */
+    uint32_t next_request_socket; /* and of answers here */
+    nng_pipe asking;              /* of the request that is being answered */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -115,13 +115,13 @@ void links_redial(struct transport *transport, uint64_t now_ns, bool late);
 /* Lets go of all of them. */
 void links_close(struct transport *transport);
 /* Gives up the requests whose time is over. */
-void lanes_expire(struct transport *transport, uint64_t now_ns, bool late);
-/* Takes one answer, from a lane that is readable; false: from none. */
-bool lanes_hear(struct transport *transport);
+void request_sockets_expire(struct transport *transport, uint64_t now_ns, bool late);
+/* Takes one answer, from a request socket that is readable; false: from none. */
+bool request_sockets_hear(struct transport *transport);
 /* Answers are not taken, or are again. */
-void lanes_hold(struct transport *transport, bool held);
+void request_sockets_hold(struct transport *transport, bool held);
 /* Closes all with others; the loop lets go of them later. */
-void lanes_close(struct transport *transport, struct closing *closing);
+void request_sockets_close(struct transport *transport, struct closing *closing);
 
 /*
  * ---- transport_close.c ----

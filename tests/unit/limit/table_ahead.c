@@ -11,10 +11,10 @@ enum { KEYS = 600, TOGETHER = 64, TURNS = 4000, FULL_AGAIN_NS = 20000 };
 static struct limit_set limits;
 static struct budget budget;
 
-/* Guesses are made for all of a turn, a turn before they are used. */
+/* hints are made for all of a turn, a turn before they are used. */
 struct turn {
     struct key_id id[TOGETHER];
-    uint64_t guess[TOGETHER];
+    uint64_t slot_hint[TOGETHER];
 };
 
 static void draw_turn(struct random *random, const struct key_id *ids, struct turn *turn)
@@ -23,10 +23,10 @@ static void draw_turn(struct random *random, const struct key_id *ids, struct tu
         turn->id[i] = ids[random_below(random, KEYS)];
 }
 
-static void make_guesses(const struct table *table, struct turn *turn)
+static void make_slot_hints(const struct table *table, struct turn *turn)
 {
     for (int i = 0; i < TOGETHER; i++)
-        turn->guess[i] = table_prefetch(table, turn->id[i]);
+        turn->slot_hint[i] = table_prefetch(table, turn->id[i]);
 }
 
 static struct bucket take(struct entry *entry, uint64_t now_ns)
@@ -43,15 +43,15 @@ static bool alike(const struct table *a, const struct table *b)
     return memcmp(&of_a, &of_b, sizeof of_a) == 0;
 }
 
-/* Keys are full again soon, and many are forgotten in passing, between the guess and the request as well. */
-static void guessed(uint64_t table_keys, unsigned least_right, const char *what)
+/* Keys are full again soon, and many are forgotten in passing, between the hint and the request as well. */
+static void hinted(uint64_t table_keys, unsigned least_right, const char *what)
 {
     struct table *one = table_create(table_keys, 1, &limits, &budget);
     struct table *other = table_create(table_keys, 1, &limits, &budget);
     struct key_id ids[KEYS];
     struct random random;
     struct turn turn = {0}, next;
-    uint64_t now_ns = 1, wrong = 0, pairs = 0, right = 0, before_guess = 0;
+    uint64_t now_ns = 1, wrong = 0, pairs = 0, right = 0, before_hint = 0;
     const struct entry *before = NULL;
     bool all_alike = true;
     assert(one && other);
@@ -61,20 +61,20 @@ static void guessed(uint64_t table_keys, unsigned least_right, const char *what)
         ids[i].low = random_u64(&random);
     }
     draw_turn(&random, ids, &turn);
-    make_guesses(one, &turn);
+    make_slot_hints(one, &turn);
     for (int t = 0; t < TURNS; t++, turn = next) {
         draw_turn(&random, ids, &next);
-        make_guesses(one, &next);
+        make_slot_hints(one, &next);
         for (int i = 0; i < TOGETHER; i++) {
             now_ns += random_below(&random, 2 * FULL_AGAIN_NS / KEYS);
             struct entry *found = table_find(one, turn.id[i]);
-            wrong += table_find_at(one, turn.guess[i], turn.id[i]) != found;
-            if (found && before) { /* entries are as far from each other as their guesses, if both are right */
+            wrong += table_find_at(one, turn.slot_hint[i], turn.id[i]) != found;
+            if (found && before) { /* entries are as far from each other as their hints, if both are right */
                 pairs++;
-                right += found - before == (int64_t)(turn.guess[i] - before_guess);
+                right += found - before == (int64_t)(turn.slot_hint[i] - before_hint);
             }
             before = found;
-            before_guess = turn.guess[i];
+            before_hint = turn.slot_hint[i];
             wrong += table_find_at(one, 0, turn.id[i]) != found;
             const struct bucket here = take(table_obtain(one, turn.id[i], 0, 0, now_ns), now_ns);
             const struct bucket there = take(table_obtain(other, turn.id[i], 0, 0, now_ns), now_ns);
@@ -121,7 +121,7 @@ static void glanced(void)
         table_age_marks(table, &place, table_places(table) / 2 / TABLE_MARKS * TABLE_MARKS, AGING_ALL, &aged);
     for (uint32_t i = 0; i < KEYS; i++) {
         uint32_t index;
-        bool says = table_glance_open(table, table_prefetch(table, ids[i]), &index);
+        bool says = table_peek_open(table, table_prefetch(table, ids[i]), &index);
         own += says && index == FIRST + i;
         marked += !says;
         of_marked += says && i % EVERY == 0 && index == FIRST + i;
@@ -139,9 +139,9 @@ int main(void)
     bool made = limit_set_init(&limits, 1, NULL) && limit_set_intern(&limits, &terms, &error) == 0;
     assert(made);
     budget_init(&budget, &limits.limit[0], SHARE_ONE, true);
-    guessed(4 * KEYS, 95, "a table with room");
-    guessed(KEYS, 75, "a table that is nearly full");
-    guessed(KEYS / 2, 5, "a table that is too small");
+    hinted(4 * KEYS, 95, "a table with room");
+    hinted(KEYS, 75, "a table that is nearly full");
+    hinted(KEYS / 2, 5, "a table that is too small");
     glanced();
     limit_set_close(&limits);
     return tap_done();

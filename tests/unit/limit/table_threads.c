@@ -72,14 +72,14 @@ static uint16_t limit_of(uint64_t key)
     return key < HOT ? BUCKET_HELD : (uint16_t)(key % BUCKET_HELD);
 }
 
-/* `guess`: where it stood before it was locked, or 0. */
-static void spend(struct worker *worker, uint64_t key, uint64_t guess)
+/* `hint`: where it stood before it was locked, or 0. */
+static void spend(struct worker *worker, uint64_t key, uint64_t slot_hint)
 {
     struct table *table = worker->trial->table;
     uint16_t limit = limit_of(key);
     uint64_t now_ns = worker->now_ns, expires_ns = limit == CELL ? now_ns / SECOND_NS * SECOND_NS + SECOND_NS : 0;
     const struct key_id id = worker->trial->ids[key];
-    struct entry *entry = table_find_at(table, guess, id);
+    struct entry *entry = table_find_at(table, slot_hint, id);
     if (!entry)
         entry = table_obtain(table, id, limit, expires_ns, now_ns);
     if (entry->tenant != key % TENANTS)
@@ -106,7 +106,7 @@ static void look(const struct worker *worker, uint64_t key)
 static void step(struct worker *worker)
 {
     const struct trial *trial = worker->trial;
-    uint64_t keys[TOGETHER_MAX], guesses[TOGETHER_MAX];
+    uint64_t keys[TOGETHER_MAX], slot_hints[TOGETHER_MAX];
     struct key_id ids[TOGETHER_MAX];
     struct table_held held;
     uint32_t count = 1 + (uint32_t)random_below(&worker->random, TOGETHER_MAX);
@@ -115,16 +115,16 @@ static void step(struct worker *worker)
         keys[i] = random_below(&worker->random, hot ? HOT : trial->id_count);
         ids[i] = trial->ids[keys[i]];
         table_prefetch_tags(trial->table, ids[i]);
-        guesses[i] = table_prefetch(trial->table, ids[i]);
+        slot_hints[i] = table_prefetch(trial->table, ids[i]);
         uint32_t open_index;
-        (void)table_glance_open(trial->table, guesses[i], &open_index);
+        (void)table_peek_open(trial->table, slot_hints[i], &open_index);
     }
     worker->now_ns += random_below(&worker->random, 20000);
     table_lock(trial->table, ids, count, &held);
     const struct entry *first = table_find(trial->table, ids[0]);
     uint64_t changes = table_changes(trial->table, ids[0]);
     for (uint32_t i = 0; i < count; i++)
-        random_below(&worker->random, 4) == 0 ? look(worker, keys[i]) : spend(worker, keys[i], guesses[i]);
+        random_below(&worker->random, 4) == 0 ? look(worker, keys[i]) : spend(worker, keys[i], slot_hints[i]);
     if (changes == table_changes(trial->table, ids[0]) && first != table_find(trial->table, ids[0]))
         worker->moved++;
     table_unlock(trial->table, &held);

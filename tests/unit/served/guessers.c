@@ -1,4 +1,4 @@
-/* Who guesses passwords and reconnects after each guess: the address is barred for a while, and others are not. */
+/* Who hints passwords and reconnects after each hint: the address is barred for a while, and others are not. */
 #include "commands/guessers.h"
 #include "tests/lib/served.h"
 
@@ -35,7 +35,7 @@ static void test_bucket(void)
     OK(!guessers_note(&guessers, ann, now_ns + 100 * GUESS_NS), "after a long time all is forgotten");
 }
 
-/* A thousand times more addresses than there is room: those that guess most are kept. */
+/* A thousand times more addresses than there is room: those that hint most are kept. */
 static void test_full(void)
 {
     const uint64_t worst = address("10.0.0.9:1"), now_ns = 1000 * GUESS_NS;

@@ -114,9 +114,9 @@ static void wait_until_ms(uint64_t begun_ns, uint64_t at_ms)
 static unsigned take_all(const char *line, unsigned tries)
 {
     unsigned allowed = 0;
-    bool cell_door = strncmp(line, "CL.", 3) == 0;
+    bool redis_cell_dialect = strncmp(line, "CL.", 3) == 0;
     for (unsigned i = 0; i < tries; i++)
-        allowed += served_ask(line)[1] == (cell_door ? '0' : '1');
+        allowed += served_ask(line)[1] == (redis_cell_dialect ? '0' : '1');
     return allowed;
 }
 

@@ -8,12 +8,12 @@
  * two steps. An outdated index may lead another thread there; that thread reads `untold` and half
  * of the id as atomics, and that half is written before `untold`.
  */
-#include "cluster/spend/untold.h"
+#include "cluster/spend/outbox.h"
 
 #include "base/touch.h"
 #include "cluster/codec/batch.h"
+#include "cluster/spend/deferred.h"
 #include "cluster/spend/lane.h"
-#include "cluster/spend/waits.h"
 #include "cluster/state/lane_state.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
@@ -35,7 +35,7 @@ enum {
 
 #define PACE_MAX UINT64_C(50000000)
 
-bool untold_create(struct node *node)
+bool outbox_create(struct node *node)
 {
     const struct node_options *options = &node->options;
     uint64_t room = options->untold_max, most = RING_PLACES_MAX - (uint64_t)EVICTED_MAX * node->lane_count;
@@ -66,7 +66,7 @@ bool untold_create(struct node *node)
     return node->outbox.spend && has_lists && node->telling.spend && node->telling.sorted;
 }
 
-void untold_destroy(struct node *node)
+void outbox_destroy(struct node *node)
 {
     for (uint32_t i = 0; i < node->lane_count; i++)
         free(node->lane[i].urgent);
@@ -88,22 +88,22 @@ static struct spend *spend_at(const struct node *node, const struct lane *lane, 
 
 bool is_in_open(const struct node *node, const struct entry *entry)
 {
-    return !wait_has(node, entry) && is_in_ring(node, entry);
+    return !deferred_has(node, entry) && is_in_ring(node, entry);
 }
 
-bool untold_is_far(const struct node *node)
+bool outbox_is_far(const struct node *node)
 {
     return own_lane(node)->open_span > NEAR_KEYS;
 }
 
-void untold_prefetch(const struct node *node, uint64_t guess)
+void outbox_prefetch(const struct node *node, uint64_t slot_hint)
 {
     uint32_t open_index;
-    if (table_glance_open(node->table, guess, &open_index) && open_index < node->outbox.places * node->lane_count)
-        ask_to_write(&node->outbox.spend[open_index]);
+    if (table_peek_open(node->table, slot_hint, &open_index) && open_index < node->outbox.places * node->lane_count)
+        prefetch_write(&node->outbox.spend[open_index]);
 }
 
-bool untold_has_room(const struct node *node, uint32_t keys)
+bool outbox_has_room(const struct node *node, uint32_t keys)
 {
     return lane_has_room(node, own_lane(node), keys);
 }
@@ -115,9 +115,9 @@ struct spend *open_spend(struct node *node, struct entry *entry)
         return &node->outbox.spend[entry->open_index];
     assert(lane->open_span < node->outbox.places);
     uint64_t since_ns = lane->spent_ns, tokens = 0;
-    if (wait_has(node, entry)) {
-        since_ns = wait_since_ns(node, entry);
-        tokens = wait_end(node, entry);
+    if (deferred_has(node, entry)) {
+        since_ns = deferred_since_ns(node, entry);
+        tokens = deferred_end(node, entry);
         if (lane->open_count == 0 || since_ns < lane->open_since_ns)
             lane->open_since_ns = since_ns;
     }
@@ -138,7 +138,7 @@ struct spend *open_spend(struct node *node, struct entry *entry)
     return spend;
 }
 
-uint32_t untold_listed(const struct node *node)
+uint32_t outbox_listed(const struct node *node)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->lane_count; i++)
@@ -146,7 +146,7 @@ uint32_t untold_listed(const struct node *node)
     return count;
 }
 
-uint64_t untold_span(const struct node *node)
+uint64_t outbox_span(const struct node *node)
 {
     uint64_t span = 0;
     for (uint32_t i = 0; i < node->lane_count; i++)
@@ -154,19 +154,19 @@ uint64_t untold_span(const struct node *node)
     return span;
 }
 
-uint32_t untold_count(const struct node *node)
+uint32_t outbox_count(const struct node *node)
 {
-    return untold_listed(node) + wait_count(node) + node->telling.count;
+    return outbox_listed(node) + deferred_count(node) + node->telling.count;
 }
 
-void untold_drop(struct node *node, struct spend *spend)
+void outbox_drop(struct node *node, struct spend *spend)
 {
     struct lane *lane = &node->lane[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
     lane->open_count--;
     spend->untold = spend->urgent = false;
 }
 
-void untold_skip_gaps(const struct node *node, struct lane *lane)
+void outbox_skip_gaps(const struct node *node, struct lane *lane)
 {
     while (lane->open_span > 0 && !lane->open[lane->open_first].untold) {
         lane->open_first = lane->open_first + 1 == node->outbox.places ? 0 : lane->open_first + 1;
@@ -176,7 +176,7 @@ void untold_skip_gaps(const struct node *node, struct lane *lane)
         lane->open_first = 0; /* so that little memory is touched while few spends are untold */
 }
 
-void untold_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context)
+void outbox_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context)
 {
     for (uint32_t i = 0; i < node->lane_count; i++)
         for (uint32_t k = 0; k < node->lane[i].open_span; k++) {
@@ -186,22 +186,22 @@ void untold_visit(const struct node *node, void (*visit)(void *context, const st
         }
 }
 
-uint32_t untold_nearly_full(const struct node *node)
+uint32_t outbox_nearly_full(const struct node *node)
 {
     uint32_t part = node->outbox.room / NEARLY_FULL_PART, least = 2 * CHARGES_MAX;
     return node->outbox.room - (part > least ? part : least);
 }
 
-bool untold_wants_push(const struct node *node)
+bool outbox_wants_push(const struct node *node)
 {
     const struct lane *lane = own_lane(node);
     return lane->open_count >= node->telling.push_keys / node->lane_count ||
-           lane->open_span > untold_nearly_full(node);
+           lane->open_span > outbox_nearly_full(node);
 }
 
-bool is_untold(const struct node *node, const struct entry *entry)
+bool is_in_outbox(const struct node *node, const struct entry *entry)
 {
-    return wait_has(node, entry) || is_in_open(node, entry);
+    return deferred_has(node, entry) || is_in_open(node, entry);
 }
 
 static void make_urgent(struct node *node, struct spend *spend)
@@ -213,13 +213,13 @@ static void make_urgent(struct node *node, struct spend *spend)
     lane->urgent[lane->urgent_count++] = (uint32_t)(spend - node->outbox.spend);
 }
 
-void untold_urge(struct node *node, struct entry *entry)
+void outbox_urge(struct node *node, struct entry *entry)
 {
-    if (is_untold(node, entry))
+    if (is_in_outbox(node, entry))
         make_urgent(node, open_spend(node, entry));
 }
 
-void untold_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits)
+void outbox_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits)
 {
     const unsigned rest = 64 - prefix_bits;
     for (uint32_t i = 0; i < node->lane_count; i++)
@@ -230,7 +230,7 @@ void untold_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits
         }
 }
 
-uint64_t untold_time_ns(const struct node *node, uint32_t then)
+uint64_t outbox_time_ns(const struct node *node, uint32_t then)
 {
     uint32_t age = (uint32_t)(node->now_ns >> SINCE_SHIFT) - then;
     uint64_t now = node->now_ns >> SINCE_SHIFT;
@@ -239,7 +239,7 @@ uint64_t untold_time_ns(const struct node *node, uint32_t then)
     return age < now ? (now - age) << SINCE_SHIFT : 0;
 }
 
-void untold_check(const struct node *node)
+void outbox_check(const struct node *node)
 {
     uint32_t urgent = 0, listed = 0;
     for (uint32_t i = 0; i < node->lane_count; i++) {

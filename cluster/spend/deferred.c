@@ -3,10 +3,10 @@
  * and says how many tokens wait; there is no other record. pay.c goes round the table and ends the
  * wait of keys; it has the argument why such spends need not be told.
  */
-#include "cluster/spend/waits.h"
+#include "cluster/spend/deferred.h"
 
+#include "cluster/spend/deferred_mark.h"
 #include "cluster/spend/lane.h"
-#include "cluster/spend/waiting.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
 
@@ -27,49 +27,49 @@ int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint
     return units_times(units, share);
 }
 
-void wait_note_limit(struct node *node, uint32_t index)
+void deferred_note_limit(struct node *node, uint32_t index)
 {
     uint64_t tick_ns = node->limits.limit[index].tick_ns;
     if (node->by_limit.soon_units[index] > 0 && tick_ns > node->waits.tick_ns)
         node->waits.tick_ns = tick_ns;
 }
 
-void wait_carefully(struct node *node)
+void deferred_carefully(struct node *node)
 {
     for (uint32_t i = 0; i < WAIT_PARTS; i++)
         node->waits.part[i].careful = CAREFUL_ROUNDS;
 }
 
-bool wait_has(const struct node *node, const struct entry *entry)
+bool deferred_has(const struct node *node, const struct entry *entry)
 {
     return table_is_marked(node->table, entry);
 }
 
-bool wait_more(struct node *node, struct entry *entry, uint64_t tokens)
+bool deferred_more(struct node *node, struct entry *entry, uint64_t tokens)
 {
     const struct table_mark mark = table_mark_of(node->table, entry);
     const bool waits = table_mark_is_set(mark);
     if (!waits && is_in_ring(node, entry))
         return false; /* these tokens are told with the spend in the ring */
-    if (tokens > WAITING_TOKENS_MAX - (waits ? waiting_tokens(entry) : 0))
+    if (tokens > WAITING_TOKENS_MAX - (waits ? deferred_mark_tokens(entry) : 0))
         return false;
     if (!waits) {
-        waiting_begin(entry);
+        deferred_mark_begin(entry);
         own_lane(node)->waits_more++;
     }
-    waiting_add(entry, (int64_t)tokens);
+    deferred_mark_add(entry, (int64_t)tokens);
     table_mark_set(mark);
     return true;
 }
 
-void wait_less(struct entry *entry, uint64_t tokens)
+void deferred_less(struct entry *entry, uint64_t tokens)
 {
-    assert(tokens + waiting_noted(entry) <= waiting_tokens(entry));
-    waiting_add(entry, -(int64_t)tokens);
+    assert(tokens + deferred_mark_noted(entry) <= deferred_mark_tokens(entry));
+    deferred_mark_add(entry, -(int64_t)tokens);
 }
 
 /* The begin of the round so many visits ago; the last visit may have been in this round. */
-uint64_t wait_began_ns(const struct node *node, uint32_t visits)
+uint64_t deferred_began_ns(const struct node *node, uint32_t visits)
 {
     return node->waits.began_ns[(node->waits.round - visits - 1) % ROUNDS];
 }
@@ -77,30 +77,30 @@ uint64_t wait_began_ns(const struct node *node, uint32_t visits)
 /* The first visit does not look at the entry. */
 static uint32_t visits_of(const struct node *node, const struct entry *entry)
 {
-    return table_is_marked_long(node->table, entry) ? waiting_looks(entry) + 1 : 0;
+    return table_is_marked_long(node->table, entry) ? deferred_mark_looks(entry) + 1 : 0;
 }
 
-uint64_t wait_since_ns(const struct node *node, const struct entry *entry)
+uint64_t deferred_since_ns(const struct node *node, const struct entry *entry)
 {
-    return wait_began_ns(node, visits_of(node, entry));
+    return deferred_began_ns(node, visits_of(node, entry));
 }
 
-void wait_moved(struct entry *entry)
+void deferred_moved(struct entry *entry)
 {
     /* the round may visit the key again, which would count as the next round */
-    waiting_unnote(entry);
+    deferred_mark_unnote(entry);
 }
 
-uint64_t wait_end(struct node *node, struct entry *entry)
+uint64_t deferred_end(struct node *node, struct entry *entry)
 {
-    uint64_t tokens = waiting_tokens(entry);
+    uint64_t tokens = deferred_mark_tokens(entry);
     table_unmark(node->table, entry);
     entry->open_index = 0; /* a look at place 0 of the ring is cheap */
     own_lane(node)->waits_more--;
     return tokens;
 }
 
-uint32_t wait_count(const struct node *node)
+uint32_t deferred_count(const struct node *node)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->lane_count; i++)
@@ -108,18 +108,18 @@ uint32_t wait_count(const struct node *node)
     return count;
 }
 
-uint64_t wait_oldest_ns(const struct node *node)
+uint64_t deferred_oldest_ns(const struct node *node)
 {
     const uint32_t *most = node->waits.visits_most;
-    return wait_began_ns(node, most[0] > most[1] ? most[0] : most[1]);
+    return deferred_began_ns(node, most[0] > most[1] ? most[0] : most[1]);
 }
 
-void wait_check(const struct node *node)
+void deferred_check(const struct node *node)
 {
     uint32_t count = 0;
     uint64_t place = 0;
     struct entry *entry;
     for (; table_find_marked(node->table, &place, table_places(node->table), &entry, 1) > 0; count++)
         assert(table_find(node->table, entry->id) == entry);
-    assert(count == wait_count(node));
+    assert(count == deferred_count(node));
 }

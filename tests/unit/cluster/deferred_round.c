@@ -1,7 +1,7 @@
 /* What refill has paid off is told to nobody; what only might be is told. When it has to be: cluster_pay_told.c. */
-#include "cluster/spend/waiting.h"
+#include "cluster/spend/deferred_mark.h"
 #include "cluster/state/node_state.h"
-#include "tests/lib/pay_world.h"
+#include "tests/lib/deferred_world.h"
 
 static void paid_off(void)
 {
@@ -195,9 +195,9 @@ static void moves(void)
             if (entry && entry == at[k])
                 continue;
             moved += entry && at[k];
-            noted += entry && at[k] && waiting_noted(entry) > 0;
+            noted += entry && at[k] && deferred_mark_noted(entry) > 0;
             if (entry)
-                waiting_note(entry); /* as a look does */
+                deferred_mark_note(entry); /* as a look does */
             at[k] = entry;
         }
     }

@@ -1,4 +1,4 @@
-#include "tests/lib/pay_world.h"
+#include "tests/lib/deferred_world.h"
 
 void take(unsigned host, const char *key, uint64_t cost)
 {

@@ -1,7 +1,7 @@
 /* What waits to be paid off, and has to be told after all: all of it, in time, and with its age. */
 #include "cluster/codec/message.h"
+#include "tests/lib/deferred_world.h"
 #include "tests/lib/opened_message.h"
-#include "tests/lib/pay_world.h"
 
 /* More than there are places for. */
 static void leaves(void)

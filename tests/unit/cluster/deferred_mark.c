@@ -1,5 +1,5 @@
 /* What waits of a key, and what is noted of it, next to a list of all spends: nothing is dropped that came later. */
-#include "cluster/spend/waiting.h"
+#include "cluster/spend/deferred_mark.h"
 #include "base/random.h"
 #include "tests/lib/tap.h"
 
@@ -64,37 +64,37 @@ static void next_to_model(uint64_t seed, unsigned late_percent)
     bool fits = true, never_more = true, most = true, older = true;
     uint32_t longest = 0;
     random_seed(&random, seed);
-    waiting_begin(&entry);
+    deferred_mark_begin(&entry);
     for (unsigned i = 0; i < LOOKS; i++) {
         uint64_t tokens = draw_tokens(&random);
-        waiting_add(&entry, (int64_t)tokens);
+        deferred_mark_add(&entry, (int64_t)tokens);
         model.left[model.looks] += tokens;
         if (random_below(&random, 4) == 0) {
-            waiting_add(&entry, -(int64_t)tokens);
-            waiting_add(&entry, 1);
+            deferred_mark_add(&entry, -(int64_t)tokens);
+            deferred_mark_add(&entry, 1);
             model.left[model.looks] -= tokens - 1;
         }
-        uint64_t noted = waiting_noted(&entry);
+        uint64_t noted = deferred_mark_noted(&entry);
         never_more &= noted <= model.last_tokens;
         if (random_below(&random, 100) < late_percent) {
-            waiting_note_all(&entry);
+            deferred_mark_note_all(&entry);
         } else {
             drop(&model, noted);
-            waiting_forget_noted(&entry);
+            deferred_mark_forget_noted(&entry);
         }
-        model.last_tokens = waiting_tokens(&entry);
-        most &= waiting_noted(&entry) * 5 >= model.last_tokens * 4;
+        model.last_tokens = deferred_mark_tokens(&entry);
+        most &= deferred_mark_noted(&entry) * 5 >= model.last_tokens * 4;
         look_at(&model);
-        if (waiting_looks(&entry) == LOOKS_MAX ||
-            waiting_tokens(&entry) > WAITING_TOKENS_MAX / 2) { /* it is told */
-            waiting_begin(&entry);
+        if (deferred_mark_looks(&entry) == LOOKS_MAX ||
+            deferred_mark_tokens(&entry) > WAITING_TOKENS_MAX / 2) { /* it is told */
+            deferred_mark_begin(&entry);
             model = (struct model){.looks = 0};
             continue;
         }
-        waiting_count_look(&entry);
+        deferred_mark_count_look(&entry);
         longest = age(&model) > longest ? age(&model) : longest;
-        older &= age(&model) <= waiting_looks(&entry) + 1; /* the first may not have been counted */
-        fits &= waiting_tokens(&entry) == sum(&model);
+        older &= age(&model) <= deferred_mark_looks(&entry) + 1; /* the first may not have been counted */
+        fits &= deferred_mark_tokens(&entry) == sum(&model);
     }
     OK(fits, "all is there that is not forgotten, where of a hundred looks %u forget nothing", late_percent);
     OK(never_more && most, "never more is noted than waited, and four fifths of it at least");
@@ -105,17 +105,18 @@ static void next_to_model(uint64_t seed, unsigned late_percent)
 static void moved(void)
 {
     struct entry entry = {.own_batch = 7};
-    waiting_begin(&entry);
+    deferred_mark_begin(&entry);
     OK_U64(entry.own_batch, 7, "who begins to wait keeps the trace of a batch");
-    waiting_add(&entry, 100);
-    waiting_forget_noted(&entry);
-    waiting_forget_noted(&entry);
-    waiting_unnote(&entry);
-    uint64_t left = waiting_tokens(&entry);
-    waiting_forget_noted(&entry);
-    OK(waiting_noted(&entry) > 0 && waiting_tokens(&entry) == left, "of what is not noted nothing is forgotten");
+    deferred_mark_add(&entry, 100);
+    deferred_mark_forget_noted(&entry);
+    deferred_mark_forget_noted(&entry);
+    deferred_mark_unnote(&entry);
+    uint64_t left = deferred_mark_tokens(&entry);
+    deferred_mark_forget_noted(&entry);
+    OK(deferred_mark_noted(&entry) > 0 && deferred_mark_tokens(&entry) == left,
+       "of what is not noted nothing is forgotten");
     entry.own_batch = 7;
-    waiting_unnote(&entry);
+    deferred_mark_unnote(&entry);
     OK_U64(entry.own_batch, 7, "a trace is no note");
 }
 

@@ -4,7 +4,7 @@
  * time, and settling waits for it; afterwards it follows the log. Slots of another epoch are empty,
  * so a reset costs nothing.
  */
-#include "cluster/log/tally.h"
+#include "cluster/log/unsettled_index.h"
 
 #include "base/touch.h"
 #include "cluster/state/node_state.h"
@@ -23,14 +23,14 @@ enum {
     PAGES_A_STEP = 64, /* takes as long as one step may */
 };
 
-struct tally_slot {
+struct unsettled_index_slot {
     struct key_id id;
     uint64_t tokens;
     uint64_t epoch; /* 0: never used */
 };
-_Static_assert(sizeof(struct tally_slot) * PAGE_SLOTS == 4096, "a page of memory");
+_Static_assert(sizeof(struct unsettled_index_slot) * PAGE_SLOTS == 4096, "a page of memory");
 
-static struct tally_slot *slot_of(const struct tally *tally, struct key_id id)
+static struct unsettled_index_slot *slot_of(const struct tally *tally, struct key_id id)
 {
     uint64_t index = id.low & tally->mask;
     while (tally->slot[index].epoch == tally->epoch && !key_id_equal(tally->slot[index].id, id))
@@ -41,7 +41,7 @@ static struct tally_slot *slot_of(const struct tally *tally, struct key_id id)
 static void prefetch_slot(const struct tally *tally, const struct batch *batch, uint32_t index)
 {
     if (index + TALLY_AHEAD < batch->spend_count)
-        ask_to_write(&tally->slot[batch->spend[index + TALLY_AHEAD].id.low & tally->mask]);
+        prefetch_write(&tally->slot[batch->spend[index + TALLY_AHEAD].id.low & tally->mask]);
 }
 
 static void add(struct node *node, struct batch *batch)
@@ -49,9 +49,9 @@ static void add(struct node *node, struct batch *batch)
     struct tally *tally = &node->tally;
     for (uint32_t i = 0; i < batch->spend_count; i++) {
         prefetch_slot(tally, batch, i);
-        struct tally_slot *slot = slot_of(tally, batch->spend[i].id);
+        struct unsettled_index_slot *slot = slot_of(tally, batch->spend[i].id);
         if (slot->epoch != tally->epoch) {
-            *slot = (struct tally_slot){.id = batch->spend[i].id, .epoch = tally->epoch};
+            *slot = (struct unsettled_index_slot){.id = batch->spend[i].id, .epoch = tally->epoch};
             tally->used++;
         }
         slot->tokens += batch->spend[i].tokens;
@@ -73,7 +73,7 @@ static uint32_t own_batches(const struct node *node)
     return count;
 }
 
-void tally_reset(struct node *node)
+void unsettled_index_reset(struct node *node)
 {
     struct tally *tally = &node->tally;
     for (uint32_t slot = 0; slot < node->origin_end && tally->batches > 0; slot++) {
@@ -130,7 +130,7 @@ static bool begin_anew(struct node *node)
 {
     struct tally *tally = &node->tally;
     uint64_t slots = slots_wanted(node);
-    tally_reset(node);
+    unsettled_index_reset(node);
     if (tally->slot && tally->mask + 1 >= slots)
         return true;
     free(tally->slot);
@@ -152,7 +152,7 @@ static bool is_backed(struct node *node)
     if (tally->backed > tally->mask)
         return true;
     for (uint32_t page = 0; page < PAGES_A_STEP && tally->backed <= tally->mask; page++) {
-        ((volatile struct tally_slot *)tally->slot)[tally->backed].epoch = 0;
+        ((volatile struct unsettled_index_slot *)tally->slot)[tally->backed].epoch = 0;
         tally->backed += PAGE_SLOTS;
     }
     step_works(node, node->step.left);
@@ -160,26 +160,26 @@ static bool is_backed(struct node *node)
     return tally->backed > tally->mask;
 }
 
-bool tally_is_wanted(const struct node *node)
+bool unsettled_index_is_wanted(const struct node *node)
 {
     const struct origin *mine = &node->origin[node->my_slot];
     return mine->log_count > TALLY_BATCHES && mine->log_keys <= slots_max(node) / 2 && !node->tally.failed;
 }
 
-bool tally_is_whole(struct node *node)
+bool unsettled_index_is_whole(struct node *node)
 {
     return node->tally.batches > 0 && node->tally.batches == own_batches(node);
 }
 
-void tally_step(struct node *node)
+void unsettled_index_step(struct node *node)
 {
     struct tally *tally = &node->tally;
-    if (!tally_is_wanted(node)) {
+    if (!unsettled_index_is_wanted(node)) {
         if (tally->batches > 0 && node->origin[node->my_slot].log_count == 0)
-            tally_reset(node);
+            unsettled_index_reset(node);
         return;
     }
-    if (tally_is_whole(node))
+    if (unsettled_index_is_whole(node))
         return;
     /*
      * Settled keys keep their slots until the table begins anew; keys of the whole log fill at most
@@ -195,11 +195,11 @@ void tally_step(struct node *node)
             add_missing(node, &node->origin[slot], whole);
 }
 
-uint64_t tally_strike(struct node *node, const struct batch *batch, uint32_t index)
+uint64_t unsettled_index_strike(struct node *node, const struct batch *batch, uint32_t index)
 {
     const struct spend *spend = &batch->spend[index];
     prefetch_slot(&node->tally, batch, index);
-    struct tally_slot *slot = slot_of(&node->tally, spend->id);
+    struct unsettled_index_slot *slot = slot_of(&node->tally, spend->id);
     assert(slot->epoch == node->tally.epoch && slot->tokens >= spend->tokens);
     slot->tokens -= spend->tokens;
     return slot->tokens;
@@ -211,10 +211,10 @@ static void struck(struct node *node, struct batch *batch)
     node->tally.batches--;
 }
 
-void tally_forget(struct node *node, struct batch *batch)
+void unsettled_index_forget(struct node *node, struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->spend_count && batch->tallied; i++)
-        (void)tally_strike(node, batch, i);
+        (void)unsettled_index_strike(node, batch, i);
     if (batch->tallied)
         struck(node, batch);
 }

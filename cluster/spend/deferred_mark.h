@@ -1,13 +1,13 @@
 /*
- * waiting: the note in a key's entry about its waiting spends: how many tokens wait, how often the
+ * deferred_mark: the note in a key's entry about its waiting spends: how many tokens wait, how often the
  * key was looked at, and how many of the tokens were there at the last look.
  *
  * The one idea: the last figure has six bits, which are free while a key waits. The noted figure
  * may be a little less than the real one, never more; the missing tokens are noted before any later
  * ones. Only for pay.c and waits.c, and only for marked entries.
  */
-#ifndef HEADGATE_CLUSTER_SPEND_WAITING_H
-#define HEADGATE_CLUSTER_SPEND_WAITING_H
+#ifndef HEADGATE_CLUSTER_SPEND_DEFERRED_MARK_H
+#define HEADGATE_CLUSTER_SPEND_DEFERRED_MARK_H
 
 #include "cluster/codec/batch.h"
 #include "cluster/state/lane_state.h"
@@ -17,7 +17,7 @@ enum {
     /* of entry.open_index, the lowest: the index stays small when marks are forgotten */
     LOOKS_BITS = 3,
     LOOKS_MAX = (1 << LOOKS_BITS) - 1,
-    KEEPS_UP = 1 << LOOKS_BITS, /* the next bit: see waiting_forget_noted */
+    KEEPS_UP = 1 << LOOKS_BITS, /* the next bit: see deferred_mark_forget_noted */
     TOKENS_SHIFT = LOOKS_BITS + 1,
     WAITING_TOKENS_MAX = OPEN_INDEX_MAX >> TOKENS_SHIFT,
     /* of entry.own_batch: a note from this value on, a trace below */
@@ -26,18 +26,18 @@ enum {
     NOTE_EXACT_MAX = (2 << NOTE_BITS) - 1,
 };
 
-static inline uint32_t waiting_looks(const struct entry *entry)
+static inline uint32_t deferred_mark_looks(const struct entry *entry)
 {
     return entry->open_index & LOOKS_MAX;
 }
 
-static inline uint64_t waiting_tokens(const struct entry *entry)
+static inline uint64_t deferred_mark_tokens(const struct entry *entry)
 {
     return entry->open_index >> TOKENS_SHIFT;
 }
 
 /* Begins with no tokens; bits that forgotten marks left are cleared. */
-static inline void waiting_begin(struct entry *entry)
+static inline void deferred_mark_begin(struct entry *entry)
 {
     entry->open_index = 0;
     if (entry->own_batch >= NOTE_NONE)
@@ -45,13 +45,13 @@ static inline void waiting_begin(struct entry *entry)
 }
 
 /* The sum must be in 0..WAITING_TOKENS_MAX. */
-static inline void waiting_add(struct entry *entry, int64_t tokens)
+static inline void deferred_mark_add(struct entry *entry, int64_t tokens)
 {
     entry->open_index = (uint32_t)(entry->open_index + tokens * (1 << TOKENS_SHIFT)) & OPEN_INDEX_MAX;
 }
 
 /* Must not go above LOOKS_MAX. */
-static inline void waiting_count_look(struct entry *entry)
+static inline void deferred_mark_count_look(struct entry *entry)
 {
     entry->open_index = (entry->open_index + 1) & OPEN_INDEX_MAX;
 }
@@ -60,7 +60,7 @@ static inline void waiting_count_look(struct entry *entry)
  * The noted tokens: exact up to NOTE_EXACT_MAX, above it at least four fifths of the real figure;
  * 0: none are known.
  */
-static inline uint64_t waiting_noted(const struct entry *entry)
+static inline uint64_t deferred_mark_noted(const struct entry *entry)
 {
     if (entry->own_batch < NOTE_NONE)
         return 0;
@@ -69,9 +69,9 @@ static inline uint64_t waiting_noted(const struct entry *entry)
     return (uint64_t)(note - (shift << NOTE_BITS)) << shift;
 }
 
-static inline void waiting_note(struct entry *entry)
+static inline void deferred_mark_note(struct entry *entry)
 {
-    uint64_t tokens = waiting_tokens(entry);
+    uint64_t tokens = deferred_mark_tokens(entry);
     unsigned shift = 0;
     while (tokens >> shift > NOTE_EXACT_MAX)
         shift++;
@@ -79,13 +79,13 @@ static inline void waiting_note(struct entry *entry)
 }
 
 /* At a look that forgets no tokens. */
-static inline void waiting_note_all(struct entry *entry)
+static inline void deferred_mark_note_all(struct entry *entry)
 {
     entry->open_index &= OPEN_INDEX_MAX - KEEPS_UP;
-    waiting_note(entry);
+    deferred_mark_note(entry);
 }
 
-static inline void waiting_unnote(struct entry *entry)
+static inline void deferred_mark_unnote(struct entry *entry)
 {
     entry->open_index &= OPEN_INDEX_MAX - KEEPS_UP;
     if (entry->own_batch >= NOTE_NONE)
@@ -98,14 +98,14 @@ static inline void waiting_unnote(struct entry *entry)
  * if the new note is as large. Then all tokens that are left after the next look were spent after
  * the last one, so the first of their two looks does not count (see visits_of).
  */
-static inline void waiting_forget_noted(struct entry *entry)
+static inline void deferred_mark_forget_noted(struct entry *entry)
 {
-    uint64_t noted = waiting_noted(entry);
-    uint32_t looks = (entry->open_index & KEEPS_UP) != 0 ? 0 : waiting_looks(entry);
-    uint64_t tokens = waiting_tokens(entry) - noted;
+    uint64_t noted = deferred_mark_noted(entry);
+    uint32_t looks = (entry->open_index & KEEPS_UP) != 0 ? 0 : deferred_mark_looks(entry);
+    uint64_t tokens = deferred_mark_tokens(entry) - noted;
     entry->open_index = (uint32_t)(tokens << TOKENS_SHIFT | looks) & OPEN_INDEX_MAX;
-    waiting_note(entry);
-    if (noted > 0 && waiting_noted(entry) >= noted / 4)
+    deferred_mark_note(entry);
+    if (noted > 0 && deferred_mark_noted(entry) >= noted / 4)
         entry->open_index |= KEEPS_UP;
 }
 

@@ -12,13 +12,13 @@
  * look end. In other cases the entry is read. Spends that have waited for long are told at the
  * pace, like others.
  */
-#include "cluster/log/pay.h"
+#include "cluster/log/deferred_round.h"
 
 #include "cluster/log/tell.h"
+#include "cluster/spend/deferred.h"
+#include "cluster/spend/deferred_mark.h"
 #include "cluster/spend/lane.h"
-#include "cluster/spend/untold.h"
-#include "cluster/spend/waiting.h"
-#include "cluster/spend/waits.h"
+#include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -71,31 +71,31 @@ static void note_visits(struct waits *waits, uint32_t visits)
 
 static bool is_overdue(const struct node *node, const struct entry *entry)
 {
-    uint64_t age_ns = node->now_ns - wait_since_ns(node, entry);
-    return waiting_looks(entry) == LOOKS_MAX || age_ns > WAITS_INTERVALS_MAX * node->options.interval_ns;
+    uint64_t age_ns = node->now_ns - deferred_since_ns(node, entry);
+    return deferred_mark_looks(entry) == LOOKS_MAX || age_ns > WAITS_INTERVALS_MAX * node->options.interval_ns;
 }
 
 static void look(struct node *node, struct entry *entry, enum table_aging aging, uint64_t covered_ns)
 {
-    if (!wait_has(node, entry)) /* it was told meanwhile */
+    if (!deferred_has(node, entry)) /* it was told meanwhile */
         return;
     if (aging == AGING_FORGET) {
-        node->stats.spends_paid_off += waiting_noted(entry) > 0;
-        waiting_forget_noted(entry);
+        node->stats.spends_paid_off += deferred_mark_noted(entry) > 0;
+        deferred_mark_forget_noted(entry);
     } else if (is_paid_off(node, entry, covered_ns)) {
-        (void)wait_end(node, entry);
+        (void)deferred_end(node, entry);
         node->stats.spends_paid_off++;
         return;
     } else {
-        waiting_note_all(entry);
+        deferred_mark_note_all(entry);
     }
     if (is_overdue(node, entry)) {
         tell_for_room(node);
         (void)open_spend(node, entry);
         return;
     }
-    waiting_count_look(entry);
-    note_visits(&node->waits, waiting_looks(entry) + 1);
+    deferred_mark_count_look(entry);
+    note_visits(&node->waits, deferred_mark_looks(entry) + 1);
 }
 
 static void age(struct node *node, uint64_t end, enum table_aging aging, struct table_aged *aged)
@@ -151,7 +151,7 @@ static bool all_is_paid_off(const struct node *node, const struct wait_part *par
 /* After a pause, spends in places that were not visited yet may have waited for too long. */
 static enum table_aging aging_of(const struct node *node, const struct wait_part *part, uint64_t covered_ns)
 {
-    if (node->now_ns - wait_began_ns(node, 0) > WAITS_INTERVALS_MAX * node->options.interval_ns)
+    if (node->now_ns - deferred_began_ns(node, 0) > WAITS_INTERVALS_MAX * node->options.interval_ns)
         return AGING_ALL;
     return all_is_paid_off(node, part, covered_ns) ? AGING_FORGET : AGING_OLD;
 }
@@ -244,10 +244,10 @@ static uint64_t place_by_now(const struct node *node)
     return (uint64_t)((wide)places * elapsed_ns / waits->round_ns) / TABLE_MARKS * TABLE_MARKS;
 }
 
-void pay_step(struct node *node)
+void deferred_step(struct node *node)
 {
     struct waits *waits = &node->waits;
-    if (wait_count(node) == 0) {
+    if (deferred_count(node) == 0) {
         begin_anew(node, waits);
         return;
     }

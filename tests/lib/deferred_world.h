@@ -1,10 +1,11 @@
 /*
- * pay_world: a world of nodes (cluster_harness.h) of which one spends what refill soon pays off, and what became of it.
+ * deferred_world: a world of nodes (cluster_harness.h) of which one spends what refill soon pays off, and what
+ * became of it.
  *
  * Of "fast", half of the shares is paid back 8 tokens within an interval: so many wait, and 9 are told.
  */
-#ifndef HEADGATE_TESTS_LIB_PAY_WORLD_H
-#define HEADGATE_TESTS_LIB_PAY_WORLD_H
+#ifndef HEADGATE_TESTS_LIB_DEFERRED_WORLD_H
+#define HEADGATE_TESTS_LIB_DEFERRED_WORLD_H
 
 #include "tests/lib/cluster_harness.h"
 

@@ -1,11 +1,11 @@
 /*
- * waits: spends that need not be told while refill will soon pay them off, key by key.
+ * deferred: spends that need not be told while refill will soon pay them off, key by key.
  *
  * The one idea: the key's entry is marked and says how many tokens wait; there is no other record.
  * Rounds through the table (pay.h) end the wait.
  */
-#ifndef HEADGATE_CLUSTER_SPEND_WAITS_H
-#define HEADGATE_CLUSTER_SPEND_WAITS_H
+#ifndef HEADGATE_CLUSTER_SPEND_DEFERRED_H
+#define HEADGATE_CLUSTER_SPEND_DEFERRED_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,35 +23,35 @@ int64_t soon_paid_units(const struct node *node, const struct limit *limit, uint
  * To be called when the share of that limit has changed: its spends may wait from now on. Alone,
  * like the next.
  */
-void wait_note_limit(struct node *node, uint32_t index);
+void deferred_note_limit(struct node *node, uint32_t index);
 /*
  * To be called when refill pays off at another rate than before: each waiting key is looked at once
  * more.
  */
-void wait_carefully(struct node *node);
+void deferred_carefully(struct node *node);
 /* True if spends of the key wait. */
-bool wait_has(const struct node *node, const struct entry *entry);
+bool deferred_has(const struct node *node, const struct entry *entry);
 /*
  * More tokens of the key were spent: they wait. False: they must be told, together with the key's
  * waiting tokens.
  */
-bool wait_more(struct node *node, struct entry *entry, uint64_t tokens);
+bool deferred_more(struct node *node, struct entry *entry, uint64_t tokens);
 /* Some of the waiting tokens were not spent after all. */
-void wait_less(struct entry *entry, uint64_t tokens);
+void deferred_less(struct entry *entry, uint64_t tokens);
 /* To be called when the entry of a waiting key has moved in the table. */
-void wait_moved(struct entry *entry);
+void deferred_moved(struct entry *entry);
 /* The earliest time at which the key may have begun to wait. */
-uint64_t wait_since_ns(const struct node *node, const struct entry *entry);
+uint64_t deferred_since_ns(const struct node *node, const struct entry *entry);
 /* Ends the wait of the key. Returns how many tokens waited. */
-uint64_t wait_end(struct node *node, struct entry *entry);
+uint64_t deferred_end(struct node *node, struct entry *entry);
 /* The number of waiting keys. Alone, like the following. */
-uint32_t wait_count(const struct node *node);
+uint32_t deferred_count(const struct node *node);
 /* The earliest time at which the oldest of them may have begun to wait. */
-uint64_t wait_oldest_ns(const struct node *node);
+uint64_t deferred_oldest_ns(const struct node *node);
 /*
  * When a key with so many visits since began to wait; the last visit may have been in this round.
  */
-uint64_t wait_began_ns(const struct node *node, uint32_t visits);
-void wait_check(const struct node *node);
+uint64_t deferred_began_ns(const struct node *node, uint32_t visits);
+void deferred_check(const struct node *node);
 
 #endif

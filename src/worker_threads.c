@@ -1,0 +1,208 @@
+#include "worker_threads.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+/* An event that a worker waits for; on its stack. */
+struct remote_call {
+    struct list link;
+    const struct event *event;
+    struct rules_result *result;
+    bool carried_out;
+};
+
+/* ---- in the workers' threads ---- */
+
+static void on_submit(void *context, const struct event *event, struct rules_result *result)
+{
+    struct worker_thread *worker_thread = context;
+    struct worker_threads *worker_threads = worker_thread->worker_threads;
+    struct remote_call remote_call = {.event = event, .result = result};
+    worker_pause_alone(&worker_thread->worker);
+    uv_mutex_lock(&worker_threads->mutex);
+    if (!worker_threads->refuses) {
+        list_insert_before(&worker_threads->remote_calls, &remote_call.link);
+        (void)uv_async_send(&worker_threads->called);
+        while (!remote_call.carried_out)
+            uv_cond_wait(&worker_threads->carried_out, &worker_threads->mutex);
+    }
+    uv_mutex_unlock(&worker_threads->mutex);
+    worker_resume_alone(&worker_thread->worker);
+}
+
+/* Inside the gate, so that the step which forgets that it was wanted comes after what it is wanted for. */
+static void on_decided(void *context, uint64_t now_ns)
+{
+    const struct worker_thread *worker_thread = context;
+    struct worker_threads *worker_threads = worker_thread->worker_threads;
+    (void)now_ns;
+    if (node_wants_step(worker_thread->worker.commands.node) && !worker_threads_wants_step(worker_threads) &&
+        !atomic_exchange(&worker_threads->wants_step, true))
+        (void)uv_async_send(&worker_threads->called);
+}
+
+static void on_told_to_stop(uv_async_t *handle)
+{
+    struct worker_thread *worker_thread = handle->data;
+    worker_close_listener(&worker_thread->worker);
+    uv_close((uv_handle_t *)handle, NULL);
+    /* The last that it does with the worker threads. */
+    uv_mutex_lock(&worker_thread->worker_threads->mutex);
+    (void)atomic_fetch_add(&worker_thread->worker_threads->stopped_count, 1);
+    if (!worker_thread->worker_threads->refuses)
+        (void)uv_async_send(&worker_thread->worker_threads->called);
+    uv_mutex_unlock(&worker_thread->worker_threads->mutex);
+}
+
+static void work(void *context)
+{
+    struct worker_thread *worker_thread = context;
+    node_use_lane(worker_thread->worker.lane);
+    worker_run(&worker_thread->worker);
+}
+
+/* ---- in the first loop's thread ---- */
+
+static struct remote_call *next_remote_call(struct worker_threads *worker_threads)
+{
+    struct remote_call *remote_call = NULL;
+    uv_mutex_lock(&worker_threads->mutex);
+    if (!list_empty(&worker_threads->remote_calls)) {
+        remote_call = LIST_OWNER(worker_threads->remote_calls.next, struct remote_call, link);
+        list_remove(&remote_call->link);
+    }
+    uv_mutex_unlock(&worker_threads->mutex);
+    return remote_call;
+}
+
+static void carry_out(struct worker_threads *worker_threads)
+{
+    for (struct remote_call *remote_call; (remote_call = next_remote_call(worker_threads)) != NULL;) {
+        worker_threads->owner.submit(worker_threads->owner.context, remote_call->event, remote_call->result);
+        uv_mutex_lock(&worker_threads->mutex);
+        remote_call->carried_out = true;
+        uv_cond_broadcast(&worker_threads->carried_out);
+        uv_mutex_unlock(&worker_threads->mutex);
+    }
+}
+
+static void on_called(uv_async_t *handle)
+{
+    struct worker_threads *worker_threads = handle->data;
+    carry_out(worker_threads);
+    if (worker_threads_wants_step(worker_threads))
+        worker_threads->owner.wanted(worker_threads->owner.context);
+    if (worker_threads->stops && !worker_threads->has_ended &&
+        atomic_load(&worker_threads->stopped_count) == worker_threads->count) {
+        worker_threads->has_ended = true;
+        worker_threads->owner.ended(worker_threads->owner.context);
+    }
+}
+
+bool worker_threads_init(struct worker_threads *worker_threads, uint32_t count, uv_loop_t *loop, struct gate *gate,
+                         const struct worker_threads_owner *owner, struct error *error)
+{
+    *worker_threads = (struct worker_threads){.owner = *owner};
+    list_init(&worker_threads->remote_calls);
+    if (uv_mutex_init(&worker_threads->mutex) != 0 || uv_cond_init(&worker_threads->carried_out) != 0)
+        abort(); /* only without memory for what takes none */
+    (void)uv_async_init(loop, &worker_threads->called, on_called);
+    worker_threads->called.data = worker_threads;
+    worker_threads->worker_thread = calloc(count, sizeof *worker_threads->worker_thread);
+    for (uint32_t i = 0; worker_threads->worker_thread && i < count; i++) {
+        struct worker_thread *worker_thread = &worker_threads->worker_thread[i];
+        struct worker_owner worker_owner = {worker_thread, on_decided, NULL, on_submit};
+        worker_thread->worker_threads = worker_threads;
+        if (!worker_init(&worker_thread->worker, &worker_owner, gate, i + 1))
+            break;
+        (void)uv_async_init(&worker_thread->worker.loop, &worker_thread->told_to_stop, on_told_to_stop);
+        worker_thread->told_to_stop.data = worker_thread;
+        worker_threads->count++;
+    }
+    return worker_threads->count == count ||
+           error_set(error, EX_OSERR, "cannot make %u event loops: out of memory or file descriptors", count + 1);
+}
+
+bool worker_threads_listen(struct worker_threads *worker_threads, const struct listener_options *options,
+                           const struct worker *first, struct error *error)
+{
+    struct listener_options own = *options;
+    for (uint32_t i = 0; i < worker_threads->count; i++) {
+        own.id_first = options->id_first + worker_threads->worker_thread[i].worker.lane;
+        if (!worker_listen(&worker_threads->worker_thread[i].worker, &own, NULL, first, error))
+            return false;
+    }
+    return true;
+}
+
+bool worker_threads_start(struct worker_threads *worker_threads, struct error *error)
+{
+    for (uint32_t i = 0; i < worker_threads->count; i++) {
+        struct worker_thread *worker_thread = &worker_threads->worker_thread[i];
+        worker_thread->has_thread = uv_thread_create(&worker_thread->thread, work, worker_thread) == 0;
+        if (!worker_thread->has_thread)
+            return error_set(error, EX_OSERR, "cannot start %u threads: the system has not enough of something",
+                             worker_threads->count + 1);
+    }
+    return true;
+}
+
+bool worker_threads_was_asked(struct worker_threads *worker_threads)
+{
+    bool asked = false;
+    for (uint32_t i = 0; i < worker_threads->count; i++)
+        asked |= worker_was_asked(&worker_threads->worker_thread[i].worker);
+    return asked;
+}
+
+bool worker_threads_wants_step(const struct worker_threads *worker_threads)
+{
+    return atomic_load_explicit(&worker_threads->wants_step, memory_order_relaxed);
+}
+
+void worker_threads_stepped(struct worker_threads *worker_threads)
+{
+    if (worker_threads->count > 0)
+        atomic_store_explicit(&worker_threads->wants_step, false, memory_order_relaxed);
+}
+
+void worker_threads_stop(struct worker_threads *worker_threads)
+{
+    if (worker_threads->stops)
+        return;
+    worker_threads->stops = true;
+    for (uint32_t i = 0; i < worker_threads->count; i++)
+        (void)uv_async_send(&worker_threads->worker_thread[i].told_to_stop);
+    (void)uv_async_send(&worker_threads->called); /* there may be no worker threads */
+}
+
+void worker_threads_leave(struct worker_threads *worker_threads)
+{
+    uv_mutex_lock(&worker_threads->mutex);
+    worker_threads->refuses = true;
+    while (!list_empty(&worker_threads->remote_calls)) {
+        struct remote_call *remote_call = LIST_OWNER(worker_threads->remote_calls.next, struct remote_call, link);
+        list_remove(&remote_call->link);
+        remote_call->carried_out = true;
+    }
+    uv_cond_broadcast(&worker_threads->carried_out);
+    uv_mutex_unlock(&worker_threads->mutex);
+    uv_close((uv_handle_t *)&worker_threads->called, NULL);
+}
+
+void worker_threads_close(struct worker_threads *worker_threads)
+{
+    assert(worker_threads->stops && worker_threads->refuses);
+    for (uint32_t i = 0; i < worker_threads->count; i++) {
+        struct worker_thread *worker_thread = &worker_threads->worker_thread[i];
+        if (worker_thread->has_thread)
+            (void)uv_thread_join(&worker_thread->thread);
+        else
+            (void)uv_run(&worker_thread->worker.loop, UV_RUN_DEFAULT);
+        worker_close(&worker_thread->worker);
+    }
+    free(worker_threads->worker_thread);
+    uv_cond_destroy(&worker_threads->carried_out);
+    uv_mutex_destroy(&worker_threads->mutex);
+}
