@@ -322,6 +322,6 @@ void server_end(struct server *server)
     worker_threads_stop(&server->worker_threads);
     if (server->transport)
         transport_flush(server->transport);
-    bool talks = server->transport && transport_stats(server->transport)->published_messages > 0;
+    bool talks = server->transport && transport_stats(server->transport).published_messages > 0;
     (void)uv_timer_start(&server->wake, on_lingered, talks ? LINGER_MS : 0, 0);
 }

@@ -333,7 +333,7 @@ static void gather(struct report *report)
     }
     node_stats(commands->node, &report->node);
     if (commands->transport != NULL)
-        report->transport = *transport_stats(commands->transport);
+        report->transport = transport_stats(commands->transport);
     call_alone(report->call, false);
 }
 

@@ -48,7 +48,7 @@ static struct endpoint of_system(const union address *address)
 
 struct endpoint endpoint_local(int fd)
 {
-    union address address;
+    union address address = {.any.sa_family = AF_UNSPEC};
     socklen_t size = sizeof address;
     if (getsockname(fd, &address.any, &size) != 0)
         return (struct endpoint){0};
@@ -57,7 +57,7 @@ struct endpoint endpoint_local(int fd)
 
 struct endpoint endpoint_remote(int fd)
 {
-    union address address;
+    union address address = {.any.sa_family = AF_UNSPEC};
     socklen_t size = sizeof address;
     if (getpeername(fd, &address.any, &size) != 0)
         return (struct endpoint){0};

@@ -1,4 +1,5 @@
 #include "edge/peers/transport.h"
+#include "base/tally.h"
 
 #include "edge/peers/transport_state.h"
 #include "edge/process/background.h"
@@ -160,7 +161,7 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes)
             memcpy(nng_msg_body(message), bytes.data, bytes.size);
         return message;
     }
-    transport->stats.send_failures++;
+    tally_add(&transport->stats.send_failures, 1);
     return NULL;
 }
 
@@ -173,7 +174,7 @@ static bool send_now(struct transport *transport, nng_socket socket, nng_msg *me
     if (nng_aio_result(transport->at_once) == 0)
         return true;
     nng_msg_free(message);
-    transport->stats.send_failures++;
+    tally_add(&transport->stats.send_failures, 1);
     return false;
 }
 
@@ -184,7 +185,7 @@ static void publish_oldest(struct transport *transport)
     for (uint32_t i = 0; i < transport->to_publish_count; i++)
         transport->to_publish[i] = transport->to_publish[i + 1];
     if (send_now(transport, transport->publisher, oldest))
-        transport->stats.published_messages++;
+        tally_add(&transport->stats.published_messages, 1);
     if (transport->to_publish_count == 0)
         (void)uv_idle_stop(&transport->later);
 }
@@ -372,13 +373,17 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
     (void)uv_timer_start(&t->timer, await_closed, CLOSING_TICK_MS, CLOSING_TICK_MS);
 }
 
-const struct transport_stats *transport_stats(struct transport *transport)
+struct transport_stats transport_stats(const struct transport *transport)
 {
     struct pipes_stats pipes = pipes_stats(transport->pipes);
-    transport->stats.connections = pipes.open;
-    transport->stats.connections_stuck = pipes.stuck;
-    transport->stats.connections_refused = pipes.refused;
-    transport->stats.connections_cut = pipes.cut;
-    transport->stats.ports_reopened = pipes.reopened;
-    return &transport->stats;
+    struct transport_stats stats;
+#define X(name, help) stats.name = tally_get(&transport->stats.name);
+    TRANSPORT_STATS(X)
+#undef X
+    stats.connections = pipes.open;
+    stats.connections_stuck = pipes.stuck;
+    stats.connections_refused = pipes.refused;
+    stats.connections_cut = pipes.cut;
+    stats.ports_reopened = pipes.reopened;
+    return stats;
 }

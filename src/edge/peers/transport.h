@@ -137,6 +137,7 @@ void transport_hold(struct transport *transport, bool held);
  */
 void transport_reply(struct transport *transport, struct bytes bytes);
 
-const struct transport_stats *transport_stats(struct transport *transport);
+/* A copy of the counters. Any thread may ask: the loop writes each counter as a tally. */
+struct transport_stats transport_stats(const struct transport *transport);
 
 #endif

@@ -1,3 +1,4 @@
+#include "base/tally.h"
 #include "edge/peers/transport_state.h"
 #include "edge/process/clock.h"
 
@@ -26,7 +27,7 @@ static bool hear_published(struct transport *transport)
     if (!message)
         return false;
     links_hear(transport, nng_pipe_dialer(nng_msg_get_pipe(message)), clock_monotonic_ns());
-    transport->stats.received_messages++;
+    tally_add(&transport->stats.received_messages, 1);
     transport_deliver(transport, transport->receiver.message, message);
     return true;
 }
@@ -36,7 +37,7 @@ static bool hear_request(struct transport *transport)
     nng_msg *message = receive_now(transport, transport->replier);
     if (!message)
         return false;
-    transport->stats.requests_received++;
+    tally_add(&transport->stats.requests_received, 1);
     transport->asking = nng_msg_get_pipe(message);
     transport_deliver(transport, transport->receiver.request, message);
     return true;

@@ -1,3 +1,4 @@
+#include "base/tally.h"
 #include "edge/peers/transport_state.h"
 #include "edge/process/clock.h"
 
@@ -55,7 +56,7 @@ bool transport_connect(struct transport *transport, const char *address)
         link->address[0] = '\0';
         return false;
     }
-    transport->stats.links++;
+    tally_add(&transport->stats.links, 1);
     return true;
 }
 
@@ -63,7 +64,7 @@ static void drop_link(struct transport *transport, struct link *link)
 {
     pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
     memset(link, 0, sizeof *link);
-    transport->stats.links--;
+    tally_set(&transport->stats.links, transport->stats.links - 1);
 }
 
 void transport_disconnect(struct transport *transport, const char *address)
@@ -86,7 +87,7 @@ static void redial(struct transport *transport, struct link *link, uint64_t now_
     if (link->doublings < REDIAL_DOUBLINGS)
         link->doublings++;
     link->spared = false;
-    transport->stats.redials++;
+    tally_add(&transport->stats.redials, 1);
 }
 
 /*

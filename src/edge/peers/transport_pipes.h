@@ -57,7 +57,7 @@ int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind);
  */
 int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url);
 /* A peer is at the other end: its address is not a stranger's, and its connections may stay. */
-void pipes_prove(struct pipes *pipes, nng_pipe pipe);
+void pipes_prove(struct pipes *pipes, nng_pipe id);
 
 /* Ends the connection of a dialer, which dials anew by itself. False: it has none. */
 bool pipes_restart(struct pipes *pipes, nng_dialer dialer);

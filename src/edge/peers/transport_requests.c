@@ -1,3 +1,4 @@
+#include "base/tally.h"
 #include "edge/peers/transport_state.h"
 
 #include "edge/process/clock.h"
@@ -136,7 +137,7 @@ void transport_request(struct transport *transport, const char *address, struct 
 {
     struct request_socket *request_socket = find_request_socket(transport, address);
     if (!request_socket || (!request_socket->address[0] && open_request_socket(request_socket, address) != 0)) {
-        transport->stats.requests_refused++;
+        tally_add(&transport->stats.requests_refused, 1);
         return;
     }
     nng_msg *message = transport_message(transport, bytes);
@@ -151,7 +152,7 @@ void transport_request(struct transport *transport, const char *address, struct 
     nng_aio_set_msg(request_socket->sending, message);
     nng_send_aio(request_socket->socket, request_socket->sending);
     transport_wake_by(transport, request_socket->deadline_ns);
-    transport->stats.requests_sent++;
+    tally_add(&transport->stats.requests_sent, 1);
 }
 
 /* Its answer may be here: then it is heard, and else the time over, a moment later. */
@@ -173,7 +174,7 @@ void request_sockets_expire(struct transport *transport, uint64_t now_ns, bool l
             transport_wake_by(transport, request_socket->deadline_ns);
             continue;
         }
-        transport->stats.requests_expired++;
+        tally_add(&transport->stats.requests_expired, 1);
         close_alone(request_socket);
     }
 }

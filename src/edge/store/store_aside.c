@@ -159,7 +159,7 @@ static bool rescue_rows(struct store_file *old, struct sqlite3_stmt *put, const 
 enum store_file_status store_file_rescue_aside(struct store_file *old, struct store_file *file)
 {
     struct sqlite3_stmt *put = NULL;
-    uint64_t known = 0, secret;
+    uint64_t known = 0, secret = 0;
     enum store_file_status status = prepare(file);
     if (status != STORE_FILE_GOOD || run(old, count_secrets, 0, 0, &known) != STORE_FILE_GOOD || known == 0 ||
         run(old, ask_secret, 0, 0, &secret) != STORE_FILE_GOOD)

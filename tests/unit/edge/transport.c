@@ -92,13 +92,13 @@ static bool c_got_request(void)
 }
 static uint64_t hasty_waits(void)
 {
-    const struct transport_stats *stats = transport_stats(hasty.transport);
-    return stats->requests_sent - stats->requests_expired - hasty.responses;
+    const struct transport_stats stats = transport_stats(hasty.transport);
+    return stats.requests_sent - stats.requests_expired - hasty.responses;
 }
 static uint64_t given_up;
 static bool hasty_gave_up(void)
 {
-    return transport_stats(hasty.transport)->requests_expired > given_up && hasty_waits() == 0;
+    return transport_stats(hasty.transport).requests_expired > given_up && hasty_waits() == 0;
 }
 static uint64_t answered;
 static bool hasty_has_response(void)
@@ -107,7 +107,7 @@ static bool hasty_has_response(void)
 }
 static bool hasty_redialled(void)
 {
-    return transport_stats(hasty.transport)->redials >= 2;
+    return transport_stats(hasty.transport).redials >= 2;
 }
 static bool b_got_largest(void)
 {
@@ -167,7 +167,7 @@ static void publishing(void)
     OK(transport_connect(a.transport, b.gossip), "a listens to b");
     OK(transport_connect(a.transport, c.gossip), "a listens to c");
     OK(transport_connect(a.transport, c.gossip), "again: nothing changes");
-    OK_U64(transport_stats(a.transport)->links, 2, "two links");
+    OK_U64(transport_stats(a.transport).links, 2, "two links");
     OK(run_until(a_heard_both, say_hello), "a hears what both publish");
 
     OK(transport_connect(b.transport, a.gossip), "b listens to a");
@@ -178,9 +178,9 @@ static void publishing(void)
     OK_U64(b.misordered, 0, "none is lost, none overtakes another");
 
     static char large[MESSAGE_MAX + 1];
-    uint64_t failures = transport_stats(a.transport)->send_failures;
+    uint64_t failures = transport_stats(a.transport).send_failures;
     transport_publish(a.transport, (struct bytes){large, sizeof large});
-    OK_U64(transport_stats(a.transport)->send_failures, failures + 1, "a message over the limit is not sent");
+    OK_U64(transport_stats(a.transport).send_failures, failures + 1, "a message over the limit is not sent");
     transport_publish(a.transport, (struct bytes){large, MESSAGE_MAX});
     OK(run_until(b_got_largest, NULL), "one of exactly the limit arrives");
 }
@@ -195,10 +195,10 @@ static void requests(void)
     OK(run_until(a_has_response, NULL) && strcmp(a.last, "you said again") == 0, "the next question, the same way");
 
     a.responses = 0;
-    uint64_t refused = transport_stats(a.transport)->requests_refused;
+    uint64_t refused = transport_stats(a.transport).requests_refused;
     for (int i = 0; i < TRANSPORT_REQUESTS_EACH + 3; i++)
         transport_request(a.transport, b.snapshots, bytes_of("many"));
-    OK_U64(transport_stats(a.transport)->requests_refused, refused + 3,
+    OK_U64(transport_stats(a.transport).requests_refused, refused + 3,
            "no more than %d to one address wait at the same time", TRANSPORT_REQUESTS_EACH);
     OK(run_until(a_has_both, NULL), "those are all answered");
 
@@ -208,12 +208,12 @@ static void requests(void)
     OK_U64(hasty.responses, 0, "without an answer");
 
     char address[64];
-    refused = transport_stats(hasty.transport)->requests_refused;
+    refused = transport_stats(hasty.transport).requests_refused;
     for (int i = 0; i < TRANSPORT_REQUESTS_MAX + 5; i++) {
         (void)snprintf(address, sizeof address, "127.0.0.1:%d", i + 1);
         transport_request(hasty.transport, address, bytes_of("anybody?"));
     }
-    OK_U64(transport_stats(hasty.transport)->requests_refused, refused + 5, "no more than %d wait in all",
+    OK_U64(transport_stats(hasty.transport).requests_refused, refused + 5, "no more than %d wait in all",
            TRANSPORT_REQUESTS_MAX);
     OK(run_until(hasty_has_response, hasty_asks_b), "they are given up, and a place is free for who is alive");
 
@@ -280,7 +280,7 @@ static void silence(void)
     OK(run_until(hasty_redialled, NULL), "that link is dialled anew, twice");
     transport_disconnect(hasty.transport, address);
     (void)close(fd);
-    OK_U64(transport_stats(hasty.transport)->links, 0, "disconnected, it is forgotten");
+    OK_U64(transport_stats(hasty.transport).links, 0, "disconnected, it is forgotten");
 }
 
 static void restart(void)
@@ -299,7 +299,7 @@ static void sockets_that_do_not_close(void)
     peer_open(&d);
     set_hangs(true);
     c.silent = true;
-    given_up = transport_stats(hasty.transport)->requests_expired;
+    given_up = transport_stats(hasty.transport).requests_expired;
     transport_request(hasty.transport, c.snapshots, bytes_of("c?"));
     OK(run_until(hasty_gave_up, NULL), "a request is given up though its socket does not close");
     answered = hasty.responses;

@@ -5,7 +5,7 @@
 #include <nng/protocol/pair0/pair.h>
 #include <pthread.h>
 
-static const struct transport_stats *stats_of(const struct peer *peer)
+static struct transport_stats stats_of(const struct peer *peer)
 {
     return transport_stats(peer->transport);
 }
@@ -39,7 +39,7 @@ static bool hasty_was_answered(void)
 
 static bool only_a_lane_is_left(void)
 {
-    return stats_of(&hasty)->connections == 1 && stats_of(&a)->connections == 1;
+    return stats_of(&hasty).connections == 1 && stats_of(&a).connections == 1;
 }
 
 /* The loop does not turn for that long, while a says a word a millisecond. */
@@ -59,13 +59,13 @@ static void pauses(void)
 {
     OK(transport_connect(hasty.transport, a.gossip), "somebody who is not patient listens");
     OK(run_until(hasty_heard, a_says_something), "and hears");
-    uint64_t redials = stats_of(&hasty)->redials;
+    uint64_t redials = stats_of(&hasty).redials;
     hasty.messages = said = 0;
     pause_while_a_speaks(HASTY_MS * 5 / 4);
     turn(UV_RUN_NOWAIT);
-    OK_U64(stats_of(&hasty)->redials, redials, "after a pause longer than his patience, he dials nobody anew");
+    OK_U64(stats_of(&hasty).redials, redials, "after a pause longer than his patience, he dials nobody anew");
     OK(run_until(hasty_heard_all, NULL), "but hears what came meanwhile");
-    OK_U64(stats_of(&hasty)->redials, redials, "by the same connection");
+    OK_U64(stats_of(&hasty).redials, redials, "by the same connection");
 
     hasty.lazy = true;
     transport_request(hasty.transport, a.snapshots, bytes_of("late?"));
@@ -73,7 +73,7 @@ static void pauses(void)
     OK(run_until(is_late, NULL), "he asks, and does not look for the answer before his time is over");
     hasty.lazy = false;
     OK(run_until(hasty_was_answered, NULL), "he takes the answer that was there");
-    OK_U64(stats_of(&hasty)->requests_expired, 0, "and gives nothing up");
+    OK_U64(stats_of(&hasty).requests_expired, 0, "and gives nothing up");
     transport_disconnect(hasty.transport, a.gossip);
     OK(run_until(only_a_lane_is_left, NULL), "he listens no more");
 }
@@ -126,14 +126,14 @@ static bool all_ended(void)
     for (unsigned i = 0; i < greeted_count; i++)
         if (!is_ended(greeted_fd[i]))
             return false;
-    return stats_of(&hasty)->connections == before_quiet;
+    return stats_of(&hasty).connections == before_quiet;
 }
 
 static void quiet_links(void)
 {
     char address[64];
     port_fd = listen_by_hand(address);
-    before_quiet = stats_of(&hasty)->connections;
+    before_quiet = stats_of(&hasty).connections;
     OK(transport_connect(hasty.transport, address), "he listens to somebody who greets and says nothing more");
     OK(run_until(redialled_twice, greet), "whose connection ends and is made anew, twice");
     transport_disconnect(hasty.transport, address);
@@ -183,15 +183,15 @@ static int stranger_fd;
 
 static bool stranger_is_in(void)
 {
-    return stats_of(&a)->connections > before_stranger;
+    return stats_of(&a).connections > before_stranger;
 }
 static bool one_is_stuck(void)
 {
-    return stats_of(&a)->connections_stuck == 1 && a.stuck == 1;
+    return stats_of(&a).connections_stuck == 1 && a.stuck == 1;
 }
 static bool none_is_stuck(void)
 {
-    return stats_of(&a)->connections_stuck == 0 && stats_of(&a)->connections == before_stranger;
+    return stats_of(&a).connections_stuck == 0 && stats_of(&a).connections == before_stranger;
 }
 
 static void stranger_comes(void)
@@ -199,7 +199,7 @@ static void stranger_comes(void)
     static const uint8_t greeting[8] = {0, 'S', 'P', 0, 0, 0x21, 0, 0};
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     in.sin_port = htons((uint16_t)strtoul(strchr(a.gossip, ':') + 1, NULL, 10));
-    before_stranger = stats_of(&a)->connections;
+    before_stranger = stats_of(&a).connections;
     stranger_fd = socket(AF_INET, SOCK_STREAM, 0);
     OK(connect(stranger_fd, (struct sockaddr *)&in, sizeof in) == 0 &&
            send(stranger_fd, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting,

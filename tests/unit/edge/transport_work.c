@@ -6,7 +6,7 @@ static char numbered[2048];
 
 static uint64_t a_published(void)
 {
-    return transport_stats(a.transport)->published_messages;
+    return transport_stats(a.transport).published_messages;
 }
 
 /* The next number, at the front of so many bytes. */
