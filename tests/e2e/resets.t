@@ -17,11 +17,17 @@ $_->spawn->wait_listening(10) for $one, $two;
 my $client = $one->client;
 
 sub of_one { my ($section) = @_; return $client->fields('INFO', $section) }
-sub descriptors { return scalar(my @found = glob "/proc/$one->{pid}/fd/*") }
+
+# Connections of the strangers below, 127.0.0.66 and .77, for which the daemon has a descriptor. (It opens and keeps
+# some more of its own for requests, so that a count of all would say little.)
+sub held {
+    my %inode = map { (readlink($_) // '') =~ /^socket:\[(\d+)\]/ ? ($1 => 1) : () } glob "/proc/$one->{pid}/fd/*";
+    my @rows = map { [split] } map { split /\n/, Headgate::read_file($_) } '/proc/net/tcp', '/proc/net/tcp6';
+    return scalar grep { ($_->[2] // '') =~ /(?:42|4D)00007F:/ && $inode{$_->[9]} } @rows;
+}
 sub heard_ms { my ($peer) = @_; return of_one('cluster')->{"peer_$peer->{name}"} =~ /heard_ms=(\d+)/ ? $1 : 1e9 }
 
 ok(Headgate::wait_until(10, sub { heard_ms($two) < 1000 }), 'two daemons hear each other');
-my $before = descriptors();
 
 sub reset_some {
     my ($port, $from) = @_;
@@ -64,9 +70,10 @@ like($one->log, qr/ warning a port for peers did not listen any more and was ope
 $three->spawn->wait_listening(10);
 ok($cluster->wait_met(20), 'a peer that comes then is let in') or diag map { $_->log } $cluster->daemons;
 ok(Headgate::wait_until(10, sub { heard_ms($two) < 1000 }), 'and the one before is heard');
+my $held = held();
 undef @waiting;
-ok(Headgate::wait_until(60, sub { descriptors() <= $before + 12 }), 'nothing keeps its descriptor')
-    or diag descriptors(), " after $before";
+cmp_ok($held, '>', 0, 'strangers were there');
+ok(Headgate::wait_until(60, sub { held() == 0 }), 'nothing keeps its descriptor') or diag held();
 is(of_one('transport')->{transport_connections_stuck}, 0, 'nor hangs');
 ok($cluster->stop(15), 'all leave with status 0');
 done_testing();

@@ -376,14 +376,21 @@ void transport_destroy(struct transport **transport, void (*closed)(void *contex
 struct transport_stats transport_stats(const struct transport *transport)
 {
     struct pipes_stats pipes = pipes_stats(transport->pipes);
-    struct transport_stats stats;
-#define X(name, help) stats.name = tally_get(&transport->stats.name);
-    TRANSPORT_STATS(X)
-#undef X
-    stats.connections = pipes.open;
-    stats.connections_stuck = pipes.stuck;
-    stats.connections_refused = pipes.refused;
-    stats.connections_cut = pipes.cut;
-    stats.ports_reopened = pipes.reopened;
-    return stats;
+    const struct transport_stats *counts = &transport->stats;
+    return (struct transport_stats){
+        .published_messages = tally_get(&counts->published_messages),
+        .received_messages = tally_get(&counts->received_messages),
+        .requests_sent = tally_get(&counts->requests_sent),
+        .requests_refused = tally_get(&counts->requests_refused),
+        .requests_expired = tally_get(&counts->requests_expired),
+        .requests_received = tally_get(&counts->requests_received),
+        .send_failures = tally_get(&counts->send_failures),
+        .links = tally_get(&counts->links),
+        .redials = tally_get(&counts->redials),
+        .connections = pipes.open,
+        .connections_stuck = pipes.stuck,
+        .connections_refused = pipes.refused,
+        .connections_cut = pipes.cut,
+        .ports_reopened = pipes.reopened,
+    };
 }
