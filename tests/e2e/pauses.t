@@ -45,8 +45,8 @@ for my $round (1 .. $pauses) {
 }
 is($missed, 0, "$pauses pauses: each time the others call it silent, and hear it again");
 ok($cluster->wait_met(10), 'then all see each other');
-# Connections for requests are new, and stay: at most eight that a daemon makes to each of two peers, and eight that each
-# of them makes. Beyond that a descriptor is of a connection that has ended; fewer of those are counted below.
+# Connections for requests are new, and stay: at most eight that a daemon makes to each of two peers, and eight that
+# each of them makes. Beyond that a descriptor is of a connection that has ended; fewer of those are counted below.
 my $slack = 4 * 8;
 for my $daemon (@daemons) {
     my $was = $before{$daemon->{name}};

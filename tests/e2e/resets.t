@@ -70,9 +70,7 @@ like($one->log, qr/ warning a port for peers did not listen any more and was ope
 $three->spawn->wait_listening(10);
 ok($cluster->wait_met(20), 'a peer that comes then is let in') or diag map { $_->log } $cluster->daemons;
 ok(Headgate::wait_until(10, sub { heard_ms($two) < 1000 }), 'and the one before is heard');
-my $held = held();
 undef @waiting;
-cmp_ok($held, '>', 0, 'strangers were there');
 ok(Headgate::wait_until(60, sub { held() == 0 }), 'nothing keeps its descriptor') or diag held();
 is(of_one('transport')->{transport_connections_stuck}, 0, 'nor hangs');
 ok($cluster->stop(15), 'all leave with status 0');
