@@ -1,3 +1,4 @@
+#include "base/tally.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/background.h"
 #include "edge/process/clock.h"
@@ -101,10 +102,11 @@ static bool admit(struct pipes *pipes, struct pipe *pipe)
         learn(pipes, &pipe->remote);
     pipe->known = pipes_know(pipes, &pipe->remote);
     if (!dialled && !has_place(pipes, pipe)) {
-        pipes->refused++;
+        tally_add(&pipes->stats.refused, 1);
         return false;
     }
     *place = *pipe;
+    tally_add(&pipes->stats.open, 1);
     pipes_hurry(pipes);
     return true;
 }
@@ -151,6 +153,7 @@ static void on_removed(nng_pipe id, nng_pipe_ev event, void *context)
     struct pipe *pipe = pipe_with_id(pipes, id.id);
     if (pipe) {
         pipe->gone = true;
+        tally_set(&pipes->stats.open, pipes->stats.open - 1);
         pipe->ending_ns = clock_monotonic_ns();
         uv_cond_broadcast(&pipes->fewer);
         pipes_hurry(pipes);
@@ -291,18 +294,17 @@ bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_
     return !some;
 }
 
-struct pipes_stats pipes_stats(struct pipes *pipes)
+/* Without the lock, which the thread holds while it looks at all descriptors. */
+struct pipes_stats pipes_stats(const struct pipes *pipes)
 {
-    struct pipes_stats stats = {0};
-    uv_mutex_lock(&pipes->lock);
-    for (size_t i = 0; i < PIPES_MAX; i++)
-        stats.open += pipes->pipe[i].id != 0 && !pipes->pipe[i].gone;
-    stats.stuck = pipes->stuck;
-    stats.refused = pipes->refused;
-    stats.cut = pipes->cut;
-    stats.reopened = pipes->reopened;
-    uv_mutex_unlock(&pipes->lock);
-    return stats;
+    const struct pipes_stats *stats = &pipes->stats;
+    return (struct pipes_stats){
+        .open = tally_get(&stats->open),
+        .stuck = tally_get(&stats->stuck),
+        .refused = tally_get(&stats->refused),
+        .cut = tally_get(&stats->cut),
+        .reopened = tally_get(&stats->reopened),
+    };
 }
 
 /* ---- life ---- */

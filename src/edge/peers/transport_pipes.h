@@ -72,6 +72,6 @@ void pipes_retire(struct pipes *pipes, nng_socket socket);
  */
 bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_ns);
 
-struct pipes_stats pipes_stats(struct pipes *pipes);
+struct pipes_stats pipes_stats(const struct pipes *pipes);
 
 #endif

@@ -87,16 +87,15 @@ struct pipes {
     struct endpoint known[KNOWN_MAX]; /* addresses of peers, in a ring */
     uint32_t known_next;
     struct greeting greeting[GREETINGS_MAX];
-    uint64_t greetings_ns;   /* when they are looked at again */
-    struct port port[PORTS]; /* that are listened to, by kind */
-    uint64_t refused, cut, reopened;
-    uint64_t gone_count; /* pipes of which nng has said so */
+    uint64_t greetings_ns;    /* when they are looked at again */
+    struct port port[PORTS];  /* that are listened to, by kind */
+    struct pipes_stats stats; /* tallies: written under the lock, read without it */
+    uint64_t gone_count;      /* pipes of which nng has said so */
     bool quits;
     bool hurry;          /* there is work at once */
     uv_async_t *changed; /* NULL: nobody minds */
-    uint64_t stuck;
-    int blank_fd; /* /proc/self/status, which tells how many descriptors there may be */
-    int spare_fd; /* a descriptor to make duplicates in, also when there is no other left */
+    int blank_fd;        /* /proc/self/status, which tells how many descriptors there may be */
+    int spare_fd;        /* a descriptor to make duplicates in, also when there is no other left */
 };
 
 /* The thread: with `context` a struct pipes, which it frees at the end. */

@@ -1,3 +1,4 @@
+#include "base/tally.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/clock.h"
 
@@ -138,7 +139,8 @@ static void look_after_greeting(struct pipes *pipes, int fd, uint32_t *count)
     if (room && ++greeting->looks < GREETING_LOOKS)
         return;
     shut_down(pipes, fd, inode, SHUT_RD);
-    pipes->cut += !greeting || !greeting->cut;
+    if (!greeting || !greeting->cut)
+        tally_add(&pipes->stats.cut, 1);
     if (greeting)
         greeting->cut = true;
 }
@@ -238,7 +240,7 @@ static bool look_after(struct pipes *pipes, struct pipe *pipe, uint64_t now_ns, 
     pipe->looks++;
     if (asks_late(pipe, now_ns)) {
         pipe->ending_ns = now_ns;
-        pipes->cut++;
+        tally_add(&pipes->stats.cut, 1);
     }
     if (pipe->ending_ns > 0 && !pipe->gone)
         end(pipes, pipe, now_ns);
@@ -272,8 +274,8 @@ static uint64_t look(struct pipes *pipes)
         if (pipes->pipe[i].id != 0 && look_after(pipes, &pipes->pipe[i], now_ns, &stuck))
             again_ns = LOOK_SOON_NS;
     ports_look(pipes, now_ns);
-    bool worse = stuck > pipes->stuck;
-    pipes->stuck = stuck;
+    bool worse = stuck > pipes->stats.stuck;
+    tally_set(&pipes->stats.stuck, stuck);
     if (worse && pipes->changed)
         (void)uv_async_send(pipes->changed);
     return again_ns;

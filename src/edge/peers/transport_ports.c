@@ -7,6 +7,7 @@
  * listen is closed when its connections have ended, and opened again. Those that nng has kept waiting until then it
  * forgets, and their descriptors with them, which are closed here.
  */
+#include "base/tally.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/clock.h"
 
@@ -113,7 +114,7 @@ static void open_again(struct pipes *pipes, struct port *port)
     if (!opened)
         return; /* the next look tries again */
     port->state = PORT_LISTENS;
-    pipes->reopened++;
+    tally_add(&pipes->stats.reopened, 1);
     if (pipes->changed)
         (void)uv_async_send(pipes->changed);
 }
