@@ -21,7 +21,7 @@ struct worker_threads_owner {
     void (*ended)(void *context);  /* after worker_threads_stop: no worker serves any more */
 };
 
-/* A worker of the worker threads. */
+/* A worker in a thread of its own. */
 struct worker_thread {
     struct worker_threads *worker_threads;
     struct worker worker;
@@ -32,7 +32,7 @@ struct worker_thread {
 
 struct worker_threads {
     struct worker_threads_owner owner;
-    uint32_t count; /* of worker threads */
+    uint32_t count; /* of `worker_thread` */
     struct worker_thread *worker_thread;
     uv_async_t called; /* on the first loop */
     uv_mutex_t mutex;  /* of the next three */

@@ -1,6 +1,6 @@
 /*
  * origins keeps the logs: batches of each origin in the order of their numbers. Each addition and
- * removal updates the counts of batches and keys, the sums of tally.c and the merge of compact.c. A
+ * removal updates the counts of batches and keys, the sums of unsettled_index.c and the merge of compact.c. A
  * merged batch replaces the batches that it overlaps when its last part arrives. This file does not
  * decide when a batch may leave: settle.c and retire.c do.
  */

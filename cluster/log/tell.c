@@ -1,7 +1,7 @@
 /*
  * tell makes batches of untold spends: oldest first, and at a pace. Urgent spends must not wait:
  * they are told before other spends, and before any message leaves that acknowledges spends of
- * other peers. tell takes spends from the rings of untold.c, sorts them, and appends batches to the
+ * other peers. tell takes spends from the rings of outbox.c, sorts them, and appends batches to the
  * own log. It sends nothing: publish.c does.
  */
 #include "cluster/log/tell.h"

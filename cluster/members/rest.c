@@ -5,7 +5,7 @@
  * tell. It says so in every message. Where all nodes are at rest, each publishes with every third
  * tick only. A node that has something to say, or misses something, says that with its next tick,
  * and the nodes that hear it do not skip theirs. So a node that waits for the word of others (an
- * acknowledgement, the news that pay.c needs, the end of a ghost) waits no longer than without
+ * acknowledgement, the news that deferred_round.c needs, the end of a ghost) waits no longer than without
  * rests.
  *
  * Code that counts messages does not notice: three intervals are shorter than the time after which

@@ -1,6 +1,6 @@
 /*
  * waits keeps spends that wait to be paid off by refill, key by key. The entry of the key is marked
- * and says how many tokens wait; there is no other record. pay.c goes round the table and ends the
+ * and says how many tokens wait; there is no other record. deferred_round.c goes round the table and ends the
  * wait of keys; it has the argument why such spends need not be told.
  */
 #include "cluster/spend/deferred.h"

@@ -2,7 +2,7 @@
  * deferred: spends that need not be told while refill will soon pay them off, key by key.
  *
  * The one idea: the key's entry is marked and says how many tokens wait; there is no other record.
- * Rounds through the table (pay.h) end the wait.
+ * Rounds through the table (deferred_round.h) end the wait.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_DEFERRED_H
 #define HEADGATE_CLUSTER_SPEND_DEFERRED_H

@@ -4,7 +4,7 @@
  *
  * The one idea: the last figure has six bits, which are free while a key waits. The noted figure
  * may be a little less than the real one, never more; the missing tokens are noted before any later
- * ones. Only for pay.c and waits.c, and only for marked entries.
+ * ones. Only for deferred_round.c and deferred.c, and only for marked entries.
  */
 #ifndef HEADGATE_CLUSTER_SPEND_DEFERRED_MARK_H
 #define HEADGATE_CLUSTER_SPEND_DEFERRED_MARK_H

@@ -1,7 +1,7 @@
 /*
  * untold keeps own spends that must be told, at most one for each key: in a ring for each thread of
  * requests. A told spend leaves a gap; places before the oldest untold spend are free again. Spends
- * that wait to be paid off come here only when their wait ends: see pay.c.
+ * that wait to be paid off come here only when their wait ends: see deferred_round.c.
  *
  * A thread begins a spend in its own ring. From then on the holder of the key's lock may change it,
  * until a step tells it, which runs alone. So a place turns from a gap into a spend once between

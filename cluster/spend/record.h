@@ -89,7 +89,7 @@ static inline void record_inline(struct node *node, const struct recording *reco
         counters_touch(node, entry);
     if (tokens == 0 || !recording->told)
         return;
-    /* Refill pays the spend off before other peers need to know it: see pay.c. */
+    /* Refill pays the spend off before other peers need to know it: see deferred_round.c. */
     const struct bucket *bucket = &entry->bucket;
     bool soon = bucket->unsettled <= recording->soon_units && bucket->settled == recording->full_units;
     if (soon && deferred_more(node, entry, tokens)) /* most of these tokens may be paid off long since */

@@ -31,7 +31,7 @@ struct changed {
 struct lane {
     alignas(64) struct spend *open; /* outbox.places of them, in outbox.spend; a place without `untold` is a gap */
     uint32_t *urgent;               /* indices in node->outbox.spend of urgent spends, in all rings */
-    uint32_t open_first, open_span; /* from the oldest one on, with gaps: see untold.c */
+    uint32_t open_first, open_span; /* from the oldest one on, with gaps: see outbox.c */
     uint32_t open_count;            /* untold spends */
     uint32_t urgent_count;
     uint32_t waits_more;            /* keys that began to wait here, less those that ended here: modulo 2^32 */

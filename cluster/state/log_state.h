@@ -42,7 +42,7 @@ struct telling {
     uint64_t next_ns; /* when the pace allows more; UINT64_MAX: no spend waits for it */
 };
 
-/* Tokens per key in own batches: see tally.c. */
+/* Tokens per key in own batches: see unsettled_index.c. */
 struct tally {
     struct unsettled_index_slot *slot; /* mask + 1; NULL until it is needed */
     uint64_t mask, epoch, used;

@@ -63,7 +63,7 @@ struct member {
     uint64_t made_ns;                       /* the earliest time of its newest message, our clock */
     /* the same if the message before it was heard as well, so that it repeats nothing; else 0 */
     uint64_t answers_ns;
-    uint64_t covered_ns; /* all that it had charged by then is charged here: see pay.c */
+    uint64_t covered_ns; /* all that it had charged by then is charged here: see deferred_round.c */
     uint64_t round_trip_ns, round_trip_spread_ns;
     uint64_t demand_tokens;      /* spent there since demands were last averaged */
     double demand_tokens_per_s;  /* smoothed, over all keys */

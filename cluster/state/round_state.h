@@ -3,7 +3,7 @@
  * round of full keys.
  *
  * The one idea: a round looks at some places in each step, so it keeps its place and the time when
- * it began. pay.c and forget.c go the rounds.
+ * it began. deferred_round.c and forget.c go the rounds.
  */
 #ifndef HEADGATE_CLUSTER_STATE_ROUND_STATE_H
 #define HEADGATE_CLUSTER_STATE_ROUND_STATE_H
@@ -22,7 +22,7 @@ struct wait_part {
     uint32_t careful;    /* rounds in which each key is looked at */
 };
 
-/* Rounds through the table that look at keys with waiting spends: see pay.c. */
+/* Rounds through the table that look at keys with waiting spends: see deferred_round.c. */
 struct waits {
     uint64_t look_ns;  /* when the round goes on; UINT64_MAX: no key waits */
     uint64_t place;    /* of the table, up to which this round has come */

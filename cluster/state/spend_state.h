@@ -32,7 +32,7 @@ struct by_limit {
     uint64_t swept_ns;     /* when unused limits were last freed; 0: never */
 };
 
-/* The rings of untold spends of all lanes, one after the other: untold.c. */
+/* The rings of untold spends of all lanes, one after the other: outbox.c. */
 struct outbox {
     struct spend *spend;
     uint32_t room, places; /* of each ring: for requests; with the keys that these evict */

@@ -45,7 +45,7 @@ static inline int call_shown(struct bytes word)
 /* Nanoseconds as milliseconds, rounded up; -1 for never. */
 int64_t call_ms(uint64_t ns);
 
-/* ---- commands_match.c ---- */
+/* ---- match.c ---- */
 
 /* A command about ids, and the rules that it falls under. */
 struct question {
@@ -77,23 +77,23 @@ void call_answer_rules(struct answer *answer, const struct match *match, const s
 /* The index of the charge that decided, or -1 if none did. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 
-/* commands_limit.c */
+/* limit.c */
 void call_can_access(struct call *call);
 void call_check(struct call *call);
 void call_peek(struct call *call);
 void call_refund(struct call *call);
 void call_reset_keys(struct call *call);
 
-/* commands_explain.c */
+/* explain.c */
 void call_explain(struct call *call);
 
-/* commands_reserve.c */
+/* reserve.c */
 void call_reserve(struct call *call);
 void call_commit(struct call *call);
 void call_cancel(struct call *call);
 void call_renew(struct call *call);
 
-/* commands_throttle.c */
+/* throttle.c */
 void throttle_init(struct commands *commands);
 /* Fills `throttle`; false: that is an error, something is given back, or the limit is not in use yet. */
 bool throttle_prepare(const struct commands *commands, enum throttle_dialect dialect,
@@ -106,11 +106,11 @@ void throttle_answer(const struct throttle *throttle, bool allowed, const struct
 void call_cl_throttle(struct call *call);
 void call_throttle(struct call *call);
 
-/* commands_rules.c */
+/* rules.c */
 void call_rule(struct call *call);
 void call_health(struct call *call);
 
-/* commands_rule_list.c */
+/* rule_list.c */
 void call_rule_get(struct call *call);
 void call_rule_list(struct call *call);
 void call_rule_history(struct call *call);
@@ -118,7 +118,7 @@ void call_rule_history(struct call *call);
 struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
                                        struct bytes number);
 
-/* commands_session.c */
+/* session.c */
 void session_reset(struct session *session, struct commands *commands);
 /* The answer to a wrong password that waited. */
 void session_resume_refused(struct session *session, struct answer *answer);
@@ -149,11 +149,11 @@ void call_discard(struct call *call);
 void call_watch(struct call *call);
 void call_unwatch(struct call *call);
 
-/* commands_catalog.c */
+/* catalog.c */
 void call_command(struct call *call);
 void call_config(struct call *call);
 
-/* commands_cluster.c */
+/* cluster.c */
 void call_nodes(struct call *call);
 void call_cluster(struct call *call);
 void call_forget(struct call *call);

@@ -1,5 +1,5 @@
 /*
- * Changes of rules: RULE SET, APPLY, STAGE, DEL and ROLLBACK; and HEALTH. commands_rule_list.c shows rules.
+ * Changes of rules: RULE SET, APPLY, STAGE, DEL and ROLLBACK; and HEALTH. rule_list.c shows rules.
  */
 #include "commands/call.h"
 #include "rules/rule_text.h"

@@ -3,7 +3,7 @@
  *
  * The one idea: time is simulated and stands still between calls. A link delivers after its delay unless the test
  * cuts it, holds it or makes it stutter. After every step the node's invariants are checked. What nodes notice is
- * told, line by line; tests tell more (see cluster_harness.h). One world per program: state is static.
+ * told, line by line; tests tell more (see cluster_harness.h). One world per program.
  */
 #ifndef HEADGATE_TESTS_LIB_CLUSTER_WORLD_H
 #define HEADGATE_TESTS_LIB_CLUSTER_WORLD_H
@@ -83,8 +83,6 @@ void world_init(unsigned count);
 void world_name_peer(unsigned host, unsigned peer);
 
 void world_name_all(void);
-
-/* ---- packets ---- */
 
 /* ---- stepping ---- */
 

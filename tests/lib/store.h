@@ -1,7 +1,7 @@
 /*
  * store: what tests of the store share: a directory of their own, things to put in, and what comes out again.
  *
- * One test program is one translation unit: state is static, as in tap.h.
+ * One directory per program.
  */
 #ifndef HEADGATE_TESTS_LIB_STORE_H
 #define HEADGATE_TESTS_LIB_STORE_H

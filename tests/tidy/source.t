@@ -244,6 +244,26 @@ my $module_state = pattern(qr/
 my $words = join '|', 'TO' . 'DO', 'FIX' . 'ME', 'X' x 3 . '\b';
 my $machine = join '|', map { "(?<![\\w./-])/$_/" } 'ho' . 'me', 'wo' . 'rk', 'ro' . 'ot';
 
+# A comment or a page that names a file of ours names one that is there, by the end of its path.
+my %names;
+for my $path (Source::paths()) {
+    my @parts = split m{/}, $path;
+    $names{join '/', @parts[$_ .. $#parts]} = 1 for 0 .. $#parts;
+}
+my $named = qr{(?<![\w./-])((?:\w+/)*[a-z]\w+\.[ch])\b(?!\w|[\[(]|\.\w)};
+
+sub names_files {
+    my ($file) = @_;
+    my @faults;
+    for my $i (0 .. $#{$file->{lines}}) {
+        my $line = $file->{lines}[$i];
+        next if $line =~ /^\s*#/; # of the compiler's own
+        push @faults, map { $i + 1 . ": there is no $_" }
+            grep { !$names{$_} && !/^(?:$world|msgpack\.h)$/ } $line =~ /$named/g;
+    }
+    return @faults;
+}
+
 # What a planted bug replaces is there, once: it applies as it was meant.
 sub has_its_place {
     my ($file) = @_;
@@ -342,6 +362,8 @@ my @rules = (
         'tests/e2e/x.t', "sleep 1;\n"],
     ['a planted bug has its place', qr{^tests/sim/canary/.*\.patch$}, \&has_its_place,
         'tests/sim/canary/x.patch', "--- a/README.md\n+++ b/README.md\n@@ -1,1 +1,1 @@\n-No such line\n+Another\n"],
+    ['files that are named are there', qr{^(?:src|cluster|include|tests)/.*\.[ch]$|^docs/\w+\.md$|^README\.md$},
+        \&names_files, 'src/base/x.h', "/* As no_such_file.c does. */\n"],
     ['a unit test is named after its module', qr{^tests/unit/}, \&has_module,
         'tests/unit/base/nothing.c', "\n"],
 );
@@ -362,6 +384,7 @@ for (@rules) {
 
 # Not a rule: what a reader of the tree may want to know.
 my %tested = map { m{^tests/unit/([a-z]+)/(\w+)\.c$} ? ("$1_$2" => 1) : () } Source::paths();
-my @untested = grep { !$tested{$_} } map { m{^(?:src/)?(\w+)/(?:\w+/)?(\w+)\.c$} ? "$1_$2" : () } Source::paths();
+my @untested = grep { !$tested{$_} } map { m{^(?:src/)?(?!src/|tests/|docs/)(\w+)/(?:\w+/)?(\w+)\.c$} ? "$1_$2" : () }
+    Source::paths();
 note("without a unit test of their name: @untested") if @untested;
 done_testing();

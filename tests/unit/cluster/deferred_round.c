@@ -1,4 +1,4 @@
-/* What refill has paid off is told to nobody; what only might be is told. When it has to be: cluster_pay_told.c. */
+/* What refill has paid off is told to nobody; what only might be is told. When it has to be: deferred_round_told.c. */
 #include "cluster/spend/deferred_mark.h"
 #include "cluster/state/node_state.h"
 #include "tests/lib/deferred_world.h"
