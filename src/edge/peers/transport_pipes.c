@@ -259,8 +259,7 @@ void pipes_close_dialer(struct pipes *pipes, nng_socket socket, nng_dialer diale
         (void)nng_dialer_close(dialer);
 }
 
-/* False: there are none. The lock is held. */
-static bool end_all(struct pipes *pipes, nng_socket socket)
+bool pipes_end_all(struct pipes *pipes, nng_socket socket)
 {
     bool some = false;
     for (size_t i = 0; i < PIPES_MAX; i++) {
@@ -280,7 +279,7 @@ void pipes_retire(struct pipes *pipes, nng_socket socket)
 {
     (void)nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, on_refused, NULL);
     uv_mutex_lock(&pipes->lock);
-    (void)end_all(pipes, socket);
+    (void)pipes_end_all(pipes, socket);
     uv_mutex_unlock(&pipes->lock);
 }
 
@@ -288,7 +287,7 @@ bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_
 {
     uv_mutex_lock(&pipes->lock);
     bool some;
-    for (uint64_t now_ns; (some = end_all(pipes, socket)) && (now_ns = clock_monotonic_ns()) < deadline_ns;)
+    for (uint64_t now_ns; (some = pipes_end_all(pipes, socket)) && (now_ns = clock_monotonic_ns()) < deadline_ns;)
         (void)uv_cond_timedwait(&pipes->fewer, &pipes->lock, deadline_ns - now_ns);
     uv_mutex_unlock(&pipes->lock);
     return !some;

@@ -105,6 +105,8 @@ void pipes_free(struct pipes *pipes);
 bool pipes_know(const struct pipes *pipes, const struct endpoint *remote);
 /* The place among those that leave; NULL: it does not. The lock is held. */
 struct leaving *pipes_leaving(struct pipes *pipes, uint32_t dialer);
+/* Ends all connections of the socket. False: there are none, nor dialers that leave. The lock is held. */
+bool pipes_end_all(struct pipes *pipes, nng_socket socket);
 /* Closes it; the lock is held, but not meanwhile. */
 void pipes_let_go(struct pipes *pipes, struct leaving *leaving);
 /* ---- transport_ports.c; the lock is held ---- */

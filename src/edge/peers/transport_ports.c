@@ -91,20 +91,6 @@ bool ports_try(const struct pipes *pipes, const struct endpoint *remote)
 
 /* ---- ports that do not listen ---- */
 
-static bool end_pipes(struct pipes *pipes, enum pipe_kind kind, uint64_t now_ns)
-{
-    bool some = false;
-    for (size_t i = 0; i < PIPES_MAX; i++) {
-        struct pipe *pipe = &pipes->pipe[i];
-        if (pipe->id == 0 || pipe->gone || pipe->kind != kind)
-            continue;
-        some = true;
-        if (pipe->ending_ns == 0)
-            pipe->ending_ns = now_ns;
-    }
-    return some;
-}
-
 static void open_again(struct pipes *pipes, struct port *port)
 {
     uv_mutex_unlock(&pipes->lock);
@@ -119,7 +105,7 @@ static void open_again(struct pipes *pipes, struct port *port)
         (void)uv_async_send(pipes->changed);
 }
 
-static void look_after_port(struct pipes *pipes, struct port *port, enum pipe_kind kind, uint64_t now_ns)
+static void look_after_port(struct pipes *pipes, struct port *port, uint64_t now_ns)
 {
     switch (port->state) {
     case PORT_CLOSED:
@@ -133,7 +119,7 @@ static void look_after_port(struct pipes *pipes, struct port *port, enum pipe_ki
         }
         break;
     case PORT_ENDS:
-        if (!end_pipes(pipes, kind, now_ns))
+        if (!pipes_end_all(pipes, port->socket))
             open_again(pipes, port);
         break;
     }
@@ -142,7 +128,7 @@ static void look_after_port(struct pipes *pipes, struct port *port, enum pipe_ki
 void ports_look(struct pipes *pipes, uint64_t now_ns)
 {
     for (int i = 0; i < PORTS && !pipes->quits; i++)
-        look_after_port(pipes, &pipes->port[i], (enum pipe_kind)i, now_ns);
+        look_after_port(pipes, &pipes->port[i], now_ns);
 }
 
 void ports_close(struct pipes *pipes)
