@@ -1,6 +1,7 @@
 /*
- * hear opens each message of a peer. It counts what this release cannot understand, tells the log
- * which release to upgrade, and hands the rest to gossip.c or to the rule plane.
+ * hear opens each message of a peer, whatever its kind. It counts and drops a message that is
+ * unsealed, malformed, of another version or of an unknown kind; the log says which side must be
+ * upgraded. It hands all other messages to gossip.c or to plane_message.c.
  */
 #include "cluster/hear.h"
 
@@ -21,7 +22,10 @@ static void note_unsealed(struct node *node, struct effects *effects)
         "secret");
 }
 
-/* Told once of each version. Peers can bring about as many versions as they like, so that there is a gap as well. */
+/*
+ * Warns once of each version. A peer can send any number of versions, so at least the gap of
+ * effects_notice_is_due lies between two warnings.
+ */
 static void note_version(struct node *node, const struct envelope *envelope, struct effects *effects)
 {
     bool newer = envelope->version > MESSAGE_VERSION;
@@ -41,7 +45,9 @@ static void note_version(struct node *node, const struct envelope *envelope, str
         MESSAGE_VERSION, newer ? "this daemon" : "that peer");
 }
 
-/* As what event a message of each kind comes. */
+/*
+ * A message must arrive as the event of its kind: published, as a request, or as the reply to one.
+ */
 static const enum event_kind event_of[MESSAGE_KINDS] = {
     [MESSAGE_GOSSIP] = EVENT_MESSAGE,    [MESSAGE_REQUEST] = EVENT_REQUEST,
     [MESSAGE_REPLY] = EVENT_RESPONSE,    [MESSAGE_RULES_ADVERT] = EVENT_MESSAGE,
@@ -75,7 +81,7 @@ void hear_message(struct node *node, const struct event *event, struct effects *
     struct envelope envelope;
     struct bytes bytes = event->bytes;
     if (event->kind == EVENT_RESPONSE && bytes.size == 0)
-        return; /* the peer did not understand what it was asked */
+        return; /* an empty reply: the peer did not understand the request */
     node->stats.bytes_received += bytes.size;
     if (bytes.size > node->options.message_max_bytes) {
         node->stats.messages_invalid++;

@@ -1,6 +1,7 @@
 /*
- * envelope seals and opens messages. The first fields are looked at before anything is unpacked, so
- * that a message of another version or of an unknown kind may be made of anything.
+ * envelope seals, opens and begins messages. The first fields decide whether this daemon can read a
+ * message; they are read from the bytes before anything is unpacked, because a message of another
+ * version or of an unknown kind may have any form after them.
  */
 #include "cluster/codec/envelope.h"
 
@@ -30,7 +31,10 @@ void message_seal(struct effects *effects, size_t start, const struct hash_key *
     effects_append(effects, &seal, sizeof seal);
 }
 
-/* Before anything is unpacked: messages of other versions and kinds may be made of anything. */
+/*
+ * Reads the fields in front of the body from the bytes themselves: a message of another version or
+ * of an unknown kind is never unpacked.
+ */
 static enum envelope_status read_head(struct envelope *envelope, struct bytes bytes)
 {
     struct scan_head head;

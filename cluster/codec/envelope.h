@@ -1,11 +1,14 @@
 /*
- * envelope: what all messages between peers have in common.
+ * envelope: the fields that all messages between peers have in common.
  *
- * A message is [version, reads, kind, sender, incarnation, muted, body] and a seal. The envelope says who speaks, of
- * what, and whether this daemon can read it; what the body means is the concern of its kind (message.h,
- * plane_message.c). One rule lets daemons of different releases speak to each other: a later release appends fields,
- * which this one passes over, and adds kinds, which this one counts and drops. Only a change of what is there already
- * raises the version. docs/protocol.md has the layout byte by byte, and how a field or a kind is added.
+ * A message is [version, reads, kind, sender, incarnation, muted, body] and a seal. The envelope
+ * names the sender and the kind, and says whether this daemon can read the message. The kind
+ * defines the body (message.h, plane_message.c).
+ *
+ * The one idea: daemons of different releases speak to each other. A later release appends fields,
+ * which this release passes over, and adds kinds, which this release counts and drops. A release
+ * raises the version only when it changes a field that exists. docs/protocol.md has the layout byte
+ * by byte, and the recipes for a new field and a new kind.
  */
 #ifndef HEADGATE_CLUSTER_CODEC_ENVELOPE_H
 #define HEADGATE_CLUSTER_CODEC_ENVELOPE_H
@@ -19,51 +22,57 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 4,       /* of what this daemon writes, and the newest that it reads */
-    MESSAGE_VERSION_LEAST = 4, /* the oldest that it reads */
+    MESSAGE_VERSION = 4,       /* of what this daemon writes; the newest that it reads */
+    MESSAGE_VERSION_LEAST = 4, /* the oldest version that this daemon reads */
 };
 
 enum message_kind {
-    MESSAGE_GOSSIP, /* see message.h, as for the next two */
+    MESSAGE_GOSSIP, /* message.h has the bodies of the first three kinds */
     MESSAGE_REQUEST,
     MESSAGE_REPLY,
-    MESSAGE_RULES_ADVERT, /* see plane_message.c, as for the next two */
+    MESSAGE_RULES_ADVERT, /* plane_message.c has the bodies of the last three kinds */
     MESSAGE_RULES_ASK,
     MESSAGE_RULES_PAGE,
     MESSAGE_KINDS,
 };
 
 /*
- * Messages end with a keyed hash of what stands before it (SipHash with the key that the cluster's secret gives):
- * what was changed on the way, or comes from a peer with another secret, is not a message.
+ * A message ends with a keyed hash of all bytes before the hash: SipHash under a key from the
+ * cluster's secret. Bytes that were damaged on the way, or sealed under another secret, are not a
+ * message.
  */
 enum { MESSAGE_SEAL_BYTES = 16 };
-/* True if the seal is right; `bytes` then is without it. */
+/* True: the seal is right, and `bytes` is now the message without its seal. */
 bool message_unseal(struct bytes *bytes, const struct hash_key *key);
-/* Adds the seal of what the arena has from `start` on. */
+/* Appends the seal of the arena's bytes from `start` on. */
 void message_seal(struct effects *effects, size_t start, const struct hash_key *key);
 
 enum envelope_status {
     ENVELOPE_OPEN,
     ENVELOPE_NONSENSE,
-    ENVELOPE_OTHER_VERSION, /* only `version`, `reads` and `sender` are known, as far as they could be read */
+    /* known are `version`, `reads` and `sender` only, as far as they could be read */
+    ENVELOPE_OTHER_VERSION,
     ENVELOPE_UNKNOWN_KIND,
 };
 
 struct envelope {
-    uint64_t version, reads; /* of the message; the oldest that its sender reads */
+    /* the version of the message; the oldest version that its sender reads */
+    uint64_t version, reads;
     enum message_kind kind;
-    struct bytes sender; /* its name */
+    struct bytes sender; /* the sender's name */
     uint64_t incarnation;
     msgpack_object_array muted; /* names of peers that the sender asks to ignore the message */
     msgpack_object body;
     msgpack_unpacked unpacked;
 };
 
-/* Opens unsealed bytes. After ENVELOPE_OPEN alone envelope_close must follow; until then all views are valid. */
+/*
+ * Opens unsealed bytes. After ENVELOPE_OPEN the caller must call envelope_close; all views are
+ * valid until then. After any other status the caller must not call envelope_close.
+ */
 enum envelope_status envelope_open(struct envelope *envelope, struct bytes bytes);
 void envelope_close(struct envelope *envelope);
-/* The sender asks the peer of that name to ignore the message. */
+/* True: the sender asks the peer of that name to ignore the message. */
 bool envelope_mutes(const struct envelope *envelope, struct bytes name);
 
 /* ---- writing ---- */
@@ -75,7 +84,10 @@ struct envelope_head {
     const struct bytes *muted;
     uint32_t muted_count;
 };
-/* Writes into the arena what stands before the body, which comes next. Returns where the message begins. */
+/*
+ * Writes all fields before the body into the arena; the caller must write the body next. Returns
+ * the place in the arena where the message begins.
+ */
 size_t envelope_begin(msgpack_packer *packer, struct effects *effects, const struct envelope_head *head);
 
 #endif

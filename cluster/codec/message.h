@@ -1,10 +1,14 @@
 /*
- * message: what peers say to each other about spends, as bytes: the bodies of three kinds of messages.
+ * message: the bodies of the three kinds of messages about spends: gossip, a request for a part of
+ * the table, and the reply.
  *
- * Every message carries its sender's whole view (members, origins, digests: small) and then batches, or a
- * question for a part of the table, or such a part. So any message may be lost: the next one says it again.
- * Encoding is msgpack arrays in an envelope (envelope.h); docs/protocol.md has the layout byte by byte. Decoding
- * checks every bound and yields views into the bytes; it never trusts a count. Ages travel, timestamps do not.
+ * The one idea: every message carries its sender's whole view (members, origins, digests: small),
+ * and after the view batches, or the request, or the part of the table. Any message may be lost,
+ * because the next message repeats the view.
+ *
+ * Bodies are msgpack arrays in an envelope (envelope.h); docs/protocol.md has the layout byte by
+ * byte. Decoding checks every bound, never trusts a count, and yields views into the bytes. Ages
+ * travel, timestamps do not. This file does not judge values: gossip.c decides what to believe.
  */
 #ifndef HEADGATE_CLUSTER_CODEC_MESSAGE_H
 #define HEADGATE_CLUSTER_CODEC_MESSAGE_H
@@ -19,68 +23,96 @@
 #include <stdint.h>
 
 enum {
-    ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member and as many ended incarnations */
-    PARTS_MAX = 1024,                 /* of what was merged */
-    MESSAGE_BATCHES_MAX = 1024,       /* of one message: each costs its reader a look, however empty it is */
-    MESSAGE_BYTES_MIN = 65536,        /* the least sensible limit for one message */
+    ORIGINS_MAX = 2 * NODE_PEERS_MAX, /* every member, and as many ended incarnations */
+    PARTS_MAX = 1024,                 /* the most parts of one merge */
+    /* the most batches of one message: a reader looks at each batch, even at an empty one */
+    MESSAGE_BATCHES_MAX = 1024,
+    /* the least that the operator may set as the limit of one message */
+    MESSAGE_BYTES_MIN = 65536,
 };
 
-/* Cells tell how long they live in steps of this, a fifteenth of a second, so that it takes few bytes. */
+/*
+ * A cell's remaining life travels in steps of this length, a fifteenth of a second, because a small
+ * number takes few bytes.
+ */
 #define CELL_STEP_NS (UINT64_C(1) << 26)
-/* Of a cell, in steps: longer than a year. */
+/* The longest life of a cell, in steps: longer than a year. */
 #define CELL_STEPS_MAX (UINT64_C(1) << 31)
 
-#define INCARNATION_MAX (UINT64_MAX / 2) /* there is always a larger one */
+/* below the end of the type, so that a larger incarnation always exists */
+#define INCARNATION_MAX (UINT64_MAX / 2)
 
-/* Flags of a member on the wire. A newer peer may set others. */
+/* Flags of a member on the wire. A newer peer may set more flags. */
 enum { MEMBER_RESERVED = 1, MEMBER_FORGOTTEN = 2, MEMBER_STORED = 4, MEMBER_REFUSES = 8 };
 
 struct member_record {
     struct bytes name, region, gossip_address, snapshot_address;
-    uint64_t incarnation;         /* 0: never heard */
-    uint64_t retired_incarnation; /* everything of incarnations up to this one is known everywhere */
-    uint64_t config;              /* digest of that incarnation's config; 0: not known. The sender's own is known */
-    bool refuses;                 /* it decided nothing when it made the message that its row names */
-    enum peer_state state;        /* never PEER_SILENT: silence is in the ear of the listener */
-    bool reserved;                /* counted in its region's division before this incarnation */
-    bool forgotten;               /* left because it was forgotten: it has no claim to its share */
-    bool stored; /* the sender's own: its store had counters; of others: their stores' are known to it */
+    uint64_t incarnation;         /* 0: the member was never heard */
+    uint64_t retired_incarnation; /* all peers know everything of incarnations up to this one */
+    /* digest of that incarnation's config; 0: not known. A sender always knows its own */
+    uint64_t config;
+    /*
+     * the member decided no request at the time of the message whose number stands in its digest
+     * row
+     */
+    bool refuses;
+    enum peer_state state; /* never PEER_SILENT: each node judges for itself who is silent */
+    bool reserved;         /* counted in its region's division before this incarnation */
+    /* the member left because peers forgot it: it has no claim to its share */
+    bool forgotten;
+    /*
+     * The sender's own record: its store had counters. A record of another member: the sender knows
+     * what that member's store had.
+     */
+    bool stored;
 };
 
 struct origin_record {
     uint32_t member; /* index into members */
     uint64_t incarnation;
-    bool waiting; /* the sender has batches of it that it cannot apply yet */
+    bool waiting; /* the sender has batches of this origin that it cannot apply yet */
 };
 
 struct digest_row {
     uint32_t member;
-    uint64_t number; /* of the newest message of that member that the sender knows of */
-    uint64_t hears;  /* bit i: that member hears members[i] directly; its own: it is at rest */
+    uint64_t number; /* number of the newest message of that member that the sender knows of */
+    /*
+     * Bit i: that member hears members[i] directly. The member's own bit: the member is at rest,
+     * see rest.c.
+     */
+    uint64_t hears;
     uint64_t applied[ORIGINS_MAX];
 };
 
 struct message {
     enum message_kind kind;
     uint32_t sender; /* index into members */
-    uint64_t number; /* grows with every message of this incarnation */
-    uint64_t floor;  /* the sender's own batches below this one are gone */
+    uint64_t number; /* grows with every message of one incarnation */
+    /* the sender's own batches below this number have left its log */
+    uint64_t floor;
     uint32_t member_count, origin_count, row_count, batch_count;
     struct member_record members[NODE_PEERS_MAX];
     struct origin_record origins[ORIGINS_MAX];
     struct digest_row rows[NODE_PEERS_MAX];
     uint64_t muted; /* bit i: the sender asks members[i] to ignore this message */
-    /* MESSAGE_REQUEST and MESSAGE_REPLY: which part of the key space. */
-    bool has_page, page_split; /* split: too much for one reply, ask for the halves */
+    /* Of MESSAGE_REQUEST and MESSAGE_REPLY: the part of the key space that the page is about. */
+    /* page_split: the part is too large for one reply; the asker must ask for its halves */
+    bool has_page, page_split;
     uint64_t page_prefix;
     uint32_t page_bits;
-    struct table_owed page_owed; /* what keys of that part that the sender evicted may owe */
-    /* By origin: up to which batch that part may contain some that are not in the sender's digest; 0: none. */
+    struct table_owed page_owed; /* what evicted keys of that part may owe at the sender */
+    /*
+     * For each origin: the highest batch of which that part may contain spends although the
+     * sender's digest does not cover the batch; 0: none.
+     */
     uint64_t page_beyond[ORIGINS_MAX];
-    msgpack_object batches, page; /* read by message_batch and message_page */
+    msgpack_object batches, page; /* message_batch and message_page read these */
 };
 
-/* True if the body of an envelope of one of these kinds is sound. Its views are valid until envelope_close. */
+/*
+ * True: the body of an envelope of one of these three kinds is sound. All views of `message` are
+ * valid until envelope_close.
+ */
 bool message_read(struct message *message, const struct envelope *envelope);
 
 struct batch_record {
@@ -89,16 +121,17 @@ struct batch_record {
     uint32_t spend_count;
     uint64_t merge; /* see struct batch */
     uint32_t part, parts;
-    uint64_t depends[ORIGINS_MAX]; /* per origin of the message */
+    uint64_t depends[ORIGINS_MAX]; /* for each origin of the message */
     msgpack_object groups;
 };
 
-/* The batch at `index` < batch_count; false if it is malformed. */
+/* Reads the batch at `index`, which must be below batch_count. False: the batch is malformed. */
 bool message_batch(const struct message *message, uint32_t index, struct batch_record *record);
 
 /*
- * Numbers by key, grouped by the limit that they count under: spends of a batch, or what keys of a page have used.
- * A group carries its limit's terms, so that a peer need not know the rule that a key belongs to.
+ * Reads numbers of keys, grouped by the limit of the keys: the spends of a batch, or the used
+ * tokens of the keys of a page. A group carries its limit's terms, so a peer need not know the rule
+ * that a key belongs to.
  */
 struct number_reader {
     msgpack_object groups;
@@ -106,51 +139,71 @@ struct number_reader {
 };
 struct number_record {
     struct key_id id;
-    uint64_t number, returned; /* returned: of spends */
-    uint64_t live_ns;          /* cells: until they expire, rounded up; returns to a log: while they are heeded */
-    uint32_t group;            /* counted from 0: whoever looked its limit up need not do so for the next number */
-    struct limit_terms terms;  /* not checked, but for the kind and the flags */
+    uint64_t number, returned; /* `returned`: of spends only */
+    /*
+     * Of a cell: the time until it expires, rounded up. Of returns to a log: the time until peers
+     * ignore the return.
+     */
+    uint64_t live_ns;
+    /*
+     * index of the group, from 0: a caller that has found the group's limit need not search again
+     */
+    uint32_t group;
+    struct limit_terms terms; /* only the kind and the flags are checked */
 };
-/* The next one; false at the end. Groups were checked by message_batch or message_page. */
+/*
+ * Reads the next number; false at the end. message_batch or message_page must have checked the
+ * groups.
+ */
 bool number_next(struct number_reader *reader, struct number_record *record);
 
-/* The keys of a reply's page; false if malformed or if there is none. */
+/* Starts reading the keys of a reply's page. False: the page is malformed, or there is none. */
 bool message_page(const struct message *message, struct number_reader *reader);
 
-/* ---- encoding: into effects->arena, in this order; nothing fails but memory, which is asserted ---- */
+/*
+ * ---- encoding: these calls in this order; bytes go into effects->arena; lack of memory is
+ * asserted ----
+ */
 
 struct message_writer {
     struct effects *effects;
-    size_t start; /* of this message in the arena */
+    size_t start; /* where this message begins in the arena */
     msgpack_packer packer;
 };
 
 void message_begin(struct message_writer *writer, struct effects *effects, const struct message *header);
-/* Then exactly `batch_count` (0 unless gossip, MESSAGE_BATCHES_MAX at most) times message_put_batch. */
+/*
+ * The caller must call message_put_batch exactly `batch_count` times next. `batch_count` is at most
+ * MESSAGE_BATCHES_MAX, and 0 unless the message is gossip.
+ */
 void message_begin_batches(struct message_writer *writer, uint32_t batch_count);
 void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t now_ns, const struct batch *batch,
                        const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits);
-/* Then one of these. `tokens` of a page's numbers: see bucket_number; sorted by limit. */
+/*
+ * Then the caller must call exactly one of the three that follow. The numbers of a page must be
+ * sorted by limit; `tokens` of a number: see bucket_number.
+ */
 void message_end(struct message_writer *writer);
 void message_end_with_request(struct message_writer *writer, uint64_t prefix, uint32_t bits);
 struct page_content {
     uint64_t prefix; /* of `bits` bits */
     uint32_t bits;
-    bool split; /* then without numbers */
+    bool split; /* true: the page must have no numbers */
     struct table_owed owed;
     const struct spend *numbers;
     uint32_t number_count;
-    const uint64_t *beyond; /* by origin of the header: see page_beyond */
-    uint32_t beyond_count;  /* as many as the header has origins, or 0: it is left out */
+    const uint64_t *beyond; /* for each origin of the header: see page_beyond */
+    /* the header's number of origins; or 0, and the field is left out */
+    uint32_t beyond_count;
 };
 void message_end_with_page(struct message_writer *writer, const struct page_content *page,
                            const struct limit_set *limits, uint64_t now_ns);
 /* Bytes written since message_begin. */
 size_t message_size(const struct message_writer *writer);
 
-/* The most bytes that one number takes, and a group besides its numbers. */
+/* The most bytes of one number, and of a group without its numbers. */
 enum { NUMBER_ENCODED_MAX_BYTES = 16 + 9 + 9 + 5, GROUP_ENCODED_MAX_BYTES = 64 };
-/* The most bytes that a batch of so many spends, limits and dependencies takes. */
+/* The most bytes of a batch with these counts. */
 size_t batch_encoded_max_bytes(uint32_t spend_count, uint32_t group_count, uint32_t depend_count);
 
 #endif

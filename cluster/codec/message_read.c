@@ -1,7 +1,7 @@
 /*
- * message_read reads messages of peers. Each count, index and text is held against its bound before
- * it is used, and a message that breaks a bound is refused whole. Values are not judged here:
- * gossip.c decides what to believe.
+ * message_read reads the bodies of messages about spends. It checks each count, index and text
+ * against its bound before it uses the value, and refuses a message whole if it breaks a bound. It
+ * does not judge values: gossip.c decides what to believe.
  */
 #include "cluster/codec/message.h"
 #include "cluster/codec/pack.h"
@@ -19,7 +19,10 @@ static bool read_u32_below(const msgpack_object *object, uint64_t bound, uint32_
     return true;
 }
 
-/* The record of the sender has neither name nor incarnation: they stand in the envelope. */
+/*
+ * The sender's own record has an empty name and incarnation 0: the envelope has the sender's name
+ * and incarnation.
+ */
 static bool read_name(const msgpack_object_array *fields, const struct envelope *envelope,
                       struct member_record *member, bool *is_sender)
 {
@@ -121,10 +124,11 @@ static bool read_owed(const msgpack_object *object, struct table_owed *owed)
     msgpack_object_array a;
     return read_record(object, 3, 3, &a) && read_u64(&a.ptr[0], &owed->refill_ns) &&
            read_u64(&a.ptr[1], &owed->window_ns) && read_u64(&a.ptr[2], &owed->window_used) &&
-           owed->window_used <= UINT32_MAX; /* what is unsettled counts for more than a whole */
+           /* above TABLE_USED_ONE too: unsettled spends weigh more */
+           owed->window_used <= UINT32_MAX;
 }
 
-/* Most often there is nothing to say of that, and it is left out. */
+/* Most pages have no such field: then no origin has such batches. */
 static bool read_beyond(const msgpack_object_array *page, struct message *message)
 {
     msgpack_object_array a;
@@ -181,7 +185,7 @@ bool message_read(struct message *message, const struct envelope *envelope)
     return read_page_head(record_field(&a, BODY_PAGE), message);
 }
 
-/* Which element of a group is which. */
+/* The places of the elements of a group. */
 enum { GROUP_TERMS, GROUP_IDS, GROUP_NUMBERS, GROUP_RETURNED, GROUP_LIVES, GROUP_FIELDS };
 
 enum { TERM_KIND, TERM_FLAGS, TERM_CAPACITY, TERM_RATE, TERM_PERIOD, TERM_OVERSHOOT, TERM_FIELDS };
@@ -201,7 +205,7 @@ static bool check_terms(const msgpack_object *object)
     return true;
 }
 
-/* As many numbers as there are, or none; `object` may be NULL. */
+/* The array must have `count` numbers, or none. `object` may be NULL: none. */
 static bool check_numbers(const msgpack_object *object, uint32_t count, uint64_t bound)
 {
     msgpack_object_array numbers;
@@ -216,7 +220,10 @@ static bool check_numbers(const msgpack_object *object, uint32_t count, uint64_t
     return true;
 }
 
-/* Checks [[terms, ids, [number ...], [returned ...], [lives ...]] ...] whole, so that reading needs no checks. */
+/*
+ * Checks [[terms, ids, [number ...], [returned ...], [lives ...]] ...] whole, so that number_next
+ * needs no checks.
+ */
 static bool check_groups(const msgpack_object *object, uint32_t *count)
 {
     msgpack_object_array groups, group;
@@ -239,7 +246,7 @@ static bool check_groups(const msgpack_object *object, uint32_t *count)
     return true;
 }
 
-/* Most batches are whole: then `object` is NULL. */
+/* `object` is NULL for a whole batch; most batches are whole. */
 static bool read_part(const msgpack_object *object, struct batch_record *record)
 {
     msgpack_object_array a;
@@ -282,7 +289,7 @@ static uint64_t number_at(const msgpack_object *array, uint32_t index)
     return index < array->via.array.size ? array->via.array.ptr[index].via.u64 : 0;
 }
 
-/* Of a field that may be missing, 0 where it is. */
+/* The number at `index` of a field that may be missing; 0 if the field is missing. */
 static uint64_t number_of_field(const msgpack_object_array *record, uint32_t field, uint32_t index)
 {
     const msgpack_object *numbers = record_field(record, field);

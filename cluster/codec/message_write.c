@@ -1,7 +1,7 @@
 /*
- * message_write writes messages to peers straight into the arena of effects. Spends of one limit
- * share its terms, ids stand one behind the other as bytes, and numbers take as few bytes as they
- * can. message_read.c reads what is written here.
+ * message_write writes the bodies of messages about spends straight into the arena of effects;
+ * message_read.c reads them. To save bytes, spends of one limit share its terms, ids stand side by
+ * side as one string, and each number takes the fewest bytes that hold it.
  */
 #include "cluster/codec/batch.h"
 #include "cluster/codec/effects.h"
@@ -28,7 +28,8 @@ static void pack_members(msgpack_packer *packer, const struct message *header)
     msgpack_pack_array(packer, header->member_count);
     for (uint32_t i = 0; i < header->member_count; i++) {
         const struct member_record *member = &header->members[i];
-        const bool is_sender = i == header->sender; /* the envelope has its name and its incarnation */
+        /* the envelope has the sender's name and incarnation */
+        const bool is_sender = i == header->sender;
         const struct bytes none = {0};
         msgpack_pack_array(packer, 9);
         pack_text(packer, is_sender ? none : member->name);
@@ -108,7 +109,11 @@ static void pack_terms(msgpack_packer *packer, const struct limit *limit)
     msgpack_pack_uint64(packer, limit->overshoot);
 }
 
-/* A cell lives rather too long, the return of a log's spends is heeded rather too short a time. */
+/*
+ * The remaining life in steps. A cell's life is rounded up, so that it lives too long rather than
+ * too short. The life of a return to a log is rounded down, so that peers ignore the return too
+ * early rather than too late.
+ */
 static uint64_t live_steps(const struct spend *spend, const struct limit *limit, uint64_t now_ns)
 {
     uint64_t live_ns = spend->expires_ns > now_ns ? spend->expires_ns - now_ns : 0;
@@ -116,7 +121,10 @@ static uint64_t live_steps(const struct spend *spend, const struct limit *limit,
     return steps < CELL_STEPS_MAX ? steps : CELL_STEPS_MAX;
 }
 
-/* Small things on their way to the arena: a call for each would take longer than they do. */
+/*
+ * Collects small items for the arena: a call of effects_append for each would take longer than
+ * copying the item.
+ */
 struct chunk {
     struct effects *effects;
     size_t size;
@@ -137,7 +145,7 @@ static void chunk_id(struct chunk *chunk, struct key_id id)
     chunk->size += sizeof id;
 }
 
-/* As msgpack has it, in as few bytes as can be. */
+/* A msgpack integer in the fewest bytes that hold it. */
 static void chunk_number(struct chunk *chunk, uint64_t number)
 {
     if (sizeof chunk->bytes - chunk->size < 1 + sizeof number)
@@ -154,7 +162,10 @@ static void chunk_number(struct chunk *chunk, uint64_t number)
     }
 }
 
-/* [terms, ids as one string, [number ...], [returned ...], [steps to live ...]]; the last two may be absent. */
+/*
+ * Writes [terms, ids as one string, [number ...], [returned ...], [steps to live ...]]; the last
+ * two may be absent.
+ */
 static void pack_group(msgpack_packer *packer, const struct spend *spends, uint32_t count,
                        const struct limit *limit, uint64_t now_ns)
 {

@@ -1,10 +1,14 @@
 /*
- * pack bounds what is passed over: fields of a record that a later release has appended. It holds
- * labels, which end up in lists of lines, against what may stand in them.
+ * pack bounds the later fields that a reader passes over, and checks labels. A label (a name, an
+ * address) must have no blanks and no control characters, because labels end up in lists with one
+ * line for each entry.
  */
 #include "cluster/codec/pack.h"
 
-/* Takes what the value needs on the wire, or a little more, out of `room`; false: there is not so much. */
+/*
+ * Subtracts the encoded size of the value, or a little more, from `room`. False: `room` is too
+ * small.
+ */
 static bool takes(const msgpack_object *object, uint64_t *room)
 {
     const uint64_t head_bytes = 9;

@@ -1,10 +1,11 @@
 /*
- * pack: what all codecs of the cluster need of msgpack: to read a value within bounds, and to write into the effects'
- * arena. It knows no message.
+ * pack: reads msgpack values within bounds, and writes msgpack into the arena of effects. All
+ * codecs of the cluster use it. It knows no message.
  *
- * A record is an array whose fields have fixed places. Newer peers append fields, and older peers lack them: a reader
- * passes over fields that it does not know, and takes a default for fields that are missing. docs/protocol.md says how
- * a field is added. A list is an array of equal things: it never has more than it says.
+ * The one idea: a record is an array whose fields have fixed places. A newer peer appends fields
+ * and an older peer lacks fields, so a reader passes over fields that it does not know, and uses a
+ * default for fields that are missing. docs/protocol.md says how a field is added. A list is an
+ * array of equal elements; nobody appends anything else to it.
  */
 #ifndef HEADGATE_CLUSTER_CODEC_PACK_H
 #define HEADGATE_CLUSTER_CODEC_PACK_H
@@ -17,8 +18,9 @@
 #include <stdint.h>
 
 enum {
-    LATER_FIELDS_MAX = 16,              /* fields of a record that this daemon does not know, */
-    LATER_FIELD_MAX_BYTES = 512 * 1024, /* of so many bytes each, nine for each value besides its text */
+    LATER_FIELDS_MAX = 16, /* the most fields of a record that this daemon does not know */
+    /* The most bytes of such a field. Each value counts 9 bytes and its text. */
+    LATER_FIELD_MAX_BYTES = 512 * 1024,
 };
 
 static inline bool read_u64(const msgpack_object *object, uint64_t *value)
@@ -29,7 +31,7 @@ static inline bool read_u64(const msgpack_object *object, uint64_t *value)
     return true;
 }
 
-/* A list of `least` to `most` elements. */
+/* Reads a list of `least` to `most` elements. */
 static inline bool read_array(const msgpack_object *object, uint32_t least, uint32_t most,
                               msgpack_object_array *array)
 {
@@ -39,12 +41,12 @@ static inline bool read_array(const msgpack_object *object, uint32_t least, uint
     return true;
 }
 
-/* The fields from number `known` on are few and small enough to be passed over. */
+/* True: the fields from number `known` on are few and small enough to be passed over. */
 bool later_fields_are_bounded(const msgpack_object_array *record, uint32_t known);
 
 /*
- * A record of which this daemon knows `known` fields, and which has `least` of them at least. Those from `least` on are
- * to be read by record_field.
+ * Reads a record of which this daemon knows `known` fields and which must have the first `least` of
+ * them. The caller must read fields from number `least` on with record_field.
  */
 static inline bool read_record(const msgpack_object *object, uint32_t least, uint32_t known,
                                msgpack_object_array *record)
@@ -53,17 +55,20 @@ static inline bool read_record(const msgpack_object *object, uint32_t least, uin
            (record->size <= known || later_fields_are_bounded(record, known));
 }
 
-/* A field that may be missing; NULL: it is, or is nil, and its default holds. */
+/* A field that may be missing. NULL: the field is missing or nil, and its default holds. */
 static inline const msgpack_object *record_field(const msgpack_object_array *record, uint32_t index)
 {
     return index < record->size && record->ptr[index].type != MSGPACK_OBJECT_NIL ? &record->ptr[index] : NULL;
 }
 
-/* `least` to `room` - 1 bytes without blanks and control characters: names and addresses end up in lists of lines. */
+/*
+ * A label has `least` to `room` - 1 bytes without blanks and control characters. Labels are names
+ * and addresses; they end up in lists with one line for each entry.
+ */
 bool read_label(const msgpack_object *object, size_t least, size_t room, struct bytes *label);
 bool label_is_sound(struct bytes label, size_t least, size_t room);
 
-/* For msgpack_packer_init: `context` is the struct effects. */
+/* The write function for msgpack_packer_init. `context` must be the struct effects. */
 static inline int write_to_arena(void *context, const char *data, size_t size)
 {
     effects_append(context, data, size);

@@ -1,6 +1,6 @@
 /*
- * scan finds the length of one msgpack value without building it. Nesting and sizes are bounded, so
- * that a reader of messages may step over a part that does not concern it.
+ * scan walks over the headers of msgpack values without building the values. It bounds nesting and
+ * sizes, and reads the first fields of a message from the bytes.
  */
 #include "cluster/codec/scan.h"
 
@@ -11,7 +11,7 @@ struct scanner {
     size_t left;
 };
 
-/* Reads a big-endian number of `width` bytes; false when they are not there. */
+/* Reads a big-endian number of `width` bytes. False: fewer bytes are left. */
 static bool number(struct scanner *scanner, size_t width, uint64_t *value)
 {
     if (scanner->left < width)
@@ -32,7 +32,10 @@ static bool skip(struct scanner *scanner, uint64_t size)
     return true;
 }
 
-/* Passes one header and its payload; `children`: how many values follow that belong to it. */
+/*
+ * Passes over one header and its payload. `children`: how many of the following values belong to
+ * this value.
+ */
 static bool pass_value(struct scanner *scanner, uint64_t *children)
 {
     uint64_t head, size;
@@ -107,7 +110,7 @@ static bool unsigned_number(struct scanner *scanner, uint64_t *value)
     return head >= 0xcc && head <= 0xcf && number(scanner, (size_t)1 << (head - 0xcc), value);
 }
 
-/* Of less than 256 bytes. */
+/* Reads a text of less than 256 bytes. */
 static bool text_of(struct scanner *scanner, struct bytes *text)
 {
     uint64_t head, size;

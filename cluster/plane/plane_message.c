@@ -1,10 +1,11 @@
 /*
  * plane_message reads and writes the bodies of the messages about rules:
- *   advert: [number, digest, lamport, [[service, health in millionths] ...]]
- *   ask:    [scan, from]
- *   page:   [scan, from, digest, lamport, last, next, digest of all older than next, [version ...]]
- * A place in the order of versions: [lamport, author, digest]. A version: see pack_version. Its digest is of the fields
- * there alone: peers of different releases must agree on it.
+ *     advert: [number, digest, lamport, [[service, health in millionths] ...]]
+ *     ask:    [scan, from]
+ *     page:   [scan, from, digest, lamport, last, next, digest of those before next, [version ...]]
+ * A place in the order of versions is [lamport, author, digest]. pack_version has the fields of a
+ * version. The digest of a version covers those fields alone, because peers of different releases
+ * must agree on it.
  */
 #include "cluster/plane/plane_message.h"
 
@@ -26,10 +27,15 @@ enum {
     PAGE_FIELDS = 8,
     VERSION_FIELDS = 13,
     VERSION_HEAD_MAX_BYTES = 1 + 8 * 9 + 5 * 5,
-    FRAME_MAX_BYTES = 256 + NODE_PEERS_MAX * (NODE_NAME_BYTES + 2), /* but for versions and health */
-    PAGE_MAX_BYTES = 256 * 1024, /* whoever makes one, or reads it, serves nobody meanwhile */
-    PAGE_VERSIONS = 64,          /* in the first one: most changes are small. In each that follows, */
-    PAGE_GROWTH = 3,             /* so many times all before */
+    /* of a message without versions and without health */
+    FRAME_MAX_BYTES = 256 + NODE_PEERS_MAX * (NODE_NAME_BYTES + 2),
+    PAGE_MAX_BYTES = 256 * 1024, /* making or reading a page keeps the node from requests */
+    /*
+     * The first page has few versions, because most changes are small. Each later page may have
+     * PAGE_GROWTH times as many versions as all pages before it.
+     */
+    PAGE_VERSIONS = 64,
+    PAGE_GROWTH = 3,
 };
 
 /* ---- reading ---- */
@@ -111,7 +117,10 @@ static size_t version_max_bytes(const struct rule_record *record)
            record->note.size + record->text.size;
 }
 
-/* Up to the body, whose array comes next. Returns where the message begins. */
+/*
+ * Writes all of a message up to its body; the caller must write the body next. Returns the place in
+ * the arena where the message begins.
+ */
 static size_t begin(const struct node *node, enum message_kind kind, msgpack_packer *packer,
                     struct effects *effects)
 {
@@ -182,7 +191,7 @@ void plane_ask(struct node *node, struct effects *effects)
     end(node, start, EFFECT_REQUEST, node->member[scan->donor].snapshot_address, effects);
 }
 
-/* So many versions older than `from` as follow those before, the newest of them first. */
+/* Replies with the next page of versions older than `from`, the newest version first. */
 static void serve(struct node *node, uint64_t scan, const struct plane_cursor *from, struct effects *effects)
 {
     const struct rulebook *book = node->plane->book;
@@ -237,7 +246,7 @@ static bool take_advert(struct node *node, uint32_t member, const msgpack_object
     if (peer->incarnation != node->member[member].incarnation)
         *peer = (struct plane_peer){.incarnation = node->member[member].incarnation};
     if (number <= peer->number)
-        return true; /* a late one */
+        return true; /* an advert that a newer one has overtaken */
     peer->number = number;
     plane_health_forget(node, member);
     for (uint32_t i = 0; i < rows.size; i++) {
@@ -303,7 +312,7 @@ bool plane_receive(struct node *node, const struct envelope *envelope, struct ef
     if (envelope->kind == MESSAGE_RULES_ASK)
         return take_ask(node, &envelope->body, effects);
     if (index < 0 || node->member[index].incarnation != envelope->incarnation)
-        return true; /* its gossip has not told us of it yet, or it is gone */
+        return true; /* no gossip has named the sender yet, or the sender has left */
     if (envelope->kind == MESSAGE_RULES_ADVERT)
         return take_advert(node, (uint32_t)index, &envelope->body);
     return take_page(node, (uint32_t)index, &envelope->body, effects);

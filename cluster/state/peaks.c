@@ -1,7 +1,7 @@
 /*
  * peaks notes the highest level that a bucket had lately, in slots that keys share. A shared slot
- * only says a level that is too high, which credits too little: the safe side. A note is a
- * comparison and a store, without a division.
+ * can only hold too high a level, and too high a level credits too few tokens: the safe side. A
+ * note takes a comparison and a store, and no division.
  */
 #include "cluster/state/peaks.h"
 
@@ -14,11 +14,12 @@
 enum { KEYS_PER_PEAK = 4, LEVEL_BITS = 15 };
 
 /*
- * Levels, rounded up, in steps of a power of two of which the capacity has 2^14 at least: a note costs no division.
- * Keys of other limits that share the slot have other steps, which is nothing worse than sharing it.
+ * A level is the settled units divided by a step and rounded up. The step is a power of two, and a
+ * capacity has at least 2^14 steps, so a note needs no division. Keys of other limits that share a
+ * slot have other steps; that has no worse effect than the sharing itself.
  */
 struct peak {
-    uint32_t span; /* the number of the span that `now` is of */
+    uint32_t span; /* the number of the span of time that `now` belongs to */
     uint16_t now, before;
 };
 
@@ -44,7 +45,10 @@ void *peaks_memory(const struct peaks *peaks, size_t *bytes)
     return peaks->slot;
 }
 
-/* In the order of ids: whoever notes many keys in that order goes through memory from its start to its end. */
+/*
+ * Slots stand in the order of ids: a caller that notes many keys in that order goes through memory
+ * from its start to its end.
+ */
 static struct peak *slot_of(const struct peaks *peaks, struct key_id id)
 {
     return &peaks->slot[id.high >> peaks->shift];
@@ -60,7 +64,7 @@ static struct peak peak_of(const struct peaks *peaks, struct key_id id, uint64_t
     return peak;
 }
 
-/* A level's step: 2 to the power of this, in units. */
+/* The step of a level is 2 to the power of this, in units. */
 static unsigned step_bits(const struct limit *limit)
 {
     unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)limit->capacity_units);
@@ -89,7 +93,7 @@ void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *buck
     *slot_of(peaks, id) = peak;
 }
 
-/* Units that refill in so many ns, rounded up. */
+/* The units that refill in `ns`, rounded up. */
 static int64_t refilled_units(const struct limit *limit, uint64_t ns)
 {
     uint64_t ticks = ns / limit->tick_ns, units;
@@ -103,7 +107,10 @@ int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct b
                      const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns)
 {
     assert(kind_refills(limit->kind));
-    /* What was lost had refilled since it was spent: while that settles, whoever spent it sees less refilled. */
+    /*
+     * The lost tokens are at most the tokens that have refilled since they were spent. One span is
+     * added: until a spend settles, its own node sees less refill.
+     */
     int64_t lost = refilled_units(limit, age_ns < UINT64_MAX - PEAKS_SPAN_NS ? age_ns + PEAKS_SPAN_NS : UINT64_MAX);
     int64_t credit = lost < units ? units - lost : 0;
     if (age_ns > PEAKS_SPAN_NS)

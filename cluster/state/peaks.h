@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Younger peaks are kept. */
+/* Peaks younger than this are never forgotten. */
 #define PEAKS_SPAN_NS (UINT64_C(1) << 30)
 
 struct peak;
@@ -30,19 +30,21 @@ struct peaks {
 /* About one slot for four keys. False: no memory. */
 bool peaks_init(struct peaks *peaks, uint64_t keys);
 void peaks_close(struct peaks *peaks);
-/* All memory of the peaks, as table_memory. */
+/* All memory of the peaks, as table_memory gives it. */
 void *peaks_memory(const struct peaks *peaks, size_t *bytes);
 
-/* To be called some time before peaks_note for that key. */
+/* A caller should call this some time before peaks_note for the same key. */
 void peaks_prefetch(const struct peaks *peaks, struct key_id id);
-/* To be called before the bucket, refilled up to now_ns, is charged. */
+/*
+ * The caller must refill the bucket up to now_ns, and must call this before it charges the bucket.
+ */
 void peaks_note(struct peaks *peaks, struct key_id id, const struct bucket *bucket, const struct limit *limit,
                 uint64_t now_ns);
 
 /*
- * How many of `units` that were returned at most `age_ns` ago may be credited to the bucket,
- * refilled up to now_ns. Of tokens spent at most a span before their return, no more are lost than
- * have refilled since.
+ * How many of `units`, which were returned at most `age_ns` ago, may be credited to the bucket. The
+ * bucket must be refilled up to now_ns. If the tokens were spent at most a span before their
+ * return, no more of them are lost than have refilled since the spend.
  */
 int64_t peaks_credit(const struct peaks *peaks, struct key_id id, const struct bucket *bucket,
                      const struct limit *limit, int64_t units, uint64_t age_ns, uint64_t now_ns);

@@ -12,22 +12,26 @@
 #include <stdlib.h>
 
 enum {
-    SET_ACCOUNTS = 7, /* with `since_ns` two cache lines */
+    SET_ACCOUNTS = 7, /* an account of a set; a set with its `since_ns` fills two cache lines */
     KEYS_PER_ACCOUNT = 4,
     SETS_MIN_BITS = 4,
 };
 
 #define BALANCE_MAX ((int64_t)1 << 60)
 
-/* The other half of the id is in the set's number, as far as there are sets. A balance of 0: a free place. */
+/*
+ * The number of the set holds the bits of the other half of the id, as many as sets need. A balance
+ * of 0 means a free place.
+ */
 struct account {
     uint64_t id_low;
     int64_t tokens;
 };
 
 struct refundable_set {
-    struct account account[SET_ACCOUNTS]; /* the one that was used last comes first; free places are last */
-    uint64_t since_ns;                    /* what may have been spent then or before has no account */
+    /* the account that was used last comes first; free places come last */
+    struct account account[SET_ACCOUNTS];
+    uint64_t since_ns; /* no account has tokens that may have been spent at this time or earlier */
     uint64_t unused;
 };
 _Static_assert(sizeof(struct refundable_set) == 128, "two cache lines");
@@ -48,7 +52,10 @@ void refundable_close(struct refundable *refundable)
     refundable->set = NULL;
 }
 
-/* In the order of ids: settling goes through keys in that order, and so through memory from its start to its end. */
+/*
+ * Sets stand in the order of ids: settling goes through keys in that order, and so through memory
+ * from its start to its end.
+ */
 static struct refundable_set *set_of(const struct refundable *refundable, struct key_id id)
 {
     return &refundable->set[id.high >> refundable->shift];
@@ -73,7 +80,7 @@ static void unlock(struct refundable *refundable)
         spin_unlock(&refundable->locked);
 }
 
-/* SET_ACCOUNTS: there is none. */
+/* SET_ACCOUNTS: the set has no account of the key. */
 static unsigned find(const struct refundable_set *set, struct key_id id)
 {
     unsigned at = 0;
@@ -82,13 +89,16 @@ static unsigned find(const struct refundable_set *set, struct key_id id)
     return at;
 }
 
-/* Tokens that were spent until now come to no account of the set. */
+/* Tokens that were spent until now never come to an account of the set. */
 static void begin_anew(struct refundable_set *set, uint64_t now_ns)
 {
     set->since_ns = now_ns > 0 ? now_ns : 1;
 }
 
-/* The place that a new account takes: a free one, or the last that is not negative, or else the last. */
+/*
+ * The place for a new account: a free place, or the last account that is not negative, or else the
+ * last account.
+ */
 static unsigned room(struct refundable *refundable, struct refundable_set *set, uint64_t now_ns)
 {
     unsigned at = SET_ACCOUNTS - 1;
@@ -103,7 +113,10 @@ static unsigned room(struct refundable *refundable, struct refundable_set *set, 
     return SET_ACCOUNTS - 1;
 }
 
-/* Moves the account to the front, as the one that was used last; or behind all others, if nothing is left in it. */
+/*
+ * Moves the account to the front, because it was used last; or behind all others, if its balance is
+ * 0.
+ */
 static void put(struct refundable_set *set, unsigned at, struct account account)
 {
     if (account.tokens == 0) {

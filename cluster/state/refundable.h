@@ -23,35 +23,38 @@ struct refundable {
     struct refundable_set *set;
     unsigned shift;
     bool shared;
-    atomic_bool locked;       /* if shared */
-    uint64_t forgotten_count; /* accounts, to make room for others */
+    atomic_bool locked;       /* held around each access if `shared` */
+    uint64_t forgotten_count; /* accounts that were forgotten to make room for others */
 };
 
 /*
- * At least one account for every four keys of a table. `shared`: several threads use them. False:
- * no memory.
+ * Makes at least one account for every four keys of a table. `shared`: several threads use the
+ * accounts. False: no memory.
  */
 bool refundable_init(struct refundable *refundable, uint64_t keys, bool shared);
 void refundable_close(struct refundable *refundable);
 
-/* To be called some time before refundable_settle for that key. */
+/* A caller should call this some time before refundable_settle for the same key. */
 void refundable_prefetch(const struct refundable *refundable, struct key_id id);
 /*
- * So many of this peer's tokens are known to all peers. No spend of their batch was made before
+ * All peers know `tokens` more tokens that this peer spent. No spend of their batch was made before
  * `since_ns`.
  */
 void refundable_settle(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t since_ns,
                        uint64_t now_ns);
-/* The balance; 0 if it is negative. */
+/* The balance of the key; 0 if the balance is negative. */
 uint64_t refundable_tokens(struct refundable *refundable, struct key_id id);
-/* So many tokens were given back, unsettled ones included. */
+/* This peer gave back `tokens` tokens, unsettled tokens included. */
 void refundable_return(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns);
 /*
- * The same for a return that no batch tells, of tokens that may have no account: no balance becomes
- * negative.
+ * The same for a return that no batch tells. The returned tokens may have no account, so the
+ * balance never becomes negative.
  */
 void refundable_return_untold(struct refundable *refundable, struct key_id id, uint64_t tokens, uint64_t now_ns);
-/* All tokens spent of the key until now leave their account, and come to none later. */
+/*
+ * All tokens that were spent of the key until now leave its account, and never come to an account
+ * later.
+ */
 void refundable_forget(struct refundable *refundable, struct key_id id, uint64_t now_ns);
 
 #endif
