@@ -1,8 +1,10 @@
 /*
- * endpoint: the address and port of one end of a TCP connection, and the descriptors between two of them.
+ * endpoint: the address and port of one end of a TCP connection, and the search for the descriptors
+ * of connections.
  *
- * The one idea: nng does not tell the descriptor of a connection, but both of its ends, and two ends have one
- * connection. IPv4 stands here as IPv6 has it (::ffff:a.b.c.d), so that equal addresses have equal bytes.
+ * The one idea: nng does not tell the descriptor of a connection, but it tells both ends of the
+ * connection, and no two connections have the same two ends. An IPv4 address is kept as IPv6 maps
+ * it (::ffff:a.b.c.d), so that equal addresses have equal bytes. This file closes nothing.
  */
 #ifndef HEADGATE_EDGE_PEERS_ENDPOINT_H
 #define HEADGATE_EDGE_PEERS_ENDPOINT_H
@@ -16,19 +18,25 @@ enum { ENDPOINT_ADDRESS_BYTES = 16 };
 
 struct endpoint {
     uint8_t address[ENDPOINT_ADDRESS_BYTES];
-    uint16_t port; /* 0: none, for instance because the connection has ended */
+    uint16_t port; /* 0: no endpoint, for instance because the connection has ended */
 };
 
 struct endpoint endpoint_of_nng(const nng_sockaddr *address);
-/* Of this end of the descriptor's connection; none for a descriptor of another kind, or that nobody has. */
+/*
+ * The local end of the descriptor's connection. Port 0: the descriptor is closed, or is not a TCP
+ * socket.
+ */
 struct endpoint endpoint_local(int fd);
-/* Of the other end; none as well once the connection has ended. */
+/* The remote end of the descriptor's connection. Port 0 too if the connection has ended. */
 struct endpoint endpoint_remote(int fd);
 
 bool endpoint_same(const struct endpoint *a, const struct endpoint *b);
 bool endpoint_same_address(const struct endpoint *a, const struct endpoint *b);
 
-/* The number that the system gives to the socket of a descriptor, and to no other one; 0: there is no such socket. */
+/*
+ * The inode of the descriptor's socket: no other open socket has the same number. 0: the descriptor
+ * has no socket.
+ */
 ino_t endpoint_inode(int fd);
 
 #endif

@@ -1,3 +1,10 @@
+/*
+ * transport opens the sockets between peers, publishes, and closes all of them at the end. Two
+ * sockets have a port (gossip, snapshots), one socket dials the gossip ports of other peers.
+ * Sending never waits: a message that cannot be sent at once is dropped and counted. Other files
+ * hear messages (transport_hear.c), keep links alive (transport_links.c), ask peers
+ * (transport_requests.c) and end connections (transport_pipes.c).
+ */
 #include "edge/peers/transport.h"
 #include "base/tally.h"
 
@@ -18,15 +25,15 @@
 enum {
     RECONNECT_MIN_MS = 50,
     RECONNECT_MAX_MS = 1000,
-    LATE_MS = 100, /* a timer that is so late was not looked at: this process did not run */
+    LATE_MS = 100, /* a timer that fires this much too late: this process did not run */
     CLOSING_TICK_MS = 2,
     CLOSING_TICKS_MAX = 1500,
-    QUEUE_MAX_MESSAGES = 8192, /* nng's own limit */
+    QUEUE_MAX_MESSAGES = 8192, /* nng allows no more */
     QUEUE_MIN_MESSAGES = 256,
-    REQUEST_MAX_BYTES = 128 << 10, /* a view of the largest cluster has room in it */
-    NOTHING_BYTES = 1,             /* what is less is no limit to nng */
+    REQUEST_MAX_BYTES = 128 << 10, /* a request carries the view of the largest cluster */
+    NOTHING_BYTES = 1,             /* nng has no smaller limit: 0 means no limit */
 };
-/* Of messages waiting in one direction, if all are of the largest size. */
+/* The most bytes of the messages in one queue, if all messages have the largest size. */
 #define QUEUE_MAX_BYTES ((size_t)256 << 20)
 
 bool transport_url(char url[URL_BYTES], const char *address)
@@ -130,9 +137,12 @@ int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng
     return 0;
 }
 
-/* ---- what is due ---- */
+/* ---- deadlines ---- */
 
-/* Whatever is not due yet asks to be woken again: a message that comes only puts off when its link is. */
+/*
+ * Everything that is not due yet asks to be woken again. A message only moves the deadline of its
+ * link; it does not start the timer again.
+ */
 static void on_due(uv_timer_t *timer)
 {
     struct transport *transport = timer->data;
@@ -165,7 +175,7 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes)
     return NULL;
 }
 
-/* Takes the message. */
+/* Takes ownership of the message. */
 static bool send_now(struct transport *transport, nng_socket socket, nng_msg *message)
 {
     nng_aio_set_msg(transport->at_once, message);
@@ -196,7 +206,7 @@ void transport_flush(struct transport *transport)
         publish_oldest(transport);
 }
 
-/* While it runs the loop does not sleep. */
+/* The loop does not sleep while an idle handle runs; the handle has nothing else to do. */
 static void on_later(uv_idle_t *idle)
 {
     (void)idle;
@@ -230,7 +240,7 @@ void transport_reply(struct transport *transport, struct bytes bytes)
         (void)send_now(transport, transport->replier, message);
 }
 
-/* ---- what waits ---- */
+/* ---- work that waits ---- */
 
 bool transport_waits(const struct transport *transport)
 {
@@ -345,7 +355,7 @@ static void close_sockets(struct transport *transport)
     links_close(transport);
     transport->closing = closing_create(transport->pipes);
     request_sockets_close(transport, transport->closing);
-    /* uv must forget a descriptor before nng closes it. */
+    /* libuv must forget a descriptor before nng closes it. */
     close_poll(&transport->subscriber_poll);
     close_poll(&transport->replier_poll);
     closing_add(transport->closing, transport->replier, NULL);

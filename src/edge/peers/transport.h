@@ -1,11 +1,12 @@
 /*
  * transport: bytes between peers, over nng on one uv loop.
  *
- * The one idea: nothing here waits and nothing here is certain. What cannot be sent at once is dropped and
- * counted, because the node above resends what somebody lacks. One socket publishes to all who listen, one
- * listens to all that were connected, requests and replies have sockets of their own. A connection that says
- * nothing for long is dialled anew, because a reader of a vanished host would never notice. It knows nothing
- * of what the bytes mean, and it trusts the network no further than the limits of its messages and queues.
+ * The one idea: no call waits, and no message is certain to arrive. A message that cannot be sent
+ * at once is dropped and counted, because the node sends again whatever a peer lacks. One socket
+ * publishes to all subscribers, one socket subscribes to all connected addresses; requests and
+ * replies have sockets of their own. A link that brings no message for long is dialled anew,
+ * because nng never notices that the host at the other end has vanished. This file does not know
+ * what the bytes mean. It trusts the network only within the limits of messages and queues.
  */
 #ifndef HEADGATE_EDGE_PEERS_TRANSPORT_H
 #define HEADGATE_EDGE_PEERS_TRANSPORT_H
@@ -19,46 +20,72 @@
 #include <uv.h>
 
 enum {
-    TRANSPORT_LINKS_MAX = 64,    /* addresses listened to */
-    TRANSPORT_REQUESTS_MAX = 64, /* requests that wait for their answers at the same time, */
-    TRANSPORT_REQUESTS_EACH = 8, /* and of them to one address, so that a dead one does not take them all */
-    TRANSPORT_LATER_MAX = 8,     /* fewer than so many wait to be published */
+    /* addresses that this daemon subscribes to */
+    TRANSPORT_LINKS_MAX = 64,
+    /* requests that wait for their replies at the same time */
+    TRANSPORT_REQUESTS_MAX = 64,
     /*
-     * Connections that others make to the gossip port, and to the snapshot port, where a peer keeps up to
-     * eight. So many of them are for strangers: behind addresses at which no peer is known to be; and so many
-     * for each such address.
+     * requests of those that go to one address, so that an address without a daemon does not take
+     * all places
+     */
+    TRANSPORT_REQUESTS_EACH = 8,
+    /* this number of messages never waits to be published: the oldest message leaves before */
+    TRANSPORT_LATER_MAX = 8,
+    /*
+     * Places for incoming connections. Subscribers are at the gossip port. Askers are at the
+     * snapshot port, where one peer keeps up to eight connections. At each port at most
+     * TRANSPORT_STRANGERS_MAX connections come from strangers, which are addresses that no peer is
+     * known to have, and at most TRANSPORT_STRANGER_MAX from one such address.
      */
     TRANSPORT_SUBSCRIBERS_MAX = 96,
     TRANSPORT_ASKERS_MAX = 192,
     TRANSPORT_STRANGERS_MAX = 32,
     TRANSPORT_STRANGER_MAX = 16,
-    TRANSPORT_GREETING_MAX = 32, /* those that have not said what they speak, at both ports */
-    /* Descriptors at most: these, two for each request, and those of sockets, ports and the library. */
+    /* connections at both ports that have not named their protocol yet */
+    TRANSPORT_GREETING_MAX = 32,
+    /*
+     * The most descriptors: one for each connection above, two for each request, and 20 for
+     * sockets, ports and libraries.
+     */
     TRANSPORT_FILES_MAX = TRANSPORT_LINKS_MAX + 2 * TRANSPORT_REQUESTS_MAX + TRANSPORT_SUBSCRIBERS_MAX +
                           TRANSPORT_ASKERS_MAX + TRANSPORT_GREETING_MAX + 20,
 };
 
-/* Calls come from transport_work; `bytes` is valid during the call. */
+/* transport_work makes the first three calls; `bytes` is valid during the call only. */
 struct transport_receiver {
     void *context;
-    void (*message)(void *context, struct bytes bytes);  /* a peer published */
-    void (*request)(void *context, struct bytes bytes);  /* a peer asks: call transport_reply before returning */
-    void (*response)(void *context, struct bytes bytes); /* the answer to a transport_request */
-    /* A message has been published in this time, on the monotonic clock. NULL: nobody minds. */
+    /* a peer has published `bytes` */
+    void (*message)(void *context, struct bytes bytes);
+    /* a peer asks: the receiver must call transport_reply before it returns */
+    void (*request)(void *context, struct bytes bytes);
+    /* the reply to a transport_request */
+    void (*response)(void *context, struct bytes bytes);
+    /* A message was published between these two times of the monotonic clock. NULL: not called. */
     void (*published)(void *context, uint64_t from_ns, uint64_t to_ns);
-    /* So many connections have ended and are not let go of, more than before. NULL: nobody minds. From the loop. */
+    /*
+     * More connections than before have ended without nng letting go of them: `connections` in all.
+     * The loop calls this. NULL: not called.
+     */
     void (*stuck)(void *context, uint64_t connections);
-    /* A port did not listen any more, and does again. NULL: nobody minds. From the loop. */
+    /* A port that had stopped listening listens again. The loop calls this. NULL: not called. */
     void (*reopened)(void *context);
 };
 
 struct transport_options {
     uv_loop_t *loop;
-    const char *gossip_address;   /* "host:port" to publish on; used during the call only, as the next */
-    const char *snapshot_address; /* "host:port" to answer requests on */
-    size_t message_max_bytes;     /* larger ones are neither sent nor received */
-    uint64_t request_timeout_ms;  /* then an unanswered request is given up */
-    uint64_t redial_after_ms;     /* a link is dialled anew after this long without a message; doubles to 4 times */
+    /* "host:port" to publish on; used during transport_create only */
+    const char *gossip_address;
+    /* "host:port" to answer requests on; used during transport_create only */
+    const char *snapshot_address;
+    /* larger messages are neither sent nor received */
+    size_t message_max_bytes;
+    /* an unanswered request is given up after this time */
+    uint64_t request_timeout_ms;
+    /*
+     * a link without a message is dialled anew after this time; the time doubles up to 4 times its
+     * value
+     */
+    uint64_t redial_after_ms;
     struct transport_receiver receiver;
 };
 
@@ -87,57 +114,69 @@ struct transport_stats {
 
 struct transport;
 
-/* NULL with `error` set: EX_UNAVAILABLE (69) for a busy port, EX_CONFIG (78) for an address that makes no sense. */
+/*
+ * NULL with `error` set: EX_UNAVAILABLE (69) if a port is in use, EX_CONFIG (78) if an address is
+ * invalid.
+ */
 struct transport *transport_create(const struct transport_options *options, struct error *error);
 
 /*
- * Closes all sockets at once; what was published in this turn may be lost. Frees the memory, then calls
- * `closed`, from the loop, within some seconds even if a socket cannot be closed. Not to be called from a receiver's
- * functions.
+ * Closes all sockets at once; messages that were published in this turn may be lost. Frees the
+ * memory and then calls `closed` from the loop, within some seconds even if a socket cannot be
+ * closed. A receiver's function must not call this.
  */
 void transport_destroy(struct transport **transport, void (*closed)(void *context), void *context);
 
 /*
- * Sends `bytes` to whoever is connected, in order. Never blocks. That takes a system call for each of them, and where
- * they are on this machine the kernel does their part in it: so it is transport_work that does it, but where too many
- * wait already: then the oldest leaves now.
+ * Sends `bytes` to all connected subscribers, in the order of the calls. Never blocks. The message
+ * leaves in a later call of transport_work, because sending takes a system call for each
+ * subscriber, in which the kernel also does the receiver's part if the receiver is on this machine.
+ * If too many messages wait already, the oldest leaves at once.
  */
 void transport_publish(struct transport *transport, struct bytes bytes);
 
 /*
- * Something has come, as far as the loop knew when it polled, or is to be published: transport_work is wanted. While
- * that is so the loop does not sleep.
+ * True: a message had come when the loop polled last, or a message waits to be published. The
+ * caller should call transport_work then. The loop does not sleep while a message waits to be
+ * published.
  */
 bool transport_waits(const struct transport *transport);
 /*
- * A piece of what waits: publishes one message, or else hears one thing; what was published, requests and answers in
- * turns. False: there was nothing.
+ * Does one piece of work: publishes one message, or else hears one message. Published messages,
+ * requests and replies are heard in turns. False: there was no work.
  */
 bool transport_work(struct transport *transport);
 
-/* Publishes all that waits for that. */
+/* Publishes all messages that wait. */
 void transport_flush(struct transport *transport);
 
-/* Listens to what is published at `address`; again: nothing changes. False when the address or the room is short. */
+/*
+ * Subscribes to `address`; a second call for the same address changes nothing. False: the address
+ * is invalid, or all places are taken.
+ */
 bool transport_connect(struct transport *transport, const char *address);
 void transport_disconnect(struct transport *transport, const char *address);
 
-/* Asks `address`. An answer comes as receiver.response, or never. */
+/* Sends a request to `address`. The reply comes as receiver.response, or never. */
 void transport_request(struct transport *transport, const char *address, struct bytes bytes);
 
 /*
- * Held: nothing is heard, but for answers to requests that are made meanwhile; what comes waits, and does not count as
- * waiting for transport_work. Not at the beginning.
+ * While the transport is held it hears nothing but replies to requests that are made meanwhile.
+ * Messages that come in wait, and transport_waits does not count them. A new transport is not held.
  */
 void transport_hold(struct transport *transport, bool held);
 
 /*
- * Answers the request of this call of receiver.request. Who gets an answer that is not empty is a peer: its connection
- * stays, and its address counts as a peer's.
+ * Replies to the request of the present call of receiver.request. Only a peer gets a reply that is
+ * not empty, so such a reply proves the connection: the connection stays, and its address counts as
+ * a peer's address.
  */
 void transport_reply(struct transport *transport, struct bytes bytes);
 
-/* A copy of the counters. Any thread may ask: the loop writes each counter as a tally. */
+/*
+ * A copy of the counters. Any thread may call this: the loop writes each counter as a tally
+ * (base/tally.h).
+ */
 struct transport_stats transport_stats(const struct transport *transport);
 
 #endif

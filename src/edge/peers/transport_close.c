@@ -1,3 +1,7 @@
+/*
+ * transport_close closes nng's sockets in a thread of their own, after their connections have
+ * ended. The thread waits PATIENCE_NS for that; a socket whose connections do not end stays open.
+ */
 #include "edge/peers/transport_state.h"
 
 #include "edge/process/clock.h"
@@ -8,12 +12,13 @@
 #include <stdlib.h>
 
 enum { HOLDERS = 2, SOCKETS_MAX = TRANSPORT_REQUESTS_MAX + 3 };
-/* For connections to end. */
+/* The time in which connections must end. */
 #define PATIENCE_NS ((uint64_t)2500 * 1000000)
 
-/* Freed by the last of its two holders: who asked for it, and the thread. */
+/* Two holders: the caller of closing_create, and the thread. The last holder frees it. */
 struct closing {
-    struct pipes *pipes; /* held until all are closed: nng's threads tell of their connections until then */
+    /* held until all sockets are closed, because nng's threads report pipes until then */
+    struct pipes *pipes;
     struct {
         nng_socket socket;
         nng_aio *sending;
@@ -29,7 +34,7 @@ static void close_one(nng_socket socket, nng_aio *sending)
     if (!sending)
         return;
     nng_aio_stop(sending);
-    /* An unsent request is still ours. */
+    /* The message of a request that was not sent still belongs to this file. */
     nng_msg *unsent = nng_aio_get_msg(sending);
     if (unsent)
         nng_msg_free(unsent);

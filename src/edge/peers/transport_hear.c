@@ -1,3 +1,7 @@
+/*
+ * transport_hear takes messages from nng, one in each call, in turns among published messages,
+ * requests and replies. The loop's poll says which inlets have messages.
+ */
 #include "base/tally.h"
 #include "edge/peers/transport_state.h"
 #include "edge/process/clock.h"
@@ -13,7 +17,7 @@ void transport_deliver(struct transport *transport, void (*function)(void *, str
     nng_msg_free(message);
 }
 
-/* As nng_recvmsg and nng_sendmsg do it without waiting, which need a new aio each time. */
+/* nng_recvmsg and nng_sendmsg without waiting do the same, but make a new aio in each call. */
 static nng_msg *receive_now(struct transport *transport, nng_socket socket)
 {
     nng_recv_aio(socket, transport->at_once);
@@ -43,7 +47,10 @@ static bool hear_request(struct transport *transport)
     return true;
 }
 
-/* Descriptors stay readable while messages are left, so the loop comes back for the rest. */
+/*
+ * Hears one message of an inlet. A descriptor stays readable while messages are left, so the loop
+ * comes back for the others.
+ */
 static bool hear(struct transport *transport, enum inlet inlet)
 {
     static bool (*const hear_one[INLETS])(struct transport *) = {[INLET_PUBLISHED] = hear_published,
@@ -51,7 +58,11 @@ static bool hear(struct transport *transport, enum inlet inlet)
                                                                  [INLET_ANSWERS] = request_sockets_hear};
     bool heard = transport->waits[inlet] && hear_one[inlet](transport);
     if (!heard)
-        transport->waits[inlet] = false; /* only then: who heard may be held now */
+        /*
+         * only if nothing was heard: the receiver may hold the transport, and then the inlets are
+         * cleared already
+         */
+        transport->waits[inlet] = false;
     return heard;
 }
 
@@ -75,7 +86,7 @@ bool inlets_wait(const struct transport *transport)
 
 /* ---- polling ---- */
 
-/* What still has something to be heard is readable again. */
+/* An inlet that still has messages becomes readable again in the poll. */
 static void before_poll(uv_prepare_t *prepare)
 {
     struct transport *transport = prepare->data;

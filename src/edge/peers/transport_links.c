@@ -1,3 +1,8 @@
+/*
+ * transport_links keeps a connection to each address that this daemon subscribes to. A link without
+ * a message for a while is dialled anew, and each time the patience doubles. A pause of this
+ * process is no silence of the peer.
+ */
 #include "base/tally.h"
 #include "edge/peers/transport_state.h"
 #include "edge/process/clock.h"
@@ -11,7 +16,10 @@ static uint64_t patience_ns(const struct transport *transport, const struct link
     return transport->redial_after_ns << link->doublings;
 }
 
-/* Half-way as well: so a pause is noticed soon after it, and not taken for silence. */
+/*
+ * Wakes at half of the patience as well: a pause is noticed soon after it, and never taken for
+ * silence.
+ */
 static void look_again(struct transport *transport, const struct link *link, uint64_t now_ns)
 {
     uint64_t patience = patience_ns(transport, link), half_ns = link->quiet_since_ns + patience / 2;
@@ -74,14 +82,19 @@ void transport_disconnect(struct transport *transport, const char *address)
         drop_link(transport, link);
 }
 
-/* A connection ends, and nng dials anew; without one, the attempt to make it ends. */
+/*
+ * If the link has a connection, the connection is ended and nng dials anew. Otherwise the dialer is
+ * closed and a new one dials.
+ */
 static void redial(struct transport *transport, struct link *link, uint64_t now_ns)
 {
     if (pipes_restart(transport->pipes, link->dialer)) {
         be_patient(transport, link, now_ns);
     } else {
         pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
-        /* A dial fails at once only for want of memory or descriptors: then the next round tries again. */
+        /*
+         * A dial fails at once only for want of memory or descriptors: the next round dials again.
+         */
         (void)dial(transport, link);
     }
     if (link->doublings < REDIAL_DOUBLINGS)
@@ -91,8 +104,9 @@ static void redial(struct transport *transport, struct link *link, uint64_t now_
 }
 
 /*
- * A link that looks quiet after a pause may have much to say. Only a whole time of patience in which this process ran,
- * and had nothing to hear, says that it is quiet. Once: where every timer is late, silence must end as well.
+ * A link that looks quiet after a pause may have many messages waiting. Only a whole patience in
+ * which this process ran, and had no message to hear, proves silence. A link is spared once only:
+ * on a machine where every timer is late, silence must still end.
  */
 static void look_after(struct transport *transport, struct link *link, uint64_t now_ns, bool may_be_unheard)
 {

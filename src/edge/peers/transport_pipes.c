@@ -1,3 +1,9 @@
+/*
+ * transport_pipes keeps a list of nng's pipes, admits new pipes or refuses them, and marks pipes
+ * that must end. The thread of transport_pipes_thread.c then shuts their sockets down. nng's
+ * threads call on_added and on_removed; all other functions run in the loop or in the thread that
+ * closes sockets. The lock covers the list.
+ */
 #include "base/tally.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/background.h"
@@ -24,7 +30,7 @@ static struct pipe *pipe_with_id(struct pipes *pipes, uint32_t id)
     return NULL;
 }
 
-/* A free place, or that of a connection that has ended. */
+/* A free place, or else the place of the pipe that has been gone for longest. */
 static struct pipe *place_for_one(struct pipes *pipes)
 {
     struct pipe *vacant = pipe_with_id(pipes, 0), *oldest = NULL;
@@ -40,11 +46,12 @@ static void end_pipe(struct pipes *pipes, struct pipe *pipe)
 {
     if (pipe->ending_ns == 0)
         pipe->ending_ns = clock_monotonic_ns();
-    pipe->looked_for = pipe->fd >= 0; /* or again */
+    /* looks for the descriptor again if it was not found before */
+    pipe->looked_for = pipe->fd >= 0;
     pipes_hurry(pipes);
 }
 
-/* ---- what nng's threads tell ---- */
+/* ---- called by nng's threads ---- */
 
 static struct endpoint address_of(nng_pipe id, const char *option)
 {
@@ -52,7 +59,7 @@ static struct endpoint address_of(nng_pipe id, const char *option)
     return nng_pipe_get_addr(id, option, &address) == 0 ? endpoint_of_nng(&address) : (struct endpoint){0};
 }
 
-/* A pipe that has not begun to read may be closed. */
+/* Closing a pipe is safe here: nng has not begun to read from it. */
 static void on_refused(nng_pipe id, nng_pipe_ev event, void *context)
 {
     (void)event, (void)context;
@@ -91,7 +98,7 @@ static bool has_place(const struct pipes *pipes, const struct pipe *pipe)
     return all < max && (pipe->known || (strangers < TRANSPORT_STRANGERS_MAX && same < TRANSPORT_STRANGER_MAX));
 }
 
-/* Whoever is dialled is a peer's address: the config, or a peer, has named it. */
+/* A dialled address is a peer's address: the config or a peer has named it. */
 static bool admit(struct pipes *pipes, struct pipe *pipe)
 {
     struct pipe *place = place_for_one(pipes);
@@ -139,7 +146,10 @@ static void on_added(nng_pipe id, nng_pipe_ev event, void *context)
         (void)nng_pipe_close(id);
 }
 
-/* The reaper has the pipe, and its dialer does not dial anew before this returns: so that may be closed. */
+/*
+ * nng's reaper has the pipe now, and the pipe's dialer does not dial anew before this function
+ * returns: closing the dialer is safe here.
+ */
 static void on_removed(nng_pipe id, nng_pipe_ev event, void *context)
 {
     struct pipes *pipes = ((const struct watched *)context)->pipes;
@@ -195,7 +205,7 @@ void pipes_prove(struct pipes *pipes, nng_pipe id)
     uv_mutex_unlock(&pipes->lock);
 }
 
-/* ---- ends ---- */
+/* ---- ending connections ---- */
 
 static struct pipe *pipe_of_dialer(struct pipes *pipes, nng_dialer dialer)
 {
@@ -228,7 +238,7 @@ struct leaving *pipes_leaving(struct pipes *pipes, uint32_t dialer)
 void pipes_let_go(struct pipes *pipes, struct leaving *leaving)
 {
     nng_dialer dialer = {.id = leaving->dialer};
-    leaving->deadline_ns = UINT64_MAX; /* nobody else does it */
+    leaving->deadline_ns = UINT64_MAX; /* so that no other call closes the dialer meanwhile */
     uv_mutex_unlock(&pipes->lock);
     (void)nng_dialer_close(dialer);
     uv_mutex_lock(&pipes->lock);
@@ -293,7 +303,7 @@ bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_
     return !some;
 }
 
-/* Without the lock, which the thread holds while it looks at all descriptors. */
+/* Takes no lock, because the thread holds the lock while it looks at all descriptors. */
 struct pipes_stats pipes_stats(const struct pipes *pipes)
 {
     const struct pipes_stats *stats = &pipes->stats;
@@ -306,7 +316,7 @@ struct pipes_stats pipes_stats(const struct pipes *pipes)
     };
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 static bool open_descriptors(struct pipes *pipes)
 {
@@ -336,7 +346,7 @@ static bool start_thread(struct pipes *pipes)
 static void init_locks(struct pipes *pipes)
 {
     int status = uv_mutex_init(&pipes->lock) | uv_cond_init(&pipes->work) | uv_cond_init(&pipes->fewer);
-    assert(status == 0); /* on Linux they need nothing */
+    assert(status == 0); /* on Linux these calls need no resources */
 }
 
 struct pipes *pipes_create(uv_async_t *changed)

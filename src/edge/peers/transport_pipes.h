@@ -1,12 +1,13 @@
 /*
- * transport_pipes: the connections that nng has for a transport (its "pipes"), and a safe end for each.
+ * transport_pipes: the connections of nng's sockets ("pipes"), and a safe end for each of them.
  *
- * The one idea: whoever closes a pipe of nng 1.5.2 while a part of a message has come, and the callback
- * that asks for the rest has not run, hangs nng's only reaper for ever. So nobody closes a pipe here. Its
- * socket is shut down instead: nng reads what has come, finds the end of the stream, and closes the pipe
- * itself, at a moment at which nothing is being read. nng does not tell the descriptor that this takes; a
- * thread of this module finds it (endpoint.h), shuts it down, and looks whether nng lets go of it. nng's
- * threads tell of pipes that come and go, so all of this is locked.
+ * The one idea: nng 1.5.2 hangs its only reaper for ever if a pipe is closed while a part of a
+ * message has come and the callback that asks for the rest has not run. So this module never closes
+ * a pipe that reads. It shuts the pipe's TCP socket down: nng reads the bytes that have come, finds
+ * the end of the stream, and closes the pipe itself, at a moment at which it reads nothing. nng
+ * does not tell the descriptor of a pipe; a thread of this module finds it (endpoint.h), shuts it
+ * down, and watches whether nng lets go of it. nng's threads report new and removed pipes, so a
+ * lock covers all of this. This module does not know what a message is.
  */
 #ifndef HEADGATE_EDGE_PEERS_TRANSPORT_PIPES_H
 #define HEADGATE_EDGE_PEERS_TRANSPORT_PIPES_H
@@ -16,12 +17,12 @@
 #include <stdint.h>
 #include <uv.h>
 
-/* What the socket of a pipe is for. */
+/* The purpose of the pipe's socket. */
 enum pipe_kind {
-    PIPE_GOSSIP,    /* listens, and publishes */
-    PIPE_SNAPSHOTS, /* listens, and answers */
-    PIPE_LINK,      /* dials, and listens to what is published */
-    PIPE_LANE,      /* dials, and asks */
+    PIPE_GOSSIP,    /* listens, and publishes to subscribers */
+    PIPE_SNAPSHOTS, /* listens, and replies to requests */
+    PIPE_LINK,      /* dials, and receives published messages */
+    PIPE_LANE,      /* dials, and sends requests */
     PIPE_KINDS,
 };
 
@@ -31,44 +32,56 @@ enum {
 };
 
 struct pipes_stats {
-    uint64_t open;  /* connections, now */
-    uint64_t stuck; /* connections that have ended and that nng does not let go of, now */
+    uint64_t open;  /* connections at present */
+    uint64_t stuck; /* connections at present that have ended and that nng does not let go of */
     uint64_t refused, cut, reopened;
 };
 
 struct pipes;
 
 /*
- * Held once. `changed` is sent when `stuck` or `reopened` rises, until pipes_quit. NULL: no memory, descriptors or
- * threads.
+ * The caller is the first holder. The thread sends `changed` when `stuck` or `reopened` rises,
+ * until pipes_quit. NULL: no memory, descriptor or thread was left.
  */
 struct pipes *pipes_create(uv_async_t *changed);
-/* Sends `changed` no more, and looks after ports no more: before their sockets are closed. */
+/*
+ * From now on `changed` is not sent and ports are not tried. The caller must call this before it
+ * closes the sockets of the ports.
+ */
 void pipes_quit(struct pipes *pipes);
-/* A further holder. The last one that releases it frees it, and no socket that it watches may be open then. */
+/*
+ * Adds a holder. The last release frees `pipes`; no socket that `pipes` watches may be open then.
+ */
 struct pipes *pipes_hold(struct pipes *pipes);
 void pipes_release(struct pipes **pipes);
 
-/* Knows the pipes of `socket` from now on: before it listens or dials. Of nng's statuses. */
+/*
+ * Watches the pipes of `socket`. The caller must call this before the socket listens or dials.
+ * Returns a status of nng.
+ */
 int pipes_watch(struct pipes *pipes, nng_socket socket, enum pipe_kind kind);
 
 /*
- * Listens at a URL, of this kind, and again if nng stops doing so; nng's statuses. The kinds that listen do so once.
+ * Listens at a URL, and listens again if nng stops. `kind` must be PIPE_GOSSIP or PIPE_SNAPSHOTS;
+ * each of these listens at one URL. Returns a status of nng.
  */
 int pipes_listen(struct pipes *pipes, nng_socket socket, enum pipe_kind kind, const char *url);
-/* A peer is at the other end: its address is not a stranger's, and its connections may stay. */
+/*
+ * The remote end of this pipe is a peer: its address is not a stranger's any more, and all
+ * connections of the address may stay.
+ */
 void pipes_prove(struct pipes *pipes, nng_pipe id);
 
-/* Ends the connection of a dialer, which dials anew by itself. False: it has none. */
+/* Ends the connection of a dialer; nng then dials anew. False: the dialer has no connection. */
 bool pipes_restart(struct pipes *pipes, nng_dialer dialer);
-/* Ends its connection, and closes the dialer of `socket` a moment later. */
+/* Ends the dialer's connection, and closes the dialer of `socket` a moment later. */
 void pipes_close_dialer(struct pipes *pipes, nng_socket socket, nng_dialer dialer);
 
-/* Refuses new connections of `socket`, and ends those that it has. */
+/* Refuses new connections of `socket`, and ends its connections. */
 void pipes_retire(struct pipes *pipes, nng_socket socket);
 /*
- * Waits until a retired socket has no connections, and no dialer that is being closed; then nng_close is
- * safe. False: it has some at `deadline_ns`.
+ * Waits until a retired socket has no connection and no dialer that is being closed; nng_close is
+ * safe then. False: `deadline_ns` came first.
  */
 bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_ns);
 

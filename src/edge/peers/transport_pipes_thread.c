@@ -1,3 +1,9 @@
+/*
+ * transport_pipes_thread looks at all descriptors of this process, finds those of nng's pipes, and
+ * shuts the sockets down that must end. It counts connections that have ended and that nng does not
+ * let go of. It also bounds connections that have not named their protocol, closes leaving dialers,
+ * and looks at the ports (transport_ports.c). It holds the lock while it looks.
+ */
 #include "base/tally.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/clock.h"
@@ -12,14 +18,21 @@
 
 enum {
     STATUS_BYTES = 4096,
-    FILES_MAX = 65536, /* looked at where the system does not tell how many there may be */
+    /* the descriptors looked at if the system does not tell the size of the table */
+    FILES_MAX = 65536,
 };
 #define MILLISECOND_NS ((uint64_t)1000000)
 #define LOOK_NS (1000 * MILLISECOND_NS)
 #define LOOK_SOON_NS (50 * MILLISECOND_NS)
-/* What is being written ends first; whoever listens closes its side then. It may not, and reading ends as well. */
+/*
+ * Writing ends first, so that the message that is being written arrives whole; a subscriber then
+ * closes its side. If it does not, reading ends too after this time.
+ */
 #define WRITING_ENDS_NS (100 * MILLISECOND_NS)
-/* nng lets go of a connection some milliseconds after its end, if it runs: so, and as often, is it looked at. */
+/*
+ * nng lets go of an ended connection within some milliseconds, if it runs. A connection is stuck
+ * only after this time and after STUCK_LOOKS looks, because this process may have paused.
+ */
 #define STUCK_NS (3000 * MILLISECOND_NS)
 #define GREETINGS_EACH_NS (900 * MILLISECOND_NS)
 #define ASK_NS (10000 * MILLISECOND_NS)
@@ -61,7 +74,10 @@ static void try_descriptor(struct pipes *pipes, int fd, const struct endpoint *l
     }
 }
 
-/* By a duplicate: nng may close the descriptor meanwhile, and somebody else open one of this number. */
+/*
+ * Shuts a duplicate down: nng may close the descriptor meanwhile, and another thread may open a new
+ * one of the same number.
+ */
 static void shut_down(const struct pipes *pipes, int fd, ino_t inode, int how)
 {
     if (dup3(fd, pipes->spare_fd, O_CLOEXEC) < 0)
@@ -71,7 +87,7 @@ static void shut_down(const struct pipes *pipes, int fd, ino_t inode, int how)
     (void)dup3(pipes->blank_fd, pipes->spare_fd, O_CLOEXEC);
 }
 
-/* ---- connections that nng has not told of ---- */
+/* ---- connections that nng has not reported ---- */
 
 static bool is_told(const struct pipes *pipes, int fd)
 {
@@ -81,7 +97,7 @@ static bool is_told(const struct pipes *pipes, int fd)
     return false;
 }
 
-/* NULL: there are too many. */
+/* NULL: no place is free. */
 static struct greeting *greeting_of(struct pipes *pipes, ino_t inode)
 {
     struct greeting *vacant = NULL;
@@ -117,8 +133,9 @@ static void look_after_ended(struct pipes *pipes, int fd, ino_t inode)
 }
 
 /*
- * Strangers may have so many, and each for a while; those at the addresses of peers get all that is left. The end of
- * reading is one that nng expects of whoever has not greeted; of writing, it would be the end of its listening.
+ * Strangers get half of the places, and each place for GREETING_LOOKS looks only; the addresses of
+ * peers get the places that are left. Only reading is ended: nng expects that of a connection
+ * without a greeting. An end of writing would end nng's listening.
  */
 static void look_after_greeting(struct pipes *pipes, int fd, uint32_t *count)
 {
@@ -163,7 +180,7 @@ static bool is_at_port(const struct pipes *pipes, const struct endpoint *local)
     return is;
 }
 
-/* ---- a look at all of them ---- */
+/* ---- a look at all descriptors ---- */
 
 static void look_at_descriptors(struct pipes *pipes, bool at_greetings)
 {
@@ -180,7 +197,7 @@ static void look_at_descriptors(struct pipes *pipes, bool at_greetings)
     if (at_greetings)
         forget_greetings(pipes);
     for (size_t i = 0; i < PIPES_MAX; i++)
-        pipes->pipe[i].looked_for = true; /* what was not found has ended */
+        pipes->pipe[i].looked_for = true; /* a descriptor that was not found is closed already */
 }
 
 static void find_descriptors(struct pipes *pipes, uint64_t now_ns)
@@ -196,7 +213,7 @@ static void find_descriptors(struct pipes *pipes, uint64_t now_ns)
 
 /* ---- pipes ---- */
 
-/* Where much is written, an end of writing is what nng notices without being in the middle of anything. */
+/* Ends writing first on a pipe that mostly writes: nng notices that end while it reads nothing. */
 static void end(struct pipes *pipes, struct pipe *pipe, uint64_t now_ns)
 {
     bool writes = pipe->kind == PIPE_GOSSIP || pipe->kind == PIPE_SNAPSHOTS;
@@ -210,8 +227,8 @@ static void end(struct pipes *pipes, struct pipe *pipe, uint64_t now_ns)
 }
 
 /*
- * Who is no known peer connects to ask, and asks as only a peer can. Looks are counted as well: while this process does
- * not run, nobody is late.
+ * A stranger at the snapshot port must prove in time to be a peer, by a request that gets a reply.
+ * Looks count as well as time, so that nobody is late after a pause of this process.
  */
 static bool asks_late(const struct pipe *pipe, uint64_t now_ns)
 {
@@ -227,7 +244,7 @@ static bool look_after_dead(struct pipe *pipe, uint64_t now_ns, uint64_t *stuck)
     return pipe->dead_looks <= STUCK_LOOKS;
 }
 
-/* True: it is to be looked at again soon. */
+/* True: the thread must look at the pipe again soon. */
 static bool look_after(struct pipes *pipes, struct pipe *pipe, uint64_t now_ns, uint64_t *stuck)
 {
     bool open = pipe->fd >= 0 && endpoint_inode(pipe->fd) == pipe->inode;
@@ -249,7 +266,7 @@ static bool look_after(struct pipes *pipes, struct pipe *pipe, uint64_t now_ns, 
     return pipe->ending_ns > 0 && !pipe->shut_all;
 }
 
-/* The lock is not held all the time: what was looked at before may be another now. */
+/* pipes_let_go releases the lock, so places that were looked at before may change meanwhile. */
 static uint64_t close_dialers(struct pipes *pipes)
 {
     uint64_t now_ns = clock_monotonic_ns(), again_ns = LOOK_NS;
@@ -265,7 +282,7 @@ static uint64_t close_dialers(struct pipes *pipes)
     return again_ns;
 }
 
-/* After how long to look again. */
+/* Looks at everything once. Returns the time until the next look. */
 static uint64_t look(struct pipes *pipes)
 {
     uint64_t now_ns = clock_monotonic_ns(), stuck = 0, again_ns = LOOK_NS;

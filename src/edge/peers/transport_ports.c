@@ -1,11 +1,13 @@
 /*
- * The ports for peers: whether nng listens at them still.
+ * transport_ports checks that nng still listens at the ports for peers, and opens a port again if
+ * nng does not.
  *
- * nng 1.5.2 stops listening for good when a connection that has not greeted yet is ended and reset: the error of that
- * one is taken for the end of all. So each port is tried every few seconds, by a connection that greets with a protocol
- * which nobody speaks here: nng turns it away if it listens, and keeps it waiting if it does not. A port that does not
- * listen is closed when its connections have ended, and opened again. Those that nng has kept waiting until then it
- * forgets, and their descriptors with them, which are closed here.
+ * nng 1.5.2 stops listening for good when a connection without a greeting is ended and then reset:
+ * nng takes the error of one connection for the end of the listener. So this file tries each port
+ * every few seconds with a connection whose greeting names a protocol that no socket here speaks. A
+ * port that listens turns the connection away; a port that does not listen leaves it waiting. A
+ * port that does not listen is closed when its connections have ended, and opened again. nng
+ * forgets the connections that it left waiting, and their descriptors, so the thread closes these.
  */
 #include "base/tally.h"
 #include "edge/peers/transport_pipes_state.h"
@@ -53,7 +55,10 @@ static void end_try(struct port *port, uint64_t now_ns)
     memset(&port->try_from, 0, sizeof port->try_from);
 }
 
-/* On a loopback connect is done at once, or there is no room for it: then another try tells more. */
+/*
+ * On a loopback interface connect succeeds at once, or the port's queue is full: then the next try
+ * tells more.
+ */
 static void begin_try(struct port *port, uint64_t now_ns)
 {
     static const uint8_t greeting[] = {0, 'S', 'P', 0, 0, 0x10, 0, 0};
@@ -66,7 +71,7 @@ static void begin_try(struct port *port, uint64_t now_ns)
         end_try(port, now_ns);
 }
 
-/* True: the port took the connection, and does nothing with it. */
+/* True: the port took the connection and has left it waiting for too long. */
 static bool has_failed(struct port *port, uint64_t now_ns)
 {
     uint8_t bytes[64];
@@ -98,7 +103,7 @@ static void open_again(struct pipes *pipes, struct port *port)
     bool opened = nng_listen(port->socket, port->url, &port->listener, 0) == 0;
     uv_mutex_lock(&pipes->lock);
     if (!opened)
-        return; /* the next look tries again */
+        return; /* the next look opens the port again */
     port->state = PORT_LISTENS;
     tally_add(&pipes->stats.reopened, 1);
     if (pipes->changed)
@@ -140,8 +145,8 @@ void ports_close(struct pipes *pipes)
 }
 
 /*
- * nng's reaper closes descriptors of connections that ended. Where it has come round several times since, and one is
- * open still, it does not know it any more.
+ * nng's reaper closes the descriptors of ended connections. If the reaper has removed other pipes
+ * in several looks, and this descriptor is still open, nng has forgotten it.
  */
 bool ports_forgotten(struct pipes *pipes, struct greeting *dead)
 {

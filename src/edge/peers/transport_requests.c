@@ -1,3 +1,8 @@
+/*
+ * transport_requests sends requests to peers and waits for their replies. Each request has a socket
+ * of its own, which is kept afterwards for the next request to the same address. A request without
+ * a reply is given up at its deadline, and its socket is closed.
+ */
 #include "base/tally.h"
 #include "edge/peers/transport_state.h"
 
@@ -7,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For what came while this process did not run. */
+/* The extra time of a request whose reply may have come while this process did not run. */
 #define SPARED_NS ((uint64_t)200 * 1000000)
 
 static void request_socket_poll_closed(uv_handle_t *handle)
@@ -22,7 +27,7 @@ static void close_request_socket(struct request_socket *request_socket, struct c
     if (!request_socket->address[0])
         return;
     if (request_socket->poll) {
-        /* From here on the handle belongs to the transport alone. */
+        /* The handle now belongs to the transport alone. */
         request_socket->poll->data = request_socket->transport;
         uv_close((uv_handle_t *)request_socket->poll, request_socket_poll_closed);
         request_socket->poll = NULL;
@@ -59,7 +64,8 @@ bool request_sockets_hear(struct transport *transport)
         request_socket->readable = false;
         if (nng_recvmsg(request_socket->socket, &message, NNG_FLAG_NONBLOCK) != 0)
             continue;
-        request_socket->waiting = false; /* before the call, which may ask the next question */
+        /* before the call, because the receiver may send the next request */
+        request_socket->waiting = false;
         transport_deliver(transport, transport->receiver.response, message);
         return true;
     }
@@ -85,7 +91,10 @@ static int open_request_socket(struct request_socket *request_socket, const char
     status = transport_set_limits(request_socket->socket, transport->message_max_bytes + TRANSPORT_ENVELOPE_BYTES);
     if (status == 0)
         status = pipes_watch(transport->pipes, request_socket->socket, PIPE_LANE);
-    /* The node asks again by itself; a request repeated by the socket would be answered twice. */
+    /*
+     * Only the node repeats a request; if the socket repeated it too, the request would be answered
+     * twice.
+     */
     if (status == 0)
         status = nng_socket_set_ms(request_socket->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     if (status == 0)
@@ -106,8 +115,8 @@ static int open_request_socket(struct request_socket *request_socket, const char
 }
 
 /*
- * The free request socket of that address, else one that is closed, else (closed now) the idle one unused for
- * longest. NULL when too many are waiting.
+ * The idle request socket of that address; or a closed one; or the idle one that was unused for
+ * longest, which is closed now. NULL: too many requests wait.
  */
 static struct request_socket *find_request_socket(struct transport *transport, const char *address)
 {
@@ -155,7 +164,10 @@ void transport_request(struct transport *transport, const char *address, struct 
     tally_add(&transport->stats.requests_sent, 1);
 }
 
-/* Its answer may be here: then it is heard, and else the time over, a moment later. */
+/*
+ * The reply may already be here: the loop hears it in the extra time, or else the request is given
+ * up.
+ */
 static void spare(struct request_socket *request_socket, uint64_t now_ns)
 {
     request_socket->spared = true;

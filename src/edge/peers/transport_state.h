@@ -1,5 +1,6 @@
 /*
- * transport_state: what the parts of the transport share: sockets, links, request sockets. Only they include it.
+ * transport_state: the data that the files of the transport share: sockets, links, request sockets.
+ * Only the files transport*.c may include it.
  */
 #ifndef HEADGATE_EDGE_PEERS_TRANSPORT_STATE_H
 #define HEADGATE_EDGE_PEERS_TRANSPORT_STATE_H
@@ -12,10 +13,10 @@
 enum {
     ADDRESS_BYTES = 128,
     URL_BYTES = ADDRESS_BYTES + 8,
-    TRANSPORT_ENVELOPE_BYTES = 64, /* more than nng puts before a request or a reply */
+    TRANSPORT_ENVELOPE_BYTES = 64, /* more than nng adds in front of a request or a reply */
 };
 
-/* What is heard. */
+/* The sources of messages. */
 enum inlet {
     INLET_PUBLISHED,
     INLET_REQUESTS,
@@ -23,25 +24,32 @@ enum inlet {
     INLETS,
 };
 
-/* An address that is listened to. */
+/* An address that this daemon subscribes to. */
 struct link {
-    char address[ADDRESS_BYTES]; /* "": free */
+    char address[ADDRESS_BYTES]; /* "": a free place */
     nng_dialer dialer;
-    uint64_t quiet_since_ns; /* the last message or dial, or the last time at which it may not have been heard */
-    unsigned doublings;      /* of the patience, since the last message */
-    bool spared;             /* it was given more time, since the last message or dial */
+    /*
+     * time of the last message or dial, or the last time at which a message may have waited unheard
+     */
+    uint64_t quiet_since_ns;
+    unsigned doublings; /* doublings of the patience since the last message */
+    bool spared;        /* the link was given extra time since the last message or dial */
 };
 
-/* A socket for one request at a time, kept afterwards for the next one to the same address. */
+/*
+ * A socket for one request at a time. It is kept afterwards for the next request to the same
+ * address.
+ */
 struct request_socket {
     struct transport *transport;
-    char address[ADDRESS_BYTES]; /* "": closed */
+    char address[ADDRESS_BYTES]; /* "": the socket is closed */
     nng_socket socket;
     nng_dialer dialer;
     nng_aio *sending;
-    uv_poll_t *poll; /* on the heap: uv lets go of it one turn after the request socket is closed */
-    bool waiting;    /* for an answer */
-    bool spared;     /* was given more time for it */
+    /* on the heap, because libuv lets go of it one turn after the request socket is closed */
+    uv_poll_t *poll;
+    bool waiting; /* a request waits for its reply */
+    bool spared;  /* the request was given extra time */
     bool readable;
     uint64_t deadline_ns;
     uint64_t used_ns;
@@ -55,8 +63,10 @@ struct transport {
     uint64_t request_timeout_ns, redial_after_ns;
     nng_socket publisher, subscriber, replier;
     uv_poll_t subscriber_poll, replier_poll;
-    nng_aio *at_once; /* for what does not wait; unused between calls */
-    uv_idle_t later;  /* runs while some are to be published: */
+    /* for calls that must not wait; unused between calls */
+    nng_aio *at_once;
+    /* runs while messages wait to be published */
+    uv_idle_t later;
     nng_msg *to_publish[TRANSPORT_LATER_MAX];
     uint32_t to_publish_count;
     uv_timer_t timer;
@@ -67,78 +77,89 @@ struct transport {
     struct pipes *pipes;
     uv_async_t pipes_changed;
     struct pipes_stats pipes_told;
-    struct closing *closing; /* at the end */
+    struct closing *closing; /* set while the transport closes */
     unsigned closing_ticks;
     bool held;
-    bool in_call; /* one of the receiver's functions runs */
+    bool in_call; /* a function of the receiver runs */
     uv_prepare_t polls;
-    bool waits[INLETS];           /* there was something to hear when the loop polled, and may be still; */
-    enum inlet next_inlet;        /* here first, */
-    uint32_t next_request_socket; /* and of answers here */
-    nng_pipe asking;              /* of the request that is being answered */
+    /* the inlet had a message when the loop polled, and may have more */
+    bool waits[INLETS];
+    enum inlet next_inlet; /* the inlet whose turn is next */
+    /* the request socket whose turn is next */
+    uint32_t next_request_socket;
+    nng_pipe asking; /* the pipe of the request that is being answered */
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* "tcp://" and the address; false when that is longer than nng takes. */
+/* Writes "tcp://" and the address. False: the URL is longer than nng allows. */
 bool transport_url(char url[URL_BYTES], const char *address);
-/* Of the sizes of messages that come, and of reconnecting. Statuses are nng's, here and below. */
+/*
+ * Limits the size of received messages, and the time between attempts to connect. This call and the
+ * following ones return statuses of nng.
+ */
 int transport_set_limits(nng_socket socket, size_t message_max_bytes);
-/* `ready` is called whenever something can be received; `poll->data` becomes `data`. */
+/* libuv calls `ready` whenever the socket can receive; `poll->data` becomes `data`. */
 int transport_poll(struct transport *transport, uv_poll_t *poll, void *data, nng_socket socket, uv_poll_cb ready);
-/* One of the handles that the loop knew is closed. */
+/* A handle of the loop has been closed. After the last one the transport is freed. */
 void transport_count_closed(struct transport *transport);
 
-/* ---- transport_hear.c: of each kind one is heard at a time, in turns ---- */
+/* ---- transport_hear.c: one message in each call, the inlets in turns ---- */
 
-/* Watches for what is published, and for requests. */
+/* Watches for published messages and for requests. */
 int inlets_open(struct transport *transport);
-/* As far as the loop knew when it polled last. */
+/* True: an inlet had a message when the loop polled last, and may still have one. */
 bool inlets_wait(const struct transport *transport);
-/* Hears one thing, of each kind in turns; false: there was none. */
+/* Hears one message, from the inlet whose turn it is. False: there was none. */
 bool inlets_hear(struct transport *transport);
 /* Hands `message` to one of the receiver's functions, and frees it. */
 void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message);
 
-/* A message of nng's with a copy of `bytes`, or NULL, counted. */
+/* Makes an nng message with a copy of `bytes`. NULL: no memory, or too large; counted. */
 nng_msg *transport_message(struct transport *transport, struct bytes bytes);
 
-/* Looks by then, or sooner, after what is due: links_redial and lanes_expire. */
+/* Makes the timer call request_sockets_expire and links_redial by `at_ns` at the latest. */
 void transport_wake_by(struct transport *transport, uint64_t at_ns);
-/* Somebody spoke on the link that this dialer made. */
+/* A message has come over the link of this dialer. */
 void links_hear(struct transport *transport, nng_dialer dialer, uint64_t now_ns);
 /*
- * Dials those anew that have been silent for too long. `late`: this process did not run for a while, and what came
- * meanwhile may not have been heard.
+ * Dials all links anew that were silent for too long. `late`: this process did not run for a while,
+ * so messages may wait unheard.
  */
 void links_redial(struct transport *transport, uint64_t now_ns, bool late);
-/* Lets go of all of them. */
+/* Drops all links. */
 void links_close(struct transport *transport);
-/* Gives up the requests whose time is over. */
+/* Gives up the requests whose deadlines have passed. `late`: see links_redial. */
 void request_sockets_expire(struct transport *transport, uint64_t now_ns, bool late);
-/* Takes one answer, from a request socket that is readable; false: from none. */
+/* Takes one reply from a request socket that is readable. False: no socket had a reply. */
 bool request_sockets_hear(struct transport *transport);
-/* Answers are not taken, or are again. */
+/* Stops or starts hearing replies. */
 void request_sockets_hold(struct transport *transport, bool held);
-/* Closes all with others; the loop lets go of them later. */
+/* Adds all request sockets to `closing`; the loop lets go of them later. */
 void request_sockets_close(struct transport *transport, struct closing *closing);
 
 /*
  * ---- transport_close.c ----
  *
- * A socket is closed when its connections have ended (transport_pipes.h), which takes a moment: so a thread
- * of its own closes it, and nobody waits for that for long. A socket whose connections do not end stays
- * open: nng may wait for ever where it closes one.
+ * A socket may be closed only after its connections have ended (transport_pipes.h), which takes a
+ * moment. A thread closes the sockets, so that the loop does not wait. A socket whose connections
+ * do not end stays open, because nng may wait for ever while it closes such a socket.
  */
 struct closing;
-/* NULL without memory: then what is added stays open. */
+/* NULL: no memory; the sockets that are added then stay open. */
 struct closing *closing_create(struct pipes *pipes);
-/* The socket, and what sends by it (or NULL), are closed and freed; the loop knows them no more. */
+/*
+ * Adds a socket, and the aio that sends on it or NULL. The thread closes and frees both; the caller
+ * must not use them any more.
+ */
 void closing_add(struct closing *closing, nng_socket socket, nng_aio *sending);
-/* Nothing is added after it. Without a thread, all stays open. */
+/*
+ * Starts the thread. The caller must add nothing afterwards. If no thread can start, all sockets
+ * stay open.
+ */
 void closing_begin(struct closing *closing);
 bool closing_is_done(const struct closing *closing);
-/* Nobody will ask whether it is done. */
+/* The caller will not ask whether closing is done. */
 void closing_forget(struct closing **closing);
 
 #endif
