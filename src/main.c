@@ -1,4 +1,7 @@
-/* headgated: options, what the process needs of the system, and exit codes. */
+/*
+ * headgated: the entry of the daemon. It reads the options, prepares what the process needs of the
+ * system, and ends with an exit code.
+ */
 #include "base/error.h"
 #include "base/version.h"
 #include "edge/peers/transport.h"
@@ -16,9 +19,11 @@
 #include <sysexits.h>
 
 enum {
-    OTHER_FILES = 28, /* descriptors for the loop, the store and the libraries, */
+    /* descriptors for the loop, the store and the libraries */
+    OTHER_FILES = 28,
     SPARE_FILES = OTHER_FILES + TRANSPORT_FILES_MAX,
-    THREAD_FILES = 4, /* and for each further loop */
+    /* descriptors for each further loop */
+    THREAD_FILES = 4,
 };
 
 static const char usage[] =
@@ -47,7 +52,7 @@ struct request {
     const char *config;
 };
 
-/* False when the process is to end with *status. */
+/* False: the process must end with *status. */
 static bool read_options(int argc, char **argv, struct request *request, int *status)
 {
     enum { OPTION_CHECK = 256, OPTION_PRINT, OPTION_VERSION };
@@ -79,7 +84,7 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
             (void)fputs(usage, stdout);
             return false;
         } else {
-            *status = EX_USAGE; /* getopt has named the culprit */
+            *status = EX_USAGE; /* getopt has written which option is wrong */
             return false;
         }
     }
@@ -93,7 +98,10 @@ static bool read_options(int argc, char **argv, struct request *request, int *st
     return false;
 }
 
-/* Descriptors for all connections, or as many as the system allows and fewer connections; false: not even a few. */
+/*
+ * Raises the limit of descriptors to the number that all connections need. If the system allows
+ * fewer, it lowers the number of connections. False: not even a few connections are possible.
+ */
 static bool make_room_for_files(struct settings *settings, struct error *error)
 {
     struct rlimit limit;
@@ -135,7 +143,8 @@ static bool run(struct settings *settings, const struct request *request, struct
     }
     if (!make_room_for_files(settings, error))
         return false;
-    (void)umask(umask(0) | (S_IWGRP | S_IRWXO)); /* what is kept is not everybody's */
+    /* other users must not read the files that this process keeps */
+    (void)umask(umask(0) | (S_IWGRP | S_IRWXO));
     settings->node.incarnation = clock_wall_ns();
     randombytes_buf(&settings->node.seed, sizeof settings->node.seed);
     return server_run(settings, request->config, error);

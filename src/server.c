@@ -1,3 +1,9 @@
+/*
+ * server runs the node: it turns messages of peers, changes of rules and the time into events, and
+ * carries out the effects of each step. Work for peers waits for lulls between requests
+ * (edge/process/pace.h). At the end it closes everything in an order that loses nothing.
+ * server_start.c makes a server.
+ */
 #include "server_state.h"
 
 #include <assert.h>
@@ -5,13 +11,15 @@
 #include <stdlib.h>
 
 enum {
-    PUSH_GAP_NS = 1000000, /* steps that clients' spends call for: at most one in this time */
-    LINGER_MS = 100,       /* for the last messages to leave the process */
+    /* spends of clients cause at most one step in this time */
+    PUSH_GAP_NS = 1000000,
+    /* the time for the last messages to leave the process */
+    LINGER_MS = 100,
 };
 
 /* ---- the node: events in, effects out ---- */
 
-/* See server_on_polled, for which the loop stays awake. */
+/* While a step is due the loop does not sleep, so that server_on_polled runs the step. */
 static void set_due(struct server *server, bool due)
 {
     server->step_due = due;
@@ -21,7 +29,10 @@ static void set_due(struct server *server, bool due)
         (void)uv_idle_stop(&server->awake);
 }
 
-/* What is due by the time of a step follows as soon as clients leave time for it; but the rest comes first. */
+/*
+ * Sets the timer for the next step. If the node asked for another step at once, the step is due as
+ * soon as clients leave time for it. A pause that is owed to clients comes before that.
+ */
 static void set_timer(struct server *server, uint64_t at_ns)
 {
     bool again = at_ns <= server->last_step_ns && !server->resting;
@@ -79,7 +90,10 @@ static void rest(struct server *server, bool rests)
     server->resting = rests;
 }
 
-/* It took from `from_ns` until now. Nobody rests where none has asked since the step before. */
+/*
+ * Notes that work took the time from `from_ns` until now. No pause follows if no client has asked
+ * since the last step.
+ */
 static void rest_after(struct server *server, uint64_t from_ns)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -137,12 +151,12 @@ void server_on_wake(uv_timer_t *timer)
 
 void server_on_awake(uv_idle_t *handle)
 {
-    (void)handle; /* while it runs the loop does not sleep */
+    (void)handle; /* the loop does not sleep while the handle runs; nothing else is to do */
 }
 
 /* ---- the store ---- */
 
-/* In the store's thread. */
+/* Runs in the store's thread. */
 void server_on_store_wake(void *context)
 {
     struct server *server = context;
@@ -187,7 +201,10 @@ void server_on_response(void *context, struct bytes bytes)
     server_step(context, &(struct event){.kind = EVENT_RESPONSE, .bytes = bytes});
 }
 
-/* That is work for peers as the step was which made it: whoever rests next, rests for both. */
+/*
+ * Publishing counts as work for peers, like the step that made the message: the next pause covers
+ * both.
+ */
 void server_on_published(void *context, uint64_t from_ns, uint64_t to_ns)
 {
     struct server *server = context;
@@ -217,7 +234,7 @@ static void step_if_wanted(struct server *server, uint64_t now_ns)
 {
     uint64_t due_ns = server->last_step_ns + PUSH_GAP_NS;
     if (server->resting || server->step_due || server->ending || !wants_step(server))
-        return; /* the rest ends by itself */
+        return; /* the timer of the pause looks again */
     if (now_ns >= due_ns)
         set_due(server, true);
     else if (due_ns < server->next_wake_ns)
@@ -229,7 +246,7 @@ static bool work_waits(const struct server *server)
     return server->step_due || (server->transport && transport_waits(server->transport));
 }
 
-/* What a peer says takes a step, which does what else is due. */
+/* A message of a peer takes a step of its own, and that step does whatever else is due. */
 static bool do_piece(struct server *server)
 {
     bool worked = server->transport && transport_work(server->transport);
@@ -240,9 +257,9 @@ static bool do_piece(struct server *server)
 }
 
 /*
- * A step takes as long as some requests do, and whoever waits already would wait for it as well: so what is done for
- * peers waits for a lull, each piece of it for one of its own; where there are none, it gets its part of the time. With
- * several threads it is the first one's clients that count.
+ * A step takes as long as some requests, and requests that came meanwhile must wait for it. So work
+ * for peers waits for a lull, each piece for a lull of its own; without lulls the work gets its
+ * part of the time. With several threads only the first worker's clients count.
  */
 void server_on_polled(void *context, bool served)
 {
@@ -281,7 +298,7 @@ void server_on_wanted(void *context)
         step_if_wanted(server, worker_turn(&server->worker).now_ns);
 }
 
-/* No spends after this: what was spent can be told to all. */
+/* No worker spends after this call, so the step can tell peers of all spends. */
 void server_on_ended(void *context)
 {
     struct server *server = context;
@@ -303,7 +320,7 @@ static void on_lingered(uv_timer_t *timer)
     if (!persist_close(&server->persist))
         log_write(&server->log, LOG_LEVEL_WARNING, "what waited to be written to %s is lost",
                   server->persist.directory);
-    if (server->transport) /* after what must not be lost: its sockets may take a moment to close */
+    if (server->transport) /* after the store is closed: the sockets may take a moment to close */
         transport_destroy(&server->transport, nothing, NULL);
     uv_close((uv_handle_t *)&server->store_wakes, NULL);
     worker_threads_leave(&server->worker_threads);
@@ -312,7 +329,10 @@ static void on_lingered(uv_timer_t *timer)
     server_signals_close(server);
 }
 
-/* Nothing comes from the node any more; what it said last gets a moment to leave. Then the loop runs empty. */
+/*
+ * The node says nothing after this call. Its last messages get a moment to leave; then the loop
+ * ends, because it has nothing left to do.
+ */
 void server_end(struct server *server)
 {
     server->ending = true;

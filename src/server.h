@@ -1,9 +1,9 @@
 /*
- * server: the composition root: what the config says, as one running daemon on one loop.
+ * server: one running daemon, put together from a config: node, workers, transport, store.
  *
- * The one idea: the node decides, everything else only carries. Bytes from clients and peers become calls and
- * events of the node, its effects become bytes again, its next wake-up becomes the loop's timer. It decides
- * nothing itself but when to end.
+ * The one idea: the node decides, and everything else carries bytes. Bytes from clients and peers
+ * become calls and events of the node, the node's effects become bytes, and its next wake-up
+ * becomes the timer of the loop. The server itself decides only when to end.
  */
 #ifndef HEADGATE_SERVER_H
 #define HEADGATE_SERVER_H
@@ -12,9 +12,10 @@
 #include "edge/settings/settings.h"
 
 /*
- * Runs until SIGTERM or SIGINT has been obeyed: leaves the cluster, within leave_timeout, and returns true. A second
- * signal ends the process at once. False, with the exit status in `error`, when it could not start. `settings` has
- * its incarnation and seed filled in and outlives the call; `config_path` is shown to clients.
+ * Runs a daemon until SIGTERM or SIGINT; the daemon then leaves the cluster within leave_timeout,
+ * and true is returned. A second signal ends the process at once. False: the daemon could not
+ * start, and `error` has the exit status. `settings` must have its incarnation and seed, and must
+ * outlive the call. Clients can ask for `config_path`.
  */
 bool server_run(const struct settings *settings, const char *config_path, struct error *error);
 

@@ -1,5 +1,6 @@
 /*
- * What a daemon works with, line by line, for an operator who asks for it with `log_level: debug`.
+ * server_describe writes the config, the peers and the place of the state into the log, for an
+ * operator who sets `log_level: debug`.
  */
 #include "base/units.h"
 #include "server_state.h"
@@ -15,7 +16,10 @@ static void hide(char *secret, size_t size)
         (void)snprintf(secret, size, "(given)");
 }
 
-/* All settings as --print-config writes them, but for secrets. NULL: no memory. The caller frees it. */
+/*
+ * All settings without secrets, as --print-config writes them. The caller must free the text. NULL:
+ * no memory.
+ */
 static char *settings_text(const struct settings *settings)
 {
     char *text = NULL;

@@ -1,8 +1,9 @@
 /*
- * What signals do to a daemon: SIGTERM and SIGINT ask it to leave, a second one ends it at once. Those by which other
- * daemons are asked to read their config or to open their log again have no effect but a line in the log: by default
- * they would end the process without a goodbye. SIGQUIT keeps its default, for a daemon that is stuck: the process ends
- * at once, and leaves a core where the system keeps them.
+ * server_signals decides what signals do. SIGTERM and SIGINT ask the daemon to leave; a second one
+ * ends the process at once. SIGHUP, SIGUSR1 and SIGUSR2, by which other daemons read their config
+ * or open their log again, only write a line into the log: by default they would end the process
+ * without a goodbye. SIGQUIT keeps its default for a daemon that is stuck: the process ends at
+ * once, and leaves a core if the system keeps cores.
  */
 #include "server_state.h"
 
@@ -11,7 +12,7 @@
 static const struct {
     int number;
     const char *name;
-    const char *said; /* NULL: it asks to leave */
+    const char *said; /* the line for the log; NULL: the signal asks the daemon to leave */
 } signals[SERVER_SIGNALS] = {
     {SIGTERM, "SIGTERM", NULL},
     {SIGINT, "SIGINT", NULL},
@@ -29,7 +30,8 @@ static void leave(struct server *server, int number, const char *name)
     log_write(&server->log, LOG_LEVEL_INFO, "%s: leaving the cluster", name);
     server->leaving = true;
     worker_close_listener(&server->worker);
-    worker_threads_stop(&server->worker_threads); /* then see server_on_ended */
+    /* server_on_ended goes on when all workers have stopped */
+    worker_threads_stop(&server->worker_threads);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -50,8 +52,10 @@ void server_signals_ignore(void)
     for (size_t i = 0; i < SERVER_SIGNALS; i++)
         if (signals[i].said)
             (void)signal(signals[i].number, SIG_IGN);
-    (void)signal(SIGPIPE, SIG_IGN); /* a client that is gone is told of by the write, */
-    (void)signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
+    /* the write reports that a client is gone */
+    (void)signal(SIGPIPE, SIG_IGN);
+    /* the write reports that a file may not grow */
+    (void)signal(SIGXFSZ, SIG_IGN);
 }
 
 void server_signals_init(struct server *server)
@@ -68,7 +72,7 @@ void server_signals_start(struct server *server)
         (void)uv_signal_start(&server->signals[i], on_signal, signals[i].number);
 }
 
-/* libuv sets what nobody waits for any more to its default. */
+/* libuv restores the default of a signal when its last handle closes. */
 void server_signals_close(struct server *server)
 {
     for (size_t i = 0; i < SERVER_SIGNALS; i++)

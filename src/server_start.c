@@ -1,3 +1,7 @@
+/*
+ * server_start makes a daemon from its settings: loop, workers, ports, node, store. It runs the
+ * loop and takes everything down at the end. server.c has what happens in between.
+ */
 #include "server.h"
 
 #include "base/units.h"
@@ -13,7 +17,7 @@
 
 enum { REQUEST_TIMEOUT_MS = 2000 };
 
-/* What was kept, before anybody is asked or told anything. */
+/* Restores rules and counters from the store before the node asks or tells any peer. */
 static bool open_store(struct server *server, struct error *error)
 {
     struct notice notice;
@@ -167,7 +171,7 @@ static bool start(struct server *server, const char *config_path, struct error *
     return worker_threads_start(&server->worker_threads, error);
 }
 
-/* The loop's handles, and the other workers. */
+/* Makes the handles of the loop, and the other workers. */
 static bool prepare(struct server *server, struct error *error)
 {
     uint32_t threads = server->settings->threads;
@@ -200,7 +204,7 @@ static struct server *create(const struct settings *settings)
 
 bool server_run(const struct settings *settings, const char *config_path, struct error *error)
 {
-    server_signals_ignore(); /* until the loop runs */
+    server_signals_ignore(); /* until the loop runs and handles signals */
     struct server *server = create(settings);
     if (!server)
         return error_set(error, EX_OSERR, "cannot make an event loop: out of memory or file descriptors");

@@ -1,3 +1,8 @@
+/*
+ * worker runs one loop that serves clients. It enters the gate before a decision and leaves it
+ * before the loop sleeps; for everything but decisions it waits until it is alone inside. After
+ * each poll it answers the late requests (commands/late.c) and tells its owner.
+ */
 #include "worker.h"
 
 #include <assert.h>
@@ -5,8 +10,10 @@
 
 enum {
     RESUME_MS = 1,
-    REFUSED_LOG_MS = 10000, /* of wrong passwords there is one line in this time, */
-    BARRED_LOG_MS = 60000,  /* and one of an address that is barred */
+    /* one line about wrong passwords in this time */
+    REFUSED_LOG_MS = 10000,
+    /* one line about barred addresses in this time */
+    BARRED_LOG_MS = 60000,
 };
 
 /* ---- the gate ---- */
@@ -19,7 +26,10 @@ static void enter(struct worker *worker)
     worker->inside = true;
 }
 
-/* What is put off was prepared by the rules that there are: until it is decided they must stay. */
+/*
+ * Late requests were prepared under the present rules, so the worker stays inside until they are
+ * decided.
+ */
 static void leave(struct worker *worker)
 {
     if (!worker->inside || worker->serving || commands_have_late(&worker->commands))
@@ -33,7 +43,8 @@ void worker_begin_alone(struct worker *worker)
     if (worker->alone++ > 0)
         return;
     if (worker->has_listener)
-        listener_answer(&worker->listener); /* decided under the rules and limits that there were */
+        /* late requests must be decided under the rules and limits that they were prepared for */
+        listener_answer(&worker->listener);
     if (worker->gate == NULL)
         return;
     worker->inside_after = worker->inside;
@@ -112,7 +123,7 @@ static bool on_knows(void *context, void *session)
     return session_is_known(session);
 }
 
-/* What of the budget is left after so much work. */
+/* The part of the budget that is left. */
 static uint32_t left_of(uint32_t budget, uint32_t worked)
 {
     return worked < budget ? budget - worked : 0;
@@ -151,7 +162,7 @@ static void on_answer(void *context, void *session, struct output *output)
     leave(worker);
 }
 
-/* What was put off. */
+/* Answers all late requests. */
 static void answer_all(struct worker *worker)
 {
     if (!worker->has_listener || (list_empty(&worker->listener.late) && !worker->has_decided))
@@ -165,19 +176,19 @@ static void answer_all(struct worker *worker)
     leave(worker);
 }
 
-/* The loop has polled, and whoever sent something was heard. */
+/* The loop has polled and has served every client that sent something. */
 static void on_polled(uv_check_t *handle)
 {
     struct worker *worker = handle->data;
     bool served = worker->has_served;
     answer_all(worker);
     worker->has_served = false;
-    loop_clock_forget(&worker->clock); /* that took its time */
+    loop_clock_forget(&worker->clock); /* answering took time */
     if (worker->owner.polled)
         worker->owner.polled(worker->owner.context, served);
 }
 
-/* Nobody waits for one that sleeps. */
+/* A worker that sleeps must be outside the gate, or others would wait for it. */
 static void on_sleep(uv_prepare_t *handle)
 {
     const struct worker *worker = handle->data;
@@ -218,7 +229,7 @@ static void on_refused(void *context, const char *address, bool barred)
     worker->refused_count = 0;
 }
 
-/* ---- beginning and end ---- */
+/* ---- creation and end ---- */
 
 bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t lane)
 {
@@ -240,8 +251,9 @@ bool worker_init(struct worker *worker, const struct worker_owner *owner, struct
 }
 
 /*
- * Nobody cancels a thread here. Where there are several, glibc lets threads be cancelled in each call that reads or
- * writes, with two atomic operations around it, unless they may be cancelled anywhere.
+ * No thread here is ever cancelled. In a process with several threads, glibc makes each call that
+ * reads or writes a cancellation point, with two atomic operations around the call, unless the
+ * thread may be cancelled anywhere.
  */
 static void never_be_cancelled(void)
 {

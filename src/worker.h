@@ -1,9 +1,10 @@
 /*
  * worker: one loop that serves clients: a clock, a listener, its commands, and a place at the gate.
  *
- * The one idea: several workers, each in a thread of its own, serve clients over one node. What only decides is done
- * inside the gate, at the same time as others; for everything else a worker is alone for a moment. Between two turns of
- * its loop it is outside. It knows neither peers nor store: what an event for the node comes to, its owner says.
+ * The one idea: several workers, each in a thread of its own, serve clients over one node.
+ * Decisions run inside the gate, side by side with decisions of other workers; for everything else
+ * a worker is alone inside for a moment. Between two turns of its loop a worker is outside. A
+ * worker knows neither peers nor store: its owner decides what follows from an event for the node.
  */
 #ifndef HEADGATE_WORKER_H
 #define HEADGATE_WORKER_H
@@ -16,14 +17,20 @@
 
 #include <stdatomic.h>
 
-/* Who has it; all calls come from its thread. */
+/* The owner of the worker. The worker's thread makes all calls. */
 struct worker_owner {
     void *context;
-    /* Requests were decided: look whether the node wants a step. Inside the gate. */
+    /*
+     * Requests were decided: the owner must look whether the node wants a step. The worker is
+     * inside the gate.
+     */
     void (*decided)(void *context, uint64_t now_ns);
-    /* The loop has polled, and has answered whom it heard, if it `served` anybody. Outside the gate. May be NULL. */
+    /*
+     * The loop has polled, and the worker has answered. `served`: some client had asked. The worker
+     * is outside the gate. May be NULL.
+     */
     void (*polled)(void *context, bool served);
-    /* As the hook of the commands. The worker is alone. */
+    /* See the hook `submit` of struct commands. The worker is alone inside. */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
 };
 
@@ -32,54 +39,71 @@ struct worker {
     struct gate *gate; /* NULL: there is one worker only */
     uint32_t lane;
     bool inside;
-    uint32_t alone;    /* how many times it began to be; 0: it is not */
-    bool inside_after; /* it was inside before */
-    bool serving;      /* stays inside until that is over */
-    bool has_decided;  /* since the owner was told */
-    bool has_served;   /* since the loop polled */
-    bool has_listener; /* it was initialised and does not close yet */
+    uint32_t alone;    /* nested calls of worker_begin_alone; 0: not alone */
+    bool inside_after; /* was inside before it was alone */
+    bool serving;      /* stays inside until the requests are served */
+    bool has_decided;  /* requests were decided since the owner was told */
+    bool has_served;   /* requests were served since the loop polled */
+    bool has_listener; /* the listener is initialised and does not close yet */
     atomic_bool asked; /* see worker_was_asked */
     uv_loop_t loop;
     struct loop_clock clock;
     uv_check_t polled;
     uv_prepare_t sleeps;
-    uv_timer_t resumes;      /* while clients wait for what becomes of a change */
-    struct log log;          /* of its own: it counts lines */
-    uint64_t refused_count;  /* wrong passwords since the last line about them, */
-    uint64_t barred_log_ms;  /* when a line about an address that hints was written; 0: never */
-    uint64_t refused_log_ms; /* and when that was written; 0: never */
+    uv_timer_t resumes;     /* runs while clients wait for the result of a change */
+    struct log log;         /* a copy of its own, because a log counts lines */
+    uint64_t refused_count; /* wrong passwords since the last line about them */
+    /* when the last line about a barred address was written; 0: never */
+    uint64_t barred_log_ms;
+    /* when the last line about wrong passwords was written; 0: never */
+    uint64_t refused_log_ms;
     struct listener listener;
     struct commands commands;
 };
 
 /*
- * Makes the loop and what belongs to it, without a listener. `gate` (or NULL) outlives it. False without descriptors or
- * memory: then there is nothing to close.
+ * Makes the loop and its handles, without a listener. `gate` may be NULL, and must outlive the
+ * worker. False: no descriptor or memory was left, and nothing needs closing.
  */
 bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t lane);
-/* Serves in this thread, which nobody may cancel from now on, until the loop has run out. */
+/*
+ * Serves in the calling thread until the loop has ended. The thread must never be cancelled from
+ * now on.
+ */
 void worker_run(struct worker *worker);
-/* Once the loop has run out, but for the worker's own handles: closes these and the loop. */
+/* Closes the worker's own handles and the loop. Nothing else may be left in the loop. */
 void worker_close(struct worker *worker);
 
-/* Listens on `address`; or, if that is NULL, where `first` does. False with `error` as from listener_bind. */
+/*
+ * Listens on `address`, or if `address` is NULL on the port of `first`. False: `error` is as from
+ * listener_bind.
+ */
 bool worker_listen(struct worker *worker, const struct listener_options *options, const char *address,
                    const struct worker *first, struct error *error);
-/* Before the loop runs: what all workers' commands have in common; the rest is filled in. */
+/*
+ * Copies from `like` what the commands of all workers share, and fills in the rest. Must be called
+ * before the loop runs.
+ */
 void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log);
-/* No requests after this; the loop goes on until clients have read what they were told. */
+/* Takes no more requests. The loop goes on until clients have read their answers. */
 void worker_close_listener(struct worker *worker);
 
-/* From begin to end no other thread is inside. What was put off is answered before. May be nested. */
+/*
+ * Between begin and end no other thread is inside the gate. Late requests are answered before.
+ * Calls may be nested.
+ */
 void worker_begin_alone(struct worker *worker);
 void worker_end_alone(struct worker *worker);
-/* While alone: lets others in, or be alone themselves, and is alone again. */
+/*
+ * Only while alone: pause lets others in, who may be alone themselves; resume waits until the
+ * worker is alone again.
+ */
 void worker_pause_alone(struct worker *worker);
 void worker_resume_alone(struct worker *worker);
 
 struct turn worker_turn(struct worker *worker);
 
-/* Clients have sent something since it was asked last. In any thread. */
+/* True: clients have sent something since the last call. Any thread may call this. */
 bool worker_was_asked(struct worker *worker);
 
 #endif

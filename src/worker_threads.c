@@ -1,10 +1,15 @@
+/*
+ * worker_threads runs the workers beside the first one. An event of a worker for the node goes to
+ * the first loop as a remote call, and the worker waits outside the gate until the node has handled
+ * it.
+ */
 #include "worker_threads.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
-/* An event that a worker waits for; on its stack. */
+/* An event whose worker waits for it; on the worker's stack. */
 struct remote_call {
     struct list link;
     const struct event *event;
@@ -31,7 +36,10 @@ static void on_submit(void *context, const struct event *event, struct rules_res
     worker_resume_alone(&worker_thread->worker);
 }
 
-/* Inside the gate, so that the step which forgets that it was wanted comes after what it is wanted for. */
+/*
+ * The worker is inside the gate, so this comes before the step that clears the wish, and that step
+ * sees all spends before it.
+ */
 static void on_decided(void *context, uint64_t now_ns)
 {
     const struct worker_thread *worker_thread = context;
@@ -47,7 +55,7 @@ static void on_told_to_stop(uv_async_t *handle)
     struct worker_thread *worker_thread = handle->data;
     worker_close_listener(&worker_thread->worker);
     uv_close((uv_handle_t *)handle, NULL);
-    /* The last that it does with the worker threads. */
+    /* The worker's last use of worker_threads. */
     uv_mutex_lock(&worker_thread->worker_threads->mutex);
     (void)atomic_fetch_add(&worker_thread->worker_threads->stopped_count, 1);
     if (!worker_thread->worker_threads->refuses)
@@ -62,7 +70,7 @@ static void work(void *context)
     worker_run(&worker_thread->worker);
 }
 
-/* ---- in the first loop's thread ---- */
+/* ---- in the thread of the first loop ---- */
 
 static struct remote_call *next_remote_call(struct worker_threads *worker_threads)
 {
@@ -106,7 +114,7 @@ bool worker_threads_init(struct worker_threads *worker_threads, uint32_t count, 
     *worker_threads = (struct worker_threads){.owner = *owner};
     list_init(&worker_threads->remote_calls);
     if (uv_mutex_init(&worker_threads->mutex) != 0 || uv_cond_init(&worker_threads->carried_out) != 0)
-        abort(); /* only without memory for what takes none */
+        abort(); /* fails only for want of memory, and these need none */
     (void)uv_async_init(loop, &worker_threads->called, on_called);
     worker_threads->called.data = worker_threads;
     worker_threads->worker_thread = calloc(count, sizeof *worker_threads->worker_thread);
@@ -174,7 +182,8 @@ void worker_threads_stop(struct worker_threads *worker_threads)
     worker_threads->stops = true;
     for (uint32_t i = 0; i < worker_threads->count; i++)
         (void)uv_async_send(&worker_threads->worker_thread[i].told_to_stop);
-    (void)uv_async_send(&worker_threads->called); /* there may be no worker threads */
+    /* wakes the first loop even if there are no worker threads */
+    (void)uv_async_send(&worker_threads->called);
 }
 
 void worker_threads_leave(struct worker_threads *worker_threads)

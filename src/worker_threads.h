@@ -1,8 +1,10 @@
 /*
- * worker_threads: the workers beside the first, each in a thread of its own; and what they need of the first loop.
+ * worker_threads: the workers beside the first one, each in a thread of its own.
  *
- * The one idea: only the first loop steps the node. A worker hands it an event and waits, outside the gate, until it
- * was stepped; that spends call for a step, it says once and goes on. Without further threads all of it does nothing.
+ * The one idea: only the first loop makes steps of the node. A worker that has an event for the
+ * node hands the event to the first loop, and waits outside the gate until the node has handled it.
+ * If spends of a worker call for a step, the worker says so once and goes on. Without further
+ * threads all calls do nothing. This file serves no clients itself: worker.h does.
  */
 #ifndef HEADGATE_WORKER_THREADS_H
 #define HEADGATE_WORKER_THREADS_H
@@ -12,10 +14,10 @@
 
 #include <stdatomic.h>
 
-/* The first loop's; all calls come from its thread. */
+/* The owner: the first loop. Its thread makes all calls. */
 struct worker_threads_owner {
     void *context;
-    /* As the hook of the commands, for an event of another thread's. */
+    /* See the hook `submit` of struct commands; the event comes from another thread. */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
     void (*wanted)(void *context); /* worker_threads_wants_step became true */
     void (*ended)(void *context);  /* after worker_threads_stop: no worker serves any more */
@@ -32,10 +34,11 @@ struct worker_thread {
 
 struct worker_threads {
     struct worker_threads_owner owner;
-    uint32_t count; /* of `worker_thread` */
+    uint32_t count; /* number of worker threads */
     struct worker_thread *worker_thread;
-    uv_async_t called; /* on the first loop */
-    uv_mutex_t mutex;  /* of the next three */
+    uv_async_t called; /* a handle of the first loop */
+    /* covers remote_calls, refuses, and the wait for a remote call */
+    uv_mutex_t mutex;
     uv_cond_t carried_out;
     struct list remote_calls;
     bool refuses;
@@ -45,29 +48,36 @@ struct worker_threads {
 };
 
 /*
- * Makes `count` workers, from lane 1 on; `loop` is the first one's, which, like `gate`, outlives the worker
- * threads. False with `error`; to be closed in either case.
+ * Makes `count` workers with the lanes 1 to `count`. `loop` is the loop of the first worker; `loop`
+ * and `gate` must outlive the worker threads. False with `error`: the caller must close
+ * `worker_threads` all the same.
  */
 bool worker_threads_init(struct worker_threads *worker_threads, uint32_t count, uv_loop_t *loop, struct gate *gate,
                          const struct worker_threads_owner *owner, struct error *error);
-/* All listen where `first` does; the options are for the worker of lane 0. */
+/* All workers listen on the port of `first`. `options` are the options of the first worker. */
 bool worker_threads_listen(struct worker_threads *worker_threads, const struct listener_options *options,
                            const struct worker *first, struct error *error);
 /* Starts the threads. */
 bool worker_threads_start(struct worker_threads *worker_threads, struct error *error);
 
-/* As worker_was_asked, of any of them. */
+/* worker_was_asked of any of these workers. */
 bool worker_threads_was_asked(struct worker_threads *worker_threads);
-/* Spends of a worker call for a step. */
+/* True: spends of a worker call for a step. */
 bool worker_threads_wants_step(const struct worker_threads *worker_threads);
-/* A step begins, alone: what was wanted until now, it sees. */
+/*
+ * A step begins, and the caller is alone inside the gate: the step sees everything that was wanted
+ * until now.
+ */
 void worker_threads_stepped(struct worker_threads *worker_threads);
 
-/* All stop serving; then `ended` is called by the first loop. */
+/* All workers stop serving; then the first loop calls `ended`. */
 void worker_threads_stop(struct worker_threads *worker_threads);
-/* The first loop does nothing more for the worker threads: what is submitted fails. Its handle on that loop closes. */
+/* Events that workers hand over from now on fail, and the handle on the first loop closes. */
 void worker_threads_leave(struct worker_threads *worker_threads);
-/* Waits for the threads, which end when their clients have read what they were told. After worker_threads_stop. */
+/*
+ * Waits for the threads, which end when their clients have read their answers. The caller must have
+ * called worker_threads_stop.
+ */
 void worker_threads_close(struct worker_threads *worker_threads);
 
 #endif

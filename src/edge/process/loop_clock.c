@@ -1,3 +1,7 @@
+/*
+ * loop_clock reads the clock once in a turn of a loop, and forgets the reading before and after
+ * each poll. It also converts a time into a timeout of the loop.
+ */
 #include "edge/process/clock.h"
 
 enum { USES_PER_READING = 64 };
@@ -59,9 +63,10 @@ uint64_t loop_clock_wall(struct loop_clock *clock)
 }
 
 /*
- * The loop's time is this clock's, without what is below a millisecond. It looks at its timers whenever anything
- * happens, and waits whole milliseconds each time: a timer that is due once so many have gone by since now may come a
- * little early if anything happens before, one that is due at a full millisecond never does.
+ * The loop has the time of the same clock, cut to whole milliseconds. It looks at its timers
+ * whenever an event comes, and waits whole milliseconds each time. So a timer that is due a whole
+ * number of milliseconds from now may fire a little early if an event comes before; a timer that is
+ * due at a full millisecond of the clock never does.
  */
 uint64_t clock_timeout_ms(uv_loop_t *loop, uint64_t at_ns)
 {

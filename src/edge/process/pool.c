@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { KEPT_FREE_BYTES = 16 * 1024 * 1024 }; /* what is put back beyond this returns to the system */
+/* free buffers beyond this size return to the system */
+enum { KEPT_FREE_BYTES = 16 * 1024 * 1024 };
 
 static struct pool_buffer **free_list(struct pool *pool, size_t room)
 {

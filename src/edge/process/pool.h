@@ -1,7 +1,8 @@
 /*
- * pool: buffers of two sizes, taken and put back, with a bound on all of them together.
+ * pool: buffers of two sizes, with one bound on all of them together.
  *
- * What was put back is kept for the next taker, so that a busy server allocates only while it grows.
+ * The one idea: a buffer that was put back is kept for the next caller, so that a busy server
+ * allocates memory only while it grows. One thread at a time may use a pool.
  */
 #ifndef HEADGATE_EDGE_PROCESS_POOL_H
 #define HEADGATE_EDGE_PROCESS_POOL_H
@@ -14,7 +15,7 @@ enum {
 };
 
 struct pool_buffer {
-    struct pool_buffer *next; /* the pool's, while it is free */
+    struct pool_buffer *next; /* belongs to the pool while the buffer is free */
     size_t room;              /* POOL_SMALL_BYTES or POOL_LARGE_BYTES */
     char data[];
 };
@@ -25,11 +26,14 @@ struct pool {
 };
 
 void pool_init(struct pool *pool, size_t bytes_max);
-/* Frees what was put back; everything taken must have been put back. */
+/* Frees the buffers that were put back. The caller must have put back all buffers that it took. */
 void pool_close(struct pool *pool);
-/* A buffer with room for `size` <= POOL_LARGE_BYTES, or NULL when the bound or the memory is reached. */
+/*
+ * A buffer with room for `size` bytes; `size` must be at most POOL_LARGE_BYTES. NULL: the bound is
+ * reached, or no memory is left.
+ */
 struct pool_buffer *pool_take(struct pool *pool, size_t size);
-/* Puts *buffer back, if it is one, and forgets it. */
+/* Puts *buffer back if it is not NULL, and sets it to NULL. */
 void pool_put(struct pool *pool, struct pool_buffer **buffer);
 
 #endif

@@ -1,3 +1,7 @@
+/*
+ * settings_reach computes the shares of all daemons that the config names, and holds each limit
+ * against them.
+ */
 #include "edge/settings/settings_reach.h"
 
 #include "edge/settings/settings_outline.h"
@@ -8,7 +12,7 @@
 
 enum { SENTENCE_BYTES = 320 };
 
-/* Whom the config names in a region, this node counted. */
+/* The number of daemons that the config names in a region, this one included. */
 static uint32_t nodes_in(const struct node_options *node, const char *region)
 {
     uint32_t count = strcmp(node->region, region) == 0;
