@@ -291,12 +291,15 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
         .resume = on_resume,
         .knows = on_knows,
         .close = on_close,
+        .too_many = "-ERR max number of clients reached\r\n",
+        .unfinished = "-ERR the request is not whole after clients.request_timeout\r\n",
+        .no_password = "-NOAUTH no password came within clients.auth_timeout\r\n",
     };
     if (!listener_init(&worker->listener, &worker->loop, &service, options, error))
         return false;
     worker->has_listener = true;
     return address != NULL ? listener_bind(&worker->listener, address, error)
-                           : listener_join(&worker->listener, &first->listener, error);
+                           : listener_join(&worker->listener, &first->listener, &service, error);
 }
 
 void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log)

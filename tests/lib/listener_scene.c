@@ -138,7 +138,10 @@ void open_listener(const struct listener_options *options)
                               .answer = on_answer,
                               .resume = on_resume,
                               .knows = on_knows,
-                              .close = on_close};
+                              .close = on_close,
+                              .too_many = "-ERR max number of clients reached\r\n",
+                              .unfinished = "-ERR the request is not whole after clients.request_timeout\r\n",
+                              .no_password = "-NOAUTH no password came within clients.auth_timeout\r\n"};
     struct error error;
     memset(&seen, 0, sizeof seen);
     all_closed = false;
@@ -157,7 +160,12 @@ void close_listener(void)
 
 int dial(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(listener_port(&listener, 0))};
+    return dial_port(listener_port(&listener, 0));
+}
+
+int dial_port(uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int small = 4096;

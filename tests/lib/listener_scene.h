@@ -81,6 +81,7 @@ void open_listener(const struct listener_options *options);
 void close_listener(void);
 
 int dial(void);
+int dial_port(uint16_t port);
 
 void scene_say(int fd, const char *text, size_t size);
 

@@ -5,8 +5,6 @@
 
 enum { FAREWELL_MAX_BYTES = 256 }; /* an error before a connection is closed for its silence */
 
-static const char too_many[] = "-ERR max number of clients reached\r\n";
-
 size_t connection_bytes(size_t session_bytes)
 {
     size_t align = _Alignof(struct connection);
@@ -45,8 +43,8 @@ void connection_close(struct connection *connection)
     if (connection->has_session) {
         connection->has_session = false;
         listener_dismiss(listener);
-        if (listener->service.close != NULL)
-            listener->service.close(listener->service.context, connection->session);
+        if (connection->service->close != NULL)
+            connection->service->close(connection->service->context, connection->session);
     }
     stream_close(&connection->stream);
 }
@@ -89,9 +87,12 @@ static const struct stream_events stream_events = {on_readable, on_written, on_b
 
 /* ---- accepting ---- */
 
-static void start(struct connection *connection, struct listener *listener)
+static void start(struct connection *connection, struct listener *listener, uint32_t socket)
 {
-    *connection = (struct connection){.listener = listener, .state = CONNECTION_OPEN, .weight = LISTENER_NEW};
+    *connection = (struct connection){.listener = listener,
+                                      .service = &listener->socket_service[socket],
+                                      .state = CONNECTION_OPEN,
+                                      .weight = LISTENER_NEW};
     list_insert_before(&listener->connections, &connection->link);
     list_init(&connection->timed);
     list_init(&connection->late);
@@ -99,15 +100,15 @@ static void start(struct connection *connection, struct listener *listener)
     list_init(&connection->unwritten);
     list_init(&connection->aside);
     list_init(&connection->heard);
-    memset(connection->session, 0, listener->service.session_bytes);
+    memset(connection->session, 0, connection->service->session_bytes);
     stream_init(&connection->stream, listener->loop, &stream_events);
     listener->handles_open++;
 }
 
-void connection_accept(struct connection *connection, struct listener *listener, uv_tcp_t *socket, uint64_t id)
+void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, uint64_t id)
 {
-    start(connection, listener);
-    if (!stream_accept(&connection->stream, socket)) {
+    start(connection, listener, socket);
+    if (!stream_accept(&connection->stream, &listener->sockets[socket])) {
         tally_add(&listener->stats.accept_failures, 1);
         listener_dismiss(listener);
         connection_close(connection);
@@ -118,15 +119,17 @@ void connection_accept(struct connection *connection, struct listener *listener,
     listener_meet(listener, connection);
     char address[LISTENER_ADDRESS_BYTES];
     stream_describe_peer(&connection->stream, address, sizeof address);
-    listener->service.open(listener->service.context, connection->session, id, address);
+    connection->service->open(connection->service->context, connection->session, id, address);
     connection_listen(connection);
 }
 
-void connection_refuse(struct connection *connection, struct listener *listener, uv_tcp_t *socket)
+void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket)
 {
-    start(connection, listener);
-    if (stream_accept(&connection->stream, socket)) {
-        (void)stream_write(&connection->stream, too_many, sizeof too_many - 1);
+    start(connection, listener, socket);
+    if (stream_accept(&connection->stream, &listener->sockets[socket])) {
+        const char *text = connection->service->too_many;
+        if (text != NULL)
+            (void)stream_write(&connection->stream, text, strlen(text));
         tally_add(&listener->stats.rejected_connections, 1);
     } else {
         tally_add(&listener->stats.accept_failures, 1);
@@ -180,7 +183,8 @@ void connection_turn_out(struct connection *connection, uint64_t *count, const c
 {
     char farewell[FAREWELL_MAX_BYTES];
     struct output output = output_over(farewell, sizeof farewell);
-    output_append(&output, text, strlen(text));
+    if (text != NULL)
+        output_append(&output, text, strlen(text));
     tally_add(count, 1);
     if (output.size > 0 && connection->state == CONNECTION_OPEN && list_empty(&connection->unwritten))
         (void)stream_write(&connection->stream, output.data, output.size);

@@ -29,10 +29,11 @@ enum connection_state {
 
 struct connection {
     struct listener *listener;
-    struct list link;      /* of all connections, or of the free ones */
-    struct list timed;     /* in a list of the listener's while it has a deadline */
-    struct list late;      /* in the listener's list while its answers are put off, */
-    struct list waiting;   /* and while it waits for one: then it is not read */
+    const struct service *service; /* the socket's that accepted it */
+    struct list link;              /* of all connections, or of the free ones */
+    struct list timed;             /* in a list of the listener's while it has a deadline */
+    struct list late;              /* in the listener's list while its answers are put off, */
+    struct list waiting;           /* and while it waits for one: then it is not read */
     struct list aside;     /* in the listener's list of its weight while it waits for a turn: then it is not read */
     struct list heard;     /* in the listener's list of strangers or of those that it knows */
     struct list unwritten; /* in the listener's list while it has answers there that are not written, */
@@ -57,10 +58,10 @@ struct connection {
 /* The bytes that a connection with such a session occupies. */
 size_t connection_bytes(size_t session_bytes);
 
-/* Takes over what `socket` has accepted and the listener has admitted; `id` is the session's. */
-void connection_accept(struct connection *connection, struct listener *listener, uv_tcp_t *socket, uint64_t id);
-/* Takes over what `socket` has accepted, says why it is not served, and closes. */
-void connection_refuse(struct connection *connection, struct listener *listener, uv_tcp_t *socket);
+/* Takes over what that socket of the listener has accepted and the listener has admitted; `id` is the session's. */
+void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, uint64_t id);
+/* Takes over what that socket has accepted, says why it is not served, and closes. */
+void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket);
 /* Asks the service for what it put off, and writes it. */
 void connection_answer(struct connection *connection);
 /* Writes those of its answers that wait with others'. */
@@ -76,7 +77,7 @@ void connection_finish(struct connection *connection);
 void connection_take_turn(struct connection *connection, uint32_t *work);
 /* Its deadline has come. */
 void connection_expire(struct connection *connection);
-/* Closes it, counted in `count`; it is told `text` if it is not blocked. */
+/* Closes it, counted in `count`; it is told `text`, unless that is NULL or it is blocked. */
 void connection_turn_out(struct connection *connection, uint64_t *count, const char *text);
 /* Nothing of it is being served, written or waited for. */
 bool connection_is_quiet(const struct connection *connection);

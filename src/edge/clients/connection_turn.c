@@ -81,7 +81,7 @@ static void finish(struct connection *connection, size_t consumed, struct bytes 
 static void serve(struct connection *connection, struct bytes input, uint32_t *work)
 {
     struct listener *listener = connection->listener;
-    const struct service *service = &listener->service;
+    const struct service *service = connection->service;
     struct serve_budget budget = {.work = *work};
     struct bytes left = input;
     enum serve_status status;
@@ -180,11 +180,10 @@ void connection_go_on(struct connection *connection)
 
 void connection_answer(struct connection *connection)
 {
-    struct listener *listener = connection->listener;
     char answers[LISTENER_LATE_BYTES]; /* the shared output may be in use */
     struct output output = output_over(answers, sizeof answers);
     list_remove(&connection->late);
-    listener->service.answer(listener->service.context, connection->session, &output);
+    connection->service->answer(connection->service->context, connection->session, &output);
     assert(!output.overflowed);
     if (connection->state == CONNECTION_OPEN)
         connection_write_or_close(connection, &output);
@@ -196,7 +195,7 @@ void connection_resume(struct connection *connection)
     struct listener *listener = connection->listener;
     struct output output = output_over(listener->output, POOL_LARGE_BYTES);
     if (connection->state != CONNECTION_OPEN ||
-        !listener->service.resume(listener->service.context, connection->session, &output))
+        !connection->service->resume(connection->service->context, connection->session, &output))
         return;
     assert(output.size > 0 && !output.overflowed);
     list_remove(&connection->waiting);

@@ -86,10 +86,10 @@ static void on_connection(uv_stream_t *stream, int status)
         return; /* libuv listens on when it is accepted, in accept_waiting */
     listener->accepted_count++;
     if (!admit(listener) && !(listener_make_room(listener) && admit(listener))) {
-        connection_refuse(connection, listener, &listener->sockets[index]);
+        connection_refuse(connection, listener, index);
         return;
     }
-    connection_accept(connection, listener, &listener->sockets[index], listener->next_id);
+    connection_accept(connection, listener, index, listener->next_id);
     listener->next_id += listener->options.id_step;
 }
 
@@ -252,7 +252,8 @@ static int share_port(const uv_tcp_t *socket)
  * Binds and listens, or returns libuv's error; a socket that failed is closed and its place lost. The first one on an
  * address permits others only once it listens: where another program listens, it fails.
  */
-static int listen_on(struct listener *listener, const struct sockaddr *address, bool first)
+static int listen_on(struct listener *listener, const struct sockaddr *address, const struct service *service,
+                     bool first)
 {
     uv_tcp_t *socket = &listener->sockets[listener->socket_count];
     int failed = uv_tcp_init_ex(listener->loop, socket, address->sa_family);
@@ -260,7 +261,7 @@ static int listen_on(struct listener *listener, const struct sockaddr *address, 
         return failed;
     socket->data = listener;
     listener->handles_open++;
-    listener->socket_count++;
+    listener->socket_service[listener->socket_count++] = *service;
     if (!first)
         failed = share_port(socket);
     if (failed == 0)
@@ -288,7 +289,14 @@ static bool listen_error(struct error *error, const char *address, int failed)
 
 bool listener_bind(struct listener *listener, const char *address, struct error *error)
 {
+    return listener_bind_service(listener, address, &listener->service, error);
+}
+
+bool listener_bind_service(struct listener *listener, const char *address, const struct service *service,
+                           struct error *error)
+{
     char host[256], port[6];
+    assert(service->session_bytes <= listener->service.session_bytes);
     if (!split_address(address, host, sizeof host, port, sizeof port))
         return error_set(
             error, EX_CONFIG,
@@ -299,7 +307,7 @@ bool listener_bind(struct listener *listener, const char *address, struct error 
     bool everywhere = host[0] == '\0' || strcmp(host, "*") == 0;
     if (everywhere) {
         struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)strtoul(port, NULL, 10))};
-        int failed = listen_on(listener, (const struct sockaddr *)&any, true);
+        int failed = listen_on(listener, (const struct sockaddr *)&any, service, true);
         if (failed == 0)
             return true;
         if (failed != UV_EAFNOSUPPORT || listener->socket_count == LISTENER_SOCKETS_MAX)
@@ -312,19 +320,22 @@ bool listener_bind(struct listener *listener, const char *address, struct error 
     int failed = uv_getaddrinfo(listener->loop, &request, NULL, everywhere ? "0.0.0.0" : host, port, &hints);
     if (failed != 0)
         return error_set(error, EX_NOHOST, "cannot listen on %s: %s", address, uv_strerror(failed));
-    failed = listen_on(listener, request.addrinfo->ai_addr, true);
+    failed = listen_on(listener, request.addrinfo->ai_addr, service, true);
     uv_freeaddrinfo(request.addrinfo);
     return failed == 0 || listen_error(error, address, failed);
 }
 
-bool listener_join(struct listener *listener, const struct listener *first, struct error *error)
+bool listener_join(struct listener *listener, const struct listener *first, const struct service *service,
+                   struct error *error)
 {
-    assert(first->options.shares_port && first->socket_count == 1 && listener->socket_count == 0);
+    const uint32_t next = listener->socket_count;
+    assert(first->options.shares_port && next < first->socket_count);
+    assert(service->session_bytes <= listener->service.session_bytes);
     struct sockaddr_storage address;
     int size = sizeof address;
-    int failed = uv_tcp_getsockname(&first->sockets[0], (struct sockaddr *)&address, &size);
+    int failed = uv_tcp_getsockname(&first->sockets[next], (struct sockaddr *)&address, &size);
     if (failed == 0)
-        failed = listen_on(listener, (const struct sockaddr *)&address, false);
+        failed = listen_on(listener, (const struct sockaddr *)&address, service, false);
     return failed == 0 ||
            error_set(error, EX_UNAVAILABLE, "cannot listen in several threads: %s", uv_strerror(failed));
 }

@@ -1,14 +1,14 @@
 /*
  * listener: TCP sockets that clients connect to, and the limits that they live within.
  *
- * The one idea: all connections share one input and one output buffer, because a turn serves one of them
- * at a time; a connection holds a buffer of its own (from a bounded pool) only while it owes bytes: half a
- * frame received, what is not served yet, or a reply that its reader does not take. It knows no protocol: a
- * struct service parses and answers what arrived in one read, and the replies leave in one write, once all connections
- * that the loop has heard of in a turn are served. What a service puts off waits for others' only where clients crowd.
- * A connection that asks for little is served when it is heard. Connections that ask for much share turn_work
- * in each turn of the loop, so that all others wait for one share of work at most (listener_turns.c). Silence
- * has deadlines.
+ * The one idea: all connections share one input and one output buffer, because a turn serves one of them at a
+ * time; a connection holds a buffer of its own (from a bounded pool) only while it owes bytes: half a frame
+ * received, what is not served yet, or a reply that its reader does not take. It knows no protocol: each address
+ * has a struct service, which parses and answers what arrived in one read, and the replies leave in one write,
+ * once all connections that the loop has heard of in a turn are served. Clients of all protocols share limits,
+ * turns and buffers. What a service puts off waits for others' only where clients crowd. A connection that asks
+ * for little is served when it is heard. Connections that ask for much share turn_work in each turn of the loop,
+ * so that all others wait for one share of work at most (listener_turns.c). Silence has deadlines.
  */
 #ifndef HEADGATE_EDGE_CLIENTS_LISTENER_H
 #define HEADGATE_EDGE_CLIENTS_LISTENER_H
@@ -87,6 +87,10 @@ struct service {
     /* Whether the client has shown who it is. Asked after it was served, until it has. NULL: every one has. */
     bool (*knows)(void *context, void *session);
     void (*close)(void *context, void *session); /* may be NULL */
+    /* What a client is told before its connection is closed, in the protocol's form; NULL: nothing. */
+    const char *too_many;    /* there are as many connections as there may be */
+    const char *unfinished;  /* a request that was begun is not whole in time */
+    const char *no_password; /* the client did not show in time who it is */
 };
 
 struct listener_options {
@@ -162,10 +166,11 @@ struct listener_stats {
 
 struct listener {
     uv_loop_t *loop;
-    struct service service;
+    struct service service; /* of the addresses that have none of their own */
     struct listener_options options;
     struct listener_stats stats;
     uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
+    struct service socket_service[LISTENER_SOCKETS_MAX]; /* of the connections that come there */
     bool waiting[LISTENER_SOCKETS_MAX]; /* a client waits there for a free slot, or for another turn */
     uint32_t socket_count;
     uint32_t slots_used;
@@ -208,12 +213,16 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
  * an address that makes no sense, EX_NOHOST (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
  */
 bool listener_bind(struct listener *listener, const char *address, struct error *error);
+/* The same for clients of another service, whose sessions are no larger than those of listener_init's. */
+bool listener_bind_service(struct listener *listener, const char *address, const struct service *service,
+                           struct error *error);
 
 /*
- * Listens where `first`, of another thread, does (which shares its port and has one socket, its own): the system deals
- * out connections between them.
+ * Listens where the next socket of `first` does, a listener of another thread that shares its ports: the system deals
+ * out connections between them. Called once for each socket of `first`, in their order.
  */
-bool listener_join(struct listener *listener, const struct listener *first, struct error *error);
+bool listener_join(struct listener *listener, const struct listener *first, const struct service *service,
+                   struct error *error);
 
 /*
  * Has everything answered that was put off, and written. The owner calls it whenever the loop has polled, and before it

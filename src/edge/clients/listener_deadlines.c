@@ -10,9 +10,6 @@ enum {
     LOOKED_AT_MAX = 16, /* connections, until one is found that may be closed for others */
 };
 
-static const char not_whole[] = "-ERR the request is not whole after clients.request_timeout\r\n";
-static const char no_password[] = "-NOAUTH no password came within clients.auth_timeout\r\n";
-
 static void on_timer(uv_timer_t *timer);
 
 static void run_timer(struct listener *listener)
@@ -49,7 +46,7 @@ void listener_meet(struct listener *listener, struct connection *connection)
 
 void listener_ask_known(struct listener *listener, struct connection *connection)
 {
-    const struct service *service = &listener->service;
+    const struct service *service = connection->service;
     if (service->knows != NULL && !service->knows(service->context, connection->session))
         return;
     connection->stranger = false;
@@ -97,7 +94,7 @@ bool listener_make_room(struct listener *listener)
         silent = find_silent(listener, &listener->known, listener->options.quiet_ms);
     if (silent == NULL)
         return false;
-    connection_turn_out(silent, &listener->stats.closed_for_room, "");
+    connection_turn_out(silent, &listener->stats.closed_for_room, NULL);
     return true;
 }
 
@@ -159,16 +156,16 @@ static void expire_silent(struct listener *listener, uint64_t now_ms)
         connection = LIST_OWNER(listener->begun.next, struct connection, timed);
         if (connection->deadline_ms > now_ms)
             break;
-        connection_turn_out(connection, &listener->stats.closed_unfinished, not_whole);
+        connection_turn_out(connection, &listener->stats.closed_unfinished, connection->service->unfinished);
     }
     while (options->stranger_timeout_ms > 0 &&
            is_silent(listener, connection = first_heard(&listener->strangers), options->stranger_timeout_ms))
-        connection_turn_out(connection, &listener->stats.closed_strangers, no_password);
+        connection_turn_out(connection, &listener->stats.closed_strangers, connection->service->no_password);
     const uint64_t silent_ms = options->idle_timeout_ms + LISTENER_HEARD_STEP_MS;
     while (options->idle_timeout_ms > 0 &&
            ((connection = find_silent(listener, &listener->strangers, silent_ms)) != NULL ||
             (connection = find_silent(listener, &listener->known, silent_ms)) != NULL))
-        connection_turn_out(connection, &listener->stats.closed_idle, "");
+        connection_turn_out(connection, &listener->stats.closed_idle, NULL);
 }
 
 static void on_timer(uv_timer_t *timer)

@@ -218,6 +218,47 @@ static void test_addresses(void)
     close_listener();
 }
 
+/* ---- another protocol at another address ---- */
+
+static enum serve_status on_serve_other(void *context, void *session, struct bytes input, struct output *output,
+                                        struct serve_budget *budget, size_t *consumed)
+{
+    (void)session, (void)budget;
+    OK(context == &seen, "the other service has a context of its own");
+    output_append(output, "other\n", 6);
+    *consumed = input.size;
+    return SERVE_MORE;
+}
+
+static void test_services(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    const struct service other = {.context = &seen,
+                                  .session_bytes = sizeof(struct visit),
+                                  .open = on_open,
+                                  .serve = on_serve_other,
+                                  .too_many = "the other is full\n"};
+    struct error error;
+    options.connections_max = 2;
+    options.newcomer_ms = DEADLINE_MS * 10;
+    open_listener(&options);
+    OK(listener_bind_service(&listener, "127.0.0.1:0", &other, &error), "an address may have a service of its own");
+    int line = dial(), talk = dial_port(listener_port(&listener, 1));
+    scene_say(line, "a\n", 2);
+    scene_say(talk, "a\n", 2);
+    OK(hears(line, "a\n") && hears(talk, "other\n"), "each client is served by the service of its address");
+    TURN_UNTIL(listener.stats.connected_clients == 2);
+    int more = dial_port(listener_port(&listener, 1));
+    OK(hears(more, "the other is full\n") && hears_end(more), "the bound is of both, and told in each one's form");
+    (void)close(more);
+    more = dial();
+    OK(hears(more, "-ERR max number of clients reached\r\n") && hears_end(more), "to the others as well");
+    (void)close(more);
+    (void)close(line);
+    (void)close(talk);
+    close_listener();
+}
+
 /* Two that share an address, as two threads have; here they turn on one loop. */
 static void test_joined(void)
 {
@@ -225,7 +266,10 @@ static void test_joined(void)
     static struct listener joined;
     atomic_uint_least32_t connected = 0;
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
-    struct service service = {.session_bytes = sizeof(struct visit), .open = on_open, .serve = on_serve};
+    struct service service = {.session_bytes = sizeof(struct visit),
+                              .open = on_open,
+                              .serve = on_serve,
+                              .too_many = "-ERR max number of clients reached\r\n"};
     struct error error;
     int fds[DIALLED];
     char address[64];
@@ -237,7 +281,7 @@ static void test_joined(void)
     open_listener(&options);
     options.id_first = 2;
     bool fine = listener_init(&joined, &scene_loop, &service, &options, &error);
-    OK(fine && listener_join(&joined, &listener, &error), "another one listens there as well");
+    OK(fine && listener_join(&joined, &listener, &service, &error), "another one listens there as well");
     OK_U64(listener_port(&joined, 0), listener_port(&listener, 0), "on the same port");
     (void)snprintf(address, sizeof address, "127.0.0.1:%u", listener_port(&listener, 0));
     static struct listener stranger;
@@ -276,6 +320,7 @@ int main(void)
     test_slow_reader();
     test_close();
     test_addresses();
+    test_services();
     test_joined();
     free(received);
     return tap_done();
