@@ -4,6 +4,7 @@
 #ifndef HEADGATE_COMMANDS_CALL_H
 #define HEADGATE_COMMANDS_CALL_H
 
+#include "commands/ask.h"
 #include "commands/commands.h"
 #include "wire/answer.h"
 #include "wire/command.h"
@@ -42,31 +43,11 @@ static inline int call_shown(struct bytes word)
     return (int)(word.size < 60 ? word.size : 60);
 }
 
-/* Nanoseconds as milliseconds, rounded up; -1 for never. */
-int64_t call_ms(uint64_t ns);
-
 /* ---- match.c ---- */
 
-/* A command about ids, and the rules that it falls under. */
-struct question {
-    struct command_query query;
-    struct match match; /* MATCH_CHARGES or MATCH_DENIED */
-};
-
-/* Only what counts of `request` is written: `id` as far as there are any. */
-void call_fill_request(struct request *request, const struct command_query *query, uint8_t lane);
 /* Parses the words (with the options `takes`) and finds the rules; false: an error was answered. */
 bool call_question(struct call *call, unsigned takes, struct question *question);
 
-/* What was decided: verdicts of match->charge, unless count is 0. */
-struct decision {
-    bool allowed;
-    struct verdict verdict[CHARGES_MAX];
-};
-
-/* Decides what a request matched, and counts it if it takes tokens. */
-void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
-                 struct decision *decision);
 /* The allowed of all, and the figures of the rule that decided: six fields, of an array with
  * so many `more`. */
 enum { VERDICT_FIELDS = 6 };
@@ -74,8 +55,6 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
                          const struct verdict *verdicts);
 /* An array of maps, one for each rule. */
 void call_answer_rules(struct answer *answer, const struct match *match, const struct decision *decision);
-/* The index of the charge that decided, or -1 if none did. */
-int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 
 /* limit.c */
 void call_can_access(struct call *call);

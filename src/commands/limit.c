@@ -77,16 +77,27 @@ void call_peek(struct call *call)
     check(call, false);
 }
 
+uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns)
+{
+    const struct match *match = &question->match;
+    if (match->status != MATCH_CHARGES || match->count == 0)
+        return 0;
+    return node_return(commands->node, match->charge, match->count, question->query.cost, now_ns);
+}
+
 void call_refund(struct call *call)
 {
     struct question question;
-    if (!call_question(call, QUERY_COST, &question))
-        return;
-    const struct match *match = &question.match;
-    uint64_t given = 0;
-    if (match->status == MATCH_CHARGES && match->count > 0)
-        given = node_return(call->commands->node, match->charge, match->count, question.query.cost, call->now_ns);
-    answer_integer(&call->answer, (int64_t)given);
+    if (call_question(call, QUERY_COST, &question))
+        answer_integer(&call->answer, (int64_t)ask_refund(call->commands, &question, call->now_ns));
+}
+
+uint32_t ask_reset(struct commands *commands, const struct question *question, uint64_t now_ns)
+{
+    const struct match *match = &question->match;
+    if (match->status != MATCH_CHARGES || match->count == 0)
+        return 0;
+    return node_reset_key(commands->node, match->charge, match->count, now_ns);
 }
 
 void call_reset_keys(struct call *call)
@@ -96,11 +107,6 @@ void call_reset_keys(struct call *call)
         answer_error(&call->answer, "NOAUTH Authentication required.");
         return;
     }
-    if (!call_question(call, 0, &question))
-        return;
-    const struct match *match = &question.match;
-    uint32_t reset_count = 0;
-    if (match->status == MATCH_CHARGES && match->count > 0)
-        reset_count = node_reset_key(call->commands->node, match->charge, match->count, call->now_ns);
-    answer_integer(&call->answer, reset_count);
+    if (call_question(call, 0, &question))
+        answer_integer(&call->answer, ask_reset(call->commands, &question, call->now_ns));
 }

@@ -4,6 +4,7 @@
 #include "commands/call.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 _Static_assert((int)PRIORITY_CRITICAL == (int)RULE_PRIORITY_CRITICAL && PRIORITY_LOW == 0, "the same levels");
 _Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
@@ -22,32 +23,29 @@ void call_fill_request(struct request *request, const struct command_query *quer
         request->id[i] = (struct request_id){query->id[i].dimension, query->id[i].value};
 }
 
-/* Answers that a request names a service or a rule that is not there, or not yet; `of`: the service, for a rule. */
-static void refuse_name(struct call *call, const char *kind, struct bytes name, const char *of,
-                        struct bytes service)
+/* Says that a request names a service or a rule that is not there, or not yet; `of`: the service, for a rule. */
+static bool refuse_name(const struct commands *commands, const char *kind, struct bytes name, const char *of,
+                        struct bytes service, char *error)
 {
-    if (node_rules_may_lack(call->commands->node))
-        answer_error(
-            &call->answer,
+    const char *end = of[0] ? "'" : "";
+    if (node_rules_may_lack(commands->node))
+        (void)snprintf(
+            error, COMMAND_ERROR_BYTES,
             "LOADING %s '%.*s'%s%.*s%s is not known here yet, and rules of peers are on their way: ask again, "
             "or another node",
-            kind, call_shown(name), name.data, of, call_shown(service), service.data, of[0] ? "'" : "");
+            kind, call_shown(name), name.data, of, call_shown(service), service.data, end);
     else
-        answer_error(&call->answer, "ERR unknown %s '%.*s'%s%.*s%s: RULE LIST names them all", kind,
-                     call_shown(name), name.data, of, call_shown(service), service.data, of[0] ? "'" : "");
+        (void)snprintf(error, COMMAND_ERROR_BYTES, "ERR unknown %s '%.*s'%s%.*s%s: RULE LIST names them all", kind,
+                       call_shown(name), name.data, of, call_shown(service), service.data, end);
+    return false;
 }
 
-bool call_question(struct call *call, unsigned takes, struct question *question)
+bool ask_match(const struct commands *commands, struct question *question, struct turn turn, char *error)
 {
-    char error[COMMAND_ERROR_BYTES];
     struct request request;
     struct bytes rule, service;
-    if (!command_parse_query(call->words, takes, &question->query, error)) {
-        answer_error(&call->answer, "ERR %s", error);
-        return false;
-    }
-    call_fill_request(&request, &question->query, call->commands->lane);
-    (void)ruleset_match(node_rules(call->commands->node), &request, call->now_ns, call->wall_ns, &question->match);
+    call_fill_request(&request, &question->query, commands->lane);
+    (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, &question->match);
     rule = request.only_rule;
     service = request.service.size > 0 ? request.service : bytes_of(RULE_DEFAULT_SERVICE);
     switch (question->match.status) {
@@ -55,19 +53,31 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
     case MATCH_DENIED:
         return true;
     case MATCH_UNKNOWN_SERVICE:
-        refuse_name(call, "service", service, "", bytes_of(""));
-        return false;
+        return refuse_name(commands, "service", service, "", bytes_of(""), error);
     case MATCH_UNKNOWN_RULE:
-        refuse_name(call, "rule", rule, " of service '", service);
-        return false;
+        return refuse_name(commands, "rule", rule, " of service '", service, error);
     case MATCH_RULE_NOT_CONCERNED:
-        answer_error(
-            &call->answer,
+        (void)snprintf(
+            error, COMMAND_ERROR_BYTES,
             "ERR rule '%.*s' of service '%.*s' is not about this request: RULE GET says which endpoint and "
             "ids it counts",
             call_shown(rule), rule.data, call_shown(service), service.data);
         return false;
     }
+    return false;
+}
+
+bool call_question(struct call *call, unsigned takes, struct question *question)
+{
+    char error[COMMAND_ERROR_BYTES];
+    const struct turn turn = {.now_ns = call->now_ns, .wall_ns = call->wall_ns};
+    if (!command_parse_query(call->words, takes, &question->query, error)) {
+        answer_error(&call->answer, "ERR %s", error);
+        return false;
+    }
+    if (ask_match(call->commands, question, turn, error))
+        return true;
+    answer_error(&call->answer, "%s", error);
     return false;
 }
 

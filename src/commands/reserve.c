@@ -3,9 +3,20 @@
  */
 #include "commands/call.h"
 
-enum { ID_TEXT_BYTES = 2 * sizeof(struct reservation_id) };
+#include <stdarg.h>
+#include <stdio.h>
 
-static void print_id(const struct reservation_id *id, char text[ID_TEXT_BYTES])
+/* Fills `error` and returns false. */
+__attribute__((format(printf, 2, 3))) static bool fail(char *error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(error, COMMAND_ERROR_BYTES, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static void print_id(const struct reservation_id *id, char text[RESERVATION_TEXT_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < sizeof id->byte; i++) {
@@ -23,126 +34,151 @@ static int digit_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* False after an error was answered. */
-static bool parse_id(struct call *call, struct bytes word, struct reservation_id *id)
+static bool parse_id(struct bytes word, struct reservation_id *id, char *error)
 {
-    bool fine = word.size == ID_TEXT_BYTES;
+    bool fine = word.size == RESERVATION_TEXT_BYTES;
     for (size_t i = 0; fine && i < sizeof id->byte; i++) {
         int high = digit_of(word.data[2 * i]), low = digit_of(word.data[2 * i + 1]);
         fine = high >= 0 && low >= 0;
         id->byte[i] = (uint8_t)(fine ? high << 4 | low : 0);
     }
-    if (!fine)
-        answer_error(&call->answer, "ERR reservation '%.*s': expected the %d hexadecimal digits that RESERVE gave",
-                     call_shown(word), word.data, ID_TEXT_BYTES);
-    return fine;
+    return fine || fail(error, "ERR reservation '%.*s': expected the %d hexadecimal digits that RESERVE gave",
+                        call_shown(word), word.data, RESERVATION_TEXT_BYTES);
 }
 
-/* False after an error was answered. */
-static bool ttl_fits(struct call *call, uint64_t ttl_ms)
+static bool ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
 {
-    uint32_t most = call->commands->reservation_ttl_max_ms;
+    uint32_t most = commands->reservation_ttl_max_ms;
     if (most == 0 || ttl_ms <= most)
         return true;
-    answer_error(&call->answer, "ERR TTL is '%llu': expected milliseconds from 1 to %u (reservation_ttl_max)",
-                 (unsigned long long)ttl_ms, most);
-    return false;
+    return fail(error, "ERR TTL is '%llu': expected milliseconds from 1 to %u (reservation_ttl_max)",
+                (unsigned long long)ttl_ms, most);
 }
 
-/* False after an error was answered. */
-static bool has_room(struct call *call, const struct match *match, struct bytes service)
+static bool has_room(struct commands *commands, const struct match *match, struct bytes service, char *error)
 {
     struct bytes name = service.size > 0 ? service : bytes_of(RULE_DEFAULT_SERVICE);
-    enum reservations_room room = node_reservations_room(call->commands->node, match->charge, match->count);
+    enum reservations_room room = node_reservations_room(commands->node, match->charge, match->count);
     if (room == RESERVATIONS_ROOM)
         return true;
-    call->commands->stats.reservations_refused++;
+    commands->stats.reservations_refused++;
     if (room == RESERVATIONS_FULL)
-        answer_error(&call->answer,
-                     "ERR too many reservations are open on this node: expected fewer than the config's "
-                     "reservations");
-    else
-        answer_error(
-            &call->answer,
-            "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
-            "rules.service_reservations",
-            call_shown(name), name.data);
-    return false;
+        return fail(error, "ERR too many reservations are open on this node: expected fewer than the config's "
+                           "reservations");
+    return fail(error,
+                "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
+                "rules.service_reservations",
+                call_shown(name), name.data);
+}
+
+bool ask_reserve(struct commands *commands, const struct question *question, uint64_t now_ns,
+                 struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error)
+{
+    const struct match *match = &question->match;
+    const uint64_t ttl_ns = question->query.ttl_ms * 1000000;
+    struct reservation_id id;
+    if (!ttl_fits(commands, question->query.ttl_ms, error))
+        return false;
+    decision->allowed = match->status == MATCH_CHARGES;
+    if (decision->allowed) {
+        if (!has_room(commands, match, question->query.service, error))
+            return false;
+        decision->allowed =
+            node_reserve(commands->node, match->charge, match->count, ttl_ns, now_ns, decision->verdict, &id);
+        if (!decision->allowed && match->count == 0)
+            return fail(error, "ERR no room for another reservation: too many are open on this node");
+    }
+    ruleset_note(match, decision->verdict);
+    if (decision->allowed)
+        print_id(&id, text);
+    return true;
 }
 
 void call_reserve(struct call *call)
 {
     struct question question;
     struct decision decision;
-    struct reservation_id id;
-    char text[ID_TEXT_BYTES];
-    if (!call_question(call, QUERY_COST | QUERY_TTL, &question) || !ttl_fits(call, question.query.ttl_ms))
+    char text[RESERVATION_TEXT_BYTES], error[COMMAND_ERROR_BYTES];
+    if (!call_question(call, QUERY_COST | QUERY_TTL, &question))
         return;
-    const struct match *match = &question.match;
-    uint64_t ttl_ns = question.query.ttl_ms * 1000000;
-    decision.allowed = match->status == MATCH_CHARGES;
-    if (decision.allowed) {
-        if (!has_room(call, match, question.query.service))
-            return;
-        decision.allowed = node_reserve(call->commands->node, match->charge, match->count, ttl_ns, call->now_ns,
-                                        decision.verdict, &id);
-        if (!decision.allowed && match->count == 0) {
-            answer_error(&call->answer, "ERR no room for another reservation: too many are open on this node");
-            return;
-        }
+    if (!ask_reserve(call->commands, &question, call->now_ns, &decision, text, error)) {
+        answer_error(&call->answer, "%s", error);
+        return;
     }
-    ruleset_note(match, decision.verdict);
-    call_answer_verdict(&call->answer, 1, match, decision.allowed, decision.verdict);
-    if (!decision.allowed) {
+    call_answer_verdict(&call->answer, 1, &question.match, decision.allowed, decision.verdict);
+    if (decision.allowed)
+        answer_bulk(&call->answer, (struct bytes){text, sizeof text});
+    else
         answer_null(&call->answer);
-        return;
+}
+
+bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t cost, uint64_t now_ns,
+                uint64_t *charged, char *error)
+{
+    struct reservation_id id;
+    *charged = 0;
+    if (!parse_id(reservation, &id, error))
+        return false;
+    switch (node_commit(commands->node, id, cost, now_ns, charged)) {
+    case RESERVE_DONE:
+    case RESERVE_REFUSED:
+        return true;
+    case RESERVE_UNKNOWN:
+        break;
     }
-    print_id(&id, text);
-    answer_bulk(&call->answer, (struct bytes){text, sizeof text});
+    return fail(error, "NORESERVATION there is none of that id on this node: it has ended, or was made elsewhere");
 }
 
 void call_commit(struct call *call)
 {
+    char error[COMMAND_ERROR_BYTES];
     struct reservation_id id;
     struct bytes word = call->words->args[2];
-    uint64_t actual, charged = 0;
-    if (!parse_id(call, call->words->args[1], &id))
-        return;
-    if (!word_number(word, COMMAND_COST_MAX, &actual)) {
+    uint64_t actual, charged;
+    if (!parse_id(call->words->args[1], &id, error))
+        answer_error(&call->answer, "%s", error);
+    else if (!word_number(word, COMMAND_COST_MAX, &actual))
         answer_error(&call->answer,
                      "ERR cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
                      call_shown(word), word.data);
-        return;
-    }
-    switch (node_commit(call->commands->node, id, actual, call->now_ns, &charged)) {
-    case RESERVE_DONE:
-    case RESERVE_REFUSED:
+    else if (!ask_commit(call->commands, call->words->args[1], actual, call->now_ns, &charged, error))
+        answer_error(&call->answer, "%s", error);
+    else
         answer_integer(&call->answer, (int64_t)charged);
-        break;
-    case RESERVE_UNKNOWN:
-        answer_error(&call->answer,
-                     "NORESERVATION there is none of that id on this node: it has ended, or was made elsewhere");
-        break;
-    }
+}
+
+bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t now_ns, bool *found, char *error)
+{
+    struct reservation_id id;
+    if (!parse_id(reservation, &id, error))
+        return false;
+    *found = node_cancel(commands->node, id, now_ns) == RESERVE_DONE;
+    return true;
 }
 
 void call_cancel(struct call *call)
 {
-    struct reservation_id id;
-    if (parse_id(call, call->words->args[1], &id))
-        answer_integer(&call->answer, node_cancel(call->commands->node, id, call->now_ns) == RESERVE_DONE);
+    char error[COMMAND_ERROR_BYTES];
+    bool found;
+    if (ask_cancel(call->commands, call->words->args[1], call->now_ns, &found, error))
+        answer_integer(&call->answer, found);
+    else
+        answer_error(&call->answer, "%s", error);
 }
 
 void call_renew(struct call *call)
 {
+    char error[COMMAND_ERROR_BYTES];
     struct reservation_id id;
     struct bytes word = call->words->args[2];
     uint64_t ttl_ms;
-    if (!parse_id(call, call->words->args[1], &id))
-        return;
-    if (!word_number(word, COMMAND_TTL_MAX_MS, &ttl_ms) || ttl_ms == 0)
+    if (!parse_id(call->words->args[1], &id, error))
+        answer_error(&call->answer, "%s", error);
+    else if (!word_number(word, COMMAND_TTL_MAX_MS, &ttl_ms) || ttl_ms == 0)
         answer_error(&call->answer, "ERR '%.*s': expected milliseconds, 1 or more", call_shown(word), word.data);
-    else if (ttl_fits(call, ttl_ms))
+    else if (!ttl_fits(call->commands, ttl_ms, error))
+        answer_error(&call->answer, "%s", error);
+    else
         answer_integer(&call->answer,
                        node_renew(call->commands->node, id, ttl_ms * 1000000, call->now_ns) == RESERVE_DONE);
 }

@@ -28,42 +28,37 @@ void call_ping(struct call *call)
 }
 
 /* Compares keyed hashes, so that the time taken tells nothing about the password. */
-static bool password_fits(struct call *call, struct bytes user, struct bytes password)
+static bool password_fits(const struct commands *commands, struct bytes user, struct bytes password)
 {
-    const struct commands *commands = call->commands;
     struct bytes expected = bytes_of(commands->password);
     struct key_id given_hash = hash_128(&commands->hash_key, password.data, password.size);
     struct key_id expected_hash = hash_128(&commands->hash_key, expected.data, expected.size);
     bool same = ((given_hash.high ^ expected_hash.high) | (given_hash.low ^ expected_hash.low)) == 0;
-    if (same && bytes_equal(user, bytes_of("default")))
-        return true;
-    return false;
+    return same && bytes_equal(user, bytes_of("default"));
 }
 
-/* Answers that no password of that address is looked at; false: one is. */
-static bool is_barred(struct call *call, uint64_t address)
+enum password_verdict ask_password(struct commands *commands, const char *address, struct bytes user,
+                                   struct bytes password, uint64_t now_ns, uint64_t *barred_ns)
 {
-    struct commands *commands = call->commands;
-    uint64_t barred_ns = guessers_barred_ns(&commands->guessers, address, call->now_ns);
-    if (barred_ns == 0)
-        return false;
-    commands->stats.auth_barred++;
-    answer_error(&call->answer,
-                 "WRONGPASS too many wrong passwords came from this address: none is looked at for %lld ms",
-                 (long long)call_ms(barred_ns));
-    call->close = true;
-    return true;
+    const uint64_t guesser = guessers_address(&commands->hash_key, bytes_of(address));
+    *barred_ns = guessers_barred_ns(&commands->guessers, guesser, now_ns);
+    if (*barred_ns > 0) {
+        commands->stats.auth_barred++;
+        return PASSWORD_BARRED;
+    }
+    if (password_fits(commands, user, password))
+        return PASSWORD_RIGHT;
+    commands->stats.auth_failures++;
+    const bool barred = guessers_note(&commands->guessers, guesser, now_ns);
+    if (commands->refused != NULL)
+        commands->refused(commands->context, address, barred);
+    return PASSWORD_WRONG;
 }
 
 /* The answer waits, and longer each time, so that guessing takes time; other connections do not notice. */
-static void refuse(struct call *call, uint64_t address)
+static void refuse(struct call *call)
 {
-    struct commands *commands = call->commands;
     struct session *session = call->session;
-    commands->stats.auth_failures++;
-    bool barred = guessers_note(&commands->guessers, address, call->now_ns);
-    if (commands->refused != NULL)
-        commands->refused(commands->context, session->address, barred);
     if (++session->refused < SESSION_REFUSED_MAX) {
         session->waits_for = SESSION_WAITS_REFUSED;
         return;
@@ -96,12 +91,20 @@ static bool authenticate(struct call *call, struct bytes user, struct bytes pass
         answer_error(&call->answer, "%s", no_password);
         return false;
     }
-    uint64_t address = guessers_address(&call->commands->hash_key, bytes_of(call->session->address));
-    if (is_barred(call, address))
-        return false;
-    if (password_fits(call, user, password))
+    uint64_t barred_ns;
+    switch (ask_password(call->commands, call->session->address, user, password, call->now_ns, &barred_ns)) {
+    case PASSWORD_RIGHT:
         return true;
-    refuse(call, address);
+    case PASSWORD_WRONG:
+        refuse(call);
+        return false;
+    case PASSWORD_BARRED:
+        answer_error(&call->answer,
+                     "WRONGPASS too many wrong passwords came from this address: none is looked at for %lld ms",
+                     (long long)call_ms(barred_ns));
+        call->close = true;
+        return false;
+    }
     return false;
 }
 

@@ -253,7 +253,7 @@ static bool parse_option(enum option option, struct bytes value, struct command_
 }
 
 /* Leaves the ids as they are: clearing them would cost more than parsing most queries. */
-static void clear(struct command_query *query)
+void command_query_clear(struct command_query *query)
 {
     query->id_count = 0;
     query->service = query->endpoint = query->tier = query->rule = (struct bytes){0};
@@ -270,7 +270,7 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
     uint32_t i = 1;
     enum option option = OPTION_COUNT;
     assert(command->count >= 2);
-    clear(query);
+    command_query_clear(query);
     do {
         if (!add_id(query, command->args[i++], takes, error))
             return false;
@@ -295,4 +295,32 @@ bool command_parse_query(const struct resp_command *command, unsigned takes, str
     if ((takes & QUERY_TTL) != 0 && (seen & 1u << OPTION_TTL) == 0)
         return word_fail(error, "no TTL: expected TTL and milliseconds, after which what is reserved comes back");
     return true;
+}
+
+/* ---- piece by piece ---- */
+
+bool command_query_add_id(struct command_query *query, struct bytes dimension, struct bytes value, char *error)
+{
+    size_t clean = 0;
+    while (clean < dimension.size && of_dimension[(unsigned char)dimension.data[clean]])
+        clean++;
+    if (!check_dimension(dimension, clean, error) || !word_key(value, error))
+        return false;
+    for (uint32_t i = 0; i < query->id_count; i++)
+        if (bytes_equal(query->id[i].dimension, dimension))
+            return word_fail(error, "a second id of dimension '%.*s': expected each dimension once",
+                             word_shown(dimension), dimension.data);
+    if (query->id_count == COMMAND_IDS_MAX)
+        return word_fail(error, "too many ids: expected at most %d", COMMAND_IDS_MAX);
+    query->id[query->id_count++] = (struct command_id_words){dimension, value};
+    return true;
+}
+
+bool command_query_set(struct command_query *query, struct bytes name, struct bytes value, unsigned takes,
+                       char *error)
+{
+    enum option option = find_option(name, takes);
+    if (option == OPTION_COUNT || !options[option].has_value)
+        return fail_unknown(name, takes, error);
+    return parse_option(option, value, query, error);
 }

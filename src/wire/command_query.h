@@ -56,4 +56,14 @@ struct command_query {
 bool command_parse_query(const struct resp_command *command, unsigned takes, struct command_query *query,
                          char *error);
 
+/*
+ * The same piece by piece, for protocols that name each piece. After command_query_clear the query
+ * has no id; ids are added, and options set by their names ("service", "cost", ...; options without
+ * a value are not). False, with a sentence, as above.
+ */
+void command_query_clear(struct command_query *query);
+bool command_query_add_id(struct command_query *query, struct bytes dimension, struct bytes value, char *error);
+bool command_query_set(struct command_query *query, struct bytes name, struct bytes value, unsigned takes,
+                       char *error);
+
 #endif
