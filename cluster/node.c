@@ -25,8 +25,8 @@
 #include "cluster/snapshot/snapshot_ask.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/forget.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/reserve.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/sweep.h"
@@ -178,7 +178,7 @@ static void tick(struct node *node, struct effects *effects)
 
 static void publish_if_due(struct node *node, struct effects *effects)
 {
-    lanes_gather(node);
+    thread_states_gather(node);
     bool due = publishing_is_due(node);
     if (node->now_ns >= node->publishing.tick_ns)
         tick(node, effects);

@@ -5,7 +5,7 @@
  * the world is an effect that a step returns. The same events give the same effects, bit for bit,
  * so a whole cluster runs in one process on simulated time. A request is a plain call between
  * steps. A node does no I/O, reads no clock, and draws randomness from its seed only. One thread at
- * a time may call a node, except for decisions: see node_use_lane.
+ * a time may call a node, except for decisions: see node_use_thread.
  */
 #ifndef HEADGATE_CLUSTER_NODE_H
 #define HEADGATE_CLUSTER_NODE_H
@@ -298,11 +298,11 @@ enum reservations_room node_reservations_room(struct node *node, const struct ch
 
 /*
  * Several threads may decide for one node at the same time. Each must first say its own number
- * here, once: 0 to lanes - 1. Then it may make all calls that take charges or a reservation, and
+ * here, once: 0 to options.threads - 1. Then it may make all calls that take charges or a reservation, and
  * calls that only read limits and rules. All other calls, steps first of all, must come from one
  * thread while no other thread decides (see base/gate.h).
  */
-void node_use_lane(uint32_t lane);
+void node_use_thread(uint32_t thread);
 
 /*
  * True when spends of this thread since the last step need an early push: the caller should step

@@ -12,9 +12,9 @@
 #include "cluster/plane/plane_compile.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/deferred.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/limits.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/peaks.h"
 #include "cluster/state/refundable.h"
@@ -45,8 +45,9 @@ static bool options_are_valid(const struct node_options *options, struct error *
     if (options->reservations_max > RESERVATIONS_MAX)
         return error_set(error, EX_CONFIG, "reservations is %u: expected at most %d", options->reservations_max,
                          RESERVATIONS_MAX);
-    if (options->lanes > NODE_LANES_MAX)
-        return error_set(error, EX_CONFIG, "threads is %u: expected at most %d", options->lanes, NODE_LANES_MAX);
+    if (options->threads > NODE_THREADS_MAX)
+        return error_set(error, EX_CONFIG, "threads is %u: expected at most %d", options->threads,
+                         NODE_THREADS_MAX);
     if (options->log_keys_max == 0)
         return error_set(error, EX_CONFIG, "log_keys must be above 0");
     return true;
@@ -85,12 +86,12 @@ static bool allocate(struct node *node)
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     if (node->reserving.pool && options->service_reservations_max > 0)
         reservations_bound_tenants(node->reserving.pool, options->service_reservations_max);
-    if (!lanes_create(node))
+    if (!thread_states_create(node))
         return false;
-    if (node->table && node->lane_count > 1)
+    if (node->table && node->thread_count > 1)
         table_share(node->table);
     bool has_peaks = peaks_init(&node->peaks, options->table_keys) &&
-                     refundable_init(&node->refundable, options->table_keys, node->lane_count > 1);
+                     refundable_init(&node->refundable, options->table_keys, node->thread_count > 1);
     bool has_counters = counters_create(node);
     bool has_outbox = outbox_create(node);
     if (node->table)
@@ -144,7 +145,7 @@ void node_destroy(struct node **node)
     struct node *dying = *node;
     retire_all(dying);
     compact_close(dying);
-    free(dying->tally.slot);
+    free(dying->unsettled_index.slot);
     while (!list_empty(&dying->inbox.list)) {
         struct batch *batch = LIST_OWNER(dying->inbox.list.next, struct batch, link);
         batch_destroy(&batch);
@@ -157,7 +158,7 @@ void node_destroy(struct node **node)
     refundable_close(&dying->refundable);
     counters_destroy(dying);
     outbox_destroy(dying);
-    lanes_destroy(dying);
+    thread_states_destroy(dying);
     aside_close(dying);
     free(dying->snapshot.page);
     free(dying);

@@ -24,7 +24,7 @@ enum {
     NODE_EVENTS_DEFAULT = 1 << 20,
     /* tenant 0 is the config, the last tenant no service: see table_claim */
     NODE_SERVICES_MAX = 4094,
-    NODE_LANES_MAX = 64,
+    NODE_THREADS_MAX = 64,
 };
 
 struct region_weight {
@@ -72,7 +72,7 @@ struct node_options {
     uint32_t untold_max;               /* keys with untold spends, to about 2^20; 0: table_keys */
     uint64_t message_max_bytes;        /* of one message, sent or received */
     uint32_t step_keys;                /* keys of one step, about; others follow; 0: 2,048 */
-    uint32_t lanes;                    /* threads that decide requests, see node_use_lane; 0: one */
+    uint32_t threads;                  /* threads that decide requests, see node_use_thread; 0: one */
     uint32_t reservations_max;         /* most open reservations; 0: none can be made */
     uint32_t service_reservations_max; /* the same of one service; 0: no other bound */
     /* above 0, larger at every start of the same name (e.g. the wall clock in ns) */

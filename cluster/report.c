@@ -99,13 +99,13 @@ void node_stats(const struct node *node, struct node_stats *stats)
     stats->log_keys = node->log.keys;
     stats->open_keys = outbox_count(node);
     stats->refunds_forgotten = node->refundable.forgotten_count;
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        const struct lane *lane = &node->lane[i];
-        stats->admitted_requests += lane->admitted_requests;
-        stats->refused_requests += lane->refused_requests;
-        stats->admitted_tokens += lane->admitted_tokens;
-        stats->returned_tokens += lane->returned_tokens;
-        stats->limit_drops += lane->limit_drops;
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        const struct thread_state *thread = &node->thread[i];
+        stats->admitted_requests += thread->admitted_requests;
+        stats->refused_requests += thread->refused_requests;
+        stats->admitted_tokens += thread->admitted_tokens;
+        stats->returned_tokens += thread->returned_tokens;
+        stats->limit_drops += thread->limit_drops;
     }
     stats->open_oldest_ms = outbox_age_ns(node) / 1000000;
     stats->log_batches = stats->log_ghost_keys = stats->batches_missing = 0;
@@ -132,7 +132,7 @@ void node_visit_memory(struct node *node, void (*visit)(void *context, void *mem
     size_t bytes;
     void *memory = table_memory(node->table, &bytes);
     visit(context, memory, bytes);
-    visit(context, node->outbox.spend, (size_t)node->outbox.room * node->lane_count * sizeof *node->outbox.spend);
+    visit(context, node->outbox.spend, (size_t)node->outbox.room * node->thread_count * sizeof *node->outbox.spend);
     memory = peaks_memory(&node->peaks, &bytes);
     visit(context, memory, bytes);
 }

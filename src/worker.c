@@ -22,7 +22,7 @@ static void enter(struct worker *worker)
 {
     if (worker->gate == NULL || worker->inside || worker->alone > 0)
         return;
-    gate_enter(worker->gate, worker->lane);
+    gate_enter(worker->gate, worker->thread);
     worker->inside = true;
 }
 
@@ -34,7 +34,7 @@ static void leave(struct worker *worker)
 {
     if (!worker->inside || worker->serving || commands_have_late(&worker->commands))
         return;
-    gate_leave(worker->gate, worker->lane);
+    gate_leave(worker->gate, worker->thread);
     worker->inside = false;
 }
 
@@ -49,7 +49,7 @@ void worker_begin_alone(struct worker *worker)
         return;
     worker->inside_after = worker->inside;
     worker->inside = false;
-    gate_close(worker->gate, worker->lane);
+    gate_close(worker->gate, worker->thread);
 }
 
 void worker_end_alone(struct worker *worker)
@@ -57,19 +57,19 @@ void worker_end_alone(struct worker *worker)
     assert(worker->alone > 0);
     if (--worker->alone > 0 || worker->gate == NULL)
         return;
-    gate_open(worker->gate, worker->lane, worker->inside_after);
+    gate_open(worker->gate, worker->thread, worker->inside_after);
     worker->inside = worker->inside_after;
 }
 
 void worker_pause_alone(struct worker *worker)
 {
     assert(worker->alone > 0 && worker->gate != NULL);
-    gate_open(worker->gate, worker->lane, false);
+    gate_open(worker->gate, worker->thread, false);
 }
 
 void worker_resume_alone(struct worker *worker)
 {
-    gate_close(worker->gate, worker->lane);
+    gate_close(worker->gate, worker->thread);
 }
 
 /* ---- clients ---- */
@@ -231,9 +231,9 @@ static void on_refused(void *context, const char *address, bool barred)
 
 /* ---- creation and end ---- */
 
-bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t lane)
+bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t thread)
 {
-    *worker = (struct worker){.owner = *owner, .gate = gate, .lane = lane};
+    *worker = (struct worker){.owner = *owner, .gate = gate, .thread = thread};
     if (uv_loop_init(&worker->loop) != 0)
         return false;
     loop_clock_init(&worker->clock, &worker->loop);
@@ -306,7 +306,7 @@ void worker_set_commands(struct worker *worker, const struct commands *like, con
 {
     worker->log = *log;
     worker->commands = *like;
-    worker->commands.lane = (uint8_t)worker->lane;
+    worker->commands.thread = (uint8_t)worker->thread;
     worker->commands.listener = &worker->listener.stats;
     worker->commands.alone = worker->gate != NULL ? on_alone : NULL;
     worker->commands.refused = on_refused;

@@ -37,7 +37,7 @@ struct worker_owner {
 struct worker {
     struct worker_owner owner;
     struct gate *gate; /* NULL: there is one worker only */
-    uint32_t lane;
+    uint32_t thread;
     bool inside;
     uint32_t alone;    /* nested calls of worker_begin_alone; 0: not alone */
     bool inside_after; /* was inside before it was alone */
@@ -65,7 +65,7 @@ struct worker {
  * Makes the loop and its handles, without a listener. `gate` may be NULL, and must outlive the
  * worker. False: no descriptor or memory was left, and nothing needs closing.
  */
-bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t lane);
+bool worker_init(struct worker *worker, const struct worker_owner *owner, struct gate *gate, uint32_t thread);
 /*
  * Serves in the calling thread until the loop has ended. The thread must never be cancelled from
  * now on.

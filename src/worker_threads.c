@@ -66,7 +66,7 @@ static void on_told_to_stop(uv_async_t *handle)
 static void work(void *context)
 {
     struct worker_thread *worker_thread = context;
-    node_use_lane(worker_thread->worker.lane);
+    node_use_thread(worker_thread->worker.thread);
     worker_run(&worker_thread->worker);
 }
 
@@ -137,7 +137,7 @@ bool worker_threads_listen(struct worker_threads *worker_threads, const struct l
 {
     struct listener_options own = *options;
     for (uint32_t i = 0; i < worker_threads->count; i++) {
-        own.id_first = options->id_first + worker_threads->worker_thread[i].worker.lane;
+        own.id_first = options->id_first + worker_threads->worker_thread[i].worker.thread;
         if (!worker_listen(&worker_threads->worker_thread[i].worker, &own, NULL, first, error))
             return false;
     }

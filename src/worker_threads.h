@@ -48,7 +48,7 @@ struct worker_threads {
 };
 
 /*
- * Makes `count` workers with the lanes 1 to `count`. `loop` is the loop of the first worker; `loop`
+ * Makes `count` workers of the threads 1 to `count`. `loop` is the loop of the first worker; `loop`
  * and `gate` must outlive the worker threads. False with `error`: the caller must close
  * `worker_threads` all the same.
  */

@@ -208,7 +208,7 @@ static void apply_spends(struct node *node, uint32_t count)
             continue;
         apply_spend(node, entry, origin->member, batch, &fresh);
         entry->last_spender = (origin->member + 1) & 0x7f;
-        counters_touch(node, entry);
+        counters_mark_dirty(node, entry);
         tokens += fresh.tokens;
     }
     begun->applied_count = end;

@@ -144,17 +144,17 @@ static void settle_spend(struct node *node, struct entry *entry, const struct ba
     if (!kind_lists(limit->kind) && !kind_lists(node->limits.limit[spend->limit].kind))
         refundable_settle(&node->refundable, entry->id, spend->tokens, batch_opened_ns(batch), node->now_ns);
     if (spend->credit > 0) /* the return counts from now on only, so the store is told now */
-        counters_touch(node, entry);
+        counters_mark_dirty(node, entry);
     node->stats.settled_tokens += spend->tokens;
 }
 
 /*
  * Settles the first `count` spends and removes them from the batch: spends in the log are
  * unsettled. Peers are told no more of the rest of the batch, as if all of it were settled.
- * `tallied`: the tally is whole.
+ * `summed`: the sums of unsettled_index.c are whole.
  */
 static void settle_spends(struct node *node, struct origin *origin, struct batch *batch, uint32_t count,
-                          bool tallied, bool converted)
+                          bool summed, bool converted)
 {
     uint64_t closed = node->stats.batches_closed;
     /* gathered spends are in no ring and no log: later spends would be missed */
@@ -162,16 +162,16 @@ static void settle_spends(struct node *node, struct origin *origin, struct batch
     for (uint32_t i = 0; i < count; i++) {
         const struct spend *spend = &batch->spend[i];
         tell_for_room(node);
-        /* the tally lacks a batch that was closed just now */
-        tallied &= node->stats.batches_closed == closed;
-        uint64_t later = batch->tallied ? unsettled_index_strike(node, batch, i) : 0;
+        /* the sums lack a batch that was closed just now */
+        summed &= node->stats.batches_closed == closed;
+        uint64_t later = batch->summed ? unsettled_index_strike(node, batch, i) : 0;
         prefetch_spends(node, batch, i);
         if (i + SLOTS_AHEAD < batch->spend_count)
             refundable_prefetch(&node->refundable, batch->spend[i + SLOTS_AHEAD].id);
         struct entry *entry = entry_of_spend(node, spend, batch->at_ns);
         if (!entry)
             continue;
-        if (tallied)
+        if (summed)
             later += nothing_is_untold(node, origin, batch, entry) ? 0 : outbox_tokens(node, entry);
         else
             later = later_tokens(node, origin, batch, spend, entry, converted);
@@ -220,15 +220,15 @@ void settle_up_to(struct node *node, struct origin *mine, uint64_t everywhere, b
     bool waits = false;
     while (is_to_settle(mine, everywhere)) {
         struct batch *batch = LIST_OWNER(mine->log.next, struct batch, link);
-        bool tallied = unsettled_index_is_whole(node);
-        /* The tally, or a batch with later spends, is not finished. */
-        waits = !at_once && (node->telling.count > 0 || (!tallied && unsettled_index_is_wanted(node)));
+        bool summed = unsettled_index_is_whole(node);
+        /* The sums, or a batch with later spends, are not finished. */
+        waits = !at_once && (node->telling.count > 0 || (!summed && unsettled_index_is_wanted(node)));
         uint32_t count = waits ? 0 : at_once ? batch->spend_count : part_to_settle(node, mine, batch, everywhere);
         waits |= count == 0 && batch->spend_count > 0;
         if (waits)
             break;
         converted |= node->converted_ns > 0 && batch_opened_ns(batch) <= node->converted_ns;
-        settle_spends(node, mine, batch, count, tallied, converted);
+        settle_spends(node, mine, batch, count, summed, converted);
         if (batch->spend_count > 0)
             continue;
         node->log.settle_ns =

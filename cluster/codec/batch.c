@@ -5,7 +5,7 @@
  */
 #include "cluster/codec/batch.h"
 
-#include "base/touch.h"
+#include "base/prefetch.h"
 
 #include <assert.h>
 #include <stdbool.h>

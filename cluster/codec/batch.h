@@ -54,7 +54,7 @@ struct batch {
     uint32_t sends_count;
     bool rode_along; /* the batch was in messages that do not count as sends of it */
     bool complete;   /* own: has all earlier spends of its keys: see has_the_last in settle.c */
-    bool tallied;    /* own: counted in the sums of unsettled_index.c */
+    bool summed;     /* own: counted in the sums of unsettled_index.c */
     /*
      * A merge that is too large for one batch is cut into parts, which stand for the same numbers
      * together. `merge` is the same for all parts of a merge, and 0 for whole batches. No key is in

@@ -17,8 +17,8 @@
 #include "cluster/log/tell.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/deferred_mark.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/origin.h"
@@ -101,7 +101,7 @@ static void look(struct node *node, struct entry *entry, enum table_aging aging,
 static void age(struct node *node, uint64_t end, enum table_aging aging, struct table_aged *aged)
 {
     table_age_marks(node->table, &node->waits.place, end, aging, aged);
-    own_lane(node)->waits_more -= (uint32_t)aged->forgotten;
+    own_thread(node)->waits_more -= (uint32_t)aged->forgotten;
     node->stats.spends_paid_off += aged->forgotten;
     if (aged->young > 0)
         note_visits(&node->waits, 1);
@@ -133,9 +133,9 @@ static uint64_t look_up_to(struct node *node, uint64_t end, enum table_aging agi
 static uint64_t spent_ns(const struct node *node)
 {
     uint64_t latest_ns = node->now_ns;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        if (node->lane[i].spent_ns > latest_ns)
-            latest_ns = node->lane[i].spent_ns;
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        if (node->thread[i].spent_ns > latest_ns)
+            latest_ns = node->thread[i].spent_ns;
     return latest_ns;
 }
 

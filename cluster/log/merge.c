@@ -7,7 +7,7 @@
  */
 #include "cluster/log/merge.h"
 
-#include "base/touch.h"
+#include "base/prefetch.h"
 #include "cluster/codec/batch.h"
 #include "cluster/log/origins.h"
 #include "cluster/log/unsettled_index.h"

@@ -10,8 +10,8 @@
 #include "cluster/log/aside.h"
 #include "cluster/log/origins.h"
 #include "cluster/spend/deferred.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -51,8 +51,8 @@ static uint64_t returns_since_ns(const struct origin *mine, const struct batch *
 static uint32_t urgent_count(const struct node *node)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        count += node->lane[i].urgent_count;
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        count += node->thread[i].urgent_count;
     return count;
 }
 
@@ -125,10 +125,10 @@ static void gather(struct node *node, struct spend *spend)
 {
     if (node->telling.count == node->batch_max)
         flush(node);
-    const struct lane *lane = &node->lane[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
+    const struct thread_state *thread = &node->thread[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
     uint64_t made_ns = outbox_time_ns(node, spend->since);
     /* an exact time, where outbox_time_ns may be too early */
-    made_ns = made_ns > lane->open_since_ns ? made_ns : lane->open_since_ns;
+    made_ns = made_ns > thread->open_since_ns ? made_ns : thread->open_since_ns;
     if (node->telling.count == 0 || made_ns < node->telling.since_ns)
         node->telling.since_ns = made_ns;
     node->telling.orphans |= spend->orphan;
@@ -140,20 +140,20 @@ static void gather(struct node *node, struct spend *spend)
 
 static void gather_urgent(struct node *node)
 {
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        struct lane *lane = &node->lane[i];
-        for (uint32_t k = 0; k < lane->urgent_count; k++)
-            gather(node, &node->outbox.spend[lane->urgent[k]]);
-        lane->urgent_count = 0;
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        struct thread_state *thread = &node->thread[i];
+        for (uint32_t k = 0; k < thread->urgent_count; k++)
+            gather(node, &node->outbox.spend[thread->urgent[k]]);
+        thread->urgent_count = 0;
     }
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        outbox_skip_gaps(node, &node->lane[i]);
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        outbox_skip_gaps(node, &node->thread[i]);
 }
 
-static void gather_front(struct node *node, struct lane *lane)
+static void gather_front(struct node *node, struct thread_state *thread)
 {
-    gather(node, &lane->open[lane->open_first]);
-    outbox_skip_gaps(node, lane);
+    gather(node, &thread->open[thread->open_first]);
+    outbox_skip_gaps(node, thread);
 }
 
 void tell_gathered(struct node *node)
@@ -169,12 +169,12 @@ void tell_urgent(struct node *node)
 
 void tell_for_room(struct node *node)
 {
-    struct lane *lane = own_lane(node);
+    struct thread_state *thread = own_thread(node);
     if (outbox_has_room(node, 1))
         return;
     gather_urgent(node);
-    while (lane->open_span > node->outbox.room / 2)
-        gather_front(node, lane);
+    while (thread->open_span > node->outbox.room / 2)
+        gather_front(node, thread);
     flush(node);
 }
 
@@ -227,9 +227,9 @@ void tell_all(struct node *node)
 {
     wait_no_more(node, UINT32_MAX);
     gather_urgent(node);
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        while (node->lane[i].open_span > 0)
-            gather_front(node, &node->lane[i]);
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        while (node->thread[i].open_span > 0)
+            gather_front(node, &node->thread[i]);
     flush(node);
 }
 
@@ -270,18 +270,18 @@ static void plan_next(struct node *node, bool more)
 }
 
 /* The oldest spend of all rings, or of a ring that is nearly full; NULL: all rings are empty. */
-static struct spend *next_spend(const struct node *node, struct lane **lane_of, uint64_t *since_ns)
+static struct spend *next_spend(const struct node *node, struct thread_state **thread_of, uint64_t *since_ns)
 {
     struct spend *next = NULL;
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        struct lane *lane = &node->lane[i];
-        struct spend *front = lane->open_span == 0 ? NULL : &lane->open[lane->open_first];
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        struct thread_state *thread = &node->thread[i];
+        struct spend *front = thread->open_span == 0 ? NULL : &thread->open[thread->open_first];
         uint64_t made_ns = front ? outbox_time_ns(node, front->since) : UINT64_MAX;
-        bool nearly_full = lane->open_span > outbox_nearly_full(node);
+        bool nearly_full = thread->open_span > outbox_nearly_full(node);
         if (!front || (next && made_ns >= *since_ns && !nearly_full))
             continue;
         next = front;
-        *lane_of = lane;
+        *thread_of = thread;
         *since_ns = made_ns;
         if (nearly_full)
             break;
@@ -296,21 +296,21 @@ static bool gather_at_pace(struct node *node, uint32_t most)
 {
     uint32_t before = outbox_listed(node), told;
     uint64_t since_ns;
-    struct lane *lane;
+    struct thread_state *thread;
     struct spend *next;
     earn_credit(node);
     gather_urgent(node);
     told = before - outbox_listed(node);
     uint64_t allowed = node->telling.credit / KEY_CREDIT;
     bool more = false;
-    while ((next = next_spend(node, &lane, &since_ns)) != NULL &&
-           (told < allowed || lane->open_span > outbox_nearly_full(node) || node->life.stopping ||
+    while ((next = next_spend(node, &thread, &since_ns)) != NULL &&
+           (told < allowed || thread->open_span > outbox_nearly_full(node) || node->life.stopping ||
             node->now_ns - since_ns > PATIENCE_NS)) {
         more = told >= most;
         if (more)
             break;
         gather(node, next);
-        outbox_skip_gaps(node, lane);
+        outbox_skip_gaps(node, thread);
         told++;
     }
     uint64_t spent = told * KEY_CREDIT;
@@ -359,11 +359,11 @@ bool tell_some(struct node *node)
         return true;
     }
     uint64_t since_ns;
-    struct lane *lane;
+    struct thread_state *thread;
     wait_no_more(node, node->step.keys);
     gather_urgent(node);
-    for (uint32_t i = 0; i < node->step.keys && next_spend(node, &lane, &since_ns) != NULL; i++)
-        gather_front(node, lane);
+    for (uint32_t i = 0; i < node->step.keys && next_spend(node, &thread, &since_ns) != NULL; i++)
+        gather_front(node, thread);
     flush(node);
     return false;
 }
@@ -371,8 +371,8 @@ bool tell_some(struct node *node)
 uint64_t outbox_age_ns(const struct node *node)
 {
     uint64_t since_ns;
-    struct lane *lane;
-    uint64_t oldest_ns = next_spend(node, &lane, &since_ns) ? since_ns : node->now_ns;
+    struct thread_state *thread;
+    uint64_t oldest_ns = next_spend(node, &thread, &since_ns) ? since_ns : node->now_ns;
     if (node->telling.count > 0 && node->telling.since_ns < oldest_ns)
         oldest_ns = node->telling.since_ns;
     uint64_t waits_ns = deferred_count(node) > 0 ? deferred_oldest_ns(node) : node->now_ns;

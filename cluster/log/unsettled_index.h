@@ -21,7 +21,7 @@ bool unsettled_index_is_whole(struct node *node);
 void unsettled_index_step(struct node *node);
 void unsettled_index_reset(struct node *node);
 /*
- * Takes spend `index` of a tallied batch off its sum and returns the rest of the sum of its key.
+ * Takes spend `index` of a summed batch off its sum and returns the rest of the sum of its key.
  * Ascending indexes are fastest.
  */
 uint64_t unsettled_index_strike(struct node *node, const struct batch *batch, uint32_t index);

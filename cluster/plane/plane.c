@@ -66,7 +66,7 @@ static struct ruleset *create_rules(struct node *node, struct error *error)
         .named_count = limits->count,
         .named_by_default = limits->by_default,
         .unknown_service_open = node->options.unknown_service_open,
-        .lanes = node->options.lanes,
+        .threads = node->options.threads,
         .intern = intern,
         .context = node,
     });

@@ -281,7 +281,7 @@ static void merge_stage(struct node *node, struct stage *stage)
             level = add_units(level, bucket->settled - limit->capacity_units);
         bucket_renew(bucket, limit, (uint64_t)(staged->untold + staged->later), node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
-        counters_touch(node, entry);
+        counters_mark_dirty(node, entry);
         stage->some_paid |= staged->paid > 0;
         note_doubted(node, entry, staged->doubted);
     }

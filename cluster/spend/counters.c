@@ -1,13 +1,13 @@
 /*
  * counters keeps the keys of persistent limits that the store must be told of: in a ring for each
- * lane, from their first change until the store is told. When a ring is full, own spends of further
+ * thread, from their first change until the store is told. When a ring is full, own spends of further
  * keys are refused. Spends of other peers are charged all the same and not told: their makers tell
  * their own stores. The figures are read when the store is told, not when the key changes.
  */
 #include "cluster/spend/counters.h"
 
 #include "cluster/codec/effects.h"
-#include "cluster/spend/lane.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -25,9 +25,9 @@ bool counters_create(struct node *node)
 {
     uint64_t keys = node->options.table_keys < RING_KEYS_MAX ? node->options.table_keys : RING_KEYS_MAX;
     bool created = true;
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        struct changed *changed = &node->lane[i].changed;
-        changed->room = (uint32_t)((keys + node->lane_count - 1) / node->lane_count);
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        struct changed *changed = &node->thread[i].changed;
+        changed->room = (uint32_t)((keys + node->thread_count - 1) / node->thread_count);
         changed->id = calloc(changed->room, sizeof *changed->id);
         created &= changed->id != NULL;
     }
@@ -36,33 +36,33 @@ bool counters_create(struct node *node)
 
 void counters_destroy(struct node *node)
 {
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        free(node->lane[i].changed.id);
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        free(node->thread[i].changed.id);
 }
 
 bool counters_have_room(const struct node *node, const struct entry *entry)
 {
-    const struct changed *changed = &own_lane(node)->changed;
+    const struct changed *changed = &own_thread(node)->changed;
     return (node->limits.limit[entry->limit].flags & LIMIT_PERSISTENT) == 0 || entry->dirty ||
            changed->count < changed->room;
 }
 
-static void touch_in(struct node *node, struct lane *lane, struct entry *entry)
+static void mark_dirty_in(struct node *node, struct thread_state *thread, struct entry *entry)
 {
-    struct changed *changed = &lane->changed;
+    struct changed *changed = &thread->changed;
     if ((node->limits.limit[entry->limit].flags & LIMIT_PERSISTENT) == 0 || entry->dirty)
         return;
     if (changed->count == changed->room) {
-        lane->limit_drops++;
+        thread->limit_drops++;
         return;
     }
     changed->id[(changed->first + changed->count++) % changed->room] = entry->id;
     entry->dirty = 1;
 }
 
-void counters_touch(struct node *node, struct entry *entry)
+void counters_mark_dirty(struct node *node, struct entry *entry)
 {
-    touch_in(node, own_lane(node), entry);
+    mark_dirty_in(node, own_thread(node), entry);
 }
 
 static void emit_one(struct node *node, struct key_id id, struct effects *effects)
@@ -86,10 +86,10 @@ static void emit_one(struct node *node, struct key_id id, struct effects *effect
 
 bool counters_emit(struct node *node, struct effects *effects)
 {
-    uint32_t most = COUNTERS_PER_STEP / node->lane_count;
+    uint32_t most = COUNTERS_PER_STEP / node->thread_count;
     bool all = true;
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        struct changed *changed = &node->lane[i].changed;
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        struct changed *changed = &node->thread[i].changed;
         for (uint32_t k = 0; k < most && changed->count > 0; k++) {
             struct key_id id = changed->id[changed->first];
             changed->first = (changed->first + 1) % changed->room;
@@ -105,10 +105,10 @@ bool counters_emit(struct node *node, struct effects *effects)
 static void retell(void *context, const struct entry *visited)
 {
     struct node *node = context;
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        struct lane *lane = &node->lane[i];
-        if (lane->changed.count < lane->changed.room - lane->changed.room / 4) {
-            touch_in(node, lane, table_find(node->table, visited->id));
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        struct thread_state *thread = &node->thread[i];
+        if (thread->changed.count < thread->changed.room - thread->changed.room / 4) {
+            mark_dirty_in(node, thread, table_find(node->table, visited->id));
             return;
         }
     }

@@ -18,7 +18,7 @@ struct node;
 bool counters_create(struct node *node);
 void counters_destroy(struct node *node);
 /* To be called when the key's state has changed: the store is told if the limit is persistent. */
-void counters_touch(struct node *node, struct entry *entry);
+void counters_mark_dirty(struct node *node, struct entry *entry);
 /* False: the ring has no room for this key. */
 bool counters_have_room(const struct node *node, const struct entry *entry);
 /* Tells the store of as many keys as one step has time for; false: more keys have changed. */

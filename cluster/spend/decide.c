@@ -106,12 +106,12 @@ static uint32_t reach(const struct node *node, struct ahead *ahead, uint32_t key
  * Loads are faster than prefetches if the request is decided at once. The tags of all keys come
  * first.
  */
-void touch_keys(const struct node *node, const struct charge *charges, size_t count)
+void preload_keys(const struct node *node, const struct charge *charges, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        table_touch_likely(node->table, charges[i].id);
+        table_preload_likely(node->table, charges[i].id);
     for (size_t i = 0; i < count; i++)
-        table_touch(node->table, charges[i].id);
+        table_preload(node->table, charges[i].id);
 }
 
 /* ---- locks ---- */
@@ -122,7 +122,7 @@ void hold_keys(struct node *node, const struct charge *charges, size_t count, st
     uint32_t ids_count = 0;
     held->count = 0;
     assert(count <= CHARGES_MAX);
-    if (node->lane_count == 1)
+    if (node->thread_count == 1)
         return;
     for (size_t i = 0; i < count; i++) {
         ids[ids_count++] = charges[i].id;
@@ -174,7 +174,7 @@ bool node_decide_one(struct node *node, const struct charge *charges, size_t cou
 {
     struct table_held held;
     hold_keys(node, charges, count, &held);
-    touch_keys(node, charges, count);
+    preload_keys(node, charges, count);
     bool allowed = decide_held(node, charges, count, take, request_time(node, now_ns), verdicts, NULL);
     table_unlock(node->table, &held);
     return allowed;
@@ -253,7 +253,7 @@ __attribute__((noinline)) static uint64_t decide_several(struct node *node, cons
         const struct key_id *ids = deciding->ahead.ids + deciding->key;
         const uint64_t *hints = deciding->ahead.hints + deciding->key;
         struct verdict *verdicts = run->verdicts ? run->verdicts + (size_t)i * count : NULL;
-        if (run->request_count > 1 || node->lane_count == 1)
+        if (run->request_count > 1 || node->thread_count == 1)
             table_lock(node->table, ids, count, &held);
         else
             lock_with_windows(node, run, ids, &held);

@@ -19,7 +19,7 @@ struct verdict;
 /* The time of a request: never before the last step's. */
 uint64_t request_time(const struct node *node, uint64_t now_ns);
 /* Touches the memory of one request's keys: pays before they are looked up one by one. */
-void touch_keys(const struct node *node, const struct charge *charges, size_t count);
+void preload_keys(const struct node *node, const struct charge *charges, size_t count);
 /*
  * Locks the stripes of all keys of all charges until table_unlock: a decision still holds when its
  * charges are made.

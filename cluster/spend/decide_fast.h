@@ -118,16 +118,16 @@ bool fast_obtain_all(struct node *node, const struct terms *terms, const struct 
 
 /* Finds the keys and decides over them; makes no charge. */
 __attribute__((always_inline)) static inline enum fast_outcome
-fast_decide_keys(struct node *node, struct lane *lane, const struct terms *terms, const struct key_id *ids,
-                 const uint64_t *hints, size_t count, bool final, uint64_t now_ns, struct fast_keys *keys,
-                 bool *some_new)
+fast_decide_keys(struct node *node, struct thread_state *thread, const struct terms *terms,
+                 const struct key_id *ids, const uint64_t *hints, size_t count, bool final, uint64_t now_ns,
+                 struct fast_keys *keys, bool *some_new)
 {
-    if (count > 1 && !can_record_any(node, lane, (uint32_t)count))
+    if (count > 1 && !can_record_any(node, thread, (uint32_t)count))
         return FAST_UNDECIDED;
     for (size_t i = 0; i < count; i++) {
         struct entry *entry = keys->entry[i] = table_find_at(node->table, hints[i], ids[i]);
         if (!entry && count == 1) {
-            if (!lane_has_room(node, lane, 0) ||
+            if (!thread_has_room(node, thread, 0) ||
                 !table_tenant_has_room(node->table, ids[0], terms->charge->tenant, 1))
                 return FAST_UNDECIDED;
             fast_obtain(node, terms, ids[0], true, now_ns, keys, 0);
@@ -142,13 +142,13 @@ fast_decide_keys(struct node *node, struct lane *lane, const struct terms *terms
                 return FAST_UNDECIDED;
             keys->allowance[i] = fast_refill(&terms[i], entry, now_ns);
         }
-        if (count == 1 && !can_record_inline(node, lane, &terms->recording, entry))
+        if (count == 1 && !can_record_inline(node, thread, &terms->recording, entry))
             return FAST_UNDECIDED;
         if (fast_allows(&terms[i], entry, keys->allowance[i]))
             continue;
         if (!final)
             return FAST_UNDECIDED;
-        lane->refused_requests++;
+        thread->refused_requests++;
         hurry_if_in_outbox(node, entry);
         return FAST_REFUSED;
     }
@@ -194,25 +194,25 @@ decide_fast(struct node *node, const struct terms *terms, const struct key_id *i
             size_t count, bool final, uint64_t now_ns, struct verdict *verdicts)
 {
     struct fast_keys keys;
-    struct lane *lane = own_lane(node);
+    struct thread_state *thread = own_thread(node);
     bool some_new = false;
     enum fast_outcome outcome =
-        fast_decide_keys(node, lane, terms, ids, hints, count, final, now_ns, &keys, &some_new);
+        fast_decide_keys(node, thread, terms, ids, hints, count, final, now_ns, &keys, &some_new);
     if (outcome != FAST_ALLOWED)
         return outcome;
     if (some_new && !fast_obtain_all(node, terms, ids, count, now_ns, &keys))
         return FAST_UNDECIDED;
     if (count > 0)
-        note_open(lane, now_ns);
+        note_open(thread, now_ns);
     for (size_t i = 0; i < count; i++) {
         if (some_new && keys.changes[i] != table_changes(node->table, ids[i]))
             fast_obtain(node, &terms[i], ids[i], false, now_ns, &keys, i);
         int64_t allowance = fast_spend(node, &terms[i], keys.entry[i], keys.allowance[i], now_ns);
         if (verdicts)
             fast_describe(&terms[i], &keys.entry[i]->bucket, allowance, now_ns, &verdicts[i]);
-        lane->admitted_tokens += terms[i].charge->cost;
+        thread->admitted_tokens += terms[i].charge->cost;
     }
-    lane->admitted_requests++;
+    thread->admitted_requests++;
     return FAST_ALLOWED;
 }
 

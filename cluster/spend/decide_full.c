@@ -10,9 +10,9 @@
 #include "cluster/spend/decide_full.h"
 
 #include "cluster/spend/deferred.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "limit/bucket_inline.h"
@@ -269,7 +269,7 @@ static inline void decide(struct node *node, const struct charge *charge, bool t
     decision->changes = table_changes(node->table, charge->id);
     decision->budget = allowing(node, view, charge, now_ns);
     if (decision->budget && take && !can_record(node, view->entry)) {
-        own_lane(node)->push_wanted = true;
+        own_thread(node)->push_wanted = true;
         *verdict = refusal(node, charge->limit, VERDICT_OVERLOAD);
         decision->outcome = OUTCOME_DENIED;
         return;
@@ -317,7 +317,7 @@ static void uncharge(struct node *node, const struct charge *charge)
         deferred_less(entry, charge->cost);
     else if (is_in_open(node, entry))
         node->outbox.spend[entry->open_index].tokens -= charge->cost;
-    own_lane(node)->admitted_tokens -= charge->cost;
+    own_thread(node)->admitted_tokens -= charge->cost;
 }
 
 static bool charge_all(struct node *node, const struct charge *charges, size_t count, struct decision *decisions,
@@ -370,8 +370,8 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
     for (size_t i = 0; i < count && taken; i++)
         taken[i] = allowed && decisions[i].outcome == OUTCOME_TAKEN && verdicts[i].allowed;
-    struct lane *lane = own_lane(node);
-    *(allowed ? &lane->admitted_requests : &lane->refused_requests) += 1;
+    struct thread_state *thread = own_thread(node);
+    *(allowed ? &thread->admitted_requests : &thread->refused_requests) += 1;
     return allowed;
 }
 

@@ -6,7 +6,7 @@
 #include "cluster/spend/deferred.h"
 
 #include "cluster/spend/deferred_mark.h"
-#include "cluster/spend/lane.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
 
@@ -55,7 +55,7 @@ bool deferred_more(struct node *node, struct entry *entry, uint64_t tokens)
         return false;
     if (!waits) {
         deferred_mark_begin(entry);
-        own_lane(node)->waits_more++;
+        own_thread(node)->waits_more++;
     }
     deferred_mark_add(entry, (int64_t)tokens);
     table_mark_set(mark);
@@ -96,15 +96,15 @@ uint64_t deferred_end(struct node *node, struct entry *entry)
     uint64_t tokens = deferred_mark_tokens(entry);
     table_unmark(node->table, entry);
     entry->open_index = 0; /* a look at place 0 of the ring is cheap */
-    own_lane(node)->waits_more--;
+    own_thread(node)->waits_more--;
     return tokens;
 }
 
 uint32_t deferred_count(const struct node *node)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        count += node->lane[i].waits_more;
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        count += node->thread[i].waits_more;
     return count;
 }
 

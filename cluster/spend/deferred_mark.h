@@ -10,7 +10,7 @@
 #define HEADGATE_CLUSTER_SPEND_DEFERRED_MARK_H
 
 #include "cluster/codec/batch.h"
-#include "cluster/state/lane_state.h"
+#include "cluster/state/thread_state.h"
 #include "limit/table.h"
 
 enum {

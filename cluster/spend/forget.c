@@ -28,8 +28,8 @@ enum {
 static uint64_t requests(const struct node *node)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        sum += node->lane[i].admitted_requests + node->lane[i].refused_requests;
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        sum += node->thread[i].admitted_requests + node->thread[i].refused_requests;
     return sum;
 }
 

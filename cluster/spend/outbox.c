@@ -10,12 +10,12 @@
  */
 #include "cluster/spend/outbox.h"
 
-#include "base/touch.h"
+#include "base/prefetch.h"
 #include "cluster/codec/batch.h"
 #include "cluster/spend/deferred.h"
-#include "cluster/spend/lane.h"
-#include "cluster/state/lane_state.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/thread_state.h"
 #include "limit/kind.h"
 
 #include <assert.h>
@@ -38,13 +38,13 @@ enum {
 bool outbox_create(struct node *node)
 {
     const struct node_options *options = &node->options;
-    uint64_t room = options->untold_max, most = RING_PLACES_MAX - (uint64_t)EVICTED_MAX * node->lane_count;
+    uint64_t room = options->untold_max, most = RING_PLACES_MAX - (uint64_t)EVICTED_MAX * node->thread_count;
     if (room == 0)
         room = options->table_keys > 2 * (uint64_t)node->batch_max ? options->table_keys
                                                                    : 2 * (uint64_t)node->batch_max;
-    uint64_t least = (uint64_t)RING_KEYS_MIN * node->lane_count;
+    uint64_t least = (uint64_t)RING_KEYS_MIN * node->thread_count;
     room = room < least ? least : room > most ? most : room;
-    node->outbox.room = (uint32_t)(room / node->lane_count);
+    node->outbox.room = (uint32_t)(room / node->thread_count);
     node->outbox.places = node->outbox.room + EVICTED_MAX;
     node->telling.pace = options->tell_pace == 0         ? PACE_DEFAULT
                          : options->tell_pace < PACE_MAX ? options->tell_pace
@@ -52,14 +52,14 @@ bool outbox_create(struct node *node)
     node->telling.slice_keys = node->batch_max < SLICE_KEYS ? node->batch_max : SLICE_KEYS;
     node->telling.push_keys = node->telling.slice_keys;
     node->telling.next_ns = UINT64_MAX;
-    const size_t all = (size_t)node->outbox.places * node->lane_count;
+    const size_t all = (size_t)node->outbox.places * node->thread_count;
     bool has_lists = true;
     /* zero pages that are not touched yet */
     node->outbox.spend = calloc(all, sizeof *node->outbox.spend);
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        node->lane[i].open = node->outbox.spend ? node->outbox.spend + (size_t)i * node->outbox.places : NULL;
-        node->lane[i].urgent = calloc(all, sizeof *node->lane[i].urgent);
-        has_lists &= node->lane[i].urgent != NULL;
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        node->thread[i].open = node->outbox.spend ? node->outbox.spend + (size_t)i * node->outbox.places : NULL;
+        node->thread[i].urgent = calloc(all, sizeof *node->thread[i].urgent);
+        has_lists &= node->thread[i].urgent != NULL;
     }
     node->telling.spend = calloc(node->batch_max, sizeof *node->telling.spend);
     node->telling.sorted = calloc(node->batch_max, sizeof *node->telling.sorted);
@@ -68,22 +68,22 @@ bool outbox_create(struct node *node)
 
 void outbox_destroy(struct node *node)
 {
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        free(node->lane[i].urgent);
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        free(node->thread[i].urgent);
     free(node->outbox.spend);
     free(node->telling.spend);
     free(node->telling.sorted);
 }
 
-static uint32_t place_of(const struct node *node, const struct lane *lane, uint32_t index)
+static uint32_t place_of(const struct node *node, const struct thread_state *thread, uint32_t index)
 {
-    uint32_t behind = node->outbox.places - lane->open_first;
-    return index < behind ? lane->open_first + index : index - behind;
+    uint32_t behind = node->outbox.places - thread->open_first;
+    return index < behind ? thread->open_first + index : index - behind;
 }
 
-static struct spend *spend_at(const struct node *node, const struct lane *lane, uint32_t index)
+static struct spend *spend_at(const struct node *node, const struct thread_state *thread, uint32_t index)
 {
-    return &lane->open[place_of(node, lane, index)];
+    return &thread->open[place_of(node, thread, index)];
 }
 
 bool is_in_open(const struct node *node, const struct entry *entry)
@@ -93,36 +93,37 @@ bool is_in_open(const struct node *node, const struct entry *entry)
 
 bool outbox_is_far(const struct node *node)
 {
-    return own_lane(node)->open_span > NEAR_KEYS;
+    return own_thread(node)->open_span > NEAR_KEYS;
 }
 
 void outbox_prefetch(const struct node *node, uint64_t slot_hint)
 {
     uint32_t open_index;
-    if (table_peek_open(node->table, slot_hint, &open_index) && open_index < node->outbox.places * node->lane_count)
+    if (table_peek_open(node->table, slot_hint, &open_index) &&
+        open_index < node->outbox.places * node->thread_count)
         prefetch_write(&node->outbox.spend[open_index]);
 }
 
 bool outbox_has_room(const struct node *node, uint32_t keys)
 {
-    return lane_has_room(node, own_lane(node), keys);
+    return thread_has_room(node, own_thread(node), keys);
 }
 
 struct spend *open_spend(struct node *node, struct entry *entry)
 {
-    struct lane *lane = own_lane(node);
+    struct thread_state *thread = own_thread(node);
     if (is_in_open(node, entry))
         return &node->outbox.spend[entry->open_index];
-    assert(lane->open_span < node->outbox.places);
-    uint64_t since_ns = lane->spent_ns, tokens = 0;
+    assert(thread->open_span < node->outbox.places);
+    uint64_t since_ns = thread->spent_ns, tokens = 0;
     if (deferred_has(node, entry)) {
         since_ns = deferred_since_ns(node, entry);
         tokens = deferred_end(node, entry);
-        if (lane->open_count == 0 || since_ns < lane->open_since_ns)
-            lane->open_since_ns = since_ns;
+        if (thread->open_count == 0 || since_ns < thread->open_since_ns)
+            thread->open_since_ns = since_ns;
     }
-    struct spend *spend = spend_at(node, lane, lane->open_span++);
-    lane->open_count++;
+    struct spend *spend = spend_at(node, thread, thread->open_span++);
+    thread->open_count++;
     entry->open_index = (uint32_t)(spend - node->outbox.spend) & OPEN_INDEX_MAX;
     /* The next batch that may tell the spend: gathered spends are of the one before. */
     entry->own_batch = batch_trace(node->origin[node->my_slot].applied + (node->telling.count > 0 ? 2 : 1));
@@ -141,16 +142,16 @@ struct spend *open_spend(struct node *node, struct entry *entry)
 uint32_t outbox_listed(const struct node *node)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        count += node->lane[i].open_count;
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        count += node->thread[i].open_count;
     return count;
 }
 
 uint64_t outbox_span(const struct node *node)
 {
     uint64_t span = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        span += node->lane[i].open_span;
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        span += node->thread[i].open_span;
     return span;
 }
 
@@ -161,26 +162,26 @@ uint32_t outbox_count(const struct node *node)
 
 void outbox_drop(struct node *node, struct spend *spend)
 {
-    struct lane *lane = &node->lane[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
-    lane->open_count--;
+    struct thread_state *thread = &node->thread[(uint32_t)(spend - node->outbox.spend) / node->outbox.places];
+    thread->open_count--;
     spend->untold = spend->urgent = false;
 }
 
-void outbox_skip_gaps(const struct node *node, struct lane *lane)
+void outbox_skip_gaps(const struct node *node, struct thread_state *thread)
 {
-    while (lane->open_span > 0 && !lane->open[lane->open_first].untold) {
-        lane->open_first = lane->open_first + 1 == node->outbox.places ? 0 : lane->open_first + 1;
-        lane->open_span--;
+    while (thread->open_span > 0 && !thread->open[thread->open_first].untold) {
+        thread->open_first = thread->open_first + 1 == node->outbox.places ? 0 : thread->open_first + 1;
+        thread->open_span--;
     }
-    if (lane->open_span == 0)
-        lane->open_first = 0; /* so that little memory is touched while few spends are untold */
+    if (thread->open_span == 0)
+        thread->open_first = 0; /* so that little memory is touched while few spends are untold */
 }
 
 void outbox_visit(const struct node *node, void (*visit)(void *context, const struct spend *spend), void *context)
 {
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        for (uint32_t k = 0; k < node->lane[i].open_span; k++) {
-            const struct spend *spend = spend_at(node, &node->lane[i], k);
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        for (uint32_t k = 0; k < node->thread[i].open_span; k++) {
+            const struct spend *spend = spend_at(node, &node->thread[i], k);
             if (spend->untold)
                 visit(context, spend);
         }
@@ -194,9 +195,9 @@ uint32_t outbox_nearly_full(const struct node *node)
 
 bool outbox_wants_push(const struct node *node)
 {
-    const struct lane *lane = own_lane(node);
-    return lane->open_count >= node->telling.push_keys / node->lane_count ||
-           lane->open_span > outbox_nearly_full(node);
+    const struct thread_state *thread = own_thread(node);
+    return thread->open_count >= node->telling.push_keys / node->thread_count ||
+           thread->open_span > outbox_nearly_full(node);
 }
 
 bool is_in_outbox(const struct node *node, const struct entry *entry)
@@ -206,11 +207,11 @@ bool is_in_outbox(const struct node *node, const struct entry *entry)
 
 static void make_urgent(struct node *node, struct spend *spend)
 {
-    struct lane *lane = own_lane(node);
+    struct thread_state *thread = own_thread(node);
     if (spend->urgent)
         return;
     spend->urgent = true;
-    lane->urgent[lane->urgent_count++] = (uint32_t)(spend - node->outbox.spend);
+    thread->urgent[thread->urgent_count++] = (uint32_t)(spend - node->outbox.spend);
 }
 
 void outbox_urge(struct node *node, struct entry *entry)
@@ -222,9 +223,9 @@ void outbox_urge(struct node *node, struct entry *entry)
 void outbox_urge_listed(struct node *node, uint64_t prefix, unsigned prefix_bits)
 {
     const unsigned rest = 64 - prefix_bits;
-    for (uint32_t i = 0; i < node->lane_count; i++)
-        for (uint32_t k = 0; k < node->lane[i].open_span; k++) {
-            struct spend *spend = spend_at(node, &node->lane[i], k);
+    for (uint32_t i = 0; i < node->thread_count; i++)
+        for (uint32_t k = 0; k < node->thread[i].open_span; k++) {
+            struct spend *spend = spend_at(node, &node->thread[i], k);
             if (spend->untold && (prefix_bits == 0 || spend->id.high >> rest == prefix))
                 make_urgent(node, spend);
         }
@@ -242,19 +243,19 @@ uint64_t outbox_time_ns(const struct node *node, uint32_t then)
 void outbox_check(const struct node *node)
 {
     uint32_t urgent = 0, listed = 0;
-    for (uint32_t i = 0; i < node->lane_count; i++) {
-        const struct lane *lane = &node->lane[i];
+    for (uint32_t i = 0; i < node->thread_count; i++) {
+        const struct thread_state *thread = &node->thread[i];
         uint32_t untold = 0;
-        assert(lane->open_span <= node->outbox.places && lane->open_first < node->outbox.places);
-        for (uint32_t k = 0; k < lane->open_span; k++) {
-            const struct spend *spend = spend_at(node, lane, k);
+        assert(thread->open_span <= node->outbox.places && thread->open_first < node->outbox.places);
+        for (uint32_t k = 0; k < thread->open_span; k++) {
+            const struct spend *spend = spend_at(node, thread, k);
             assert(spend->untold || !spend->urgent);
             untold += spend->untold;
             urgent += spend->urgent;
         }
-        assert(untold == lane->open_count);
-        assert(lane->open_span == 0 || lane->open[lane->open_first].untold);
-        listed += lane->urgent_count;
+        assert(untold == thread->open_count);
+        assert(thread->open_span == 0 || thread->open[thread->open_first].untold);
+        listed += thread->urgent_count;
     }
     assert(urgent == listed && node->telling.count < node->batch_max);
     assert(node->telling.count == 0 || (todo_has(&node->todo, DO_PUBLISH) && !todo_has(&node->todo, DO_MESSAGE)));

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct entry;
-struct lane;
+struct thread_state;
 struct node;
 struct spend;
 
@@ -39,8 +39,8 @@ uint32_t outbox_listed(const struct node *node);
 uint64_t outbox_span(const struct node *node);
 /* Makes the spend's place a gap. Alone, like the next. */
 void outbox_drop(struct node *node, struct spend *spend);
-/* Afterwards the lane's front is its oldest untold spend, if there is any. */
-void outbox_skip_gaps(const struct node *node, struct lane *lane);
+/* Afterwards the thread's front is its oldest untold spend, if there is any. */
+void outbox_skip_gaps(const struct node *node, struct thread_state *thread);
 /*
  * True if the rings are so full that prefetching pays. outbox_prefetch does so, by the hint of
  * table_prefetch.

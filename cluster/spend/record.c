@@ -8,8 +8,8 @@
 #include "cluster/codec/batch.h"
 #include "cluster/spend/counters.h"
 #include "cluster/spend/deferred.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "limit/kind.h"
 
@@ -23,7 +23,7 @@ static const struct limit *limit_of(const struct node *node, const struct entry 
 bool can_record(const struct node *node, const struct entry *entry)
 {
     const struct recording recording = recording_under(node, entry->limit);
-    return can_record_inline(node, own_lane(node), &recording, entry);
+    return can_record_inline(node, own_thread(node), &recording, entry);
 }
 
 static uint64_t add_up(uint64_t sum, uint64_t more)
@@ -51,15 +51,15 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
         units = entry->bucket.unsettled;
     if (units >= node->by_limit.early_units[entry->limit]) {
         outbox_urge(node, entry);
-        own_lane(node)->push_wanted = true;
+        own_thread(node)->push_wanted = true;
     }
     if (outbox_wants_push(node))
-        own_lane(node)->push_wanted = true;
+        own_thread(node)->push_wanted = true;
 }
 
 void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint64_t credit, uint64_t until_ns)
 {
-    counters_touch(node, entry);
+    counters_mark_dirty(node, entry);
     if (tokens == 0 || !is_told_under(node, limit_of(node, entry)))
         return;
     struct spend *spend = open_spend(node, entry);
@@ -69,13 +69,13 @@ void record_return(struct node *node, struct entry *entry, uint64_t tokens, uint
     spend->credit = add_up(spend->credit, credit);
     outbox_urge(node, entry); /* other peers may wait for the return */
     if (outbox_wants_push(node))
-        own_lane(node)->push_wanted = true;
+        own_thread(node)->push_wanted = true;
 }
 
 void hurry(struct node *node, struct entry *entry)
 {
     outbox_urge(node, entry);
-    own_lane(node)->hurry_wanted = true;
+    own_thread(node)->hurry_wanted = true;
 }
 
 void hurry_if_in_outbox(struct node *node, struct entry *entry)
@@ -87,10 +87,10 @@ void hurry_if_in_outbox(struct node *node, struct entry *entry)
 void note_charged(struct node *node, struct entry *entry, const struct budget *budget, uint64_t cost,
                   uint64_t now_ns)
 {
-    struct lane *lane = own_lane(node);
-    note_open(lane, now_ns);
+    struct thread_state *thread = own_thread(node);
+    note_open(thread, now_ns);
     record_spend(node, entry, cost);
     if (!budget->alone && cost > 0)
         hurry_if_low(node, entry, bucket_allowance(&entry->bucket, budget));
-    lane->admitted_tokens += cost;
+    thread->admitted_tokens += cost;
 }

@@ -10,8 +10,8 @@
 
 #include "cluster/spend/counters.h"
 #include "cluster/spend/deferred.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 
 /* True if spends under that limit are told: other peers count them. */
@@ -36,30 +36,30 @@ static inline struct recording recording_under(const struct node *node, uint16_t
                               .persistent = (limit->flags & LIMIT_PERSISTENT) != 0};
 }
 
-/* can_record of an entry under that limit; `lane` must be this thread's. */
-static inline bool can_record_inline(const struct node *node, const struct lane *lane,
+/* can_record of an entry under that limit; `thread` must be this thread's. */
+static inline bool can_record_inline(const struct node *node, const struct thread_state *thread,
                                      const struct recording *recording, const struct entry *entry)
 {
     if (recording->persistent && !counters_have_room(node, entry))
         return false;
-    return !recording->told || (!node->log.full && (lane_has_room(node, lane, 1) || is_in_open(node, entry)));
+    return !recording->told || (!node->log.full && (thread_has_room(node, thread, 1) || is_in_open(node, entry)));
 }
 
 /* True if so many keys can be recorded, whichever they are; false: perhaps not. */
-static inline bool can_record_any(const struct node *node, const struct lane *lane, uint32_t count)
+static inline bool can_record_any(const struct node *node, const struct thread_state *thread, uint32_t count)
 {
-    const struct changed *changed = &lane->changed;
+    const struct changed *changed = &thread->changed;
     if (changed->count + count > changed->room)
         return false;
-    return node->sharing.alone || (!node->log.full && lane_has_room(node, lane, count));
+    return node->sharing.alone || (!node->log.full && thread_has_room(node, thread, count));
 }
 
 /* To be called before a spend or return is recorded. */
-static inline void note_open(struct lane *lane, uint64_t now_ns)
+static inline void note_open(struct thread_state *thread, uint64_t now_ns)
 {
-    if (lane->open_count == 0)
-        lane->open_since_ns = now_ns;
-    lane->spent_ns = now_ns;
+    if (thread->open_count == 0)
+        thread->open_since_ns = now_ns;
+    thread->spent_ns = now_ns;
 }
 
 /* True if a spend of the key can be told now, to peers and to the store. */
@@ -86,7 +86,7 @@ static inline void record_inline(struct node *node, const struct recording *reco
 {
     entry->last_spender = (node->me + 1) & 0x7f;
     if (recording->persistent)
-        counters_touch(node, entry);
+        counters_mark_dirty(node, entry);
     if (tokens == 0 || !recording->told)
         return;
     /* Refill pays the spend off before other peers need to know it: see deferred_round.c. */

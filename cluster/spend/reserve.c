@@ -11,9 +11,9 @@
 #include "base/number.h"
 #include "base/spin.h"
 #include "cluster/spend/decide.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/return.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/step.h"
 #include "limit/kind.h"
@@ -23,13 +23,13 @@
 
 static void lock_pool(struct node *node)
 {
-    if (node->lane_count > 1)
+    if (node->thread_count > 1)
         spin_lock(&node->reserving.locked);
 }
 
 static void unlock_pool(struct node *node)
 {
-    if (node->lane_count > 1)
+    if (node->thread_count > 1)
         spin_unlock(&node->reserving.locked);
 }
 
@@ -72,7 +72,7 @@ static void hold(struct node *node, struct charge *held, size_t count, uint64_t 
 static void wake_by(struct node *node, uint64_t ends_ns)
 {
     if (ends_ns < node->awake.wake_ns)
-        own_lane(node)->step_wanted = true;
+        own_thread(node)->step_wanted = true;
 }
 
 static bool open_reservation(struct node *node, const struct charge *held, size_t count, uint64_t expires_ns,
@@ -91,7 +91,7 @@ static bool reserve(struct node *node, const struct charge *charges, size_t coun
     struct charge held[CHARGES_MAX];
     bool taken[CHARGES_MAX];
     size_t held_count = 0;
-    touch_keys(node, charges, count);
+    preload_keys(node, charges, count);
     if (!decide_held(node, charges, count, true, now_ns, verdicts, taken))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -104,8 +104,8 @@ static bool reserve(struct node *node, const struct charge *charges, size_t coun
         return true;
     }
     return_held(node, held, held_count, now_ns);
-    own_lane(node)->admitted_requests--;
-    own_lane(node)->refused_requests++;
+    own_thread(node)->admitted_requests--;
+    own_thread(node)->refused_requests++;
     for (size_t i = 0; i < count; i++) {
         verdicts[i].allowed = false;
         verdicts[i].reason = VERDICT_OVERLOAD;

@@ -9,10 +9,10 @@
 #include "base/number.h"
 #include "cluster/codec/batch.h"
 #include "cluster/spend/decide.h"
-#include "cluster/spend/lane.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/record.h"
 #include "cluster/spend/reserve.h"
+#include "cluster/spend/thread.h"
 #include "cluster/state/node_state.h"
 #include "cluster/state/refundable.h"
 #include "limit/events.h"
@@ -109,7 +109,7 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     if (!entry || tokens == 0)
         return 0;
     if (!can_record(node, entry)) {
-        own_lane(node)->push_wanted = true;
+        own_thread(node)->push_wanted = true;
         return 0;
     }
     const struct limit *limit = &node->limits.limit[entry->limit];
@@ -124,9 +124,9 @@ static uint64_t return_to(struct node *node, const struct charge *charge, uint64
     uint64_t given = return_to_bucket(node, entry, charge, tokens, giver, now_ns, &credit);
     /* Refill may have made good some tokens of a reservation: they are not given back once more. */
     note_returned(node, entry, giver == GIVER_RESERVATION ? tokens : given, now_ns);
-    note_open(own_lane(node), now_ns);
+    note_open(own_thread(node), now_ns);
     record_return(node, entry, until_ns > now_ns ? given : 0, credit, until_ns);
-    own_lane(node)->returned_tokens += given;
+    own_thread(node)->returned_tokens += given;
     return given;
 }
 

@@ -43,7 +43,7 @@ struct telling {
 };
 
 /* Tokens per key in own batches: see unsettled_index.c. */
-struct tally {
+struct unsettled_index {
     struct unsettled_index_slot *slot; /* mask + 1; NULL until it is needed */
     uint64_t mask, epoch, used;
     uint64_t backed;  /* slots that the system has given memory for */

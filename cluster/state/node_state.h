@@ -5,7 +5,7 @@
  * of a member: how far its batches are applied here, and the batches that some member may lack),
  * and keys (the table). An origin whose incarnation has ended is a ghost: it gets no new batches,
  * and is retired when all members are known to have the same batches of it. One thread at a time
- * runs all but requests: see lane.h.
+ * runs all but requests: see thread.h.
  */
 #ifndef HEADGATE_CLUSTER_STATE_NODE_STATE_H
 #define HEADGATE_CLUSTER_STATE_NODE_STATE_H
@@ -15,7 +15,6 @@
 #include "cluster/node.h"
 #include "cluster/state/aside_state.h"
 #include "cluster/state/inbox_state.h"
-#include "cluster/state/lane_state.h"
 #include "cluster/state/log_state.h"
 #include "cluster/state/member.h"
 #include "cluster/state/members_state.h"
@@ -27,6 +26,7 @@
 #include "cluster/state/snapshot_state.h"
 #include "cluster/state/spend_state.h"
 #include "cluster/state/step_state.h"
+#include "cluster/state/thread_state.h"
 #include "limit/table.h"
 
 enum {
@@ -62,8 +62,8 @@ struct node {
     uint64_t converted_ns;    /* when a key last got another limit; 0: never */
     struct peaks peaks;
     struct refundable refundable;
-    struct lane *lane;
-    uint32_t lane_count;
+    struct thread_state *thread;
+    uint32_t thread_count;
     struct outbox outbox;
     struct waits waits;
     struct forgetting forgetting;
@@ -79,7 +79,7 @@ struct node {
     struct telling telling;
     struct log log;
     struct merger merger;
-    struct tally tally;
+    struct unsettled_index unsettled_index;
     struct aside aside;
     struct inbox inbox;
 

@@ -5,7 +5,7 @@
  */
 #include "cluster/state/peaks.h"
 
-#include "base/touch.h"
+#include "base/prefetch.h"
 #include "limit/kind.h"
 
 #include <assert.h>

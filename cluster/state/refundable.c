@@ -5,8 +5,8 @@
  */
 #include "cluster/state/refundable.h"
 
+#include "base/prefetch.h"
 #include "base/spin.h"
-#include "base/touch.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * spend_state: the memory of the folder spend/ besides lanes: limits and budgets, rings,
+ * spend_state: the memory of the folder spend/ besides the states of threads: limits and budgets, rings,
  * reservations.
  *
  * The one idea: figures of limits stand in arrays by the number of the limit, each as long as the
@@ -32,7 +32,7 @@ struct by_limit {
     uint64_t swept_ns;     /* when unused limits were last freed; 0: never */
 };
 
-/* The rings of untold spends of all lanes, one after the other: outbox.c. */
+/* The rings of untold spends of all threads, one after the other: outbox.c. */
 struct outbox {
     struct spend *spend;
     uint32_t room, places; /* of each ring: for requests; with the keys that these evict */
@@ -42,7 +42,7 @@ struct outbox {
 struct reserving {
     struct reservations *pool; /* NULL: none can be made */
     uint64_t made_count;
-    /* guards the pool, and `random` for requests, if there are several lanes */
+    /* guards the pool, and `random` for requests, if there are several threads */
     atomic_bool locked;
 };
 

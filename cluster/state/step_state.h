@@ -28,14 +28,14 @@ enum work {
      */
     DO_STEP = 1 << 0,
     /*
-     * Spends since the last step ask for an early message. Added by lane.c; dropped by publish.c
+     * Spends since the last step ask for an early message. Added by thread.c; dropped by publish.c
      * and tell.c.
      */
     DO_PUSH = 1 << 1,
     /* The last step saw DO_PUSH and it was too early. Put by node.c; dropped by publish.c. */
     DO_PUSH_LATER = 1 << 2,
     /*
-     * The allowance of a key runs out: its spends must be told soon. Added by lane.c; dropped by
+     * The allowance of a key runs out: its spends must be told soon. Added by thread.c; dropped by
      * publish.c.
      */
     DO_HURRY = 1 << 3,

@@ -6,10 +6,10 @@
 
 enum { YIELDS_BEFORE_SLEEP = 300 };
 
-bool gate_init(struct gate *gate, uint32_t lanes)
+bool gate_init(struct gate *gate, uint32_t threads)
 {
-    assert(lanes >= 1 && lanes <= GATE_LANES_MAX);
-    *gate = (struct gate){.lanes = lanes};
+    assert(threads >= 1 && threads <= GATE_THREADS_MAX);
+    *gate = (struct gate){.threads = threads};
     if (pthread_mutex_init(&gate->mutex, NULL) != 0)
         return false;
     if (pthread_cond_init(&gate->served, NULL) == 0)
@@ -81,10 +81,10 @@ static void end_turn(struct gate *gate)
  * A thread that enters raises its flag before it looks at the gate; a thread that closes the gate closes it before it
  * looks at the flags. All four accesses have one order, so one of the two threads sees the other.
  */
-void gate_enter(struct gate *gate, uint32_t lane)
+void gate_enter(struct gate *gate, uint32_t thread)
 {
-    struct gate_lane *own = &gate->lane[lane];
-    assert(lane < gate->lanes && !atomic_load_explicit(&own->inside, memory_order_relaxed));
+    struct gate_thread *own = &gate->thread[thread];
+    assert(thread < gate->threads && !atomic_load_explicit(&own->inside, memory_order_relaxed));
     atomic_store_explicit(&own->inside, true, memory_order_seq_cst);
     if (!atomic_load_explicit(&gate->closed, memory_order_seq_cst))
         return;
@@ -96,40 +96,40 @@ void gate_enter(struct gate *gate, uint32_t lane)
     end_turn(gate);
 }
 
-void gate_leave(struct gate *gate, uint32_t lane)
+void gate_leave(struct gate *gate, uint32_t thread)
 {
-    struct gate_lane *own = &gate->lane[lane];
-    assert(lane < gate->lanes && atomic_load_explicit(&own->inside, memory_order_relaxed));
+    struct gate_thread *own = &gate->thread[thread];
+    assert(thread < gate->threads && atomic_load_explicit(&own->inside, memory_order_relaxed));
     atomic_store_explicit(&own->inside, false, memory_order_release);
 }
 
-static bool wait_for(const struct gate_lane *lane)
+static bool wait_for(const struct gate_thread *thread)
 {
-    if (!atomic_load_explicit(&lane->inside, memory_order_seq_cst))
+    if (!atomic_load_explicit(&thread->inside, memory_order_seq_cst))
         return false;
-    for (unsigned spins = 0; atomic_load_explicit(&lane->inside, memory_order_acquire);)
+    for (unsigned spins = 0; atomic_load_explicit(&thread->inside, memory_order_acquire);)
         spin_pause(&spins);
     return true;
 }
 
-void gate_close(struct gate *gate, uint32_t lane)
+void gate_close(struct gate *gate, uint32_t thread)
 {
-    assert(lane < gate->lanes);
-    atomic_store_explicit(&gate->lane[lane].inside, false, memory_order_release);
+    assert(thread < gate->threads);
+    atomic_store_explicit(&gate->thread[thread].inside, false, memory_order_release);
     begin_turn(gate);
     atomic_store_explicit(&gate->closed, true, memory_order_seq_cst);
     bool waited = false;
-    for (uint32_t i = 0; i < gate->lanes; i++)
-        waited |= wait_for(&gate->lane[i]);
+    for (uint32_t i = 0; i < gate->threads; i++)
+        waited |= wait_for(&gate->thread[i]);
     atomic_fetch_add_explicit(&gate->closed_count, 1, memory_order_relaxed);
     if (waited)
         atomic_fetch_add_explicit(&gate->waited_count, 1, memory_order_relaxed);
 }
 
-void gate_open(struct gate *gate, uint32_t lane, bool inside)
+void gate_open(struct gate *gate, uint32_t thread, bool inside)
 {
-    assert(lane < gate->lanes && atomic_load_explicit(&gate->closed, memory_order_relaxed));
-    atomic_store_explicit(&gate->lane[lane].inside, inside, memory_order_relaxed);
+    assert(thread < gate->threads && atomic_load_explicit(&gate->closed, memory_order_relaxed));
+    atomic_store_explicit(&gate->thread[thread].inside, inside, memory_order_relaxed);
     atomic_store_explicit(&gate->closed, false, memory_order_release);
     end_turn(gate);
 }

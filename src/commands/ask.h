@@ -29,7 +29,7 @@ struct decision {
 };
 
 /* Only what counts of `request` is written: `id` as far as there are any. */
-void call_fill_request(struct request *request, const struct command_query *query, uint8_t lane);
+void call_fill_request(struct request *request, const struct command_query *query, uint8_t thread);
 /*
  * Finds the rules of question->query. False: `error` says that a service or a rule is not there, or not yet, or is not
  * about the request; question->match.status says which.

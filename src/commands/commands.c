@@ -20,7 +20,7 @@ void commands_init(struct commands *commands)
     pool_init(&commands->queues, TRANSACTIONS_MAX_BYTES);
     throttle_init(commands);
     commands->access_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
-                                                .lane = commands->lane,
+                                                .thread = commands->thread,
                                                 .id_count = 1,
                                                 .id[0].dimension = bytes_of(RULE_DEFAULT_DIMENSION)};
 }

@@ -103,8 +103,8 @@ struct staged {
 struct commands_worker_threads {
     uint32_t count;
     const struct commands
-        *member[GATE_LANES_MAX]; /* what they count is read when all others are outside the gate */
-    const struct gate *gate;     /* NULL: there is one */
+        *member[GATE_THREADS_MAX]; /* what they count is read when all others are outside the gate */
+    const struct gate *gate;       /* NULL: there is one */
 };
 
 /* The memory that the process had when the system was asked last. */
@@ -124,7 +124,7 @@ struct commands {
     uint32_t reservation_ttl_max_ms;                      /* of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
     bool debug;                                           /* DEBUG DROP and HEAL are allowed */
     bool puts_off;                                        /* commands_answer will be called: see SERVE_LATER */
-    uint8_t lane;                                         /* of this thread: see node_use_lane */
+    uint8_t thread;                                       /* the number of this thread: see node_use_thread */
     uint64_t started_ns;                                  /* monotonic, for the uptime */
     uint16_t port;                                        /* where clients connect, for INFO and CLIENT */
     const struct listener_stats *listener;                /* for INFO; may be NULL */

@@ -198,7 +198,7 @@ static void look_at(struct call *call, const struct question *question, const st
     struct match match;
     struct verdict verdict[CHARGES_MAX];
     struct explanation seen;
-    call_fill_request(&request, &question->query, call->commands->lane);
+    call_fill_request(&request, &question->query, call->commands->thread);
     request.service = rule->service;
     request.endpoint = covered(version->endpoint);
     request.only_rule = rule->id;

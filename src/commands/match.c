@@ -9,13 +9,13 @@
 _Static_assert((int)PRIORITY_CRITICAL == (int)RULE_PRIORITY_CRITICAL && PRIORITY_LOW == 0, "the same levels");
 _Static_assert((int)COMMAND_IDS_MAX == (int)REQUEST_IDS_MAX, "what clients may name fits a request");
 
-void call_fill_request(struct request *request, const struct command_query *query, uint8_t lane)
+void call_fill_request(struct request *request, const struct command_query *query, uint8_t thread)
 {
     request->service = query->service;
     request->endpoint = query->endpoint;
     request->tier = query->tier;
     request->priority = (uint8_t)query->priority;
-    request->lane = lane;
+    request->thread = thread;
     request->id_count = query->id_count;
     request->cost = query->cost;
     request->only_rule = query->rule;
@@ -44,7 +44,7 @@ bool ask_match(const struct commands *commands, struct question *question, struc
 {
     struct request request;
     struct bytes rule, service;
-    call_fill_request(&request, &question->query, commands->lane);
+    call_fill_request(&request, &question->query, commands->thread);
     (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, &question->match);
     rule = request.only_rule;
     service = request.service.size > 0 ? request.service : bytes_of(RULE_DEFAULT_SERVICE);

@@ -173,7 +173,7 @@ static bool join_check(struct commands *commands, enum command_id command, const
     if (!command_parse_query(words, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &query, error) || query.wait ||
         query.verbose)
         return false;
-    call_fill_request(&request, &query, commands->lane);
+    call_fill_request(&request, &query, commands->thread);
     (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match);
     if (match->status != MATCH_CHARGES && match->status != MATCH_DENIED)
         return false;

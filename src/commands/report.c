@@ -1,7 +1,7 @@
 /*
  * INFO: figures about this server, `# Section` and `key:value` lines as monitoring tools know them.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "base/units.h"
 #include "commands/call.h"
 #include "edge/peers/transport.h"
@@ -34,7 +34,7 @@ struct report {
     struct commands_stats commands;
     struct node_stats node;
     struct transport_stats transport;
-    uint64_t thread_commands[GATE_LANES_MAX];
+    uint64_t thread_commands[GATE_THREADS_MAX];
 };
 
 static void print_server(const struct report *report)
@@ -66,9 +66,9 @@ static void print_threads(const struct report *report, const struct commands_wor
         output_print(output,
                      "thread_%" PRIu32 ":connected_clients=%" PRIu64 ",total_connections_received=%" PRIu64
                      ",total_commands_processed=%" PRIu64 "\r\n",
-                     i, tally_get(&listener->connected_clients), tally_get(&listener->total_connections_received),
+                     i, metric_get(&listener->connected_clients), metric_get(&listener->total_connections_received),
                      report->thread_commands[i]);
-        turned_away += atomic_load_explicit(&worker_threads->gate->lane[i].turned_away, memory_order_relaxed);
+        turned_away += atomic_load_explicit(&worker_threads->gate->thread[i].turned_away, memory_order_relaxed);
     }
     field_number(output, "gate_closed",
                  atomic_load_explicit(&worker_threads->gate->closed_count, memory_order_relaxed));
@@ -307,7 +307,7 @@ static bool wanted(const struct resp_command *words, const char *section)
 
 static void add_listener(struct listener_stats *sum, const struct listener_stats *of)
 {
-#define X(name, help) sum->name += tally_get(&of->name);
+#define X(name, help) sum->name += metric_get(&of->name);
     LISTENER_STATS(X)
 #undef X
 }

@@ -132,7 +132,7 @@ void shapes_learn(struct commands *commands, struct bytes frame, const struct re
     if (at == SHAPES_MAX || !is_turn(shapes) || !command_parse_query(words, QUERY_COST, &query, error) ||
         !shape_of(frame, words, &query, &known->form))
         return;
-    call_fill_request(&request, &query, commands->lane);
+    call_fill_request(&request, &query, commands->thread);
     if (shape_match_of(node_rules(commands->node), &request, match, &known->match)) {
         known->command = (uint8_t)command;
         shapes->next = at - LEARNED + 1;

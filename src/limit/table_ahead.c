@@ -1,4 +1,4 @@
-#include "base/touch.h"
+#include "base/prefetch.h"
 #include "limit/table_tags.h"
 
 #include <string.h>
@@ -76,14 +76,14 @@ bool table_peek_open(const struct table *table, uint64_t slot_hint, uint32_t *op
 }
 
 /* Most keys of a table that is not nearly full stand in their preferred slot: its address needs no tags. */
-void table_touch_likely(const struct table *table, struct key_id id)
+void table_preload_likely(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP;
-    touch(table->tags + slot);
-    touch(&table->entries[slot + preferred_slot(id)]);
+    preload(table->tags + slot);
+    preload(&table->entries[slot + preferred_slot(id)]);
 }
 
-void table_touch(const struct table *table, struct key_id id)
+void table_preload(const struct table *table, struct key_id id)
 {
     uint64_t slot = home_of(table, id) * GROUP, end = slot + WINDOW * GROUP;
     uint8_t tag = tag_of(id);
@@ -94,8 +94,8 @@ void table_touch(const struct table *table, struct key_id id)
         slot += (uint64_t)__builtin_ctz(mask);
         ask_for_mark(table, slot);
         const struct entry *entry = &table->entries[slot];
-        touch(entry);
-        touch((const char *)(entry + 1) - 1);
+        preload(entry);
+        preload((const char *)(entry + 1) - 1);
         return;
     }
 }

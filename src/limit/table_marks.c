@@ -1,5 +1,5 @@
 #include "base/bits.h"
-#include "base/touch.h"
+#include "base/prefetch.h"
 #include "limit/table_slots.h"
 
 enum { SIDE_BY_SIDE = 16 }; /* the least number of entries that are prefetched together */

@@ -77,7 +77,7 @@ static int prepare(struct check *check)
         .services_max = caps->services_max,
         .rules_max = caps->rules_max,
         .service_rules_max = caps->service_rules_max,
-        .lanes = 1,
+        .threads = 1,
         .intern = intern,
         .context = &check->limits,
     });

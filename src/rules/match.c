@@ -6,7 +6,7 @@
 #include "rules/match.h"
 
 #include "base/bits.h"
-#include "base/touch.h"
+#include "base/prefetch.h"
 #include "limit/key.h"
 #include "rules/ruleset_state.h"
 
@@ -177,9 +177,9 @@ static void fill_window(const struct matcher *matcher, const struct variant *var
                         struct charge *charge)
 {
     const struct request *request = matcher->request;
-    const struct present *present = &window->present[request->lane];
+    const struct present *present = &window->present[request->thread];
     if (!present_is_current(present, matcher->now_ns, matcher->wall_ns))
-        window_renew(&matcher->ruleset->windows, window, request->lane, matcher->now_ns, matcher->wall_ns);
+        window_renew(&matcher->ruleset->windows, window, request->thread, matcher->now_ns, matcher->wall_ns);
     if (variant->sliding)
         charge->previous = key_join(charge->id, present->previous);
     charge->id = key_join(charge->id, present->stamp);
@@ -362,7 +362,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
                    struct match *match)
 {
     bool by_default = request->service.size == 0 || bytes_equal(request->service, bytes_of(RULE_DEFAULT_SERVICE));
-    assert(request->lane < ruleset->options.lanes);
+    assert(request->thread < ruleset->options.threads);
     match->status = MATCH_CHARGES;
     match->count = match->passed_count = match->denied_by = 0;
     match->tenant = 0;
@@ -380,7 +380,7 @@ bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint6
     matcher.tier = 0;
     bool enforced = false;
     if (matcher.service) {
-        matcher.counter_offset = (size_t)request->lane * matcher.service->slot_count;
+        matcher.counter_offset = (size_t)request->thread * matcher.service->slot_count;
         match->tenant = matcher.service->tenant;
         read_request(&matcher);
     } else if (!by_default && !(ruleset->options.unknown_service_open && request->only_rule.size == 0)) {

@@ -32,7 +32,7 @@ struct request {
     struct bytes endpoint; /* size 0: none; only the pattern "*" covers it */
     struct bytes tier;     /* size 0: none */
     uint8_t priority;      /* enum rule_priority */
-    uint8_t lane;          /* the number of the calling thread, below the ruleset's lanes */
+    uint8_t thread;        /* the number of the calling thread, below the ruleset's threads */
     uint32_t id_count;     /* 1..REQUEST_IDS_MAX */
     uint64_t cost;
     struct request_id id[REQUEST_IDS_MAX];

@@ -30,7 +30,7 @@ bool match_config(const struct ruleset *ruleset, const struct request *request, 
     charge->tenant = match->tenant;
     match->rule[match->count++] = (struct matched){
         .rule = &variant->slot->ruled,
-        .counter = variant->counter + (size_t)request->lane * ruleset->named_count,
+        .counter = variant->counter + (size_t)request->thread * ruleset->named_count,
         .version = &variant->version,
         .limit_tokens = variant->base.capacity,
         .why = WHY_CONFIG,

@@ -3,26 +3,26 @@
  */
 #include "rules/match.h"
 
-#include "base/tally.h"
+#include "base/metric.h"
 
 static inline void note(const struct matched *matched, bool allowed, uint64_t requests)
 {
     struct rule_counter *counter = matched->counter;
     struct rule_counts *counts = &counter->counts;
     if (allowed || matched->shadow)
-        tally_add(&counts->allowed, requests);
+        metric_add(&counts->allowed, requests);
     else
-        tally_add(&counts->denied, requests);
+        metric_add(&counts->denied, requests);
     if (!allowed && matched->shadow)
-        tally_add(&counts->shadow_denied, requests);
+        metric_add(&counts->shadow_denied, requests);
     if (__builtin_expect(!counter->has_canary, 1))
         return;
     if (matched->candidate) {
-        tally_add(&counts->canary_allowed, allowed ? requests : 0);
-        tally_add(&counts->canary_denied, allowed ? 0 : requests);
+        metric_add(&counts->canary_allowed, allowed ? requests : 0);
+        metric_add(&counts->canary_denied, allowed ? 0 : requests);
     } else {
-        tally_add(&counts->stable_allowed, allowed ? requests : 0);
-        tally_add(&counts->stable_denied, allowed ? 0 : requests);
+        metric_add(&counts->stable_allowed, allowed ? requests : 0);
+        metric_add(&counts->stable_denied, allowed ? 0 : requests);
     }
 }
 

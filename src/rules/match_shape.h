@@ -35,7 +35,7 @@ uint64_t ruleset_edition(const struct ruleset *ruleset);
 
 /*
  * The ids of the charges for a request with these shape->id_count values. With these ids
- * shape->match is ruleset_match's result for the lane that `match` was made for.
+ * shape->match is ruleset_match's result for the thread that `match` was made for.
  */
 void shape_match_ids(const struct shape_match *shape, const struct bytes *values, struct key_id *ids);
 

@@ -64,12 +64,12 @@ static uint16_t free_tenant(struct ruleset *ruleset)
 
 /* ---- creation and destruction ---- */
 
-bool counters_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count)
+bool counters_take(struct arena *arena, uint32_t threads, struct slot *slots, uint32_t count)
 {
-    struct rule_counter *counter = arena_take_lines(arena, (size_t)lanes * count, sizeof *counter);
+    struct rule_counter *counter = arena_take_lines(arena, (size_t)threads * count, sizeof *counter);
     for (uint32_t i = 0; counter && i < count; i++) {
         slots[i].ruled.counter = &counter[i];
-        slots[i].ruled.lanes = lanes;
+        slots[i].ruled.threads = threads;
         slots[i].ruled.counter_stride = count;
     }
     return counter != NULL;
@@ -80,7 +80,7 @@ static bool add_named(struct ruleset *ruleset, const struct ruleset_options *opt
     const struct bytes everything = bytes_of(RULE_ANY_ENDPOINT);
     ruleset->named = arena_take_lines(&ruleset->arena, options->named_count, sizeof *ruleset->named);
     if (!ruleset->named ||
-        !counters_take(&ruleset->arena, ruleset->options.lanes, ruleset->named, options->named_count))
+        !counters_take(&ruleset->arena, ruleset->options.threads, ruleset->named, options->named_count))
         return false;
     for (uint32_t i = 0; i < options->named_count; i++) {
         const struct ruleset_named *named = &options->named[i];
@@ -110,7 +110,7 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
 {
     assert(options->services_max >= 1 && options->services_max <= RULESET_SERVICES_MAX);
     assert(options->service_rules_max >= 1 && options->service_rules_max <= SERVICE_RULES_MAX);
-    assert(options->named_count <= RULESET_NAMED_MAX && options->lanes <= RULESET_LANES_MAX);
+    assert(options->named_count <= RULESET_NAMED_MAX && options->threads <= RULESET_THREADS_MAX);
     assert(options->named_count == 0 || options->named_by_default < options->named_count);
     struct ruleset *ruleset = calloc(1, sizeof *ruleset);
     if (!ruleset)
@@ -119,8 +119,8 @@ struct ruleset *ruleset_create(const struct ruleset_options *options)
     ruleset->options = *options;
     ruleset->options.hash_key = NULL;
     ruleset->options.named = NULL;
-    ruleset->options.lanes = options->lanes > 0 ? options->lanes : 1;
-    ruleset->windows.lanes = ruleset->options.lanes;
+    ruleset->options.threads = options->threads > 0 ? options->threads : 1;
+    ruleset->windows.threads = ruleset->options.threads;
     ruleset->hash_key = *options->hash_key;
     ruleset->edition = 1;
     ruleset->windows.hash_key = *options->hash_key;

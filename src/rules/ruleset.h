@@ -7,7 +7,7 @@
  * looks up.
  *
  * Copies what it needs of the rules; has no clock and no I/O. Several threads may match and note at once,
- * each under its own number (request.lane). All other functions must run while no other thread does.
+ * each under its own number (request.thread). All other functions must run while no other thread does.
  */
 #ifndef HEADGATE_RULES_RULESET_H
 #define HEADGATE_RULES_RULESET_H
@@ -28,7 +28,7 @@ struct ruleset;
 enum {
     RULESET_SERVICES_MAX = 65534,
     RULESET_NAMED_MAX = 64,
-    RULESET_LANES_MAX = 64,
+    RULESET_THREADS_MAX = 64,
     SERVICE_RULES_MAX = 10000,
     SERVICE_DIMENSIONS_MAX = 32,      /* different dimensions in the rules of one service */
     SERVICE_TIERS_MAX = 64,           /* different tiers in the rules of one service */
@@ -53,7 +53,7 @@ struct ruleset_options {
     uint32_t named_by_default; /* an index into `named`; unused if named_count is 0 */
     /* True: nothing limits a service without rules; false: it gives MATCH_UNKNOWN_SERVICE. */
     bool unknown_service_open;
-    uint32_t lanes; /* threads that match at the same time, at most RULESET_LANES_MAX; 0 counts as 1 */
+    uint32_t threads; /* threads that match at the same time, at most RULESET_THREADS_MAX; 0 counts as 1 */
     /* Returns the index of these terms in the limit set, or -1 with a sentence. */
     int (*intern)(void *context, const struct limit_terms *terms, struct error *error);
     void *context;
@@ -140,13 +140,13 @@ struct ruled {
     const struct ruled_version *stable;    /* NULL: the rule has only a candidate */
     struct rule_counter *counter;          /* the first thread's counter; see ruled_counts */
     /* The number of threads, and the distance from one thread's counter to the next thread's. */
-    uint32_t lanes, counter_stride;
+    uint32_t threads, counter_stride;
     struct bytes service, id; /* service "" marks a limit of the config */
     uint32_t share_millionths;
     uint64_t epoch, candidate_epoch;
 };
 
-/* The sum of all threads' counts. The counts are tallies (base/tally.h): threads may count meanwhile. */
+/* The sum of all threads' counts. Threads may count meanwhile: see base/metric.h. */
 struct rule_counts ruled_counts(const struct ruled *rule);
 
 struct ruled_service {

@@ -126,8 +126,8 @@ static bool compile_use(struct ruleset *ruleset, struct service *service, const 
     slot->ruled.epoch = use->epoch;
     slot->ruled.candidate_epoch = use->candidate_epoch;
     slot->canary = use->canary;
-    for (uint32_t lane = 0; lane < slot->ruled.lanes; lane++)
-        slot->ruled.counter[lane * slot->ruled.counter_stride].has_canary = use->candidate != NULL;
+    for (uint32_t thread = 0; thread < slot->ruled.threads; thread++)
+        slot->ruled.counter[thread * slot->ruled.counter_stride].has_canary = use->candidate != NULL;
     service->slot_count++;
     return (!use->rule || compile_version(ruleset, service, slot, use, false, error)) &&
            (!use->candidate || compile_version(ruleset, service, slot, use, true, error));
@@ -173,7 +173,7 @@ struct service *service_compile(struct ruleset *ruleset, struct bytes name, uint
         service->slot = arena_take_lines(&service->arena, count, sizeof *service->slot);
         service->variant = arena_take_lines(&service->arena, 2 * count, sizeof *service->variant);
         good = service->slot && service->variant &&
-               counters_take(&service->arena, ruleset->options.lanes, service->slot, (uint32_t)count);
+               counters_take(&service->arena, ruleset->options.threads, service->slot, (uint32_t)count);
     }
     if (good) {
         for (size_t i = 0; i < count; i++)

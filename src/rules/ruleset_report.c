@@ -3,7 +3,7 @@
  */
 #include "rules/ruleset_state.h"
 
-#include "base/tally.h"
+#include "base/metric.h"
 
 #include <assert.h>
 
@@ -89,15 +89,15 @@ const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes ser
 struct rule_counts ruled_counts(const struct ruled *rule)
 {
     struct rule_counts sum = {0};
-    for (uint32_t lane = 0; lane < rule->lanes; lane++) {
-        const struct rule_counts *counts = &rule->counter[lane * rule->counter_stride].counts;
-        sum.allowed += tally_get(&counts->allowed);
-        sum.denied += tally_get(&counts->denied);
-        sum.shadow_denied += tally_get(&counts->shadow_denied);
-        sum.canary_allowed += tally_get(&counts->canary_allowed);
-        sum.canary_denied += tally_get(&counts->canary_denied);
-        sum.stable_allowed += tally_get(&counts->stable_allowed);
-        sum.stable_denied += tally_get(&counts->stable_denied);
+    for (uint32_t thread = 0; thread < rule->threads; thread++) {
+        const struct rule_counts *counts = &rule->counter[thread * rule->counter_stride].counts;
+        sum.allowed += metric_get(&counts->allowed);
+        sum.denied += metric_get(&counts->denied);
+        sum.shadow_denied += metric_get(&counts->shadow_denied);
+        sum.canary_allowed += metric_get(&counts->canary_allowed);
+        sum.canary_denied += metric_get(&counts->canary_denied);
+        sum.stable_allowed += metric_get(&counts->stable_allowed);
+        sum.stable_denied += metric_get(&counts->stable_denied);
     }
     return sum;
 }

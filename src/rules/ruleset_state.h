@@ -119,12 +119,12 @@ struct window {
     char zone[RULE_ZONE_MAX_BYTES + 1];
     struct calendar *calendar;   /* NULL if period_ns is given */
     atomic_bool calendar_locked; /* a lock: one thread at a time may use the calendar */
-    struct present present[];    /* one for each lane */
+    struct present present[];    /* one for each thread */
 };
 
 struct windows {
     struct window **window; /* `room` entries; NULL or 0 users: free */
-    uint32_t count, room, lanes;
+    uint32_t count, room, threads;
     struct hash_key hash_key;
 };
 
@@ -134,8 +134,8 @@ void windows_close(struct windows *windows);
 struct window *window_obtain(struct windows *windows, uint64_t period_ns, enum rule_calendar unit,
                              struct bytes zone, struct error *error);
 void window_release(struct window *window);
-/* Computes window->present[lane]. */
-void window_renew(const struct windows *windows, struct window *window, uint8_t lane, uint64_t now_ns,
+/* Computes window->present[thread]. */
+void window_renew(const struct windows *windows, struct window *window, uint8_t thread, uint64_t now_ns,
                   uint64_t wall_ns);
 
 /* True while the window holds the wall clock and the difference of the clocks has moved by at most half a tick. */
@@ -324,7 +324,7 @@ struct service_places {
 
 /* Gives each slot a counter per thread. The counters of one thread lie together, apart from those of other
  * threads. */
-bool counters_take(struct arena *arena, uint32_t lanes, struct slot *slots, uint32_t count);
+bool counters_take(struct arena *arena, uint32_t threads, struct slot *slots, uint32_t count);
 
 struct ruleset {
     struct ruleset_options options; /* all its pointers but `context` are NULL */

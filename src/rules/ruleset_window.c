@@ -32,9 +32,9 @@ static bool is_of_kind(const struct window *window, uint64_t period_ns, enum rul
     return period_ns != 0 || (window->unit == unit && bytes_equal(bytes_of(window->zone), zone));
 }
 
-static struct window *window_create(uint32_t lanes)
+static struct window *window_create(uint32_t threads)
 {
-    size_t bytes = sizeof(struct window) + lanes * sizeof(struct present);
+    size_t bytes = sizeof(struct window) + threads * sizeof(struct present);
     struct window *window = aligned_alloc(_Alignof(struct window), bytes);
     if (window)
         memset(window, 0, bytes);
@@ -60,7 +60,7 @@ static struct window *vacant(struct windows *windows, struct error *error)
         windows->window = grown;
         windows->room = room;
     }
-    struct window *window = window_create(windows->lanes);
+    struct window *window = window_create(windows->threads);
     if (window)
         windows->window[windows->count++] = window;
     return window;
@@ -80,7 +80,7 @@ struct window *window_obtain(struct windows *windows, uint64_t period_ns, enum r
     if (!window)
         return NULL;
     calendar_destroy(&window->calendar);
-    memset(window, 0, sizeof *window + windows->lanes * sizeof(struct present));
+    memset(window, 0, sizeof *window + windows->threads * sizeof(struct present));
     window->period_ns = period_ns;
     window->unit = unit;
     if (period_ns == 0) {
@@ -123,12 +123,12 @@ static void ask_calendar(struct window *window, uint64_t wall_ns, uint64_t *star
     atomic_store_explicit(&window->calendar_locked, false, memory_order_release);
 }
 
-void window_renew(const struct windows *windows, struct window *window, uint8_t lane, uint64_t now_ns,
+void window_renew(const struct windows *windows, struct window *window, uint8_t thread, uint64_t now_ns,
                   uint64_t wall_ns)
 {
     uint64_t start_ns, end_ns;
-    struct present *present = &window->present[lane];
-    assert(lane < windows->lanes);
+    struct present *present = &window->present[thread];
+    assert(thread < windows->threads);
     if (window->period_ns > 0) {
         uint64_t number = wall_ns / window->period_ns;
         start_ns = number * window->period_ns;

@@ -43,7 +43,7 @@ struct packet {
 };
 
 /* All in it take equally long, so that they arrive in order. */
-struct lane {
+struct link {
     uint64_t head, tail;
     struct packet packet[PACKETS_MAX];
 };
@@ -57,7 +57,7 @@ struct host {
 static struct {
     struct setting setting;
     struct host host[PEERS_MAX];
-    struct lane near, far;
+    struct link near, far;
     struct effects effects;
     struct key_id *id;
     struct random random;
@@ -104,11 +104,11 @@ static struct node *make_host(unsigned host)
 
 /* ---- messages ---- */
 
-static void put(struct lane *lane, uint64_t at_ns, unsigned to, struct message *message)
+static void put(struct link *link, uint64_t at_ns, unsigned to, struct message *message)
 {
-    if (lane->tail - lane->head == PACKETS_MAX)
+    if (link->tail - link->head == PACKETS_MAX)
         give_up("too many messages are under way");
-    lane->packet[lane->tail++ % PACKETS_MAX] = (struct packet){at_ns, to, message};
+    link->packet[link->tail++ % PACKETS_MAX] = (struct packet){at_ns, to, message};
 }
 
 static void send_to(unsigned to, struct message *message)
@@ -172,9 +172,9 @@ static void step(unsigned i, struct event event, unsigned asker)
     post(i, asker);
 }
 
-static void deliver(struct lane *lane)
+static void deliver(struct link *link)
 {
-    struct packet packet = lane->packet[lane->head++ % PACKETS_MAX];
+    struct packet packet = link->packet[link->head++ % PACKETS_MAX];
     struct message *message = packet.message;
     step(packet.to, (struct event){.kind = message->kind, .bytes = {message->data, message->size}}, message->from);
     if (--message->readers == 0)
@@ -207,14 +207,14 @@ static void run_until(uint64_t end_ns)
         for (unsigned i = 1; i < world.setting.peers; i++)
             if (world.host[i].wake_ns < world.host[waker].wake_ns)
                 waker = i;
-        struct lane *lane = &world.near;
+        struct link *link = &world.near;
         uint64_t near_ns =
             world.near.head < world.near.tail ? world.near.packet[world.near.head % PACKETS_MAX].at_ns : UINT64_MAX;
         uint64_t far_ns =
             world.far.head < world.far.tail ? world.far.packet[world.far.head % PACKETS_MAX].at_ns : UINT64_MAX;
         uint64_t wake_ns = world.host[waker].wake_ns, packet_ns = near_ns;
         if (far_ns < near_ns) {
-            lane = &world.far;
+            link = &world.far;
             packet_ns = far_ns;
         }
         uint64_t next_ns = wake_ns < packet_ns ? wake_ns : packet_ns;
@@ -227,7 +227,7 @@ static void run_until(uint64_t end_ns)
                 spend(MS);
             spend_ns += MS;
         } else if (next_ns == packet_ns) {
-            deliver(lane);
+            deliver(link);
         } else {
             step(waker, (struct event){.kind = EVENT_WAKE}, 0);
         }
@@ -248,10 +248,10 @@ static bool all_met(void)
 
 /* ---- the tables ---- */
 
-static void clear(struct lane *lane)
+static void clear(struct link *link)
 {
-    for (; lane->head < lane->tail; lane->head++) {
-        struct message *message = lane->packet[lane->head % PACKETS_MAX].message;
+    for (; link->head < link->tail; link->head++) {
+        struct message *message = link->packet[link->head % PACKETS_MAX].message;
         if (--message->readers == 0)
             free(message);
     }

@@ -69,7 +69,7 @@ struct text {
 
 struct server {
     pthread_t thread;
-    uint32_t lane, core;
+    uint32_t number, core;
     enum kind kind;
     uint64_t commands_count, serving_ns;
     struct random random;
@@ -138,14 +138,14 @@ static void draw_keys(struct text *text, struct random *random, uint32_t keys)
     }
 }
 
-static void open_server(struct server *server, uint32_t lane)
+static void open_server(struct server *server, uint32_t thread)
 {
-    server->lane = lane;
+    server->number = thread;
     server->commands = served.commands;
-    server->commands.lane = (uint8_t)lane;
-    random_seed(&server->random, lane);
+    server->commands.thread = (uint8_t)thread;
+    random_seed(&server->random, thread);
     commands_init(&server->commands);
-    session_open(&server->session, &server->commands, lane + 1, "127.0.0.1:50000");
+    session_open(&server->session, &server->commands, thread + 1, "127.0.0.1:50000");
     for (enum kind kind = 0; kind < KINDS; kind++)
         for (uint32_t i = 0; i < DEPTH; i++)
             write_command(&server->text[kind], i, kinds[kind].checks);
@@ -184,10 +184,10 @@ static void serve_some(struct server *server, uint64_t now_ns)
     size_t consumed;
     draw_keys(text, &server->random, kinds[server->kind].keys);
     if (threads > 1)
-        gate_enter(&gate, server->lane);
+        gate_enter(&gate, server->number);
     (void)commands_serve(&server->commands, &server->session, input, &output, turn, &consumed);
     if (threads > 1)
-        gate_leave(&gate, server->lane);
+        gate_leave(&gate, server->number);
     if (consumed != input.size || output.size == 0)
         give_up("a command was not served");
 }
@@ -197,12 +197,12 @@ static void *serve(void *context)
     struct server *server = context;
     uint64_t count = 0;
     pin(server->core);
-    node_use_lane(server->lane);
+    node_use_thread(server->number);
     const uint64_t from_ns = began_ns + clock_ns();
     uint64_t stepped_ns = from_ns;
     while (!atomic_load_explicit(&over, memory_order_relaxed)) {
         uint64_t now_ns = began_ns + clock_ns();
-        if (server->lane == 0 && now_ns - stepped_ns > STEP_NS) {
+        if (server->number == 0 && now_ns - stepped_ns > STEP_NS) {
             step(now_ns);
             stepped_ns = now_ns;
         }
@@ -258,7 +258,7 @@ static void run_process(uint32_t count, uint32_t peers, int asked, int told)
     if (!servers || !gate_init(&gate, count))
         give_up("not enough memory");
     served_plan(TABLE_KEYS, peers);
-    served.options.lanes = count;
+    served.options.threads = count;
     served.options.log_keys_max = LOG_KEYS;
     served.options.tell_pace = PACE;
     /* So wide that what nobody acknowledges does not use it up. */

@@ -30,7 +30,7 @@ struct world *world_create(uint32_t services_max, uint32_t rules_max, uint32_t s
         .service_rules_max = service_rules_max,
         .named = limits,
         .named_count = named ? 2 : 0,
-        .lanes = WORLD_LANES,
+        .threads = WORLD_THREADS,
         .intern = world_intern,
         .context = world,
     };

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORLD_LANES = 4 };
+enum { WORLD_THREADS = 4 };
 
 struct world {
     struct hash_key hash_key;

@@ -248,7 +248,7 @@ static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64
     struct bucket before[ASK_CHARGES_MAX];
     uint64_t now_ns = world_local_ns(sim, i), evicted = evictions(node);
     bool compare = sim->asks.asked++ % 4 == 0, would = true;
-    world_change_lane(sim);
+    world_change_thread(sim);
     for (unsigned c = 0; c < request->count && compare; c++)
         before[c] = ask_view(sim, i, &request->charge[c]);
     if (compare) {

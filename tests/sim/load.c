@@ -146,7 +146,7 @@ bool load_admit(struct sim *sim, unsigned i, unsigned k, uint64_t cost)
     const struct plan_key *key = &sim->plan.key[k];
     struct node *node = sim->node[i].node;
     uint64_t now_ns = world_local_ns(sim, i);
-    world_change_lane(sim);
+    world_change_thread(sim);
     bool allowed = sim->admissions % 16 == 0 ? admit_checked(sim, i, key, cost, now_ns)
                                              : node_can_access(node, key->id, key->limit, cost, now_ns);
     note_answer(sim, i, k, cost, allowed);
@@ -216,7 +216,7 @@ static void decide_pipeline(struct sim *sim, unsigned i, unsigned k, uint64_t co
                       .verdicts = figures ? pipeline.verdict : NULL};
     if (pipeline.request_count == 0)
         return;
-    world_change_lane(sim);
+    world_change_thread(sim);
     node_decide(sim->node[i].node, &run, 1, pipeline.id, world_local_ns(sim, i));
     for (uint32_t r = 0; r < pipeline.request_count; r++)
         for (uint32_t c = 0; c < count; c++) {

@@ -94,7 +94,7 @@ static bool has_closed(const struct plan *plan)
     X("steps apart", plan->apart_ns > 0)                                                                           \
     X("small messages", plan->message_max_bytes <= 65536)                                                          \
     X("pushes", plan->early_push_share > 0)                                                                        \
-    X("threads", plan->lanes > 1)                                                                                  \
+    X("threads", plan->threads > 1)                                                                                \
     X("pace", plan->tell_pace > 0)                                                                                 \
     X("sips", plan->sips)                                                                                          \
     X("trickles", plan->trickles)                                                                                  \

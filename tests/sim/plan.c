@@ -269,11 +269,11 @@ static void draw_early_trickle(struct plan *plan)
         draw_trickle(plan, &random);
 }
 
-static void draw_lanes(struct plan *plan)
+static void draw_threads(struct plan *plan)
 {
     struct random random;
     random_seed(&random, plan->seed * 8 + 7);
-    plan->lanes = draw_one_in(&random, 3) ? (uint32_t)draw_between(&random, 2, 4) : 1;
+    plan->threads = draw_one_in(&random, 3) ? (uint32_t)draw_between(&random, 2, 4) : 1;
 }
 
 /* So little at a time that most of what is done takes several steps, and logs so small that they are merged. */
@@ -349,7 +349,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
     plan->liveness = plan->corrupt == 0;
     draw_pace(plan);
     draw_early_trickle(plan);
-    draw_lanes(plan);
+    draw_threads(plan);
     ask_draw(plan);
     draw_early_slices(plan);
 }

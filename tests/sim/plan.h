@@ -75,7 +75,7 @@ struct plan {
     uint64_t
         tell_pace; /* 0: as fast as keys change; else as many a second are told, and few may wait: untold_max */
     uint32_t untold_max;
-    uint32_t lanes;     /* threads of requests at each node, which take turns here */
+    uint32_t threads;   /* threads of requests at each node, which take turns here */
     uint64_t apart_ns;  /* the most between a step that left something and the next: others' messages come */
     uint32_t step_keys; /* 0: more than there are; else steps are cut into slices, and what is merged into parts */
     bool

@@ -187,7 +187,7 @@ static bool put_off(struct sim *sim, struct happening *happening)
 
 static void happen(struct sim *sim, struct happening *happening)
 {
-    node_use_lane(0);
+    node_use_thread(0);
     switch (happening->kind) {
     case HAPPENS_WAKE:
         if (!put_off(sim, happening))
@@ -257,7 +257,7 @@ static void init(struct sim *sim)
     random_seed(&sim->network_random, seed * 4 + 1);
     random_seed(&sim->fault_random, seed * 4 + 2);
     random_seed(&sim->load_random, seed * 4 + 3);
-    random_seed(&sim->lane_random, seed * 8 + 1);
+    random_seed(&sim->thread_random, seed * 8 + 1);
     random_seed(&sim->apart_random, seed * 9 + 6);
     random_seed(&sim->newer_random, seed * 10 + 7);
     sim->now_ns = 0;

@@ -87,7 +87,7 @@ struct healing {
 
 struct sim {
     struct plan plan;
-    struct random network_random, fault_random, load_random, lane_random, apart_random, newer_random;
+    struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random;
     uint64_t now_ns;
     enum phase phase;
     uint64_t phase_ends_ns;            /* at the latest */
@@ -153,7 +153,7 @@ void world_wake(struct sim *sim, const struct happening *happening);
 void world_rearm(struct sim *sim, unsigned i);
 uint64_t world_local_ns(const struct sim *sim, unsigned i);
 /* What is asked next is asked by some thread of the node's. */
-void world_change_lane(struct sim *sim);
+void world_change_thread(struct sim *sim);
 bool world_is_up(const struct sim *sim, unsigned i); /* has a node, leaving ones included */
 /* Every peer that has not left has acknowledged all batches of the node's. */
 bool world_is_acknowledged(const struct sim *sim, unsigned i);

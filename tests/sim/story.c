@@ -73,8 +73,8 @@ void story_plan(const struct sim *sim)
            " bytes, silent after %.3f s, join timeout %.3f s%s\n",
            plan->table_keys, plan->log_keys_max, plan->message_max_bytes, (double)plan->silent_after_ns / 1e9,
            (double)plan->join_timeout_ns / 1e9, plan->seeds_only ? ", configs name the first node only" : "");
-    if (plan->lanes > 1)
-        printf("#   threads: %u\n", plan->lanes);
+    if (plan->threads > 1)
+        printf("#   threads: %u\n", plan->threads);
     if (plan->tell_pace > 0)
         printf("#   telling: %" PRIu64 " keys a second, %u may wait\n", plan->tell_pace, plan->untold_max);
     for (unsigned l = 0; l < plan->limits.count; l++) {

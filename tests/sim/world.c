@@ -71,9 +71,9 @@ bool world_is_acknowledged(const struct sim *sim, unsigned i)
     return true;
 }
 
-void world_change_lane(struct sim *sim)
+void world_change_thread(struct sim *sim)
 {
-    node_use_lane(sim->plan.lanes > 1 ? (uint32_t)random_below(&sim->lane_random, sim->plan.lanes) : 0);
+    node_use_thread(sim->plan.threads > 1 ? (uint32_t)random_below(&sim->thread_random, sim->plan.threads) : 0);
 }
 
 uint64_t world_local_ns(const struct sim *sim, unsigned i)
@@ -126,7 +126,7 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
     options->log_keys_max = plan->log_keys_max;
     options->tell_pace = plan->tell_pace;
     options->untold_max = plan->untold_max;
-    options->lanes = plan->lanes;
+    options->threads = plan->threads;
     options->step_keys = plan->step_keys;
     options->message_max_bytes = plan->message_max_bytes;
     options->reservations_max = plan->asks.rules > 0 ? ASK_HELD_MAX : 0;

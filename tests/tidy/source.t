@@ -315,7 +315,7 @@ my @rules = (
         'src/edge/x.c', "#include <msgpack.h>\n"],
     ['a source includes its own header first', $ours, \&own_header_first,
         'src/base/hash.c', qq{#include <stdio.h>\n#include "base/hash.h"\n}],
-    ['only base/touch.h prefetches', $ours, calls(qr/__builtin_prefetch/, qr{^src/base/touch\.h$}),
+    ['only base/prefetch.h prefetches', $ours, calls(qr/__builtin_prefetch/, qr{^src/base/prefetch\.h$}),
         'cluster/x.c', "__builtin_prefetch(a);\n"],
     ['only edge/process/clock.c reads a clock', $ours, calls($clock, qr{^src/edge/process/clock\.c$}),
         'src/edge/x.c', "a = time(NULL);\n"],

@@ -17,10 +17,10 @@ void connection_set_state(struct connection *connection, enum connection_state s
 {
     struct listener_stats *stats = &connection->listener->stats;
     if (connection->state == CONNECTION_BLOCKED)
-        tally_add(&stats->blocked_clients, UINT64_MAX); /* one less */
+        metric_add(&stats->blocked_clients, UINT64_MAX); /* one less */
     connection->state = state;
     if (state == CONNECTION_BLOCKED)
-        tally_add(&stats->blocked_clients, 1);
+        metric_add(&stats->blocked_clients, 1);
 }
 
 void connection_listen(struct connection *connection)
@@ -51,7 +51,7 @@ void connection_close(struct connection *connection)
 
 void connection_close_for_want_of_room(struct connection *connection)
 {
-    tally_add(&connection->listener->stats.closed_no_buffer, 1);
+    metric_add(&connection->listener->stats.closed_no_buffer, 1);
     connection_close(connection);
 }
 
@@ -109,12 +109,12 @@ void connection_accept(struct connection *connection, struct listener *listener,
 {
     start(connection, listener, socket);
     if (!stream_accept(&connection->stream, &listener->sockets[socket])) {
-        tally_add(&listener->stats.accept_failures, 1);
+        metric_add(&listener->stats.accept_failures, 1);
         listener_dismiss(listener);
         connection_close(connection);
         return;
     }
-    tally_add(&listener->stats.total_connections_received, 1);
+    metric_add(&listener->stats.total_connections_received, 1);
     connection->has_session = true;
     listener_meet(listener, connection);
     char address[LISTENER_ADDRESS_BYTES];
@@ -130,9 +130,9 @@ void connection_refuse(struct connection *connection, struct listener *listener,
         const char *text = connection->service->too_many;
         if (text != NULL)
             (void)stream_write(&connection->stream, text, strlen(text));
-        tally_add(&listener->stats.rejected_connections, 1);
+        metric_add(&listener->stats.rejected_connections, 1);
     } else {
-        tally_add(&listener->stats.accept_failures, 1);
+        metric_add(&listener->stats.accept_failures, 1);
     }
     connection_close(connection);
 }
@@ -185,7 +185,7 @@ void connection_turn_out(struct connection *connection, uint64_t *count, const c
     struct output output = output_over(farewell, sizeof farewell);
     if (text != NULL)
         output_append(&output, text, strlen(text));
-    tally_add(count, 1);
+    metric_add(count, 1);
     if (output.size > 0 && connection->state == CONNECTION_OPEN && list_empty(&connection->unwritten))
         (void)stream_write(&connection->stream, output.data, output.size);
     connection_close(connection);
@@ -207,6 +207,6 @@ void connection_expire(struct connection *connection)
         return;
     }
     if (connection->state == CONNECTION_BLOCKED || connection->state == CONNECTION_LAST)
-        tally_add(&listener->stats.closed_stalled, 1);
+        metric_add(&listener->stats.closed_stalled, 1);
     connection_close(connection);
 }

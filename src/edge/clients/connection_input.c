@@ -26,8 +26,8 @@ static void note_read(struct connection *connection, size_t size)
 {
     struct listener *listener = connection->listener;
     listener->heard_count++;
-    tally_add(&listener->stats.total_reads, 1);
-    tally_add(&listener->stats.total_net_input_bytes, size);
+    metric_add(&listener->stats.total_reads, 1);
+    metric_add(&listener->stats.total_net_input_bytes, size);
     if (uv_now(listener->loop) - connection->heard_ms >= LISTENER_HEARD_STEP_MS)
         listener_note_heard(listener, connection);
 }

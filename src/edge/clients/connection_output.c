@@ -12,14 +12,14 @@ bool connection_write_now(struct connection *connection, const struct output *ou
     ssize_t sent = stream_write(&connection->stream, output->data, output->size);
     if (sent < 0)
         return false;
-    tally_add(&listener->stats.total_writes, 1);
-    tally_add(&listener->stats.total_net_output_bytes, output->size);
+    metric_add(&listener->stats.total_writes, 1);
+    metric_add(&listener->stats.total_net_output_bytes, output->size);
     size_t rest = output->size - (size_t)sent;
     if (rest == 0)
         return true;
     connection->output = pool_take(&listener->pool, rest);
     if (connection->output == NULL) {
-        tally_add(&listener->stats.closed_no_buffer, 1);
+        metric_add(&listener->stats.closed_no_buffer, 1);
         return false;
     }
     connection_count_buffers(listener);

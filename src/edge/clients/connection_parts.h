@@ -6,7 +6,7 @@
 #ifndef HEADGATE_EDGE_CLIENTS_CONNECTION_PARTS_H
 #define HEADGATE_EDGE_CLIENTS_CONNECTION_PARTS_H
 
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/clients/connection.h"
 
 static inline struct connection *connection_of(struct stream *stream)
@@ -16,7 +16,7 @@ static inline struct connection *connection_of(struct stream *stream)
 
 static inline void connection_count_buffers(struct listener *listener)
 {
-    tally_set(&listener->stats.buffer_bytes, listener->pool.taken_bytes);
+    metric_set(&listener->stats.buffer_bytes, listener->pool.taken_bytes);
 }
 
 /* ---- connection.c ---- */

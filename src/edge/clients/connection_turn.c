@@ -29,7 +29,7 @@ static void leave(struct connection *connection, enum serve_status status, uint3
     const bool blocked = connection->state == CONNECTION_BLOCKED;
     stream_unwatch(&connection->stream);
     if (status == SERVE_CLOSE) {
-        tally_add(&listener->stats.closed_by_error, 1);
+        metric_add(&listener->stats.closed_by_error, 1);
         if (blocked)
             connection_set_state(connection, CONNECTION_LAST);
         else

@@ -1,6 +1,6 @@
 #include "edge/clients/listener.h"
 
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/clients/connection.h"
 
 #include <arpa/inet.h>
@@ -60,7 +60,7 @@ static bool admit(struct listener *listener)
     }
     if (!options->connected && listener->stats.connected_clients >= options->connections_max)
         return false;
-    tally_add(&listener->stats.connected_clients, 1);
+    metric_add(&listener->stats.connected_clients, 1);
     return true;
 }
 
@@ -68,7 +68,7 @@ void listener_dismiss(struct listener *listener)
 {
     if (listener->options.connected)
         (void)atomic_fetch_sub_explicit(listener->options.connected, 1, memory_order_relaxed);
-    tally_set(&listener->stats.connected_clients, listener->stats.connected_clients - 1);
+    metric_set(&listener->stats.connected_clients, listener->stats.connected_clients - 1);
 }
 
 static void on_connection(uv_stream_t *stream, int status)
@@ -76,7 +76,7 @@ static void on_connection(uv_stream_t *stream, int status)
     struct listener *listener = stream->data;
     uint32_t index = (uint32_t)((uv_tcp_t *)(void *)stream - listener->sockets);
     if (status < 0) {
-        tally_add(&listener->stats.accept_failures, 1);
+        metric_add(&listener->stats.accept_failures, 1);
         return;
     }
     const bool now = listener->accepted_count < listener->options.accepts_max;

@@ -137,7 +137,7 @@ struct listener_options {
                                .id_first = 1,                                                                      \
                                .id_step = 1})
 
-/* X(name, what it counts). Written as tallies (base/tally.h): any thread may read them. */
+/* X(name, what it counts). The listener's loop writes them as base/metric.h does: any thread may read them. */
 #define LISTENER_STATS(X)                                                                                          \
     X(connected_clients, "connections (now)")                                                                      \
     X(blocked_clients, "connections that are not read because they do not take their replies (now)")               \

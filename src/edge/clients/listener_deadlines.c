@@ -2,7 +2,7 @@
  * Deadlines of connections, without a timer for each: lists whose fronts are looked at ten times a second. All but one
  * are in the order in which deadlines come, as each has one timeout.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/clients/connection.h"
 
 enum {

@@ -7,7 +7,7 @@
  * A light connection may turn out to be heavy. Once that has happened in a turn, the connections that are
  * heard later wait for the next turn, in order.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/clients/connection.h"
 
 static void on_busy(uv_idle_t *handle);
@@ -39,7 +39,7 @@ void listener_weigh(struct listener *listener, struct connection *connection, ui
 {
     const bool light = work < listener->options.light_work && !left;
     if (left)
-        tally_add(&listener->stats.turns_put_off, 1);
+        metric_add(&listener->stats.turns_put_off, 1);
     if (!light && connection->weight == LISTENER_LIGHT)
         listener->is_over = true;
     connection->weight = light ? LISTENER_LIGHT : LISTENER_HEAVY;

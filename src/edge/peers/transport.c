@@ -6,7 +6,7 @@
  * (transport_requests.c) and end connections (transport_pipes.c).
  */
 #include "edge/peers/transport.h"
-#include "base/tally.h"
+#include "base/metric.h"
 
 #include "edge/peers/transport_state.h"
 #include "edge/process/background.h"
@@ -171,7 +171,7 @@ nng_msg *transport_message(struct transport *transport, struct bytes bytes)
             memcpy(nng_msg_body(message), bytes.data, bytes.size);
         return message;
     }
-    tally_add(&transport->stats.send_failures, 1);
+    metric_add(&transport->stats.send_failures, 1);
     return NULL;
 }
 
@@ -184,7 +184,7 @@ static bool send_now(struct transport *transport, nng_socket socket, nng_msg *me
     if (nng_aio_result(transport->at_once) == 0)
         return true;
     nng_msg_free(message);
-    tally_add(&transport->stats.send_failures, 1);
+    metric_add(&transport->stats.send_failures, 1);
     return false;
 }
 
@@ -195,7 +195,7 @@ static void publish_oldest(struct transport *transport)
     for (uint32_t i = 0; i < transport->to_publish_count; i++)
         transport->to_publish[i] = transport->to_publish[i + 1];
     if (send_now(transport, transport->publisher, oldest))
-        tally_add(&transport->stats.published_messages, 1);
+        metric_add(&transport->stats.published_messages, 1);
     if (transport->to_publish_count == 0)
         (void)uv_idle_stop(&transport->later);
 }
@@ -388,15 +388,15 @@ struct transport_stats transport_stats(const struct transport *transport)
     struct pipes_stats pipes = pipes_stats(transport->pipes);
     const struct transport_stats *counts = &transport->stats;
     return (struct transport_stats){
-        .published_messages = tally_get(&counts->published_messages),
-        .received_messages = tally_get(&counts->received_messages),
-        .requests_sent = tally_get(&counts->requests_sent),
-        .requests_refused = tally_get(&counts->requests_refused),
-        .requests_expired = tally_get(&counts->requests_expired),
-        .requests_received = tally_get(&counts->requests_received),
-        .send_failures = tally_get(&counts->send_failures),
-        .links = tally_get(&counts->links),
-        .redials = tally_get(&counts->redials),
+        .published_messages = metric_get(&counts->published_messages),
+        .received_messages = metric_get(&counts->received_messages),
+        .requests_sent = metric_get(&counts->requests_sent),
+        .requests_refused = metric_get(&counts->requests_refused),
+        .requests_expired = metric_get(&counts->requests_expired),
+        .requests_received = metric_get(&counts->requests_received),
+        .send_failures = metric_get(&counts->send_failures),
+        .links = metric_get(&counts->links),
+        .redials = metric_get(&counts->redials),
         .connections = pipes.open,
         .connections_stuck = pipes.stuck,
         .connections_refused = pipes.refused,

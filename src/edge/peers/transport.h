@@ -174,8 +174,8 @@ void transport_hold(struct transport *transport, bool held);
 void transport_reply(struct transport *transport, struct bytes bytes);
 
 /*
- * A copy of the counters. Any thread may call this: the loop writes each counter as a tally
- * (base/tally.h).
+ * A copy of the counters. Any thread may call this: the loop writes each counter as
+ * base/metric.h says.
  */
 struct transport_stats transport_stats(const struct transport *transport);
 

@@ -2,7 +2,7 @@
  * transport_hear takes messages from nng, one in each call, in turns among published messages,
  * requests and replies. The loop's poll says which inlets have messages.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/peers/transport_state.h"
 #include "edge/process/clock.h"
 
@@ -31,7 +31,7 @@ static bool hear_published(struct transport *transport)
     if (!message)
         return false;
     links_hear(transport, nng_pipe_dialer(nng_msg_get_pipe(message)), clock_monotonic_ns());
-    tally_add(&transport->stats.received_messages, 1);
+    metric_add(&transport->stats.received_messages, 1);
     transport_deliver(transport, transport->receiver.message, message);
     return true;
 }
@@ -41,7 +41,7 @@ static bool hear_request(struct transport *transport)
     nng_msg *message = receive_now(transport, transport->replier);
     if (!message)
         return false;
-    tally_add(&transport->stats.requests_received, 1);
+    metric_add(&transport->stats.requests_received, 1);
     transport->asking = nng_msg_get_pipe(message);
     transport_deliver(transport, transport->receiver.request, message);
     return true;

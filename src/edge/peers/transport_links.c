@@ -3,7 +3,7 @@
  * a message for a while is dialled anew, and each time the patience doubles. A pause of this
  * process is no silence of the peer.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/peers/transport_state.h"
 #include "edge/process/clock.h"
 
@@ -64,7 +64,7 @@ bool transport_connect(struct transport *transport, const char *address)
         link->address[0] = '\0';
         return false;
     }
-    tally_add(&transport->stats.links, 1);
+    metric_add(&transport->stats.links, 1);
     return true;
 }
 
@@ -72,7 +72,7 @@ static void drop_link(struct transport *transport, struct link *link)
 {
     pipes_close_dialer(transport->pipes, transport->subscriber, link->dialer);
     memset(link, 0, sizeof *link);
-    tally_set(&transport->stats.links, transport->stats.links - 1);
+    metric_set(&transport->stats.links, transport->stats.links - 1);
 }
 
 void transport_disconnect(struct transport *transport, const char *address)
@@ -100,7 +100,7 @@ static void redial(struct transport *transport, struct link *link, uint64_t now_
     if (link->doublings < REDIAL_DOUBLINGS)
         link->doublings++;
     link->spared = false;
-    tally_add(&transport->stats.redials, 1);
+    metric_add(&transport->stats.redials, 1);
 }
 
 /*

@@ -4,7 +4,7 @@
  * threads call on_added and on_removed; all other functions run in the loop or in the thread that
  * closes sockets. The lock covers the list.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/background.h"
 #include "edge/process/clock.h"
@@ -109,11 +109,11 @@ static bool admit(struct pipes *pipes, struct pipe *pipe)
         learn(pipes, &pipe->remote);
     pipe->known = pipes_know(pipes, &pipe->remote);
     if (!dialled && !has_place(pipes, pipe)) {
-        tally_add(&pipes->stats.refused, 1);
+        metric_add(&pipes->stats.refused, 1);
         return false;
     }
     *place = *pipe;
-    tally_add(&pipes->stats.open, 1);
+    metric_add(&pipes->stats.open, 1);
     pipes_hurry(pipes);
     return true;
 }
@@ -163,7 +163,7 @@ static void on_removed(nng_pipe id, nng_pipe_ev event, void *context)
     struct pipe *pipe = pipe_with_id(pipes, id.id);
     if (pipe) {
         pipe->gone = true;
-        tally_set(&pipes->stats.open, pipes->stats.open - 1);
+        metric_set(&pipes->stats.open, pipes->stats.open - 1);
         pipe->ending_ns = clock_monotonic_ns();
         uv_cond_broadcast(&pipes->fewer);
         pipes_hurry(pipes);
@@ -308,11 +308,11 @@ struct pipes_stats pipes_stats(const struct pipes *pipes)
 {
     const struct pipes_stats *stats = &pipes->stats;
     return (struct pipes_stats){
-        .open = tally_get(&stats->open),
-        .stuck = tally_get(&stats->stuck),
-        .refused = tally_get(&stats->refused),
-        .cut = tally_get(&stats->cut),
-        .reopened = tally_get(&stats->reopened),
+        .open = metric_get(&stats->open),
+        .stuck = metric_get(&stats->stuck),
+        .refused = metric_get(&stats->refused),
+        .cut = metric_get(&stats->cut),
+        .reopened = metric_get(&stats->reopened),
     };
 }
 

@@ -22,7 +22,7 @@ enum pipe_kind {
     PIPE_GOSSIP,    /* listens, and publishes to subscribers */
     PIPE_SNAPSHOTS, /* listens, and replies to requests */
     PIPE_LINK,      /* dials, and receives published messages */
-    PIPE_LANE,      /* dials, and sends requests */
+    PIPE_REQUESTS,  /* dials, and sends requests */
     PIPE_KINDS,
 };
 

@@ -99,7 +99,7 @@ struct pipes {
     struct greeting greeting[GREETINGS_MAX];
     uint64_t greetings_ns;    /* when greetings are looked at next */
     struct port port[PORTS];  /* ports that listen, by kind */
-    struct pipes_stats stats; /* tallies: written under the lock, read without it */
+    struct pipes_stats stats; /* see base/metric.h: written under the lock, read without it */
     uint64_t gone_count;      /* number of pipes that nng has removed */
     bool quits;
     bool hurry;          /* the thread must look again at once */

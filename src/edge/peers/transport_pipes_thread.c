@@ -4,7 +4,7 @@
  * let go of. It also bounds connections that have not named their protocol, closes leaving dialers,
  * and looks at the ports (transport_ports.c). It holds the lock while it looks.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/clock.h"
 
@@ -157,7 +157,7 @@ static void look_after_greeting(struct pipes *pipes, int fd, uint32_t *count)
         return;
     shut_down(pipes, fd, inode, SHUT_RD);
     if (!greeting || !greeting->cut)
-        tally_add(&pipes->stats.cut, 1);
+        metric_add(&pipes->stats.cut, 1);
     if (greeting)
         greeting->cut = true;
 }
@@ -257,7 +257,7 @@ static bool look_after(struct pipes *pipes, struct pipe *pipe, uint64_t now_ns, 
     pipe->looks++;
     if (asks_late(pipe, now_ns)) {
         pipe->ending_ns = now_ns;
-        tally_add(&pipes->stats.cut, 1);
+        metric_add(&pipes->stats.cut, 1);
     }
     if (pipe->ending_ns > 0 && !pipe->gone)
         end(pipes, pipe, now_ns);
@@ -292,7 +292,7 @@ static uint64_t look(struct pipes *pipes)
             again_ns = LOOK_SOON_NS;
     ports_look(pipes, now_ns);
     bool worse = stuck > pipes->stats.stuck;
-    tally_set(&pipes->stats.stuck, stuck);
+    metric_set(&pipes->stats.stuck, stuck);
     if (worse && pipes->changed)
         (void)uv_async_send(pipes->changed);
     return again_ns;

@@ -9,7 +9,7 @@
  * port that does not listen is closed when its connections have ended, and opened again. nng
  * forgets the connections that it left waiting, and their descriptors, so the thread closes these.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/peers/transport_pipes_state.h"
 #include "edge/process/clock.h"
 
@@ -105,7 +105,7 @@ static void open_again(struct pipes *pipes, struct port *port)
     if (!opened)
         return; /* the next look opens the port again */
     port->state = PORT_LISTENS;
-    tally_add(&pipes->stats.reopened, 1);
+    metric_add(&pipes->stats.reopened, 1);
     if (pipes->changed)
         (void)uv_async_send(pipes->changed);
 }

@@ -3,7 +3,7 @@
  * of its own, which is kept afterwards for the next request to the same address. A request without
  * a reply is given up at its deadline, and its socket is closed.
  */
-#include "base/tally.h"
+#include "base/metric.h"
 #include "edge/peers/transport_state.h"
 
 #include "edge/process/clock.h"
@@ -90,7 +90,7 @@ static int open_request_socket(struct request_socket *request_socket, const char
     request_socket->dialer = (nng_dialer)NNG_DIALER_INITIALIZER;
     status = transport_set_limits(request_socket->socket, transport->message_max_bytes + TRANSPORT_ENVELOPE_BYTES);
     if (status == 0)
-        status = pipes_watch(transport->pipes, request_socket->socket, PIPE_LANE);
+        status = pipes_watch(transport->pipes, request_socket->socket, PIPE_REQUESTS);
     /*
      * Only the node repeats a request; if the socket repeated it too, the request would be answered
      * twice.
@@ -146,7 +146,7 @@ void transport_request(struct transport *transport, const char *address, struct 
 {
     struct request_socket *request_socket = find_request_socket(transport, address);
     if (!request_socket || (!request_socket->address[0] && open_request_socket(request_socket, address) != 0)) {
-        tally_add(&transport->stats.requests_refused, 1);
+        metric_add(&transport->stats.requests_refused, 1);
         return;
     }
     nng_msg *message = transport_message(transport, bytes);
@@ -161,7 +161,7 @@ void transport_request(struct transport *transport, const char *address, struct 
     nng_aio_set_msg(request_socket->sending, message);
     nng_send_aio(request_socket->socket, request_socket->sending);
     transport_wake_by(transport, request_socket->deadline_ns);
-    tally_add(&transport->stats.requests_sent, 1);
+    metric_add(&transport->stats.requests_sent, 1);
 }
 
 /*
@@ -186,7 +186,7 @@ void request_sockets_expire(struct transport *transport, uint64_t now_ns, bool l
             transport_wake_by(transport, request_socket->deadline_ns);
             continue;
         }
-        tally_add(&transport->stats.requests_expired, 1);
+        metric_add(&transport->stats.requests_expired, 1);
         close_alone(request_socket);
     }
 }

@@ -339,7 +339,7 @@ static bool read_rest(const struct settings_reader *reader, struct settings *set
         !read_state(reader, settings, text) || !read_text(reader, "password", text->password, settings->password) ||
         !read_clients(reader, settings, text) || !read_bool(reader, "debug", text->debug, &settings->debug))
         return false;
-    settings->node.lanes = settings->threads;
+    settings->node.threads = settings->threads;
     if (text->log_level && !log_level_parse(bytes_of(text->log_level), &settings->log_level))
         return reader_wrong(reader, "log_level", text->log_level, "error, warning, info or debug");
     return true;

@@ -30,7 +30,7 @@ enum {
     /* the default of rules.service_rules */
     SETTINGS_SERVICE_RULES = 1000,
     SETTINGS_CONNECTIONS_MAX = 1000000,
-    SETTINGS_THREADS_MAX = GATE_LANES_MAX,
+    SETTINGS_THREADS_MAX = GATE_THREADS_MAX,
 };
 
 /* Must not be copied: node.limits points at `limits`. */

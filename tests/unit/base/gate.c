@@ -6,81 +6,81 @@
 #include <sched.h>
 
 enum { ROUNDS = TAP_SANITIZED ? 20000 : 200000 };
-enum { LANES = 4, ALONE_EVERY = 64, STAYS_EVERY = 3 };
+enum { THREADS = 4, ALONE_EVERY = 64, STAYS_EVERY = 3 };
 
 static struct gate gate;
-static uint64_t alone_count; /* written alone, read inside: no atomics, so that TSan sees who is not alone */
-static uint64_t own[LANES];  /* written inside by its lane, read alone */
+static uint64_t alone_count;  /* written alone, read inside: no atomics, so that TSan sees who is not alone */
+static uint64_t own[THREADS]; /* written inside by its thread, read alone */
 static atomic_uint torn;
 
 static uint64_t sum_of_own(void)
 {
     uint64_t sum = 0;
-    for (uint32_t lane = 0; lane < LANES; lane++)
-        sum += own[lane];
+    for (uint32_t thread = 0; thread < THREADS; thread++)
+        sum += own[thread];
     return sum;
 }
 
-static void be_alone(uint32_t lane)
+static void be_alone(uint32_t thread)
 {
     uint64_t before = alone_count, sum = sum_of_own();
-    for (uint32_t i = 0; i < LANES; i++) {
+    for (uint32_t i = 0; i < THREADS; i++) {
         alone_count++;
         if (sum_of_own() != sum)
             atomic_fetch_add(&torn, 1);
     }
-    if (alone_count != before + LANES)
+    if (alone_count != before + THREADS)
         atomic_fetch_add(&torn, 1);
-    own[lane]++;
+    own[thread]++;
 }
 
-static void be_inside(uint32_t lane)
+static void be_inside(uint32_t thread)
 {
     uint64_t before = alone_count;
-    own[lane]++;
-    if (before % LANES != 0 || alone_count != before)
+    own[thread]++;
+    if (before % THREADS != 0 || alone_count != before)
         atomic_fetch_add(&torn, 1);
 }
 
 static void *go_in_and_out(void *context)
 {
-    uint32_t lane = *(const uint32_t *)context;
+    uint32_t thread = *(const uint32_t *)context;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         bool stays = round % STAYS_EVERY == 0;
-        gate_enter(&gate, lane);
-        be_inside(lane);
+        gate_enter(&gate, thread);
+        be_inside(thread);
         if (round % ALONE_EVERY == 0) {
-            gate_close(&gate, lane);
-            be_alone(lane);
+            gate_close(&gate, thread);
+            be_alone(thread);
             uint64_t known = alone_count;
-            gate_open(&gate, lane, stays);
+            gate_open(&gate, thread, stays);
             if (!stays)
                 continue;
             if (alone_count != known)
                 atomic_fetch_add(&torn, 1);
         }
-        gate_leave(&gate, lane);
+        gate_leave(&gate, thread);
     }
     return NULL;
 }
 
 static void one_alone_or_all_inside(void)
 {
-    pthread_t thread[LANES];
-    uint32_t lane[LANES];
-    bool made = gate_init(&gate, LANES);
+    pthread_t thread[THREADS];
+    uint32_t number[THREADS];
+    bool made = gate_init(&gate, THREADS);
     assert(made);
-    for (uint32_t i = 0; i < LANES; i++) {
-        lane[i] = i;
-        int failed = pthread_create(&thread[i], NULL, go_in_and_out, &lane[i]);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        number[i] = i;
+        int failed = pthread_create(&thread[i], NULL, go_in_and_out, &number[i]);
         assert(failed == 0);
     }
-    for (uint32_t i = 0; i < LANES; i++)
+    for (uint32_t i = 0; i < THREADS; i++)
         (void)pthread_join(thread[i], NULL);
-    const uint64_t closed = LANES * (ROUNDS / ALONE_EVERY);
+    const uint64_t closed = THREADS * (ROUNDS / ALONE_EVERY);
     OK_U64(atomic_load(&torn), 0, "nobody sees anything half done");
-    OK_U64(alone_count, closed * LANES, "whoever is alone is alone");
-    OK_U64(sum_of_own(), (uint64_t)LANES * ROUNDS + closed, "nothing that was done inside is lost");
+    OK_U64(alone_count, closed * THREADS, "whoever is alone is alone");
+    OK_U64(sum_of_own(), (uint64_t)THREADS * ROUNDS + closed, "nothing that was done inside is lost");
     OK_U64(atomic_load(&gate.closed_count), closed, "how often it was closed is counted");
     gate_destroy(&gate);
 }
@@ -121,7 +121,7 @@ static void test_turned_away_are_next(void)
     }
     gate_open(&gate, 0, false);
     OK(always, "whoever found the gate closed goes in before it is closed again");
-    OK_U64(atomic_load(&gate.lane[1].turned_away), TIMES, "and was turned away once each time");
+    OK_U64(atomic_load(&gate.thread[1].turned_away), TIMES, "and was turned away once each time");
     gate_destroy(&gate);
 }
 

@@ -98,7 +98,7 @@ static uint64_t tell_batches(unsigned count, unsigned width, unsigned *from)
     return (uint64_t)count * width;
 }
 
-/* Few batches are searched for what else was spent of a key; many are in a tally. The sums are the same. */
+/* Few batches are searched for what else was spent of a key; many are summed in an index. The sums are the same. */
 static void searched_and_tallied(unsigned batches, const char *how)
 {
     uint64_t most = 0, used, told;
@@ -123,7 +123,7 @@ static void searched_and_tallied(unsigned batches, const char *how)
     world_close();
 }
 
-/* The tally is not whole when some of what it has is settled, and whole when the rest is. */
+/* The sums are not whole when a part of a batch is settled, and whole when the rest is. */
 static void half_tallied(void)
 {
     uint64_t most = 0, used;
@@ -136,7 +136,7 @@ static void half_tallied(void)
     settle_by_steps(used, &most, &right);
     used += tell_batches(2, 40, &from);
     acknowledge(21);
-    OK_U64(world_stats(ANN).log_keys % 40, 40 - PART, "what is in the tally is settled, a part first");
+    OK_U64(world_stats(ANN).log_keys % 40, 40 - PART, "what is in the sums is settled, a part first");
     settle_by_steps(used, &most, &right);
     OK(right, "by a search, since there are few batches and newer ones are not in it");
     used += tell_batches(20, 40, &from);
@@ -148,7 +148,7 @@ static void half_tallied(void)
     world_close();
 }
 
-/* More is told while a part is settled, since a ring is full: the tally does not have that yet. */
+/* More is told while a part is settled, since a ring is full: the sums do not have that yet. */
 static void told_meanwhile(void)
 {
     enum { ROOM = 512 };
@@ -160,7 +160,7 @@ static void told_meanwhile(void)
     tell_batches(MANY_BATCHES, 5, &from);
     OK_U64(world_stats(ANN).log_batches, MANY_BATCHES, "many batches of few keys");
     for (unsigned i = 0; goes_on() && i < 1000; i++)
-        step_once(); /* until the tally has memory, and is whole */
+        step_once(); /* until the sums have memory, and are whole */
     spend_range("key", 0, KEYS);
     OK_U64(spend_range("more", 0, ROOM), ROOM - KEYS, "there is no room for more untold keys");
     uint64_t closed = world_stats(ANN).batches_closed;

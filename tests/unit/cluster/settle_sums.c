@@ -1,6 +1,6 @@
 /*
  * Whatever comes between two steps, in any order: what is unsettled is what was spent and has not settled, and what is
- * used is what was spent, here and elsewhere. With figures of a node that make merging, tallies and full rings usual.
+ * used is what was spent, here and elsewhere. With figures of a node that make merging, sums and full rings usual.
  */
 #include "base/random.h"
 #include "tests/lib/cluster_steps.h"

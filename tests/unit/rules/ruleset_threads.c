@@ -18,7 +18,7 @@ static const char request_text[] = "u ip=1 org=o team=t job=x";
 
 struct finder {
     struct world *world;
-    uint8_t lane;
+    uint8_t thread;
     uint64_t keys; /* all that was found, mixed */
 };
 
@@ -27,7 +27,7 @@ static void *find_all(void *context)
     struct finder *finder = context;
     struct request request = world_request(request_text);
     struct match match;
-    request.lane = finder->lane;
+    request.thread = finder->thread;
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct verdict verdicts[CHARGES_MAX];
         request.id_count = round % 4 == 0 ? 5 : 4; /* the fifth is on the deny list */
@@ -51,28 +51,28 @@ static struct rule_counts counts_of(const struct world *world, const char *id)
 int main(void)
 {
     struct world *world = world_create(10, 100, 100, true);
-    struct finder finder[WORLD_LANES], alone = {.world = world};
-    pthread_t thread[WORLD_LANES];
+    struct finder finder[WORLD_THREADS], alone = {.world = world};
+    pthread_t thread[WORLD_THREADS];
     OK(world_load(world, rules), "the rules are compiled: %s", world->error.text);
-    for (uint8_t i = 0; i < WORLD_LANES; i++) {
-        finder[i] = (struct finder){.world = world, .lane = i};
+    for (uint8_t i = 0; i < WORLD_THREADS; i++) {
+        finder[i] = (struct finder){.world = world, .thread = i};
         int failed = pthread_create(&thread[i], NULL, find_all, &finder[i]);
         assert(failed == 0);
     }
-    for (int i = 0; i < WORLD_LANES; i++)
+    for (int i = 0; i < WORLD_THREADS; i++)
         (void)pthread_join(thread[i], NULL);
     const uint64_t each = ROUNDS * 3 / 4, denied = ROUNDS / 4;
     static const char *const ids[] = {"bucket", "window", "day", "hour"};
     for (int i = 0; i < 4; i++) {
         struct rule_counts counts = counts_of(world, ids[i]);
-        OK_U64(counts.allowed + counts.denied, each * WORLD_LANES, "%s: every decision is counted", ids[i]);
-        OK_U64(counts.denied, ROUNDS / 2 * WORLD_LANES, "%s: every denial", ids[i]);
+        OK_U64(counts.allowed + counts.denied, each * WORLD_THREADS, "%s: every decision is counted", ids[i]);
+        OK_U64(counts.denied, ROUNDS / 2 * WORLD_THREADS, "%s: every denial", ids[i]);
     }
-    OK_U64(counts_of(world, "denies").denied, denied * WORLD_LANES, "the list's denials");
+    OK_U64(counts_of(world, "denies").denied, denied * WORLD_THREADS, "the list's denials");
     OK(world_load(world, rules), "the rules are compiled again");
-    OK_U64(counts_of(world, "denies").denied, denied * WORLD_LANES, "and what all threads counted stays");
+    OK_U64(counts_of(world, "denies").denied, denied * WORLD_THREADS, "and what all threads counted stays");
     (void)find_all(&alone);
-    for (int i = 0; i < WORLD_LANES; i++)
+    for (int i = 0; i < WORLD_THREADS; i++)
         OK_U64(finder[i].keys, alone.keys, "thread %d found the keys that one alone finds", i);
     world_destroy(world);
     return tap_done();

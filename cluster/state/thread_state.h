@@ -1,11 +1,11 @@
 /*
- * lane_state: the figures of a node, besides the table, that requests of one thread write: a lane.
+ * thread_state: the figures of a node, besides the table, that requests of one thread write.
  *
- * The one idea: only its thread writes a lane, and steps, which run alone. A spend in a ring
+ * The one idea: only its thread writes a state, and steps, which run alone. A spend in a ring
  * belongs to the holder of its key's lock.
  */
-#ifndef HEADGATE_CLUSTER_STATE_LANE_STATE_H
-#define HEADGATE_CLUSTER_STATE_LANE_STATE_H
+#ifndef HEADGATE_CLUSTER_STATE_THREAD_STATE_H
+#define HEADGATE_CLUSTER_STATE_THREAD_STATE_H
 
 #include "base/hash.h"
 #include "cluster/codec/batch.h"
@@ -24,11 +24,11 @@ struct changed {
 
 /*
  * The figures of a node, besides the table, that requests of one thread write; steps gather them
- * from all lanes. Spends of a ring belong to their keys: the thread that holds a key's stripe of
+ * from all threads. Spends of a ring belong to their keys: the thread that holds a key's stripe of
  * the table may change the key's spend in any ring. Only its own thread changes where a ring begins
  * and ends.
  */
-struct lane {
+struct thread_state {
     alignas(64) struct spend *open; /* outbox.places of them, in outbox.spend; a place without `untold` is a gap */
     uint32_t *urgent;               /* indices in node->outbox.spend of urgent spends, in all rings */
     uint32_t open_first, open_span; /* from the oldest one on, with gaps: see outbox.c */

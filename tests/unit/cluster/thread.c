@@ -8,8 +8,8 @@
 
 enum { ROUNDS = TAP_SANITIZED ? 1500 : 20000 };
 enum {
-    LANES = 4, /* the first one steps */
-    KEYS = 48, /* of each kind */
+    THREADS = 4, /* the first one steps */
+    KEYS = 48,   /* of each kind */
     STRANGERS = 100000,
     TABLE_KEYS = 16384, /* three stripes */
     TOGETHER = 16,
@@ -33,11 +33,11 @@ static struct key_id ids[KINDS][KEYS], strangers[STRANGERS];
 
 struct worker {
     pthread_t thread;
-    uint32_t lane;
+    uint32_t number;
     struct random random;
     uint64_t tokens[KINDS][KEYS], requests, allowed, nonsense;
 };
-static struct worker workers[LANES];
+static struct worker workers[THREADS];
 static uint64_t told_to_store[KEYS]; /* of the cells, the newest */
 
 static struct charge charge_of(unsigned kind, unsigned key)
@@ -172,9 +172,9 @@ static void refund_some(struct worker *worker, struct node *node)
 static void *work(void *context)
 {
     struct worker *worker = context;
-    node_use_lane(worker->lane);
+    node_use_thread(worker->number);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        gate_enter(&gate, worker->lane);
+        gate_enter(&gate, worker->number);
         struct node *node = world.host[ANN].node;
         ask_for_many(worker, node);
         ask_alike(worker, node);
@@ -182,7 +182,7 @@ static void *work(void *context)
         ask_for_strangers(worker, node);
         reserve_some(worker, node);
         refund_some(worker, node);
-        gate_leave(&gate, worker->lane);
+        gate_leave(&gate, worker->number);
         (void)atomic_fetch_add(&rounds_done, 1);
     }
     return NULL;
@@ -199,11 +199,11 @@ static void hear_counters(unsigned host, const struct effects *effects)
 static void begin(uint32_t untold_max)
 {
     struct error error;
-    bool opened = gate_init(&gate, LANES);
+    bool opened = gate_init(&gate, THREADS);
     assert(opened);
     world_init(2);
     world_name_all();
-    world.host[ANN].options.lanes = LANES;
+    world.host[ANN].options.threads = THREADS;
     world.host[ANN].options.reservations_max = 64;
     world.host[ANN].options.table_keys = TABLE_KEYS;
     world.host[ANN].options.untold_max = untold_max;
@@ -226,15 +226,15 @@ static void begin(uint32_t untold_max)
 static void run_all(void)
 {
     uint64_t seen = 0;
-    for (uint32_t lane = 1; lane < LANES; lane++) {
-        workers[lane].lane = lane;
-        random_seed(&workers[lane].random, lane);
-        int failed = pthread_create(&workers[lane].thread, NULL, work, &workers[lane]);
+    for (uint32_t thread = 1; thread < THREADS; thread++) {
+        workers[thread].number = thread;
+        random_seed(&workers[thread].random, thread);
+        int failed = pthread_create(&workers[thread].thread, NULL, work, &workers[thread]);
         assert(failed == 0);
     }
-    while (seen < (LANES - 1) * ROUNDS) {
+    while (seen < (THREADS - 1) * ROUNDS) {
         uint64_t done = atomic_load(&rounds_done);
-        if (done < seen + ROUNDS_PER_STEP && done < (LANES - 1) * ROUNDS) {
+        if (done < seen + ROUNDS_PER_STEP && done < (THREADS - 1) * ROUNDS) {
             (void)sched_yield();
             continue;
         }
@@ -244,8 +244,8 @@ static void run_all(void)
         world_push(ANN);
         gate_open(&gate, 0, false);
     }
-    for (uint32_t lane = 1; lane < LANES; lane++)
-        (void)pthread_join(workers[lane].thread, NULL);
+    for (uint32_t thread = 1; thread < THREADS; thread++)
+        (void)pthread_join(workers[thread].thread, NULL);
 }
 
 static uint64_t used_tokens(unsigned host, unsigned kind, unsigned key)
@@ -264,8 +264,8 @@ static uint64_t used_tokens(unsigned host, unsigned kind, unsigned key)
 static uint64_t given_tokens(unsigned kind, unsigned key)
 {
     uint64_t given = 0;
-    for (uint32_t lane = 1; lane < LANES; lane++)
-        given += workers[lane].tokens[kind][key];
+    for (uint32_t thread = 1; thread < THREADS; thread++)
+        given += workers[thread].tokens[kind][key];
     return given;
 }
 
@@ -285,8 +285,8 @@ static void compare(unsigned kind, const char *name)
 }
 
 /*
- * So much of a lane is untold that it is far from the caches, and memory is asked for it as well: whoever looks at an
- * entry for that takes its lock, and would wait for ever if he had it.
+ * So many spends of a thread are untold that they are far from the caches, and their memory is asked for as well.
+ * Asking must not lock an entry: the thread that asks may hold the lock already, and would wait for ever.
  */
 static void many_at_once(void)
 {
@@ -295,7 +295,7 @@ static void many_at_once(void)
     unsigned allowed = 0;
     struct charge charge = charge_of(BUCKET, 0);
     struct key_id together[NODE_EACH_MAX];
-    node_use_lane(1);
+    node_use_thread(1);
     for (unsigned i = 0; i < UNTOLD; i++) {
         charge.id = strangers[i];
         allowed += node_takes(world.host[ANN].node, &charge, world.now_ns);
@@ -314,7 +314,7 @@ static void many_at_once(void)
     (void)alarm(0);
     OK(allowed == UNTOLD && (taken & checked & logged) == UINT64_MAX,
        "%u keys at once, in three ways, while thousands are untold", (unsigned)NODE_EACH_MAX);
-    node_use_lane(0);
+    node_use_thread(0);
     world_close();
     gate_destroy(&gate);
 }
@@ -326,10 +326,10 @@ int main(void)
     run_all();
     world_run(20000);
     uint64_t requests = 0, allowed = 0, nonsense = 0;
-    for (uint32_t lane = 1; lane < LANES; lane++) {
-        requests += workers[lane].requests;
-        allowed += workers[lane].allowed;
-        nonsense += workers[lane].nonsense;
+    for (uint32_t thread = 1; thread < THREADS; thread++) {
+        requests += workers[thread].requests;
+        allowed += workers[thread].allowed;
+        nonsense += workers[thread].nonsense;
     }
     struct node_stats stats = world_stats(ANN);
     OK_U64(stats.admitted_requests, allowed, "what was allowed is counted, once");

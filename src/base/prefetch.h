@@ -1,19 +1,19 @@
 /*
- * touch: brings memory near before it is needed, several addresses side by side.
+ * prefetch: asks for memory before it is needed, several addresses side by side.
  *
- * The one idea: no instruction waits for the memory. `touch` is a load, for memory that is needed in a moment: the
- * processor looks up the pages of several loads at once, but begins a prefetch of a page that it must look up only
- * after everything before it is done. `prefetch_read`, `prefetch_far` and `prefetch_write` are prefetches, for memory
- * that is needed later, where following instructions would wait behind a load. `glance` reads memory that was asked
- * for, to ask for the memory that it points at. The compiler's own prefetch is used nowhere else: gcc takes a
- * function that only prefetches for one without effect and leaves out its calls.
+ * The one idea: no instruction waits for the memory. `preload` is a load, for memory that is needed in a moment: the
+ * processor looks up the pages of several loads at once, but it begins a prefetch whose page it must look up only after
+ * all instructions before the prefetch are done. `prefetch_read`, `prefetch_far` and `prefetch_write` are prefetches,
+ * for memory that is needed later, where following instructions would wait behind a load. `peek_racy` reads memory
+ * that was asked for, to ask for the memory that it points at. No other file may use the compiler's own prefetch: gcc
+ * takes a function that only prefetches for one without effect, and leaves out its calls.
  */
-#ifndef HEADGATE_BASE_TOUCH_H
-#define HEADGATE_BASE_TOUCH_H
+#ifndef HEADGATE_BASE_PREFETCH_H
+#define HEADGATE_BASE_PREFETCH_H
 
 #include <stdint.h>
 
-static inline void touch(const void *place)
+static inline void preload(const void *place)
 {
     (void)*(const volatile char *)place;
 }
