@@ -65,7 +65,7 @@ ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
     $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lcyaml -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -licui18n -licuuc -lm -lpthread
+LIBS := -lcyaml -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V
@@ -111,15 +111,29 @@ $(O)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# Debian has no library of llhttp, but its C, which was generated: it is compiled as it is, without our warnings.
+# Proxies are strict, and so are we. One file of ours knows it.
+LLHTTP := /usr/share/llhttp
+LLHTTP_CFLAGS := -isystem /usr/share/include/llhttp -DLLHTTP_STRICT_MODE=1
+$(O)/src/http/message.o $(O)/src/http/message.read: ALL_CFLAGS += $(LLHTTP_CFLAGS)
+objects_llhttp := $(patsubst %,$(O)/llhttp/%.o,llhttp http api)
+$(O)/llhttp/%.o: $(LLHTTP)/%.c $(B)/flags
+	$(SAY) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out $(WARNINGS) -Werror,$(ALL_CFLAGS)) $(LLHTTP_CFLAGS) -w -std=gnu11 -c -o $@ $<
+
 ALL_ARCHIVES := $(foreach r,$(rooms_all),$(call archive,$(r)))
-$(B)/headgated: $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c src/commands/*.c)) $(ALL_ARCHIVES)
+objects_commands := $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c))
+objects_http := $(patsubst %.c,$(O)/%.o,$(wildcard src/http/*.c)) $(objects_llhttp)
+DAEMON := $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c)) $(objects_commands) $(objects_http) $(ALL_ARCHIVES)
+$(B)/headgated: $(DAEMON)
 	$(SAY) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/e2e/peers/<what>.patch makes a daemon that another release could be. Only the sources that it changes are
 # compiled anew, and stand before the archives that have them as they are.
 PEERS := $(patsubst tests/e2e/peers/%.patch,$(B)/peers/%/headgated,$(wildcard tests/e2e/peers/*.patch))
-$(B)/peers/%/headgated: tests/e2e/peers/%.patch $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c src/commands/*.c)) $(ALL_ARCHIVES)
+$(B)/peers/%/headgated: tests/e2e/peers/%.patch $(DAEMON)
 	$(SAY) LD $@
 	$(Q)rm -rf $(@D) && mkdir -p $(@D) && changed=$$(sed -n 's|^+++ b/||p' $<) && \
 	    cp --parents $$changed $(@D) && patch -s -p1 -d $(@D) <$< && \
@@ -191,13 +205,20 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(TEST_LIB) $
 # tests/fuzz/fuzz_<what>.c is a libFuzzer target; here its main replays tests/fuzz/corpus/<what> and mutations.
 FUZZ_ROOMS := cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+# What of HTTP reads bytes of strangers.
+HTTP_READERS := $(patsubst %,src/http/%.c,message words json_query json_arena)
+$(B)/tests/fuzz/fuzz_http: $(O)/tests/fuzz/fuzz_http.o $(O)/tests/fuzz/replay.o $(TEST_LIB) \
+    $(patsubst %.c,$(O)/%.o,$(HTTP_READERS)) $(objects_llhttp) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(TEST_LIB) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/unit/server/<what>.c is linked with the commands and without the cluster: it brings a node of its own.
-$(B)/tests/unit/server/%: $(O)/tests/unit/server/%.o $(TEST_LIB) $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+$(B)/tests/unit/server/%: $(O)/tests/unit/server/%.o $(TEST_LIB) $(objects_commands) \
     $(foreach r,edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
@@ -210,7 +231,14 @@ $(B)/tests/unit/server/persist_%: $(O)/tests/unit/server/persist_%.o $(TEST_LIB)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/unit/served/<what>.c has the commands and a real node that is alone: everything but the edge.
-$(B)/tests/unit/served/%: $(O)/tests/unit/served/%.o $(TEST_LIB) $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) \
+$(B)/tests/unit/served/%: $(O)/tests/unit/served/%.o $(TEST_LIB) $(objects_commands) \
+    $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
+	$(SAY) LD $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
+
+# tests/unit/http/<what>.c has HTTP, the commands and a real node that is alone.
+$(B)/tests/unit/http/%: $(O)/tests/unit/http/%.o $(TEST_LIB) $(objects_http) $(objects_commands) \
     $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
@@ -218,7 +246,7 @@ $(B)/tests/unit/served/%: $(O)/tests/unit/served/%.o $(TEST_LIB) $(patsubst %.c,
 
 # tests/bench/<what>.c measures, and is linked as those are.
 BENCH := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
-$(B)/tests/bench/%: $(O)/tests/bench/%.o $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c)) $(TEST_LIB) \
+$(B)/tests/bench/%: $(O)/tests/bench/%.o $(objects_commands) $(TEST_LIB) \
     $(foreach r,cluster edge wire rules limit base,$(call archive,$(r)))
 	$(SAY) LD $@
 	@mkdir -p $(@D)
@@ -295,9 +323,10 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
-	    clang -std=c11 -g -O1 -D_GNU_SOURCE -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	    clang -std=c11 -g -O1 -w -D_GNU_SOURCE $(LLHTTP_CFLAGS) -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -o build/fuzz/$$target tests/fuzz/$$target.c \
-	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c cluster/*.c cluster/*/*.c) $(LIBS) && \
+	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c cluster/*.c cluster/*/*.c) \
+	        $(HTTP_READERS) $(LLHTTP)/*.c $(LIBS) && \
 	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
 	done
 

@@ -16,7 +16,7 @@ fail() {
     exit 69
 }
 
-# The addresses that a config listens on, e.g. 127.0.0.1:7070; $2 picks one: clients, gossip, snapshots.
+# The addresses that a config listens on, e.g. 127.0.0.1:7070; $2 picks one: clients, gossip, snapshots, http.
 listens() {
     awk -v which="${2:-.}" '/^[^ #]/ { on = $1 == "listen:" } on && $1 ~ which && /^ .*:[0-9]+ *(#.*)?$/ { print $2 }' \
         "config/$1.yaml" | tr -d "\"'"
@@ -173,6 +173,7 @@ up() {
     config/demonstrate.sh "$build/headgate" "${targets[@]}" || fail "the demonstration failed; the daemons are still up"
     echo
     echo "Try it:  redis-cli -p $(listens us-east clients | sed 's/.*://') CAN_ACCESS alice"
+    echo "         curl 'http://$(listens us-east http)/check?user=alice'"
     echo "         $build/headgate explain alice"
     echo "         $build/headgate rules apply docs/examples/shop.yaml"
     echo "Logs are in run/. \`make down\` stops all three."

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "edge/process/memory.h"
+#include "http/json_arena.h"
 #include "server_state.h"
 
 #include <assert.h>
@@ -46,8 +47,10 @@ static bool open_listeners(struct server *server, struct error *error)
     options.id_step = settings->threads;
     options.shares_port = settings->threads > 1;
     options.connected = settings->threads > 1 ? &server->connected : NULL;
-    return worker_listen(&server->worker, &options, settings->clients_address, NULL, error) &&
-           worker_threads_listen(&server->worker_threads, &options, &server->worker, error);
+    const struct worker_addresses addresses = {settings->clients_address, settings->http_address, &settings->http};
+    json_arena_prepare(hash_64(&settings->node.hash_key, "json", 4));
+    return worker_listen(&server->worker, &options, &addresses, NULL, error) &&
+           worker_threads_listen(&server->worker_threads, &options, &addresses, &server->worker, error);
 }
 
 static bool open_transport(struct server *server, struct error *error)
@@ -119,6 +122,8 @@ static void introduce(struct server *server)
               units_format_size_short(bytes, sizeof bytes, table.bytes));
     log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots",
               settings->clients_address, settings->gossip_address, settings->snapshot_address);
+    if (settings->http_address[0])
+        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for HTTP", settings->http_address);
     if (settings->secret_is_none)
         log_write(
             &server->log, LOG_LEVEL_WARNING,

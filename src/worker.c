@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <sysexits.h>
 
 enum {
     RESUME_MS = 1,
@@ -14,6 +15,9 @@ enum {
     REFUSED_LOG_MS = 10000,
     /* one line about barred addresses in this time */
     BARRED_LOG_MS = 60000,
+    /* A connection has room for the session of either protocol. */
+    SESSION_BYTES =
+        sizeof(struct session) > sizeof(struct http_session) ? sizeof(struct session) : sizeof(struct http_session),
 };
 
 /* ---- the gate ---- */
@@ -129,23 +133,35 @@ static uint32_t left_of(uint32_t budget, uint32_t worked)
     return worked < budget ? budget - worked : 0;
 }
 
-static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
-                                  struct serve_budget *budget, size_t *consumed)
+/* Enters the gate. Requests are served at the time that it returns. */
+static inline struct turn begin_serving(struct worker *worker, const struct serve_budget *budget)
 {
-    struct worker *worker = context;
     struct turn turn = worker_turn(worker);
     turn.work_max = budget->work > 0 ? budget->work : 1;
     if (!atomic_load_explicit(&worker->asked, memory_order_relaxed))
         atomic_store_explicit(&worker->asked, true, memory_order_relaxed);
     enter(worker);
     worker->serving = worker->has_served = true;
-    enum serve_status status = commands_serve(&worker->commands, session, input, output, turn, consumed);
+    return turn;
+}
+
+static inline void end_serving(struct worker *worker, enum serve_status status, struct turn turn)
+{
     if (status != SERVE_LATER) {
         worker->has_decided = false;
         worker->owner.decided(worker->owner.context, turn.now_ns);
     }
     worker->serving = false;
     leave(worker);
+}
+
+static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
+                                  struct serve_budget *budget, size_t *consumed)
+{
+    struct worker *worker = context;
+    const struct turn turn = begin_serving(worker, budget);
+    enum serve_status status = commands_serve(&worker->commands, session, input, output, turn, consumed);
+    end_serving(worker, status, turn);
     budget->work = left_of(budget->work, worker->commands.worked);
     if (status == SERVE_DELAY)
         budget->delay_ms = session_delay_ms(session);
@@ -153,6 +169,42 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
         (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
     return status;
 }
+
+/* ---- clients of HTTP ---- */
+
+static void on_http_open(void *context, void *session, uint64_t id, const char *address)
+{
+    (void)context, (void)id;
+    http_open(session, address);
+}
+
+static enum serve_status on_http_serve(void *context, void *session, struct bytes input, struct output *output,
+                                       struct serve_budget *budget, size_t *consumed)
+{
+    struct worker *worker = context;
+    const struct turn turn = begin_serving(worker, budget);
+    enum serve_status status = http_serve(worker->http, session, input, output, turn, consumed);
+    end_serving(worker, status, turn);
+    budget->work = left_of(budget->work, http_worked(worker->http));
+    if (status == SERVE_DELAY)
+        budget->delay_ms = http_delay_ms(session);
+    return status;
+}
+
+static bool on_http_resume(void *context, void *session, struct output *output)
+{
+    struct worker *worker = context;
+    return http_resume(worker->http, session, output, worker_turn(worker));
+}
+
+static bool on_http_knows(void *context, void *session)
+{
+    const struct http_session *client = session;
+    (void)context;
+    return client->known;
+}
+
+/* ---- answers that were put off ---- */
 
 static void on_answer(void *context, void *session, struct output *output)
 {
@@ -276,15 +328,15 @@ void worker_close(struct worker *worker)
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
     int busy = uv_loop_close(&worker->loop);
     assert(busy == 0);
+    http_destroy(&worker->http);
     commands_close(&worker->commands);
 }
 
-bool worker_listen(struct worker *worker, const struct listener_options *options, const char *address,
-                   const struct worker *first, struct error *error)
+static struct service resp_service(struct worker *worker)
 {
-    struct service service = {
+    return (struct service){
         .context = worker,
-        .session_bytes = sizeof(struct session),
+        .session_bytes = SESSION_BYTES,
         .open = on_open,
         .serve = on_serve,
         .answer = on_answer,
@@ -295,11 +347,44 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
         .unfinished = "-ERR the request is not whole after clients.request_timeout\r\n",
         .no_password = "-NOAUTH no password came within clients.auth_timeout\r\n",
     };
-    if (!listener_init(&worker->listener, &worker->loop, &service, options, error))
+}
+
+static struct service http_service(struct worker *worker)
+{
+    return (struct service){
+        .context = worker,
+        .session_bytes = sizeof(struct http_session),
+        .open = on_http_open,
+        .serve = on_http_serve,
+        .resume = on_http_resume,
+        .knows = on_http_knows,
+        .too_many = http_too_many,
+        .unfinished = http_unfinished,
+    };
+}
+
+static bool listen_at(struct worker *worker, const struct service *service, const char *address,
+                      const struct worker *first, struct error *error)
+{
+    return first != NULL ? listener_join(&worker->listener, &first->listener, service, error)
+                         : listener_bind_service(&worker->listener, address, service, error);
+}
+
+bool worker_listen(struct worker *worker, const struct listener_options *options,
+                   const struct worker_addresses *addresses, const struct worker *first, struct error *error)
+{
+    const struct service resp = resp_service(worker), http = http_service(worker);
+    if (!listener_init(&worker->listener, &worker->loop, &resp, options, error))
         return false;
     worker->has_listener = true;
-    return address != NULL ? listener_bind(&worker->listener, address, error)
-                           : listener_join(&worker->listener, &first->listener, &service, error);
+    if (!listen_at(worker, &resp, addresses->resp, first, error))
+        return false;
+    if (!addresses->http[0])
+        return true;
+    worker->http = http_create(&worker->commands, addresses->http_settings);
+    if (worker->http == NULL)
+        return error_set(error, EX_OSERR, "not enough memory to serve HTTP");
+    return listen_at(worker, &http, addresses->http, first, error);
 }
 
 void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log)

@@ -14,6 +14,8 @@
 #include "edge/clients/listener.h"
 #include "edge/process/clock.h"
 #include "edge/process/log.h"
+#include "edge/settings/http_settings.h"
+#include "http/http.h"
 
 #include <stdatomic.h>
 
@@ -59,6 +61,7 @@ struct worker {
     uint64_t refused_log_ms;
     struct listener listener;
     struct commands commands;
+    struct http *http; /* NULL: HTTP is not served */
 };
 
 /*
@@ -74,12 +77,18 @@ void worker_run(struct worker *worker);
 /* Closes the worker's own handles and the loop. Nothing else may be left in the loop. */
 void worker_close(struct worker *worker);
 
+/* Where clients connect: for RESP, and for HTTP ("": nowhere). */
+struct worker_addresses {
+    const char *resp, *http;
+    const struct http_settings *http_settings; /* must outlive the worker */
+};
+
 /*
- * Listens on `address`, or if `address` is NULL on the port of `first`. False: `error` is as from
- * listener_bind.
+ * Listens on the addresses, or if `first` is not NULL on the ports that `first` has for them. False:
+ * `error` is as from listener_bind.
  */
-bool worker_listen(struct worker *worker, const struct listener_options *options, const char *address,
-                   const struct worker *first, struct error *error);
+bool worker_listen(struct worker *worker, const struct listener_options *options,
+                   const struct worker_addresses *addresses, const struct worker *first, struct error *error);
 /*
  * Copies from `like` what the commands of all workers share, and fills in the rest. Must be called
  * before the loop runs.

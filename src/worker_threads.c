@@ -133,12 +133,13 @@ bool worker_threads_init(struct worker_threads *worker_threads, uint32_t count, 
 }
 
 bool worker_threads_listen(struct worker_threads *worker_threads, const struct listener_options *options,
-                           const struct worker *first, struct error *error)
+                           const struct worker_addresses *addresses, const struct worker *first,
+                           struct error *error)
 {
     struct listener_options own = *options;
     for (uint32_t i = 0; i < worker_threads->count; i++) {
         own.id_first = options->id_first + worker_threads->worker_thread[i].worker.thread;
-        if (!worker_listen(&worker_threads->worker_thread[i].worker, &own, NULL, first, error))
+        if (!worker_listen(&worker_threads->worker_thread[i].worker, &own, addresses, first, error))
             return false;
     }
     return true;

@@ -56,7 +56,8 @@ bool worker_threads_init(struct worker_threads *worker_threads, uint32_t count, 
                          const struct worker_threads_owner *owner, struct error *error);
 /* All workers listen on the port of `first`. `options` are the options of the first worker. */
 bool worker_threads_listen(struct worker_threads *worker_threads, const struct listener_options *options,
-                           const struct worker *first, struct error *error);
+                           const struct worker_addresses *addresses, const struct worker *first,
+                           struct error *error);
 /* Starts the threads. */
 bool worker_threads_start(struct worker_threads *worker_threads, struct error *error);
 

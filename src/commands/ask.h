@@ -47,6 +47,8 @@ int64_t call_ms(uint64_t ns);
 uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns);
 uint32_t ask_reset(struct commands *commands, const struct question *question, uint64_t now_ns);
 
+/* Whether a reservation may last so long. */
+bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error);
 /* RESERVE for query.ttl_ms: fills `decision`, and `text` (the name of the reservation) if it was allowed. */
 bool ask_reserve(struct commands *commands, const struct question *question, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error);

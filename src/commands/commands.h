@@ -43,6 +43,8 @@ struct transport;
     X(protocol_errors, "connections closed because of what they sent")                                             \
     X(reservations_refused, "reservations refused because too many are open")                                      \
     X(auth_barred, "passwords not looked at, of addresses that had sent too many wrong ones")                      \
+    X(http_requests, "HTTP requests answered")                                                                     \
+    X(http_errors, "HTTP requests answered with a status of 400 or more, but for 429")                             \
     X(auth_failures, "wrong passwords")                                                                            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in batches")
 

@@ -46,7 +46,7 @@ static bool parse_id(struct bytes word, struct reservation_id *id, char *error)
                         call_shown(word), word.data, RESERVATION_TEXT_BYTES);
 }
 
-static bool ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
+bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
 {
     uint32_t most = commands->reservation_ttl_max_ms;
     if (most == 0 || ttl_ms <= most)
@@ -77,7 +77,7 @@ bool ask_reserve(struct commands *commands, const struct question *question, uin
     const struct match *match = &question->match;
     const uint64_t ttl_ns = question->query.ttl_ms * 1000000;
     struct reservation_id id;
-    if (!ttl_fits(commands, question->query.ttl_ms, error))
+    if (!ask_ttl_fits(commands, question->query.ttl_ms, error))
         return false;
     decision->allowed = match->status == MATCH_CHARGES;
     if (decision->allowed) {
@@ -176,7 +176,7 @@ void call_renew(struct call *call)
         answer_error(&call->answer, "%s", error);
     else if (!word_number(word, COMMAND_TTL_MAX_MS, &ttl_ms) || ttl_ms == 0)
         answer_error(&call->answer, "ERR '%.*s': expected milliseconds, 1 or more", call_shown(word), word.data);
-    else if (!ttl_fits(call->commands, ttl_ms, error))
+    else if (!ask_ttl_fits(call->commands, ttl_ms, error))
         answer_error(&call->answer, "%s", error);
     else
         answer_integer(&call->answer,

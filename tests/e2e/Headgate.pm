@@ -163,6 +163,7 @@ sub yaml {
 #   weights => {region => w}    default even
 #   limits  => [{...}]          default one: capacity 100, rate 100/s
 #   nodes   => {name => {...}}  settings of one node that differ
+#   listen_http => 1            each serves HTTP as well, at the port {http}
 #   anything else               a top-level setting of every node, e.g. interval => '50ms'
 sub cluster {
     my (%options) = @_;
@@ -170,13 +171,12 @@ sub cluster {
     my $weights = delete $options{weights} // even_weights(@names);
     my $limits = delete $options{limits} // [{name => 'default', capacity => 100, rate => '100/s', default => 'true'}];
     my $own = delete $options{nodes} // {};
-    my @ports = free_ports(3 * @names);
-    my %address = map {
-        $_ => {clients => shift @ports, gossip => shift @ports, snapshots => shift @ports}
-    } @names;
+    my @listens = (qw(clients gossip snapshots), delete $options{listen_http} ? 'http' : ());
+    my @ports = free_ports(@listens * @names);
+    my %address = map { my $name = $_; $name => {map { $_ => shift @ports } @listens} } @names;
     my $self = bless {names => \@names, daemons => {}}, 'Headgate::Cluster';
     for my $name (@names) {
-        my %listen = map { $_ => "127.0.0.1:$address{$name}{$_}" } qw(clients gossip snapshots);
+        my %listen = map { $_ => "127.0.0.1:$address{$name}{$_}" } @listens;
         my @peers = map {
             {node => $_, region => $_, gossip => "127.0.0.1:$address{$_}{gossip}",
              snapshots => "127.0.0.1:$address{$_}{snapshots}"}

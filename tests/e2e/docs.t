@@ -17,6 +17,7 @@ my %not_run = (
     'README.md' => 3,
     'docs/accounting.md' => 5,
     'docs/architecture.md' => 2,
+    'docs/http.md' => 1,
     'docs/operations.md' => 5,
     'docs/performance.md' => 2,
     'docs/protocol.md' => 7,
@@ -25,11 +26,11 @@ my %not_run = (
 
 my $place = Headgate::scratch() . '/tree';
 my @regions = qw(us-east eu-west ap-south);
-my %port = map { $_ => (Headgate::free_ports(1))[0] } map { my $base = $_; map { $base + $_ } 0 .. 2 } 7070, 7170, 7270;
+my %port = map { $_ => (Headgate::free_ports(1))[0] } map { my $base = $_; map { $base + $_ } 0 .. 3 } 7070, 7170, 7270;
 my %printed = reverse %port;
 my $demonstration = Headgate::read_file("$Headgate::root/config/demonstrate.sh");
 
-sub to_place { return $_[0] =~ s/\b(7[012]7[012])\b/$port{$1}/gr }
+sub to_place { return $_[0] =~ s/\b(7[012]7[0-3])\b/$port{$1}/gr }
 sub to_print { return $_[0] =~ s/\b(\d{5})\b/$printed{$1} \/\/ $1/ger }
 
 sub executable { chmod 0755, Headgate::write_file(@_) or die $! }
@@ -110,7 +111,8 @@ sub run_document {
 
 # What the README types is there after `make up`: of this tree, of every Debian, or of a package that it installs.
 my %package_of = (
-    'redis-cli' => 'redis-tools', nc => 'netcat-openbsd', python3 => 'python3-redis', cc => 'gcc', make => 'make',
+    'redis-cli' => 'redis-tools', curl => 'curl', nc => 'netcat-openbsd', python3 => 'python3-redis', cc => 'gcc',
+    make => 'make',
 );
 my %in_every_debian = map { $_ => 1 } qw(cat cut kill printf);
 

@@ -8,7 +8,8 @@ use Source;
 use File::Temp qw(tempdir);
 use Test::More;
 
-my @flags = qw(-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I.);
+my @flags = qw(-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I.
+    -isystem /usr/share/include/llhttp -DLLHTTP_STRICT_MODE=1);
 my $scratch = tempdir(CLEANUP => 1);
 chdir $Source::root or die;
 plan skip_all => 'there is no clang-tidy here' if system('command -v clang-tidy >/dev/null') != 0;

@@ -2,6 +2,7 @@
 
 #include "base/units.h"
 #include "edge/settings/settings_cluster.h"
+#include "edge/settings/settings_http.h"
 #include "edge/settings/settings_outline.h"
 #include "edge/settings/settings_reach.h"
 #include "edge/settings/settings_reader.h"
@@ -352,8 +353,11 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
     struct node_options *node = &settings->node;
     if (!read_name(reader, "node", text->node, node->name, sizeof node->name, "this node's name"))
         return false;
-    return settings_read_cluster(settings, reader, text) && read_limits(reader, settings, text) &&
-           read_rest(reader, settings, text) && settings_check_reach(settings, reader);
+    return settings_read_cluster(settings, reader, text) &&
+           settings_read_http(reader, settings, text->listen.http, text->http.limit_headers,
+                              text->http.request_headers) &&
+           read_limits(reader, settings, text) && read_rest(reader, settings, text) &&
+           settings_check_reach(settings, reader);
 }
 
 bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error)

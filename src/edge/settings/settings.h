@@ -13,6 +13,7 @@
 #include "base/gate.h"
 #include "cluster/node.h"
 #include "edge/process/log.h"
+#include "edge/settings/http_settings.h"
 #include "edge/store/store.h"
 #include "limit/named_limit.h"
 
@@ -24,6 +25,8 @@ enum {
     SETTINGS_SECRET_BYTES = 257, /* with the terminator */
     SETTINGS_PATH_BYTES = 257,   /* with the terminator */
     SETTINGS_WARNING_BYTES = 512,
+    /* of http.request_headers, as it is printed */
+    SETTINGS_HEADERS_BYTES = HTTP_SOURCES_MAX * (2 * HTTP_SOURCE_BYTES + 2),
     SETTINGS_FILE_MAX_BYTES = 1 << 20,
     /* the default of rules.rules */
     SETTINGS_RULES = 50000,
@@ -46,6 +49,9 @@ struct settings {
      */
     char gossip_address[NODE_ADDRESS_BYTES];
     char snapshot_address[NODE_ADDRESS_BYTES];
+    /* the address on which the daemon serves HTTP; "": HTTP is not served */
+    char http_address[NODE_ADDRESS_BYTES];
+    struct http_settings http;
     /* the host at which peers reach the daemon; "": the host of the listening addresses */
     char advertise[NODE_ADDRESS_BYTES];
     char secret[SETTINGS_SECRET_BYTES]; /* "": the config has no secret */

@@ -1,6 +1,7 @@
 #include "edge/settings/settings.h"
 
 #include "base/units.h"
+#include "edge/settings/settings_http.h"
 #include "edge/settings/settings_text.h"
 
 #include <assert.h>
@@ -16,6 +17,7 @@ struct printer {
     struct peer_text peers[NODE_PEERS_MAX];
     struct limit_text limits[NAMED_LIMITS_MAX];
     char texts[TEXTS_MAX][UNITS_TEXT_BYTES];
+    char headers[SETTINGS_HEADERS_BYTES];
     size_t used;
     struct settings settings; /* a copy to point into */
 };
@@ -107,7 +109,13 @@ static void print_values(struct printer *printer)
     text->node = node->name;
     text->region = node->region;
     text->listen =
-        (struct listen_text){settings->clients_address, settings->gossip_address, settings->snapshot_address};
+        (struct listen_text){settings->clients_address, settings->gossip_address, settings->snapshot_address,
+                             settings->http_address[0] ? settings->http_address : NULL};
+    if (settings->http_address[0]) {
+        settings_print_sources(&settings->http, printer->headers);
+        text->http = (struct http_text){word(printer, http_limit_fields_name(settings->http.limit_fields)),
+                                        printer->headers[0] ? printer->headers : NULL};
+    }
     text->advertise = settings->advertise[0] ? settings->advertise : NULL;
     text->interval = duration(printer, node->interval_ns);
     text->early_push =

@@ -21,6 +21,13 @@ static const cyaml_schema_field_t listen_fields[] = {
     TEXT_KEY(listen_text, clients),
     TEXT_KEY(listen_text, gossip),
     TEXT_KEY(listen_text, snapshots),
+    TEXT_KEY(listen_text, http),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t http_fields[] = {
+    TEXT_KEY(http_text, limit_headers),
+    TEXT_KEY(http_text, request_headers),
     CYAML_FIELD_END,
 };
 
@@ -92,6 +99,7 @@ static const cyaml_schema_field_t settings_fields[] = {
     CYAML_FIELD_MAPPING("table", CYAML_FLAG_OPTIONAL, struct settings_text, table, table_fields),
     CYAML_FIELD_MAPPING("rules", CYAML_FLAG_OPTIONAL, struct settings_text, rules, rules_fields),
     CYAML_FIELD_MAPPING("clients", CYAML_FLAG_OPTIONAL, struct settings_text, clients, clients_fields),
+    CYAML_FIELD_MAPPING("http", CYAML_FLAG_OPTIONAL, struct settings_text, http, http_fields),
     TEXT_KEY(settings_text, unknown_service),
     TEXT_KEY(settings_text, reservations),
     TEXT_KEY(settings_text, reservation_ttl_max),
@@ -168,6 +176,8 @@ static const cyaml_schema_field_t *fields_at(const char *path)
         return rules_fields;
     if (strncmp(path, "clients", 7) == 0)
         return clients_fields;
+    if (strncmp(path, "http", 4) == 0)
+        return http_fields;
     if (strncmp(path, "regions[", 8) == 0)
         return region_fields;
     if (strncmp(path, "peers[", 6) == 0)
@@ -213,7 +223,8 @@ static bool wrong_shape(const struct complaint *complaint, const struct outline 
                    strcmp(complaint->path, "limits") == 0;
     bool is_map = complaint->path[0] == '\0' || strcmp(complaint->path, "listen") == 0 ||
                   strcmp(complaint->path, "table") == 0 || strcmp(complaint->path, "rules") == 0 ||
-                  strcmp(complaint->path, "clients") == 0 || complaint->path[strlen(complaint->path) - 1] == ']';
+                  strcmp(complaint->path, "clients") == 0 || strcmp(complaint->path, "http") == 0 ||
+                  complaint->path[strlen(complaint->path) - 1] == ']';
     return error_set(error, EX_CONFIG, "%s:%u: %s is %s: expected %s", file, outline_line(outline, complaint->path),
                      complaint->path[0] ? complaint->path : "the file",
                      node ? kind_name(node->kind) : "something else",

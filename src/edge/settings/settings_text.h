@@ -19,7 +19,11 @@ enum { SETTINGS_VALUE_BYTES = 256 }; /* the longest value */
 
 /* A key that is absent is NULL. */
 struct listen_text {
-    char *clients, *gossip, *snapshots;
+    char *clients, *gossip, *snapshots, *http;
+};
+
+struct http_text {
+    char *limit_headers, *request_headers;
 };
 
 struct table_text {
@@ -58,6 +62,7 @@ struct settings_text {
     struct table_text table;
     struct rules_text rules;
     struct clients_text clients;
+    struct http_text http;
     char *unknown_service, *reservation_ttl_max;
     char *reservations, *unlisted_peers, *gossip_pace, *log_keys, *message_max, *max_connections, *threads,
         *state_dir, *state_sync, *secret, *password, *log_level, *debug;

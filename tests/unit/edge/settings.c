@@ -45,10 +45,11 @@ static const struct mistake mistakes[] = {
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
-     "unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "
+     "http, unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, "
+     "message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
-     "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots"},
+     "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
      "f:4: limits[0].burst is not a known key: expected one of name, capacity, rate, overshoot, default"},
     {LEAST "node: b\n", "f:4: node is given twice: expected it once"},

@@ -1,0 +1,75 @@
+#include "http/ask.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+enum { PLACED_BYTES = JSON_FIELD_BYTES + 16 };
+
+/* Other types a web page may have a browser send anywhere without asking. */
+static bool is_json(const struct http_message *message)
+{
+    static const char json[] = "application/json";
+    const struct bytes type = http_header(message, "content-type");
+    const size_t size = sizeof json - 1;
+    return type.size >= size && strncasecmp(type.data, json, size) == 0 &&
+           (type.size == size || type.data[size] == ';' || type.data[size] == ' ');
+}
+
+bool http_body(struct http_call *call, json_t **tree)
+{
+    struct json_arena *arena = &call->http->arena;
+    json_error_t fault;
+    if (!is_json(call->message)) {
+        http_problem(call, 415, "Content-Type", "expected a body of Content-Type: application/json");
+        return false;
+    }
+    call->work += (uint32_t)(call->message->body.size / 8);
+    *tree = json_arena_parse(arena, call->message->body, &fault);
+    if (*tree != NULL)
+        return true;
+    if (arena->exhausted)
+        http_problem(call, 413, NULL, "the body needs more than %d KiB of memory to be read",
+                     HTTP_JSON_BYTES >> 10);
+    else
+        http_problem(call, 400, NULL, "the body is no JSON: line %d, column %d: %s", fault.line, fault.column,
+                     fault.text);
+    return false;
+}
+
+/* "[3].cost" */
+static const char *placed(char text[PLACED_BYTES], const char *place, const char *field)
+{
+    (void)snprintf(text, PLACED_BYTES, "%s%s%s", place, place[0] && field[0] ? "." : "", field);
+    return text[0] ? text : NULL;
+}
+
+bool http_read(struct http_call *call, json_t *object, unsigned takes, const char *place, struct json_query *out)
+{
+    char text[PLACED_BYTES];
+    if (json_query_read(out, object, takes, &call->decoded))
+        return true;
+    http_problem(call, 400, placed(text, place, out->field), "%s", out->error);
+    return false;
+}
+
+bool http_match(struct http_call *call, struct question *question, const char *place)
+{
+    char error[COMMAND_ERROR_BYTES], text[PLACED_BYTES];
+    if (ask_match(call->http->commands, question, call->turn, error))
+        return true;
+    const bool later = strncmp(error, "LOADING", 7) == 0;
+    const char *field = question->match.status == MATCH_UNKNOWN_SERVICE ? "service_id" : "rule";
+    http_refuse(call, later ? 503 : 400, placed(text, place, field), error);
+    if (later)
+        put_text(&call->fields, "Retry-After: 1\r\n");
+    return false;
+}
+
+bool http_question(struct http_call *call, unsigned takes, struct json_query *read, struct question *question)
+{
+    json_t *tree;
+    if (!http_body(call, &tree) || !http_read(call, tree, takes, "", read))
+        return false;
+    question->query = read->query;
+    return http_match(call, question, "");
+}

@@ -1,0 +1,21 @@
+/*
+ * ask: what the paths that decide have in common: a JSON body, and the question that it asks. Internal to src/http.
+ *
+ * A call that returns false has answered with the problem.
+ */
+#ifndef HEADGATE_HTTP_ASK_H
+#define HEADGATE_HTTP_ASK_H
+
+#include "http/call.h"
+#include "http/json_query.h"
+
+/* The tree of the body, which has to be JSON. */
+bool http_body(struct http_call *call, json_t **tree);
+/* Reads an object; `place` names it in a batch ("[3]") or is "". */
+bool http_read(struct http_call *call, json_t *object, unsigned takes, const char *place, struct json_query *out);
+/* Finds the rules of question->query. */
+bool http_match(struct http_call *call, struct question *question, const char *place);
+/* Body, object and rules of one request. `read` has what is no part of the query. */
+bool http_question(struct http_call *call, unsigned takes, struct json_query *read, struct question *question);
+
+#endif

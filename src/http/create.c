@@ -1,0 +1,24 @@
+/*
+ * What a thread serves HTTP with is made once: nothing is allocated for a request.
+ */
+#include "http/call.h"
+
+#include <stdlib.h>
+
+struct http *http_create(struct commands *commands, const struct http_settings *options)
+{
+    struct http *http = calloc(1, sizeof *http);
+    if (http == NULL)
+        return NULL;
+    http->commands = commands;
+    http->options = options;
+    http->date_s = UINT64_MAX;
+    json_arena_init(&http->arena, http->arena_room, sizeof http->arena_room);
+    return http;
+}
+
+void http_destroy(struct http **http)
+{
+    free(*http);
+    *http = NULL;
+}

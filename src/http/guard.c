@@ -1,0 +1,112 @@
+/*
+ * The password: Authorization: Bearer PASSWORD, or Basic with the user "default". Each request says it, since a gateway
+ * may send requests of many clients over one connection. Wrong ones are penalised as those of AUTH are.
+ */
+#include "http/call.h"
+
+#include <strings.h>
+
+/* The credentials of a scheme ("bearer "), or .data NULL. */
+static struct bytes credentials_of(struct bytes authorization, const char *scheme)
+{
+    const size_t size = strlen(scheme);
+    if (authorization.size <= size || strncasecmp(authorization.data, scheme, size) != 0)
+        return (struct bytes){0};
+    return (struct bytes){authorization.data + size, authorization.size - size};
+}
+
+static int sextet_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Base64; false: it is none. */
+static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
+{
+    const size_t begun = decoded->size;
+    uint32_t bits = 0, count = 0;
+    while (text.size > 0 && text.data[text.size - 1] == '=')
+        text.size--;
+    for (size_t i = 0; i < text.size; i++) {
+        const int sextet = sextet_of(text.data[i]);
+        if (sextet < 0)
+            return false;
+        bits = (bits << 6 | (uint32_t)sextet) & 0xffffff;
+        count += 6;
+        if (count < 8)
+            continue;
+        count -= 8;
+        const char byte = (char)(bits >> count & 0xff);
+        output_append(decoded, &byte, 1);
+    }
+    *out = (struct bytes){decoded->data + begun, decoded->size - begun};
+    return !decoded->overflowed;
+}
+
+/* False: the request has no password in a form that is known here. */
+static bool find_password(struct http_call *call, struct bytes *user, struct bytes *password)
+{
+    const struct bytes authorization = http_header(call->message, "authorization");
+    const struct bytes basic = credentials_of(authorization, "basic ");
+    struct bytes both;
+    *user = bytes_of("default");
+    *password = credentials_of(authorization, "bearer ");
+    if (password->data != NULL)
+        return true;
+    if (basic.data == NULL || basic.size > HTTP_CREDENTIALS_MAX_BYTES || !decode(basic, &call->decoded, &both))
+        return false;
+    const char *colon = both.size > 0 ? memchr(both.data, ':', both.size) : NULL;
+    if (colon == NULL)
+        return false;
+    *user = (struct bytes){both.data, (size_t)(colon - both.data)};
+    *password = (struct bytes){colon + 1, both.size - user->size - 1};
+    return true;
+}
+
+static void answer_unauthorized(struct http_call *call, const char *detail)
+{
+    http_problem(call, 401, "Authorization", "%s", detail);
+    put_text(&call->fields, "WWW-Authenticate: Bearer realm=\"headgate\"\r\n"
+                            "WWW-Authenticate: Basic realm=\"headgate\"\r\n");
+}
+
+bool http_admit(struct http_call *call)
+{
+    struct commands *commands = call->http->commands;
+    struct http_session *session = call->session;
+    struct bytes user, password;
+    uint64_t barred_ns;
+    if (commands->password == NULL) {
+        session->known = true;
+        return true;
+    }
+    if (!find_password(call, &user, &password)) {
+        answer_unauthorized(call, "expected Authorization: Bearer and the password of the config");
+        return false;
+    }
+    switch (ask_password(commands, session->address, user, password, call->turn.now_ns, &barred_ns)) {
+    case PASSWORD_RIGHT:
+        session->known = true;
+        session->refused = 0;
+        return true;
+    case PASSWORD_WRONG:
+        answer_unauthorized(call, "the password is wrong");
+        call->closes |= ++session->refused >= SESSION_REFUSED_MAX;
+        call->delays = !call->closes;
+        return false;
+    case PASSWORD_BARRED:
+        answer_unauthorized(call, "too many wrong passwords came from this address: none is looked at for now");
+        put_text(&call->fields, "Retry-After: ");
+        put_number(&call->fields, barred_ns / 1000000000 + 1);
+        put_text(&call->fields, "\r\n");
+        call->closes = true;
+        return false;
+    }
+    return false;
+}

@@ -1,0 +1,220 @@
+#include "http/http.h"
+
+#include "http/call.h"
+
+#include <assert.h>
+
+#define END "Connection: close\r\nContent-Length: 0\r\n\r\n"
+const char http_too_many[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n" END;
+const char http_unfinished[] = "HTTP/1.1 408 Request Timeout\r\n" END;
+
+/* Units of work, see src/wire/command.h. */
+enum {
+    REQUEST_WORK = 10, /* besides what its path costs */
+    INPUT_WORK_BYTES = 64,
+    OUTPUT_WORK_BYTES = 64,
+};
+
+void http_open(struct http_session *session, const char *address)
+{
+    const size_t size = strnlen(address, sizeof session->address - 1);
+    memcpy(session->address, address, size);
+    session->address[size] = '\0';
+}
+
+uint32_t http_worked(const struct http *http)
+{
+    return http->worked;
+}
+
+uint32_t http_delay_ms(const struct http_session *session)
+{
+    assert(session->refused > 0 && session->refused < SESSION_REFUSED_MAX);
+    return (uint32_t)SESSION_DELAY_MS << (session->refused - 1);
+}
+
+/* ---- one request ---- */
+
+static void begin(struct http_call *call, struct http *http, struct http_session *session, struct turn turn)
+{
+    call->http = http;
+    call->session = session;
+    call->message = &http->message;
+    call->turn = turn;
+    call->path = call->query = (struct bytes){0};
+    call->status = 200;
+    call->type = "application/json";
+    call->decoded = output_over(http->decoded, sizeof http->decoded);
+    call->fields = output_over(call->fields_room, sizeof call->fields_room);
+    call->body = output_over(http->body, HTTP_ANSWER_BYTES);
+    call->closes = call->delays = false;
+    call->work = 0;
+}
+
+static void split_target(struct http_call *call)
+{
+    const struct bytes target = call->message->target;
+    const char *mark = target.size > 0 ? memchr(target.data, '?', target.size) : NULL;
+    call->path = target;
+    if (mark == NULL)
+        return;
+    call->path.size = (size_t)(mark - target.data);
+    call->query = (struct bytes){mark + 1, target.size - call->path.size - 1};
+}
+
+static void answer_method(struct http_call *call, const struct http_route *route)
+{
+    http_problem(call, 405, NULL, "this path has other methods: see Allow");
+    put_text(&call->fields, route->methods == HTTP_METHOD_POST         ? "Allow: POST\r\n"
+                            : (route->methods & HTTP_METHOD_POST) != 0 ? "Allow: GET, HEAD, POST\r\n"
+                                                                       : "Allow: GET, HEAD\r\n");
+}
+
+static void answer(struct http_call *call, const struct http_route *route)
+{
+    call->closes = !call->message->keep_alive;
+    if (route == NULL)
+        http_problem(call, 404, NULL, "there is no such path");
+    else if ((route->methods & call->message->method) == 0)
+        answer_method(call, route);
+    else if ((route->flags & HTTP_ROUTE_OPEN) != 0 || http_admit(call))
+        route->answer(call);
+}
+
+static void count(struct http_call *call)
+{
+    struct commands_stats *stats = &call->http->commands->stats;
+    stats->http_requests++;
+    stats->http_errors += call->status >= 400 && call->status != 429;
+}
+
+/* The answer to a wrong password waits; other requests of the connection wait behind it. */
+static void put_off(struct http_call *call)
+{
+    struct http_session *session = call->session;
+    session->waits = true;
+    session->waits_last = !call->message->keep_alive;
+    session->waits_head = call->message->method == HTTP_METHOD_HEAD;
+}
+
+bool http_resume(struct http *http, struct http_session *session, struct output *output, struct turn turn)
+{
+    struct http_call call;
+    begin(&call, http, session, turn);
+    http->message.method = session->waits_head ? HTTP_METHOD_HEAD : HTTP_METHOD_OTHER;
+    http->message.is_1_0 = false;
+    http_problem(&call, 401, "Authorization", "the password is wrong");
+    call.closes = session->waits_last;
+    session->waits = false;
+    http_write(&call, output);
+    return true;
+}
+
+static void answer_fault(struct http *http, struct http_session *session, const struct http_fault *fault,
+                         struct output *output, struct turn turn)
+{
+    struct http_call call;
+    begin(&call, http, session, turn);
+    http->message.method = HTTP_METHOD_OTHER;
+    http->message.is_1_0 = false;
+    call.closes = true;
+    http_problem(&call, fault->status, NULL, "%s", fault->text);
+    count(&call);
+    http->commands->stats.protocol_errors++;
+    http_write(&call, output);
+}
+
+/* ---- the requests of one input ---- */
+
+/* What is served of one input. */
+struct serving {
+    struct http *http;
+    struct http_session *session;
+    struct output *output;
+    struct turn turn;
+    size_t begun; /* of the output */
+    uint32_t work;
+};
+
+static uint32_t work_done(const struct serving *serving)
+{
+    return serving->work + (uint32_t)((serving->output->size - serving->begun) / OUTPUT_WORK_BYTES);
+}
+
+/* The message that was framed, in `size` bytes. SERVE_AGAIN: it was not served. */
+static enum serve_status serve_message(struct serving *serving, size_t size)
+{
+    struct http *http = serving->http;
+    struct http_call call;
+    begin(&call, http, serving->session, serving->turn);
+    split_target(&call);
+    const struct http_route *route = http_route(call.path);
+    if (route != NULL && (route->flags & HTTP_ROUTE_LONG) != 0) {
+        if (serving->output->size > serving->begun)
+            return SERVE_AGAIN;
+        call.body.room = HTTP_LONG_BYTES;
+    }
+    answer(&call, route);
+    count(&call);
+    serving->work += REQUEST_WORK + (uint32_t)(size / INPUT_WORK_BYTES) + call.work;
+    if (call.delays) {
+        put_off(&call);
+        return SERVE_DELAY;
+    }
+    http_write(&call, serving->output);
+    return call.closes ? SERVE_CLOSE : SERVE_MORE;
+}
+
+/* The request at the front of `input`; *size: its bytes, if it was served. */
+static enum serve_status serve_front(struct serving *serving, struct bytes input, size_t *size)
+{
+    struct http *http = serving->http;
+    struct http_fault fault;
+    const uint32_t parsed_before = serving->session->framer.parsed_bytes;
+    size_t whole = 0;
+    enum serve_status status;
+    *size = 0;
+    switch (http_frame(&serving->session->framer, input, &http->message, &whole, &fault)) {
+    case HTTP_WHOLE:
+        status = serve_message(serving, whole);
+        *size = status == SERVE_AGAIN ? 0 : whole;
+        return status;
+    case HTTP_CONTINUE:
+        put_text(serving->output, "HTTP/1.1 100 Continue\r\n\r\n");
+        break;
+    case HTTP_MORE:
+        break;
+    case HTTP_FAULT:
+        answer_fault(http, serving->session, &fault, serving->output, serving->turn);
+        return SERVE_CLOSE;
+    }
+    serving->work += REQUEST_WORK + (uint32_t)((input.size - parsed_before) / INPUT_WORK_BYTES);
+    return SERVE_MORE;
+}
+
+enum serve_status http_serve(struct http *http, struct http_session *session, struct bytes input,
+                             struct output *output, struct turn turn, size_t *consumed)
+{
+    struct serving serving = {.http = http,
+                              .session = session,
+                              .output = output,
+                              .turn = turn,
+                              .begun = output->size};
+    enum serve_status status = session->waits_last ? SERVE_CLOSE : SERVE_MORE;
+    *consumed = 0;
+    while (status == SERVE_MORE && *consumed < input.size) {
+        size_t size;
+        if (turn.work_max > 0 && work_done(&serving) >= turn.work_max)
+            status = SERVE_ENOUGH;
+        else if (output->room - output->size < (size_t)HTTP_HEAD_BYTES + HTTP_ANSWER_BYTES)
+            status = SERVE_AGAIN;
+        if (status != SERVE_MORE)
+            break;
+        status = serve_front(&serving, (struct bytes){input.data + *consumed, input.size - *consumed}, &size);
+        *consumed += size;
+        if (status == SERVE_MORE && size == 0)
+            break; /* the rest is no whole request */
+    }
+    http->worked = work_done(&serving);
+    return status;
+}

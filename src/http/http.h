@@ -1,0 +1,47 @@
+/*
+ * http: serves HTTP/1 clients: bytes in, decisions of the commands, bytes out. docs/http.md says what it serves.
+ *
+ * The one idea: HTTP is a service of the listener beside RESP (struct service), so limits, deadlines, turns and buffers
+ * are the same. It asks by the calls of commands/ask.h, so decisions are the same. Between the two lies only form:
+ * message.h finds a request, routes.c its path, and the path's function fills an answer. No I/O; no allocation for a
+ * request.
+ */
+#ifndef HEADGATE_HTTP_HTTP_H
+#define HEADGATE_HTTP_HTTP_H
+
+#include "commands/commands.h"
+#include "edge/clients/listener.h"
+#include "edge/settings/http_settings.h"
+#include "http/message.h"
+
+struct http;
+
+/* What one connection remembers between requests. Lives in the listener's memory, zeroed before http_open. */
+struct http_session {
+    struct http_framer framer;
+    bool known;      /* it has asked something, with the password if there is one */
+    bool waits;      /* for the answer to a wrong password */
+    bool waits_last; /* and is closed then */
+    bool waits_head; /* which has no body */
+    uint8_t refused; /* wrong passwords, one after the other */
+    char address[LISTENER_ADDRESS_BYTES];
+};
+
+/* What a client is told before its connection is closed, see struct service. */
+extern const char http_too_many[], http_unfinished[];
+
+/* `commands` and `options` outlive it, and are used from the first request on. NULL without memory. */
+struct http *http_create(struct commands *commands, const struct http_settings *options);
+void http_destroy(struct http **http);
+
+void http_open(struct http_session *session, const char *address);
+/* As struct service asks of `serve`, with the time of this turn. For SERVE_DELAY see http_delay_ms. */
+enum serve_status http_serve(struct http *http, struct http_session *session, struct bytes input,
+                             struct output *output, struct turn turn, size_t *consumed);
+/* As struct service asks of `resume`. */
+bool http_resume(struct http *http, struct http_session *session, struct output *output, struct turn turn);
+uint32_t http_delay_ms(const struct http_session *session);
+/* The work of the last http_serve, see struct serve_budget. */
+uint32_t http_worked(const struct http *http);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * put: bytes of an answer, appended one after the other: texts, numbers, JSON strings.
+ *
+ * The one idea: the answers of a decision are short and of one form, so that they are written as they are, without a
+ * tree in memory and without printf.
+ */
+#ifndef HEADGATE_HTTP_PUT_H
+#define HEADGATE_HTTP_PUT_H
+
+#include "base/bytes.h"
+#include "wire/output.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static inline void put_text(struct output *output, const char *text)
+{
+    output_append(output, text, strlen(text));
+}
+
+static inline void put_bytes(struct output *output, struct bytes bytes)
+{
+    output_append(output, bytes.data, bytes.size);
+}
+
+static inline void put_number(struct output *output, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    output_append(output, digits + at, sizeof digits - at);
+}
+
+/* A JSON string, quoted. Bytes beyond ASCII become '?': names of rules are ASCII, and so are our sentences. */
+void put_string(struct output *output, struct bytes text);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * Answers as bytes: the head with what every answer has, problems, and the body behind it.
+ */
+#include "http/call.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *reason_of(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *reason;
+    } reasons[] = {
+        {200, "OK"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Unknown";
+}
+
+/* ---- problems ---- */
+
+static void begin_problem(struct http_call *call, unsigned status, const char *field)
+{
+    call->status = status;
+    call->type = "application/problem+json";
+    call->body.size = 0;
+    call->body.overflowed = false;
+    put_text(&call->body, "{\"type\":\"about:blank\",\"title\":\"");
+    put_text(&call->body, reason_of(status));
+    put_text(&call->body, "\",\"status\":");
+    put_number(&call->body, status);
+    if (field != NULL) {
+        put_text(&call->body, ",\"field\":");
+        put_string(&call->body, bytes_of(field));
+    }
+    put_text(&call->body, ",\"detail\":");
+}
+
+void http_problem(struct http_call *call, unsigned status, const char *field, const char *format, ...)
+{
+    char detail[2 * COMMAND_ERROR_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(detail, sizeof detail, format, arguments);
+    va_end(arguments);
+    begin_problem(call, status, field);
+    put_string(&call->body, bytes_of(detail));
+    put_text(&call->body, "}\n");
+}
+
+void http_refuse(struct http_call *call, unsigned status, const char *field, const char *error)
+{
+    const char *blank = strchr(error, ' ');
+    begin_problem(call, status, field);
+    put_string(&call->body, bytes_of(blank != NULL ? blank + 1 : error));
+    put_text(&call->body, "}\n");
+}
+
+/* ---- the head ---- */
+
+/* The date of a day, counted from 1 January 1970; years begin in March, so that leap days are their last. */
+static void civil_of(uint64_t days_since_1970, unsigned *year, unsigned *month, unsigned *day)
+{
+    const uint64_t days = days_since_1970 + 719468, era = days / 146097, day_of_era = days % 146097;
+    const uint64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    const uint64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    const uint64_t march_month = (5 * day_of_year + 2) / 153;
+    *day = (unsigned)(day_of_year - (153 * march_month + 2) / 5 + 1);
+    *month = (unsigned)(march_month < 10 ? march_month + 3 : march_month - 9);
+    *year = (unsigned)(year_of_era + era * 400 + (*month <= 2));
+}
+
+/* "Wed, 25 Nov 2026 13:00:00 GMT", made anew once a second. */
+static void put_date(struct output *output, struct http *http, uint64_t wall_ns)
+{
+    static const char *const days[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"},
+                             *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    const uint64_t now_s = wall_ns / 1000000000;
+    if (http->date_s != now_s) {
+        unsigned year, month, day;
+        const unsigned second = (unsigned)(now_s % 86400);
+        http->date_s = now_s;
+        civil_of(now_s / 86400, &year, &month, &day);
+        (void)snprintf(http->date, sizeof http->date, "%s, %02u %s %04u %02u:%02u:%02u GMT",
+                       days[now_s / 86400 % 7], day % 100, months[month - 1], year % 10000, second / 3600,
+                       second / 60 % 60, second % 60);
+    }
+    put_text(output, http->date);
+}
+
+void http_write(struct http_call *call, struct output *output)
+{
+    const struct http_message *message = call->message;
+    if (call->body.overflowed || call->fields.overflowed)
+        http_problem(call, 500, NULL, "the answer is longer than it may be");
+    put_text(output, "HTTP/1.1 ");
+    put_number(output, call->status);
+    put_text(output, " ");
+    put_text(output, reason_of(call->status));
+    put_text(output, "\r\nDate: ");
+    put_date(output, call->http, call->turn.wall_ns);
+    put_text(output, "\r\nContent-Type: ");
+    put_text(output, call->type);
+    put_text(output, "\r\nContent-Length: ");
+    put_number(output, call->body.size);
+    put_text(output, "\r\nCache-Control: no-store\r\n");
+    output_append(output, call->fields.data, call->fields.size);
+    if (call->closes)
+        put_text(output, "Connection: close\r\n");
+    else if (message->is_1_0)
+        put_text(output, "Connection: keep-alive\r\n");
+    put_text(output, "\r\n");
+    if (message->method != HTTP_METHOD_HEAD)
+        output_append(output, call->body.data, call->body.size);
+    assert(!output->overflowed);
+}

@@ -1,0 +1,27 @@
+/*
+ * Which paths there are. A page that is a text is a row here and a function in a file of its own.
+ */
+#include "http/call.h"
+
+enum { READS = HTTP_METHOD_GET | HTTP_METHOD_HEAD, ANY = READS | HTTP_METHOD_POST | HTTP_METHOD_OTHER };
+
+static const struct http_route routes[] = {
+    {"/check", READS | HTTP_METHOD_POST, 0, http_gateway}, {"/check/", ANY, HTTP_ROUTE_BELOW, http_gateway_below},
+    {"/v1/check", HTTP_METHOD_POST, 0, http_check},        {"/v1/peek", HTTP_METHOD_POST, 0, http_peek},
+    {"/v1/refund", HTTP_METHOD_POST, 0, http_refund},      {"/v1/reset", HTTP_METHOD_POST, 0, http_reset},
+    {"/v1/reserve", HTTP_METHOD_POST, 0, http_reserve},    {"/v1/commit", HTTP_METHOD_POST, 0, http_commit},
+    {"/v1/cancel", HTTP_METHOD_POST, 0, http_cancel},      {"/healthz", READS, HTTP_ROUTE_OPEN, http_alive},
+    {"/readyz", READS, HTTP_ROUTE_OPEN, http_ready},
+};
+
+const struct http_route *http_route(struct bytes path)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        const struct http_route *route = &routes[i];
+        const size_t size = strlen(route->path);
+        const bool below = (route->flags & HTTP_ROUTE_BELOW) != 0 && path.size > size;
+        if ((path.size == size || below) && memcmp(path.data, route->path, size) == 0)
+            return route;
+    }
+    return NULL;
+}

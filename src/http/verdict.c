@@ -1,0 +1,174 @@
+#include "http/verdict.h"
+
+#include "cluster/node.h"
+#include "limit/kind.h"
+
+static int64_t window_ms(const struct commands *commands, const struct charge *charge)
+{
+    const struct limit *limit = node_limit(commands->node, charge->limit);
+    if (charge->window_ns > 0)
+        return call_ms(charge->window_ns);
+    if (kind_refills((enum limit_kind)limit->kind))
+        return call_ms(limit_refill_ns(limit, limit->capacity_units));
+    return limit->period_ns > 0 ? call_ms(limit->period_ns) : -1;
+}
+
+static struct verdict_report report_of(const struct commands *commands, const struct matched *matched,
+                                       const struct charge *charge, const struct verdict *verdict, bool allowed)
+{
+    return (struct verdict_report){.allowed = allowed,
+                                   .rule = matched->rule->id,
+                                   .limit = (int64_t)verdict->limit_tokens,
+                                   .remaining = (int64_t)verdict->remaining_tokens,
+                                   .retry_after_ms = verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
+                                   .reset_after_ms = call_ms(verdict->reset_after_ns),
+                                   .window_ms = window_ms(commands, charge)};
+}
+
+struct verdict_report verdict_report(const struct commands *commands, const struct match *match, bool allowed,
+                                     const struct verdict *verdicts)
+{
+    const int decider = match->status == MATCH_CHARGES ? decision_of(match, allowed, verdicts) : -1;
+    if (decider >= 0)
+        return report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
+    struct verdict_report report = {.allowed = allowed, .limit = -1, .remaining = -1, .window_ms = -1};
+    report.reset_after_ms = report.retry_after_ms = allowed ? 0 : -1;
+    if (match->status == MATCH_DENIED)
+        report.rule = match->passed[match->denied_by].rule->id;
+    return report;
+}
+
+/* ---- JSON ---- */
+
+static void put_figure(struct output *output, const char *name, int64_t figure)
+{
+    put_text(output, name);
+    if (figure < 0)
+        put_text(output, "null");
+    else
+        put_number(output, (uint64_t)figure);
+}
+
+static void put_figures(struct output *output, const struct verdict_report *report)
+{
+    put_figure(output, ",\"limit\":", report->limit);
+    put_figure(output, ",\"remaining\":", report->remaining);
+    put_figure(output, ",\"retry_after_ms\":", report->retry_after_ms);
+    put_figure(output, ",\"reset_after_ms\":", report->reset_after_ms);
+    put_figure(output, ",\"window_ms\":", report->window_ms);
+}
+
+static void put_allowed(struct output *output, bool allowed)
+{
+    put_text(output, allowed ? "{\"allowed\":true,\"rule\":" : "{\"allowed\":false,\"rule\":");
+}
+
+void put_verdict(struct output *output, const struct verdict_report *report)
+{
+    put_allowed(output, report->allowed);
+    if (report->rule.size > 0)
+        put_string(output, report->rule);
+    else
+        put_text(output, "null");
+    put_figures(output, report);
+}
+
+static void put_rule(struct output *output, const struct matched *matched, const struct verdict_report *report)
+{
+    const struct ruled_version *version = matched->version;
+    put_allowed(output, report->allowed);
+    put_string(output, report->rule);
+    put_text(output, ",\"endpoint\":");
+    put_string(output, version->endpoint);
+    put_text(output, ",\"by\":");
+    put_string(output, version->by);
+    put_text(output, ",\"algorithm\":");
+    put_string(output, bytes_of(rule_algorithm_name(version->algorithm)));
+    put_text(output, ",\"mode\":");
+    put_string(output, bytes_of(rule_mode_name(version->mode)));
+    put_text(output, ",\"why\":");
+    put_string(output, bytes_of(match_why_name((enum match_why)matched->why)));
+    put_text(output, matched->candidate ? ",\"canary\":true" : ",\"canary\":false");
+    put_figures(output, report);
+    put_text(output, "}");
+}
+
+void put_verdict_rules(struct output *output, const struct commands *commands, const struct match *match,
+                       const struct decision *decision)
+{
+    const uint32_t counted = match->status == MATCH_CHARGES ? match->count : 0;
+    put_text(output, ",\"rules\":[");
+    for (uint32_t i = 0; i < counted + match->passed_count; i++) {
+        const struct matched *matched = i < counted ? &match->rule[i] : &match->passed[i - counted];
+        const bool allowed = i < counted ? decision->verdict[i].allowed : matched->why != WHY_DENY_LIST;
+        struct verdict_report report = {.allowed = allowed,
+                                        .rule = matched->rule->id,
+                                        .limit = -1,
+                                        .remaining = -1,
+                                        .retry_after_ms = allowed ? 0 : -1,
+                                        .window_ms = -1};
+        if (i < counted)
+            report = report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed);
+        if (i > 0)
+            put_text(output, ",");
+        put_rule(output, matched, &report);
+    }
+    put_text(output, "]");
+}
+
+/* ---- the head ---- */
+
+static uint64_t seconds_of(int64_t ms)
+{
+    return (uint64_t)ms / 1000 + ((uint64_t)ms % 1000 != 0);
+}
+
+/* A name of a rule is a quoted string of structured fields as it is one of JSON: it has no quotes. */
+static void put_draft_10(struct output *output, const struct verdict_report *report, uint64_t reset_s)
+{
+    put_text(output, "RateLimit-Policy: ");
+    put_string(output, report->rule);
+    put_text(output, ";q=");
+    put_number(output, (uint64_t)report->limit);
+    if (report->window_ms > 0) {
+        put_text(output, ";w=");
+        put_number(output, seconds_of(report->window_ms));
+    }
+    put_text(output, "\r\nRateLimit: ");
+    put_string(output, report->rule);
+    put_text(output, ";r=");
+    put_number(output, (uint64_t)report->remaining);
+    put_text(output, ";t=");
+    put_number(output, reset_s);
+    put_text(output, "\r\n");
+}
+
+static void put_x(struct output *output, const struct verdict_report *report, uint64_t reset_s)
+{
+    put_text(output, "X-RateLimit-Limit: ");
+    put_number(output, (uint64_t)report->limit);
+    put_text(output, "\r\nX-RateLimit-Remaining: ");
+    put_number(output, (uint64_t)report->remaining);
+    put_text(output, "\r\nX-RateLimit-Reset: ");
+    put_number(output, reset_s);
+    put_text(output, "\r\n");
+}
+
+void put_verdict_fields(struct output *output, const struct verdict_report *report,
+                        const struct http_settings *settings)
+{
+    const bool waits = !report->allowed && report->retry_after_ms >= 0;
+    /* of a refusal, when to come again: nobody is told two times to wait for */
+    const uint64_t retry_s =
+                       waits && report->retry_after_ms == 0 ? 1 : seconds_of(waits ? report->retry_after_ms : 0),
+                   reset_s = waits ? retry_s : seconds_of(report->reset_after_ms > 0 ? report->reset_after_ms : 0);
+    if (report->limit >= 0 && settings->limit_fields == HTTP_LIMIT_X)
+        put_x(output, report, reset_s);
+    if (report->limit >= 0 && settings->limit_fields == HTTP_LIMIT_DRAFT_10)
+        put_draft_10(output, report, reset_s);
+    if (!waits)
+        return;
+    put_text(output, "Retry-After: ");
+    put_number(output, retry_s);
+    put_text(output, "\r\n");
+}

@@ -1,0 +1,31 @@
+/*
+ * verdict: a decision as an answer of HTTP: its JSON, and the fields of the head that tell of the limit.
+ *
+ * The one idea: a report has the figures of the rule that decided, the one that refused or else the one that is nearest
+ * to its limit, as RESP's CHECK has. Times in the head are whole seconds, rounded up: whoever waits as long as
+ * Retry-After says is not refused for having come too early. Internal to src/http.
+ */
+#ifndef HEADGATE_HTTP_VERDICT_H
+#define HEADGATE_HTTP_VERDICT_H
+
+#include "http/call.h"
+
+/* What a client is told. -1: there is no such figure, or never. */
+struct verdict_report {
+    bool allowed;
+    struct bytes rule;
+    int64_t limit, remaining, retry_after_ms, reset_after_ms, window_ms;
+};
+
+struct verdict_report verdict_report(const struct commands *commands, const struct match *match, bool allowed,
+                                     const struct verdict *verdicts);
+/* Puts the object, without its closing bracket, so that more can follow. */
+void put_verdict(struct output *output, const struct verdict_report *report);
+/* Puts ,"rules":[...]: what each rule said. */
+void put_verdict_rules(struct output *output, const struct commands *commands, const struct match *match,
+                       const struct decision *decision);
+/* Puts the fields of the head that the settings ask for, and Retry-After. */
+void put_verdict_fields(struct output *output, const struct verdict_report *report,
+                        const struct http_settings *settings);
+
+#endif

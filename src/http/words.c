@@ -1,0 +1,189 @@
+#include "http/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Names that are no dimensions, and the options of the commands that they are. */
+static const struct {
+    const char *name, *option;
+} names[] = {
+    {"service_id", "service"}, {"endpoint", "endpoint"}, {"tier", "tier"},
+    {"priority", "priority"},  {"cost", "cost"},         {"rule", "rule"},
+};
+enum { NAMES = sizeof names / sizeof names[0], SAID_DENIED = 1 << NAMES };
+
+void http_words_init(struct http_words *words)
+{
+    command_query_clear(&words->query);
+    words->denied_status = 0;
+    words->said = 0;
+    words->field[0] = words->error[0] = '\0';
+}
+
+static bool fail(struct http_words *words, struct bytes name, const char *error)
+{
+    const size_t size = name.size < sizeof words->field - 1 ? name.size : sizeof words->field - 1;
+    if (size > 0)
+        memcpy(words->field, name.data, size);
+    words->field[size] = '\0';
+    if (error != NULL)
+        (void)snprintf(words->error, sizeof words->error, "%s", error);
+    return false;
+}
+
+static bool is(struct bytes name, const char *text)
+{
+    return bytes_equal(name, bytes_of(text));
+}
+
+static bool say_denied(struct http_words *words, struct bytes name, struct bytes value)
+{
+    if ((words->said & SAID_DENIED) != 0)
+        return fail(words, name, "denied twice: expected it once");
+    words->said |= SAID_DENIED;
+    words->denied_status = is(value, "403") ? 403 : is(value, "429") ? 429 : 0;
+    return words->denied_status > 0 || fail(words, name, "denied is a status: expected 429 or 403");
+}
+
+static bool say(struct http_words *words, struct bytes name, struct bytes value)
+{
+    if (value.size == 0)
+        return true;
+    if (is(name, "denied"))
+        return say_denied(words, name, value);
+    for (unsigned i = 0; i < NAMES; i++) {
+        if (!is(name, names[i].name))
+            continue;
+        if ((words->said & 1u << i) != 0)
+            return fail(words, name, "said twice: expected it once");
+        words->said |= 1u << i;
+        return command_query_set(&words->query, bytes_of(names[i].option), value, QUERY_COST, words->error) ||
+               fail(words, name, NULL);
+    }
+    return command_query_add_id(&words->query, name, value, words->error) || fail(words, name, NULL);
+}
+
+static bool was_said(const struct http_words *words, struct bytes name)
+{
+    for (unsigned i = 0; i < NAMES; i++)
+        if (is(name, names[i].name))
+            return (words->said & 1u << i) != 0;
+    for (uint32_t i = 0; i < words->query.id_count; i++)
+        if (bytes_equal(words->query.id[i].dimension, name))
+            return true;
+    return false;
+}
+
+/* ---- the query ---- */
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "%41" is "A", and "+" a blank, as forms of web pages are encoded. False: half an escape, or no room. */
+static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
+{
+    const size_t begun = decoded->size;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (c == '%') {
+            const int high = i + 2 < text.size ? digit_of(text.data[i + 1]) : -1;
+            const int low = high >= 0 ? digit_of(text.data[i + 2]) : -1;
+            if (low < 0)
+                return false;
+            c = (char)(high << 4 | low);
+            i += 2;
+        } else if (c == '+') {
+            c = ' ';
+        }
+        output_append(decoded, &c, 1);
+    }
+    *out = (struct bytes){decoded->data + begun, decoded->size - begun};
+    return !decoded->overflowed;
+}
+
+static bool add_pair(struct http_words *words, struct bytes pair, struct output *decoded)
+{
+    const char *equals = memchr(pair.data, '=', pair.size);
+    struct bytes name = {pair.data, equals != NULL ? (size_t)(equals - pair.data) : pair.size}, value = {0};
+    if (equals == NULL)
+        return fail(words, name, "a name of the query without '=': expected name=value");
+    const struct bytes raw = {equals + 1, pair.size - name.size - 1};
+    if (!decode(name, decoded, &name) || !decode(raw, decoded, &value))
+        return fail(words, name, "'%' in the query: expected two hexadecimal digits behind it");
+    return say(words, name, value);
+}
+
+bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded)
+{
+    while (query.size > 0) {
+        const char *end = memchr(query.data, '&', query.size);
+        const size_t size = end != NULL ? (size_t)(end - query.data) : query.size;
+        const size_t skipped = size < query.size ? size + 1 : size;
+        if (size > 0 && !add_pair(words, (struct bytes){query.data, size}, decoded))
+            return false;
+        query = (struct bytes){query.data + skipped, query.size - skipped};
+    }
+    return true;
+}
+
+/* ---- fields of the head ---- */
+
+static struct bytes trimmed(struct bytes text)
+{
+    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
+        text = (struct bytes){text.data + 1, text.size - 1};
+    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
+/* Of a list of addresses the last one, which the gateway that asks has added itself: others may be made up. */
+static struct bytes last_of(struct bytes list)
+{
+    for (size_t i = list.size; i > 0; i--)
+        if (list.data[i - 1] == ',')
+            return trimmed((struct bytes){list.data + i, list.size - i});
+    return trimmed(list);
+}
+
+static struct bytes without_query(struct bytes target)
+{
+    const char *mark = target.size > 0 ? memchr(target.data, '?', target.size) : NULL;
+    return mark != NULL ? (struct bytes){target.data, (size_t)(mark - target.data)} : target;
+}
+
+bool http_words_add_fields(struct http_words *words, const struct http_message *message,
+                           const struct http_settings *settings)
+{
+    for (uint32_t i = 0; i < settings->source_count; i++) {
+        const struct http_source *source = &settings->source[i];
+        const struct bytes gives = bytes_of(source->gives);
+        struct bytes value = http_header(message, source->header);
+        if (value.data == NULL || was_said(words, gives))
+            continue;
+        if (strcmp(source->header, "x-forwarded-for") == 0)
+            value = last_of(value);
+        if (is(gives, "endpoint"))
+            value = without_query(value);
+        if (!say(words, gives, trimmed(value)))
+            return fail(words, bytes_of(source->header), NULL);
+    }
+    return true;
+}
+
+bool http_words_add_endpoint(struct http_words *words, struct bytes path)
+{
+    return was_said(words, bytes_of("endpoint")) || say(words, bytes_of("endpoint"), path);
+}
+
+bool http_words_end(struct http_words *words)
+{
+    return words->query.id_count > 0 ||
+           fail(words, (struct bytes){0}, "no identifier: expected one at least, e.g. user=alice");
+}

@@ -1,0 +1,41 @@
+/*
+ * words: what a gateway's request says, in its query and in fields of its head, as a query of the commands.
+ *
+ * The one idea: service_id, endpoint, tier, priority, cost and rule are what they are in JSON; every other name is a
+ * dimension, and its value an identifier. The query, which the operator of the gateway writes, goes before the fields,
+ * which the config names. An empty value is an absent one: a gateway writes it where its client said nothing. Pure.
+ */
+#ifndef HEADGATE_HTTP_WORDS_H
+#define HEADGATE_HTTP_WORDS_H
+
+#include "base/bytes.h"
+#include "edge/settings/http_settings.h"
+#include "http/message.h"
+#include "wire/command.h"
+#include "wire/command_query.h"
+#include "wire/output.h"
+
+#include <stdbool.h>
+
+enum { HTTP_WORD_BYTES = 64 };
+
+struct http_words {
+    struct command_query query;
+    unsigned denied_status;      /* that a refusal is answered with; 0: not said */
+    unsigned said;               /* which of the names that are no dimensions were */
+    char field[HTTP_WORD_BYTES]; /* the one that is wrong */
+    char error[COMMAND_ERROR_BYTES];
+};
+
+void http_words_init(struct http_words *words);
+/* Decodes and adds the names of `query` ("a=b&c=d"); `decoded` outlives the words. False: field and error say why. */
+bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded);
+/* Adds what the fields of the head say that was not said yet. */
+bool http_words_add_fields(struct http_words *words, const struct http_message *message,
+                           const struct http_settings *settings);
+/* The path of a gateway that sends it behind its own. */
+bool http_words_add_endpoint(struct http_words *words, struct bytes path);
+/* There is an identifier. */
+bool http_words_end(struct http_words *words);
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * What a config says of HTTP: where it is served, and what heads say; and what it may not say.
+ */
+#include "edge/settings/settings_http.h"
+
+#include "tests/lib/tap.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+static struct settings settings;
+static struct error error;
+
+/* A config with these lines. */
+static bool reads(const char *lines)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text, "node: a\n%s\nlimits: [{name: default, capacity: 5, rate: 1/s}]\n", lines);
+    error.text[0] = '\0';
+    return settings_parse(&settings, bytes_of(text), "c.yaml", &error);
+}
+
+static void test_values(void)
+{
+    char text[SETTINGS_HEADERS_BYTES];
+    OK(reads("region: r") && settings.http_address[0] == '\0', "HTTP is off unless it is asked for");
+    OK(reads("listen: {http: '127.0.0.1:7073'}") && strcmp(settings.http_address, "127.0.0.1:7073") == 0,
+       "an address");
+    OK(settings.http.limit_fields == HTTP_LIMIT_X && settings.http.source_count == 0,
+       "and what else is by default");
+    OK(reads("listen: {http: '*:7073'}\nhttp: {limit_headers: draft-10, request_headers: 'ip=X-Real-IP, "
+             "user=X-User'}"),
+       "all of it");
+    OK(settings.http.limit_fields == HTTP_LIMIT_DRAFT_10 && settings.http.source_count == 2, "is read");
+    OK_STRING(settings.http.source[0].header, "x-real-ip", "names of headers are small");
+    settings_print_sources(&settings.http, text);
+    OK_STRING(text, "ip=x-real-ip, user=x-user", "and printed as they are written");
+}
+
+static void test_printed(void)
+{
+    static struct settings again;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    OK(reads(
+           "listen: {http: '*:7073'}\nhttp: {limit_headers: none, request_headers: 'ip=X-Real-IP, tier=X-Tier'}") &&
+           out != NULL && settings_print(&settings, out),
+       "settings are printed");
+    (void)fclose(out);
+    OK(settings_parse(&again, (struct bytes){text, size}, "printed.yaml", &error) &&
+           strcmp(again.http_address, settings.http_address) == 0 &&
+           memcmp(&again.http, &settings.http, sizeof again.http) == 0,
+       "and read back to the same");
+    free(text);
+}
+
+static void test_mistakes(void)
+{
+    static const struct {
+        const char *lines, *sentence;
+    } cases[] = {
+        {"listen: {http: 'here'}", "c.yaml:2: listen.http is 'here': expected"},
+        {"listen: {http: '127.0.0.1:7070'}", "listen.http has port 7070: expected another one than listen.clients"},
+        {"listen: {http: '127.0.0.1:7071'}", "listen.http has port 7071: expected another one than listen.gossip"},
+        {"listen: {http: '127.0.0.1:7072'}",
+         "listen.http has port 7072: expected another one than listen.snapshots"},
+        {"http: {limit_headers: none}", "http has no effect without listen.http"},
+        {"listen: {http: '*:1'}\nhttp: {limit_headers: draft-3}",
+         "c.yaml:3: http.limit_headers is 'draft-3': expected x-ratelimit, draft-10 or none"},
+        {"listen: {http: '*:1'}\nhttp: {request_headers: X-Real-IP}",
+         "c.yaml:3: http.request_headers is 'X-Real-IP'"},
+        {"listen: {http: '*:1'}\nhttp: {request_headers: 'ip=A, ip=B'}", "each name once"},
+        {"listen: {http: '*:1'}\nhttp: {request_headers: 'ip=A B:'}", "expected at most 12 of name=Header"},
+        {"listen: {http: '*:1'}\nhttp: {headers: none}", "http"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        OK(!reads(cases[i].lines) && strstr(error.text, cases[i].sentence) != NULL, "%s", error.text);
+    char many[1024] = "listen: {http: '*:1'}\nhttp: {request_headers: '";
+    size_t size = strlen(many);
+    for (int i = 0; i < 13; i++)
+        size += (size_t)snprintf(many + size, sizeof many - size, "a%d=b%d ", i, i);
+    (void)snprintf(many + size, sizeof many - size, "'}");
+    OK(!reads(many) && strstr(error.text, "at most 12") != NULL, "more than there is room for");
+}
+
+int main(void)
+{
+    if (sodium_init() < 0)
+        return 1;
+    test_values();
+    test_printed();
+    test_mistakes();
+    return tap_done();
+}

@@ -1,0 +1,96 @@
+/*
+ * What a gateway's request says: its query, fields of its head, its path.
+ */
+#include "http/words.h"
+
+#include "tests/lib/tap.h"
+
+#include <stdio.h>
+
+static struct http_message message;
+static struct http_settings settings;
+
+static void add_source(const char *gives, const char *header)
+{
+    struct http_source *source = &settings.source[settings.source_count++];
+    (void)snprintf(source->gives, sizeof source->gives, "%s", gives);
+    (void)snprintf(source->header, sizeof source->header, "%s", header);
+}
+
+static void add_header(const char *name, const char *value)
+{
+    message.header[message.header_count++] = (struct http_header){bytes_of(name), bytes_of(value)};
+}
+
+/* "user=alice service=s ... cost=1 priority=1", or "! field: error". */
+static const char *told(const char *query)
+{
+    static char text[1024];
+    char room[1024];
+    struct output decoded = output_over(room, sizeof room);
+    struct http_words words;
+    http_words_init(&words);
+    if (!http_words_add_query(&words, bytes_of(query), &decoded) ||
+        !http_words_add_fields(&words, &message, &settings) || !http_words_end(&words)) {
+        (void)snprintf(text, sizeof text, "! %s: %s", words.field, words.error);
+        return text;
+    }
+    size_t size = 0;
+    const struct command_query *said = &words.query;
+    for (uint32_t i = 0; i < said->id_count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%.*s=%.*s ", (int)said->id[i].dimension.size,
+                                 said->id[i].dimension.data, (int)said->id[i].value.size, said->id[i].value.data);
+    const struct bytes selectors[] = {said->service, said->endpoint, said->tier, said->rule};
+    for (size_t i = 0; i < 4; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%.*s|", (int)selectors[i].size,
+                                 selectors[i].size > 0 ? selectors[i].data : "");
+    (void)snprintf(text + size, sizeof text - size, "%llu %d %u", (unsigned long long)said->cost,
+                   (int)said->priority, words.denied_status);
+    return text;
+}
+
+static void test_query(void)
+{
+    OK_STRING(told("user=alice"), "user=alice ||||1 1 0", "a name is a dimension");
+    OK_STRING(told("ip=1.2.3.4&user_id=7&service_id=shop&endpoint=/v1/x&tier=pro&rule=r&cost=3&priority=high"),
+              "ip=1.2.3.4 user_id=7 shop|/v1/x|pro|r|3 2 0", "but for the names of options");
+    OK_STRING(told("user=a&denied=403"), "user=a ||||1 1 403", "a gateway may want another status");
+    OK_STRING(told("user=a%20b%2Bc+d&&"), "user=a b+c d ||||1 1 0", "values are decoded");
+    OK_STRING(told("user=a&ip=&endpoint="), "user=a ||||1 1 0", "an empty value is none");
+    OK_STRING(told("user=a&user=b"), "! user: a second id of dimension 'user': expected each dimension once",
+              "nothing is said twice");
+    OK_STRING(told("user=a&cost=1&cost=1"), "! cost: said twice: expected it once", "nor an option");
+    OK_STRING(told("user=a&denied=403&denied=429"), "! denied: denied twice: expected it once", "nor the status");
+    OK_STRING(told("user=a&denied=200"), "! denied: denied is a status: expected 429 or 403", "which refuses");
+    OK_STRING(told("user=%4"), "! user: '%' in the query: expected two hexadecimal digits behind it",
+              "half an escape");
+    OK_STRING(told("user=%4g"), "! user: '%' in the query: expected two hexadecimal digits behind it", "no escape");
+    OK_STRING(told("user"), "! user: a name of the query without '=': expected name=value", "no value");
+    OK_STRING(told(""), "! : no identifier: expected one at least, e.g. user=alice", "nothing");
+    OK_STRING(told("cost=1"), "! : no identifier: expected one at least, e.g. user=alice", "nobody");
+    OK_STRING(told("user=a&priority=x"), "! priority: PRIORITY is 'x': expected low, normal, high or critical",
+              "a wrong value is told with its name");
+}
+
+static void test_fields(void)
+{
+    add_source("ip", "x-forwarded-for");
+    add_source("user", "x-user");
+    add_source("endpoint", "x-original-uri");
+    add_header("X-User", "alice");
+    OK_STRING(told("tier=pro"), "user=alice ||pro||1 1 0", "the field of a head, in any case, is a dimension");
+    OK_STRING(told("user=bob"), "user=bob ||||1 1 0", "the query goes before it");
+    add_header("X-Forwarded-For", "6.6.6.6, 1.2.3.4 ");
+    OK_STRING(told(""), "ip=1.2.3.4 user=alice ||||1 1 0", "of addresses, the one that the gateway saw itself");
+    add_header("X-Original-URI", "/v1/checkout?card=1");
+    OK_STRING(told(""), "ip=1.2.3.4 user=alice |/v1/checkout|||1 1 0", "an endpoint has no query");
+    add_header("X-Other", "x");
+    OK_STRING(told("endpoint=/"), "ip=1.2.3.4 user=alice |/|||1 1 0", "what the config does not name says nothing");
+}
+
+int main(void)
+{
+    test_query();
+    test_fields();
+    return tap_done();
+}
