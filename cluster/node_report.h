@@ -41,8 +41,12 @@ struct peer_report {
 size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *reports, size_t room);
 
 /*
- * Counters and gauges as an X-macro, so that INFO, docs and tests cannot drift apart: X(name,
- * help).
+ * Counters and gauges as an X-macro: X(name, help). INFO prints each row by itself, and
+ * docs/operations.md must explain it (tests/tidy/recipes.t).
+ *
+ * A row gives struct node the counter node->stats.name, which is 0 at the start. The file in which
+ * the event happens must add to it. A row with "(now)" is a gauge instead: node_stats (report.c)
+ * must compute it.
  */
 #define NODE_STATS(X)                                                                                              \
     X(admitted_requests, "requests allowed")                                                                       \
@@ -53,7 +57,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(applied_tokens, "tokens that other peers reported spent")                                                    \
     X(batches_closed, "own batches closed")                                                                        \
     X(batches_applied, "batches of other peers applied")                                                           \
-    X(batches_duplicate, "batches received again and ignored")                                                     \
+    X(batches_duplicate, "batches ignored: received again, own ones, or of an origin that is over")                \
     X(batches_waiting, "batches received early, waiting for what they depend on (now)")                            \
     X(batches_missing, "batches that some peer has and this node has not (now)")                                   \
     X(batches_resent, "batches sent again or passed on for another peer")                                          \

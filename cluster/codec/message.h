@@ -115,6 +115,23 @@ struct message {
  */
 bool message_read(struct message *message, const struct envelope *envelope);
 
+/*
+ * The places of a batch's fields. Fields from BATCH_PART on may be missing. A new field comes last,
+ * as docs/protocol.md says ("To add a field"): if it may stand behind a missing field, the writer
+ * must write nil for that one, and batch_encoded_max_bytes must count the new field.
+ */
+enum {
+    BATCH_ORIGIN,
+    BATCH_FIRST,
+    BATCH_LAST,
+    BATCH_AGE,
+    BATCH_OPEN,
+    BATCH_DEPENDS,
+    BATCH_GROUPS,
+    BATCH_PART,
+    BATCH_FIELDS
+};
+
 struct batch_record {
     uint32_t origin; /* index into origins */
     uint64_t first, last, age_ns, open_ns;

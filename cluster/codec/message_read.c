@@ -261,17 +261,18 @@ bool message_batch(const struct message *message, uint32_t index, struct batch_r
 {
     msgpack_object_array a, depends;
     record->merge = record->part = record->parts = 0;
-    if (!read_record(&message->batches.via.array.ptr[index], 7, 8, &a) ||
-        !read_u32_below(&a.ptr[0], message->origin_count, &record->origin) ||
-        !read_u64(&a.ptr[1], &record->first) || !read_u64(&a.ptr[2], &record->last) ||
-        !read_u64(&a.ptr[3], &record->age_ns) || !read_u64(&a.ptr[4], &record->open_ns) ||
-        !read_array(&a.ptr[5], message->origin_count, message->origin_count, &depends) ||
-        !check_groups(&a.ptr[6], &record->spend_count) || !read_part(record_field(&a, 7), record))
+    if (!read_record(&message->batches.via.array.ptr[index], BATCH_PART, BATCH_FIELDS, &a) ||
+        !read_u32_below(&a.ptr[BATCH_ORIGIN], message->origin_count, &record->origin) ||
+        !read_u64(&a.ptr[BATCH_FIRST], &record->first) || !read_u64(&a.ptr[BATCH_LAST], &record->last) ||
+        !read_u64(&a.ptr[BATCH_AGE], &record->age_ns) || !read_u64(&a.ptr[BATCH_OPEN], &record->open_ns) ||
+        !read_array(&a.ptr[BATCH_DEPENDS], message->origin_count, message->origin_count, &depends) ||
+        !check_groups(&a.ptr[BATCH_GROUPS], &record->spend_count) ||
+        !read_part(record_field(&a, BATCH_PART), record))
         return false;
     for (uint32_t i = 0; i < depends.size; i++)
         if (!read_u64(&depends.ptr[i], &record->depends[i]))
             return false;
-    record->groups = a.ptr[6];
+    record->groups = a.ptr[BATCH_GROUPS];
     return record->first >= 1 && record->first <= record->last && record->last < UINT64_MAX / 2;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum {
+    /* all but dependencies and groups: 5 numbers of 9 bytes, 3 of 5, the heads of 4 arrays */
     BATCH_HEAD_ENCODED_MAX_BYTES = 80,
     DEPEND_ENCODED_MAX_BYTES = 9,
 };
@@ -211,7 +212,7 @@ void message_put_batch(struct message_writer *writer, uint32_t origin, uint64_t 
                        const uint64_t *depends, uint32_t depend_count, const struct limit_set *limits)
 {
     msgpack_packer *packer = &writer->packer;
-    msgpack_pack_array(packer, batch->parts > 0 ? 8 : 7);
+    msgpack_pack_array(packer, batch->parts > 0 ? BATCH_PART + 1 : BATCH_PART);
     msgpack_pack_uint64(packer, origin);
     msgpack_pack_uint64(packer, batch->first);
     msgpack_pack_uint64(packer, batch->last);

@@ -44,6 +44,42 @@ bool rule_priority_parse(struct bytes text, enum rule_priority *priority)
     return false;
 }
 
+/* ---- properties of algorithms ---- */
+
+bool rule_is_bucket(enum rule_algorithm algorithm)
+{
+    switch (algorithm) {
+    case RULE_TOKEN_BUCKET:
+    case RULE_LEAKY_BUCKET:
+        return true;
+    case RULE_FIXED_WINDOW:
+    case RULE_SLIDING_WINDOW:
+    case RULE_SLIDING_LOG:
+    case RULE_QUOTA:
+    case RULE_CONCURRENCY:
+    case RULE_ALGORITHMS_END:
+        return false;
+    }
+    return false;
+}
+
+bool rule_is_listed(enum rule_algorithm algorithm)
+{
+    switch (algorithm) {
+    case RULE_SLIDING_LOG:
+    case RULE_CONCURRENCY:
+        return true;
+    case RULE_TOKEN_BUCKET:
+    case RULE_LEAKY_BUCKET:
+    case RULE_FIXED_WINDOW:
+    case RULE_SLIDING_WINDOW:
+    case RULE_QUOTA:
+    case RULE_ALGORITHMS_END:
+        return false;
+    }
+    return false;
+}
+
 /* ---- terms ---- */
 
 __extension__ typedef unsigned __int128 wide;
@@ -86,7 +122,7 @@ void rule_terms(const struct rule *rule, const struct rule_amount *amount, uint3
 {
     assert(!amount->unlimited && amount->limit > 0 && scale >= 1 && scale <= RULE_SCALE_ONE);
     bool bucket = rule_is_bucket(rule->algorithm);
-    bool listed = rule->algorithm == RULE_SLIDING_LOG || rule->algorithm == RULE_CONCURRENCY;
+    bool listed = rule_is_listed(rule->algorithm);
     *terms = (struct limit_terms){
         .kind = bucket   ? LIMIT_BUCKET
                 : listed ? LIMIT_LOG

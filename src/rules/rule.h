@@ -43,6 +43,7 @@ enum {
 #define RULE_DEFAULT_ZONE "UTC"
 #define RULE_ANY_ENDPOINT "*"
 
+/* A new algorithm: see "Where a change goes" in docs/architecture.md. */
 enum rule_algorithm {
     RULE_TOKEN_BUCKET,
     RULE_LEAKY_BUCKET,
@@ -145,8 +146,14 @@ struct rule {
 /* Frees a rule that rule_text.h made; *rule may be NULL. */
 void rule_destroy(struct rule **rule);
 
-/* True for buckets, false for rules that count what was spent within a window. */
+/*
+ * What other files must know of an algorithm, asked by property. Each property is a switch that the
+ * compiler keeps complete, so a new algorithm answers all of them in rule.c.
+ */
+/* True: tokens come back at a rate (`rate`, `burst`). False: tokens come back after a window (`limit`, `window`). */
 bool rule_is_bucket(enum rule_algorithm algorithm);
+/* True: each spend is remembered by itself, at most RULE_LOG_MAX for each key. */
+bool rule_is_listed(enum rule_algorithm algorithm);
 
 /*
  * The terms of `amount` at `scale` twentieths of it (1..RULE_SCALE_ONE). The amount must belong to

@@ -13,8 +13,7 @@
 
 static uint64_t limit_most(enum rule_algorithm algorithm)
 {
-    bool listed = algorithm == RULE_SLIDING_LOG || algorithm == RULE_CONCURRENCY;
-    return listed ? RULE_LOG_MAX : LIMIT_CAPACITY_MAX;
+    return rule_is_listed(algorithm) ? RULE_LOG_MAX : LIMIT_CAPACITY_MAX;
 }
 
 /* Checks the range of an amount that was parsed. */

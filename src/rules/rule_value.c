@@ -83,11 +83,6 @@ static bool parse_window(const struct rule_amount *of, struct bytes text, struct
     return !of->unlimited && units_parse_count(text, &amount->limit);
 }
 
-bool rule_is_bucket(enum rule_algorithm algorithm)
-{
-    return algorithm == RULE_TOKEN_BUCKET || algorithm == RULE_LEAKY_BUCKET;
-}
-
 bool rule_amount_parse(enum rule_algorithm algorithm, const struct rule_amount *of, struct bytes text,
                        struct rule_amount *amount)
 {

@@ -1,5 +1,7 @@
 #include "tests/lib/newer_message.h"
 
+#include "cluster/codec/message.h"
+
 static struct newer_record newer_group(uint32_t depth, uint32_t index)
 {
     if (depth == 0)
@@ -26,7 +28,7 @@ static struct newer_record newer_spends(const struct newer_path *path)
     if (at[0] < 5)
         return depth == 2 ? (struct newer_record){fields[at[0]], fields[at[0]]} : list;
     if (depth == 2)
-        return (struct newer_record){7, 8}; /* a batch */
+        return (struct newer_record){BATCH_PART, BATCH_FIELDS}; /* a batch */
     if (at[2] == 7)
         return three;
     return at[2] == 6 && depth > 3 ? newer_group(depth - 4, at[4]) : list;

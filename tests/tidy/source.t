@@ -109,7 +109,9 @@ my $names_kinds = qr{^src/(?:limit/|(?:rules/rule(?:_reach)?|commands/(?:explain
 # Files whose every function may run for a request.
 my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|verdict)\.
     |^src/rules/match\.|^src/wire/(?:resp|request|reply|command|output)\.
-    |^src/http/(?!create\.)|^src/edge/(?:connection(?:_input|_output|_turn)?|listener_turns|stream)\.}x;
+    |^src/edge/clients/(?:connection(?:_input|_output|_turn)?|listener_turns|stream)\.
+    |^src/http/(?!create\.)
+    |^src/commands/(?:pending|late|shapes|match)\.|^cluster/spend/(?:decide|decide_full|record|deferred)\.}x;
 
 # ---- shape ----
 
@@ -269,7 +271,7 @@ sub names_files {
 # What a planted bug replaces is there, once: it applies as it was meant.
 sub has_its_place {
     my ($file) = @_;
-    my ($in, @old, @faults) = ('');
+    my ($in, $in_hunk, @old, @faults) = ('', 0);
     my $look = sub {
         my $old = join '', map { "$_\n" } splice @old;
         my $count = () = $in =~ /^\Q$old\E/gm;
@@ -279,7 +281,8 @@ sub has_its_place {
         my $line = $file->{lines}[$number - 1];
         $look->($number) if $line =~ /^(?:---|@@) /;
         $in = -f "$Source::root/$1" ? Source::load($1)->{text} : '' if $line =~ m{^--- a/(\S+)};
-        push @old, $1 if $line =~ /^[- ](?!-- a)(.*)/;
+        $in_hunk = $1 eq '@@' if $line =~ /^(---|@@) /;
+        push @old, $1 // '' if $in_hunk && $line =~ /^(?:[- ](?!-- a)(.*))?$/;
     }
     $look->(scalar @{$file->{lines}});
     return @faults;
@@ -366,7 +369,7 @@ my @rules = (
         'docs/x.md', 'see /ho' . "me/me\n"],
     ['tests do not sleep to wait', qr{^tests/(?!tidy/).*\.(?:t|sh)$}, pattern(qr/\bsleep[ (]+[1-9]/, 'sleeps', 'lines'),
         'tests/e2e/x.t', "sleep 1;\n"],
-    ['a planted bug has its place', qr{^tests/sim/canary/.*\.patch$}, \&has_its_place,
+    ['a planted bug has its place', qr{^tests/(?:sim/canary|e2e/peers)/.*\.patch$}, \&has_its_place,
         'tests/sim/canary/x.patch', "--- a/README.md\n+++ b/README.md\n@@ -1,1 +1,1 @@\n-No such line\n+Another\n"],
     ['files that are named are there', qr{^(?:src|cluster|include|tests)/.*\.[ch]$|^docs/\w+\.md$|^README\.md$},
         \&names_files, 'src/base/x.h', "/* As no_such_file.c does. */\n"],

@@ -138,7 +138,9 @@ static void rewrite(struct rewriting *rewriting, const msgpack_object *object)
             rewrite(rewriting, &object->via.array.ptr[i]);
             rewriting->path.depth--;
         }
-        if (change == ONE_MORE)
+        if (change == ONE_MORE && rewriting->must_refuse && newer_record_at(&rewriting->path).known > 0)
+            msgpack_pack_int64(&rewriting->packer, -1); /* no value of a field that may be missing */
+        else if (change == ONE_MORE)
             msgpack_pack_uint64(&rewriting->packer, 0);
     }
 }
