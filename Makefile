@@ -335,7 +335,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
     tests/unit/limit/table_threads.c tests/unit/rules/ruleset_threads.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/docs.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/docs.t %/integrations.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t

@@ -1,0 +1,37 @@
+-- Asks headgate about a request; see haproxy.cfg. The answer is in variables of the transaction: headgate_status (429:
+-- refuse it), headgate_retry_after, headgate_limit, headgate_remaining, headgate_reset. Where headgate does not answer,
+-- headgate_status is 0, and the request passes.
+local url = "http://127.0.0.1:7073/check?service_id=shop"
+
+local told = {
+    ["retry-after"] = "txn.headgate_retry_after",
+    ["x-ratelimit-limit"] = "txn.headgate_limit",
+    ["x-ratelimit-remaining"] = "txn.headgate_remaining",
+    ["x-ratelimit-reset"] = "txn.headgate_reset",
+}
+
+local function headgate(txn)
+    -- What a client may choose goes in headers, never in the query: there it could add names of its own.
+    local headers = {
+        ["X-Real-IP"] = { txn.f:src() },
+        ["X-Original-URI"] = { txn.f:pathq() },
+    }
+    local key = txn.f:req_hdr("X-Api-Key")
+    if key ~= nil and key ~= "" then
+        headers["X-Api-Key"] = { key }
+    end
+    -- With a password: headers["Authorization"] = { "Bearer PASSWORD" }
+    local answer = core.httpclient():get({ url = url, headers = headers })
+    local status = answer ~= nil and answer.status or 0
+    txn:set_var("txn.headgate_status", status)
+    if status ~= 200 and status ~= 429 then
+        return
+    end
+    for name, variable in pairs(told) do
+        if answer.headers[name] ~= nil then
+            txn:set_var(variable, answer.headers[name][0])
+        end
+    end
+end
+
+core.register_action("headgate", { "http-req" }, headgate, 0)

@@ -1,0 +1,179 @@
+#!/usr/bin/perl
+# The files of config/integrations with the real programs: each gateway, in front of a small application, asks a daemon.
+# Addresses are others than in the files, so that several tests can run.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Http;
+use IO::Socket::INET;
+use Test::More;
+
+my $files = "$Headgate::root/config/integrations";
+my ($gateway_port, $application_port) = Headgate::free_ports(2);
+
+# What a file says, at other addresses: of the daemon, of the gateway, of the application.
+sub moved {
+    my ($name, $daemon) = @_;
+    my $text = Headgate::read_file("$files/$name");
+    my $count = $text =~ s/\b7073\b/$daemon->{ports}{http}/g;
+    $count += $text =~ s/:8080\b/:$gateway_port/g;
+    $text =~ s/\b127\.0\.0\.1:9000\b/127.0.0.1:$application_port/g;
+    die "$name names no address" if !$count;
+    return $text;
+}
+
+# The value of request_headers that a file's head asks for.
+sub headers_of {
+    my ($name) = @_;
+    my ($headers) = Headgate::read_file("$files/$name") =~ /request_headers: (".*?")/;
+    die "$name: no request_headers" if !defined $headers;
+    return $headers;
+}
+
+# Answers every request with its own target; one process.
+sub application {
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $application_port, Listen => 16,
+                                         ReuseAddr => 1) or die "application: $!";
+    my $pid = fork // die "fork: $!";
+    if ($pid == 0) {
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
+        while (my $client = $listener->accept) {
+            my $request = '';
+            while ($request !~ /\r\n\r\n/ && sysread $client, $request, 4096, length $request) { }
+            my ($target) = $request =~ /^\S+ (\S+)/;
+            my $body = 'the application has ' . ($target // '') . "\n";
+            print $client "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
+            close $client;
+        }
+        POSIX::_exit(0);
+    }
+    $Headgate::running{$pid} = 1;
+    close $listener;
+    return;
+}
+
+sub daemon_of {
+    my ($name) = @_;
+    my $cluster = Headgate::cluster(regions => ['here'], listen_http => 1, threads => 1,
+                                    http => {request_headers => headers_of($name)});
+    my $daemon = $cluster->daemon('here')->start;
+    is($daemon->client->command('RULE', 'SET', <<'RULES'), 'OK', 'the daemon has rules');
+rules:
+  - {id: per-key, service: shop, by: api_key, algorithm: fixed_window, limit: 3, window: 1d}
+  - {id: checkout, service: shop, by: api_key, endpoint: /v1/checkout, algorithm: fixed_window, limit: 1, window: 1d}
+RULES
+    return $daemon;
+}
+
+sub ask { my ($target, @lines) = @_; return Http::connect($gateway_port)->get($target, 'Connection: close', @lines) }
+
+# What every gateway has to do, however it does it.
+sub behaves {
+    my ($daemon) = @_;
+    ok(Headgate::wait_until(20, sub { eval { ask('/up', 'X-Api-Key: nobody')->{status} == 200 } }),
+       'the gateway is up');
+    for my $left (2, 1, 0) {
+        my $answer = ask('/free', 'X-Api-Key: ann');
+        is($answer->{status}, 200, 'a request within the limit passes');
+        is($answer->{body}, "the application has /free\n", 'and is answered by the application');
+        is($answer->{head}{'x-ratelimit-remaining'}, $left, 'with what is left') if $daemon->{tells};
+    }
+    my $answer = ask('/free', 'X-Api-Key: ann');
+    is($answer->{status}, 429, 'one beyond is refused');
+    unlike($answer->{body}, qr/application/, 'and does not reach the application');
+    cmp_ok($answer->{head}{'retry-after'} // 0, '>', 0, 'and is told when to come again');
+    is($answer->{head}{'x-ratelimit-limit'}, 3, 'and the limit');
+    is(ask('/free', 'X-Api-Key: bob')->{status}, 200, 'another client passes');
+    is(ask('/v1/checkout?basket=1', 'X-Api-Key: cid')->{status}, 200, 'an endpoint has a rule of its own');
+    is(ask('/v1/checkout?basket=2', 'X-Api-Key: cid')->{status}, 429, 'whatever its query says');
+    is(ask('/v1/checkout', 'X-Api-Key: cid', "$_: /free", 'X-Real-IP: 6.6.6.6')->{status}, 429,
+       "a client cannot say $_ itself") for qw(X-Original-URI X-Forwarded-Uri);
+    is(ask('/v1/checkout', 'X-Api-Key: cid&cost=0&api_key=x')->{status}, 200, 'a key is what it is');
+    is(ask('/free')->{status}, 200, 'no key counts as none');
+    $daemon->stop;
+    is(ask('/free', 'X-Api-Key: ann')->{status}, 200, 'without a daemon, requests pass');
+    $daemon->start;
+    is(ask('/v1/checkout', 'X-Api-Key: dan')->{status}, 200, 'with it again');
+    ok(Headgate::wait_until(20, sub { ask('/v1/checkout', 'X-Api-Key: dan')->{status} == 429 }),
+       'they are limited again');
+    return;
+}
+
+sub gateway {
+    my ($name, $program, $file, $start) = @_;
+    subtest $name => sub {
+        plan skip_all => "there is no $program here" if system("command -v $program >/dev/null 2>&1") != 0;
+        my $place = Headgate::scratch() . "/$name";
+        mkdir $place or die "$place: $!";
+        my $daemon = daemon_of($file);
+        $daemon->{tells} = $name ne 'caddy'; # which tells of limits where it refuses only
+        my $pid = Headgate::spawn("$place/out", "$place/out", $start->($daemon, $place));
+        behaves($daemon);
+        kill 'TERM', $pid;
+        ok(Headgate::wait_until(20, sub { waitpid($pid, POSIX::WNOHANG()) == $pid }), 'the gateway ends');
+        delete $Headgate::running{$pid};
+        diag(Headgate::read_file("$place/out")) if !Test::More->builder->is_passing;
+        $daemon->stop;
+    };
+    return;
+}
+
+application();
+
+gateway('nginx', 'nginx', 'nginx.conf', sub {
+    my ($daemon, $place) = @_;
+    Headgate::write_file("$place/headgate.conf", moved('nginx.conf', $daemon));
+    Headgate::write_file("$place/nginx.conf", <<"END");
+daemon off;
+pid $place/pid;
+error_log stderr;
+@{[$> == 0 ? 'user root;' : '']}
+events {}
+http {
+    access_log off;
+    client_body_temp_path $place/body;
+    proxy_temp_path $place/proxy;
+    fastcgi_temp_path $place/fastcgi;
+    uwsgi_temp_path $place/uwsgi;
+    scgi_temp_path $place/scgi;
+    include $place/headgate.conf;
+}
+END
+    return ('nginx', '-e', 'stderr', '-p', $place, '-c', "$place/nginx.conf");
+});
+
+gateway('haproxy', 'haproxy', 'haproxy.cfg', sub {
+    my ($daemon, $place) = @_;
+    Headgate::write_file("$place/$_", moved($_, $daemon)) for qw(haproxy.cfg haproxy.lua);
+    return ('haproxy', '-db', '-C', $place, '-f', "$place/haproxy.cfg");
+});
+
+gateway('caddy', 'caddy', 'Caddyfile', sub {
+    my ($daemon, $place) = @_;
+    Headgate::write_file("$place/Caddyfile", "{\n\tadmin off\n\tauto_https off\n}\n" . moved('Caddyfile', $daemon));
+    return ('env', "HOME=$place", "XDG_DATA_HOME=$place", "XDG_CONFIG_HOME=$place", 'caddy', 'run', '--config',
+            "$place/Caddyfile", '--adapter', 'caddyfile');
+});
+
+gateway('apache', 'apache2', 'apache.conf', sub {
+    my ($daemon, $place) = @_;
+    Headgate::write_file("$place/apache.lua", moved('apache.lua', $daemon));
+    my $conf = moved('apache.conf', $daemon) =~ s{/etc/headgate/}{$place/}r;
+    my $modules = '/usr/lib/apache2/modules';
+    my $loads = join '', map { "LoadModule ${_}_module $modules/mod_$_.so\n" }
+        qw(mpm_event authz_core lua proxy proxy_http);
+    Headgate::write_file("$place/apache2.conf", <<"END");
+ServerRoot $place
+ServerName gateway
+PidFile $place/pid
+ErrorLog $place/errors
+DefaultRuntimeDir $place
+Mutex posixsem
+${loads}${conf}
+END
+    return ('apache2', '-X', '-f', "$place/apache2.conf");
+});
+
+done_testing();
