@@ -65,7 +65,7 @@ ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
     $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lcyaml -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lm -lpthread
+LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V
@@ -203,7 +203,7 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(TEST_LIB) $
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIBS)
 
 # tests/fuzz/fuzz_<what>.c is a libFuzzer target; here its main replays tests/fuzz/corpus/<what> and mutations.
-FUZZ_ROOMS := cluster wire rules limit base
+FUZZ_ROOMS := edge cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 # What of HTTP reads bytes of strangers.
 HTTP_READERS := $(patsubst %,src/http/%.c,message words json_query json_arena)
@@ -325,7 +325,7 @@ fuzz:
 	    corpus=build/fuzz/corpus/$$target; mkdir -p $$corpus && cp tests/fuzz/corpus/$${target#fuzz_}/* $$corpus/ && \
 	    clang -std=c11 -g -O1 -w -D_GNU_SOURCE $(LLHTTP_CFLAGS) -Iinclude -Isrc -I. -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
 	        -o build/fuzz/$$target tests/fuzz/$$target.c \
-	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c cluster/*.c cluster/*/*.c) \
+	        $(wildcard src/base/*.c src/limit/*.c src/rules/*.c src/wire/*.c src/edge/*/*.c cluster/*.c cluster/*/*.c) \
 	        $(HTTP_READERS) $(LLHTTP)/*.c $(LIBS) && \
 	    build/fuzz/$$target -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS) -max_len=4096 $$corpus || exit 1; \
 	done

@@ -37,13 +37,13 @@ static uint32_t entries(const struct rule_builder *builder, enum rule_field fiel
 
 static bool make_block(struct rule_builder *builder)
 {
-    const struct rule_node *map = builder->reader.node;
+    const struct yaml_node *map = builder->reader.node;
     uint32_t tiers = entries(builder, RULE_FIELD_TIERS), overrides = entries(builder, RULE_FIELD_OVERRIDES);
     uint32_t allow = entries(builder, RULE_FIELD_ALLOW), deny = entries(builder, RULE_FIELD_DENY);
     size_t arrays = tiers * sizeof(struct rule_tier) + overrides * sizeof(struct rule_override) +
                     (allow + deny) * sizeof(struct rule_listed);
     size_t texts = sizeof RULE_DEFAULT_SERVICE;
-    for (const struct rule_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
+    for (const struct yaml_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
         texts +=
             /* The text of a network may be two bytes longer than in the document. */
             node->key.size + node->text.size + 4;
@@ -80,7 +80,7 @@ static int compare_texts(const void *a, const void *b)
     return rule_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }
 
-static bool read_dimension(struct rule_builder *builder, const struct rule_node *node)
+static bool read_dimension(struct rule_builder *builder, const struct yaml_node *node)
 {
     struct bytes name;
     struct rule *rule = builder->rule;
@@ -92,19 +92,19 @@ static bool read_dimension(struct rule_builder *builder, const struct rule_node 
 
 static bool read_by(struct rule_builder *builder)
 {
-    const struct rule_node *node = builder->field[RULE_FIELD_BY];
+    const struct yaml_node *node = builder->field[RULE_FIELD_BY];
     struct rule *rule = builder->rule;
     if (!node) {
         rule->by_count = 1;
         rule->by[0] = bytes_of(RULE_DEFAULT_DIMENSION);
         return true;
     }
-    if (node->kind == RULE_NODE_TEXT)
+    if (node->kind == YAML_TEXT)
         return read_dimension(builder, node);
-    if (!rule_read_group(&builder->reader, node, "by", RULE_NODE_LIST, RULE_DIMENSIONS_MAX))
+    if (!rule_read_group(&builder->reader, node, "by", YAML_LIST, RULE_DIMENSIONS_MAX))
         return false;
-    for (const struct rule_node *child = rule_node_first(node); child;
-         child = rule_node_next(builder->reader.tree, node, child))
+    for (const struct yaml_node *child = yaml_first(node); child;
+         child = yaml_next(builder->reader.tree, node, child))
         if (!read_dimension(builder, child))
             return false;
     qsort(rule->by, rule->by_count, sizeof rule->by[0], compare_texts);
@@ -118,7 +118,7 @@ static bool read_by(struct rule_builder *builder)
 static bool read_endpoint(struct rule_builder *builder)
 {
     static const char expected[] = "1 to 255 bytes, with * at most as the last one";
-    const struct rule_node *node = builder->field[RULE_FIELD_ENDPOINT];
+    const struct yaml_node *node = builder->field[RULE_FIELD_ENDPOINT];
     struct bytes endpoint = bytes_of(RULE_ANY_ENDPOINT);
     if (!node) {
         builder->rule->endpoint = endpoint;
@@ -137,9 +137,8 @@ static bool read_endpoint(struct rule_builder *builder)
 
 static bool find_fields(struct rule_builder *builder)
 {
-    const struct rule_node *map = builder->reader.node;
-    for (const struct rule_node *node = rule_node_first(map); node;
-         node = rule_node_next(builder->reader.tree, map, node)) {
+    const struct yaml_node *map = builder->reader.node;
+    for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node)) {
         size_t field = 0;
         while (field < RULE_FIELDS && !bytes_equal(node->key, bytes_of(rule_field_names[field])))
             field++;
@@ -171,14 +170,13 @@ static bool read_names(struct rule_builder *builder)
 static bool read_groups(struct rule_builder *builder)
 {
     const struct rule_reader *reader = &builder->reader;
-    const struct rule_node *const *field = builder->field;
-    return rule_read_group(reader, field[RULE_FIELD_TIERS], "tiers", RULE_NODE_MAP, RULE_TIERS_MAX) &&
-           rule_read_group(reader, field[RULE_FIELD_OVERRIDES], "overrides", RULE_NODE_LIST, RULE_OVERRIDES_MAX) &&
-           rule_read_group(reader, field[RULE_FIELD_ALLOW], "allow", RULE_NODE_LIST, RULE_LISTED_MAX) &&
-           rule_read_group(reader, field[RULE_FIELD_DENY], "deny", RULE_NODE_LIST, RULE_LISTED_MAX) &&
-           rule_read_group(reader, field[RULE_FIELD_PRIORITY_FLOOR], "priority_floor", RULE_NODE_MAP,
-                           RULE_PRIORITIES) &&
-           rule_read_group(reader, field[RULE_FIELD_ADAPTIVE], "adaptive", RULE_NODE_MAP, 2);
+    const struct yaml_node *const *field = builder->field;
+    return rule_read_group(reader, field[RULE_FIELD_TIERS], "tiers", YAML_MAP, RULE_TIERS_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_OVERRIDES], "overrides", YAML_LIST, RULE_OVERRIDES_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_ALLOW], "allow", YAML_LIST, RULE_LISTED_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_DENY], "deny", YAML_LIST, RULE_LISTED_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_PRIORITY_FLOOR], "priority_floor", YAML_MAP, RULE_PRIORITIES) &&
+           rule_read_group(reader, field[RULE_FIELD_ADAPTIVE], "adaptive", YAML_MAP, 2);
 }
 
 static bool read_rule(struct rule_builder *builder)
@@ -206,12 +204,12 @@ static bool read_rule(struct rule_builder *builder)
     return true;
 }
 
-struct rule *rule_build(const struct rule_tree *tree, const struct rule_node *node, const char *file,
+struct rule *rule_build(const struct yaml_tree *tree, const struct yaml_node *node, const char *file,
                         unsigned number, bool kept, struct error *error)
 {
     struct rule_builder builder = {
         .reader = {.file = file, .error = error, .tree = tree, .node = node, .number = number, .kept = kept}};
-    if (node->kind != RULE_NODE_MAP) {
+    if (node->kind != YAML_MAP) {
         (void)rule_fail(&builder.reader, node->line, "it is no map: expected id, rate and so on");
         return NULL;
     }

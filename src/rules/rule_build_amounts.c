@@ -17,7 +17,7 @@ static uint64_t limit_most(enum rule_algorithm algorithm)
 }
 
 /* Checks the range of an amount that was parsed. */
-static bool check_amount(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+static bool check_amount(const struct rule_builder *builder, const struct yaml_node *node, const char *field,
                          const struct rule_amount *amount)
 {
     const struct rule *rule = builder->rule;
@@ -38,18 +38,18 @@ static bool check_amount(const struct rule_builder *builder, const struct rule_n
     return true;
 }
 
-bool rule_read_amount(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+bool rule_read_amount(const struct rule_builder *builder, const struct yaml_node *node, const char *field,
                       struct rule_amount *amount)
 {
     const struct rule *rule = builder->rule;
-    if (node->kind != RULE_NODE_TEXT || !rule_amount_parse(rule->algorithm, &rule->amount, node->text, amount))
+    if (node->kind != YAML_TEXT || !rule_amount_parse(rule->algorithm, &rule->amount, node->text, amount))
         return rule_wrong(&builder->reader, node, field, rule_amount_expected(rule->algorithm));
     return check_amount(builder, node, field, amount);
 }
 
-static bool is_unlimited(const struct rule_node *node)
+static bool is_unlimited(const struct yaml_node *node)
 {
-    return node && node->kind == RULE_NODE_TEXT && bytes_equal(node->text, bytes_of("unlimited"));
+    return node && node->kind == YAML_TEXT && bytes_equal(node->text, bytes_of("unlimited"));
 }
 
 /* Refuses fields that the algorithm does not have, and fields that an unlimited rule does not have. */
@@ -65,7 +65,7 @@ static bool check_fields(const struct rule_builder *builder, bool unlimited)
     };
     enum rule_algorithm algorithm = builder->rule->algorithm;
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
-        const struct rule_node *node = builder->field[amounts[i].field];
+        const struct yaml_node *node = builder->field[amounts[i].field];
         bool fits = rule_is_bucket(algorithm) ? amounts[i].bucket
                     : algorithm == RULE_QUOTA ? amounts[i].quota
                                               : amounts[i].window;
@@ -84,11 +84,11 @@ static bool check_fields(const struct rule_builder *builder, bool unlimited)
 
 static bool read_bucket(struct rule_builder *builder)
 {
-    const struct rule_node *rate = builder->field[RULE_FIELD_RATE];
+    const struct yaml_node *rate = builder->field[RULE_FIELD_RATE];
     struct rule_amount *amount = &builder->rule->amount;
     if (!rate)
         return rule_missing(builder, RULE_FIELD_RATE, "a rate such as 100/m, or unlimited");
-    if (rate->kind != RULE_NODE_TEXT || !units_parse_rate(rate->text, &amount->rate, &amount->period_ns))
+    if (rate->kind != YAML_TEXT || !units_parse_rate(rate->text, &amount->rate, &amount->period_ns))
         return rule_wrong(&builder->reader, rate, "rate", "a rate such as 100/m, or unlimited");
     amount->limit = amount->rate;
     return check_amount(builder, rate, "rate", amount) &&
@@ -99,12 +99,12 @@ static bool read_bucket(struct rule_builder *builder)
 static bool read_window(struct rule_builder *builder)
 {
     struct rule *rule = builder->rule;
-    const struct rule_node *limit = builder->field[RULE_FIELD_LIMIT], *window = builder->field[RULE_FIELD_WINDOW];
+    const struct yaml_node *limit = builder->field[RULE_FIELD_LIMIT], *window = builder->field[RULE_FIELD_WINDOW];
     bool listed = limit_most(rule->algorithm) == RULE_LOG_MAX;
     if (!limit)
         return rule_missing(builder, RULE_FIELD_LIMIT, "a count such as 500, or unlimited");
     uint64_t most = limit_most(rule->algorithm);
-    if (listed && limit->kind == RULE_NODE_TEXT && units_parse_count(limit->text, &rule->amount.limit) &&
+    if (listed && limit->kind == YAML_TEXT && units_parse_count(limit->text, &rule->amount.limit) &&
         rule->amount.limit > most)
         return rule_fail(&builder->reader, limit->line,
                          "limit is '%.*s': expected at most %" PRIu64 ", since %s remembers each request%s",
@@ -132,7 +132,7 @@ static bool read_window(struct rule_builder *builder)
 static bool read_zone(struct rule_builder *builder)
 {
     static const char expected[] = "a time zone such as Europe/Berlin or UTC";
-    const struct rule_node *node = builder->field[RULE_FIELD_ZONE];
+    const struct yaml_node *node = builder->field[RULE_FIELD_ZONE];
     struct bytes zone = bytes_of(RULE_DEFAULT_ZONE);
     builder->rule->zone = builder->rule->algorithm == RULE_QUOTA ? zone : bytes_of("");
     if (!node)
@@ -166,7 +166,7 @@ bool rule_read_amounts(struct rule_builder *builder)
 
 static bool read_overshoot(struct rule_builder *builder)
 {
-    const struct rule_node *node = builder->field[RULE_FIELD_OVERSHOOT];
+    const struct yaml_node *node = builder->field[RULE_FIELD_OVERSHOOT];
     struct rule *rule = builder->rule;
     rule->overshoot_relative = rule->sync != RULE_BUDGET;
     rule->overshoot = rule->sync != RULE_BUDGET ? RULE_OVERSHOOT_DEFAULT : 0;
@@ -176,8 +176,8 @@ static bool read_overshoot(struct rule_builder *builder)
         return rule_fail(&builder->reader, node->line,
                          "overshoot makes no sense with sync: budget, which never exceeds the limit");
     uint64_t value;
-    bool relative = node->kind == RULE_NODE_TEXT && units_parse_percent(node->text, &value);
-    bool absolute = node->kind == RULE_NODE_TEXT && !relative && units_parse_count(node->text, &value);
+    bool relative = node->kind == YAML_TEXT && units_parse_percent(node->text, &value);
+    bool absolute = node->kind == YAML_TEXT && !relative && units_parse_count(node->text, &value);
     if ((!relative && !absolute) || value > (relative ? RULE_OVERSHOOT_MAX : LIMIT_CAPACITY_MAX))
         return rule_wrong(&builder->reader, node, "overshoot",
                           "a part of the limit from 0% to 1000%, or tokens from 0 to 1000000000000");
@@ -211,12 +211,11 @@ bool rule_read_choices(struct rule_builder *builder)
 /* An absent level gets the floor of the level above it. */
 bool rule_read_floors(struct rule_builder *builder)
 {
-    const struct rule_node *map = builder->field[RULE_FIELD_PRIORITY_FLOOR];
-    const struct rule_node *level[RULE_PRIORITIES] = {NULL};
+    const struct yaml_node *map = builder->field[RULE_FIELD_PRIORITY_FLOOR];
+    const struct yaml_node *level[RULE_PRIORITIES] = {NULL};
     if (!map)
         return true;
-    for (const struct rule_node *node = rule_node_first(map); node;
-         node = rule_node_next(builder->reader.tree, map, node)) {
+    for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node)) {
         int priority = rule_choice(&rule_priorities, node->key);
         if (priority < 0 || priority == RULE_PRIORITY_CRITICAL)
             return rule_fail(&builder->reader, node->line,
@@ -236,13 +235,12 @@ bool rule_read_floors(struct rule_builder *builder)
 
 bool rule_read_adaptive(struct rule_builder *builder)
 {
-    const struct rule_node *map = builder->field[RULE_FIELD_ADAPTIVE];
+    const struct yaml_node *map = builder->field[RULE_FIELD_ADAPTIVE];
     struct rule *rule = builder->rule;
     if (!map)
         return true;
     uint64_t floor = RULE_ADAPTIVE_FLOOR_DEFAULT;
-    for (const struct rule_node *node = rule_node_first(map); node;
-         node = rule_node_next(builder->reader.tree, map, node)) {
+    for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node)) {
         bool good;
         if (bytes_equal(node->key, bytes_of("floor")))
             good = rule_read_percent(&builder->reader, node, "adaptive.floor", 10000, 1000000, &floor);

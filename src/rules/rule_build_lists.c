@@ -15,12 +15,11 @@ static int compare_tiers(const void *a, const void *b)
 
 bool rule_read_tiers(struct rule_builder *builder)
 {
-    const struct rule_node *map = builder->field[RULE_FIELD_TIERS];
+    const struct yaml_node *map = builder->field[RULE_FIELD_TIERS];
     struct rule *rule = builder->rule;
     if (!map)
         return true;
-    for (const struct rule_node *node = rule_node_first(map); node;
-         node = rule_node_next(builder->reader.tree, map, node)) {
+    for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node)) {
         char field[RULE_NAME_MAX_BYTES + 16];
         if (node->key.size > RULE_NAME_MAX_BYTES || !rule_is_name(node->key, ""))
             return rule_fail(&builder->reader, node->line,
@@ -42,7 +41,7 @@ bool rule_read_tiers(struct rule_builder *builder)
  * Reads the pattern of `value`. A text that is no valid pattern stays a literal in kept rules: an
  * older version took each text literally.
  */
-static bool read_pattern(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+static bool read_pattern(const struct rule_builder *builder, const struct yaml_node *node, const char *field,
                          struct bytes value, struct rule_pattern *pattern)
 {
     char expected[PATTERN_EXPECTED_BYTES];
@@ -58,12 +57,12 @@ static bool read_pattern(const struct rule_builder *builder, const struct rule_n
 
 /* Splits "dimension=value". A bare value is allowed if the rule counts by one dimension; *dimension
  * is then empty. */
-static bool split(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+static bool split(const struct rule_builder *builder, const struct yaml_node *node, const char *field,
                   struct bytes *dimension, struct rule_pattern *pattern)
 {
     const struct rule *rule = builder->rule;
     static const char expected[] = "dimension=value, with 1 to 32 and 1 to 256 bytes";
-    if (node->kind != RULE_NODE_TEXT)
+    if (node->kind != YAML_TEXT)
         return rule_wrong(&builder->reader, node, field, expected);
     const char *equals = memchr(node->text.data, '=', node->text.size);
     size_t at = equals ? (size_t)(equals - node->text.data) : 0;
@@ -86,7 +85,7 @@ static struct bytes keep_value(struct rule_builder *builder, const struct rule_p
 }
 
 /* Fails with a sentence such as "overrides has user=x twice". */
-static bool is_twice(const struct rule_builder *builder, const struct rule_node *list, const char *field,
+static bool is_twice(const struct rule_builder *builder, const struct yaml_node *list, const char *field,
                      struct bytes dimension, enum rule_form form, struct bytes value)
 {
     char text[PATTERN_TEXT_MAX_BYTES];
@@ -104,22 +103,22 @@ static int compare_overrides(const void *a, const void *b)
                                      : rule_compare(left->value, right->value);
 }
 
-static bool read_override(struct rule_builder *builder, const struct rule_node *node, unsigned index)
+static bool read_override(struct rule_builder *builder, const struct yaml_node *node, unsigned index)
 {
     static const char expected_until[] = "a date such as 2027-01-31, or a moment such as 2027-01-31T12:00:00Z";
     struct rule *rule = builder->rule;
     struct rule_override *override = &builder->overrides[rule->override_count];
-    const struct rule_node *whom = NULL, *amount = NULL, *until = NULL;
+    const struct yaml_node *whom = NULL, *amount = NULL, *until = NULL;
     char field[3][40];
     static const char *const names[3] = {"for", "amount", "until"};
     for (int i = 0; i < 3; i++)
         (void)snprintf(field[i], sizeof field[i], "overrides[%u].%s", index, names[i]);
-    if (node->kind != RULE_NODE_MAP)
+    if (node->kind != YAML_MAP)
         return rule_fail(&builder->reader, node->line, "overrides[%u] is no map: expected for, amount and until",
                          index);
-    for (const struct rule_node *child = rule_node_first(node); child;
-         child = rule_node_next(builder->reader.tree, node, child)) {
-        const struct rule_node **place = bytes_equal(child->key, bytes_of("for"))      ? &whom
+    for (const struct yaml_node *child = yaml_first(node); child;
+         child = yaml_next(builder->reader.tree, node, child)) {
+        const struct yaml_node **place = bytes_equal(child->key, bytes_of("for"))      ? &whom
                                          : bytes_equal(child->key, bytes_of("amount")) ? &amount
                                          : bytes_equal(child->key, bytes_of("until"))  ? &until
                                                                                        : NULL;
@@ -143,7 +142,7 @@ static bool read_override(struct rule_builder *builder, const struct rule_node *
     override->dimension = (uint8_t)at;
     override->form = (uint8_t)pattern.form;
     override->value = keep_value(builder, &pattern);
-    if (until && (until->kind != RULE_NODE_TEXT || !rule_moment_parse(until->text, &override->until_s)))
+    if (until && (until->kind != YAML_TEXT || !rule_moment_parse(until->text, &override->until_s)))
         return rule_wrong(&builder->reader, until, field[2], expected_until);
     rule->override_count++;
     return rule_read_amount(builder, amount, field[1], &override->amount);
@@ -151,13 +150,12 @@ static bool read_override(struct rule_builder *builder, const struct rule_node *
 
 bool rule_read_overrides(struct rule_builder *builder)
 {
-    const struct rule_node *list = builder->field[RULE_FIELD_OVERRIDES];
+    const struct yaml_node *list = builder->field[RULE_FIELD_OVERRIDES];
     struct rule *rule = builder->rule;
     unsigned index = 0;
     if (!list)
         return true;
-    for (const struct rule_node *node = rule_node_first(list); node;
-         node = rule_node_next(builder->reader.tree, list, node))
+    for (const struct yaml_node *node = yaml_first(list); node; node = yaml_next(builder->reader.tree, list, node))
         if (!read_override(builder, node, index++))
             return false;
     struct rule_override *overrides = builder->overrides;
@@ -181,11 +179,11 @@ static int compare_listed(const void *a, const void *b)
 bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struct rule_listed *listed,
                       uint16_t *count)
 {
-    const struct rule_node *list = builder->field[which];
+    const struct yaml_node *list = builder->field[which];
     if (!list)
         return true;
-    for (const struct rule_node *node = rule_node_first(list); node;
-         node = rule_node_next(builder->reader.tree, list, node)) {
+    for (const struct yaml_node *node = yaml_first(list); node;
+         node = yaml_next(builder->reader.tree, list, node)) {
         char field[32];
         struct bytes dimension = {"", 0};
         struct rule_pattern pattern = {0};

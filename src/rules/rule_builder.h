@@ -42,7 +42,7 @@ extern const char *const rule_field_names[RULE_FIELDS];
 
 struct rule_builder {
     struct rule_reader reader;
-    const struct rule_node *field[RULE_FIELDS]; /* NULL: the field is absent */
+    const struct yaml_node *field[RULE_FIELDS]; /* NULL: the field is absent */
     struct rule *rule;
     struct rule_tier *tiers; /* the rule's arrays while they are still writable */
     struct rule_override *overrides;
@@ -59,7 +59,7 @@ bool rule_missing(const struct rule_builder *builder, enum rule_field field, con
 /* Reads algorithm, rate, burst, limit, window and zone. */
 bool rule_read_amounts(struct rule_builder *builder);
 /* Reads the amount of a tier or an override. The rule's own amount must be known. */
-bool rule_read_amount(const struct rule_builder *builder, const struct rule_node *node, const char *field,
+bool rule_read_amount(const struct rule_builder *builder, const struct yaml_node *node, const char *field,
                       struct rule_amount *amount);
 /* Reads overshoot, sync, on_isolation, mode, persist and inherit. */
 bool rule_read_choices(struct rule_builder *builder);

@@ -13,17 +13,6 @@
 
 enum { SHOWN_BYTES = 64 };
 
-const struct rule_node *rule_node_first(const struct rule_node *node)
-{
-    return node->count > 0 ? node + 1 : NULL;
-}
-
-const struct rule_node *rule_node_next(const struct rule_tree *tree, const struct rule_node *node,
-                                       const struct rule_node *child)
-{
-    return child->end < node->end ? &tree->nodes[child->end] : NULL;
-}
-
 /* The number of bytes of `text` that a sentence shows, in whole characters. */
 static int shown(struct bytes text)
 {
@@ -51,23 +40,23 @@ bool rule_fail(const struct rule_reader *reader, unsigned line, const char *form
                      shown(id), id.data, what);
 }
 
-bool rule_wrong(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+bool rule_wrong(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                 const char *expected)
 {
-    if (node->kind != RULE_NODE_TEXT)
+    if (node->kind != YAML_TEXT)
         return rule_fail(reader, node->line, "%s is a %s: expected %s", field,
-                         node->kind == RULE_NODE_MAP ? "map" : "list", expected);
+                         node->kind == YAML_MAP ? "map" : "list", expected);
     bool cut = shown(node->text) < (int)node->text.size;
     return rule_fail(reader, node->line, "%s is '%.*s%s': expected %s", field, shown(node->text), node->text.data,
                      cut ? "..." : "", expected);
 }
 
-bool rule_read_text(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+bool rule_read_text(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                     size_t most_bytes, const char *expected, struct bytes *text)
 {
     if (!node)
         return true;
-    if (node->kind != RULE_NODE_TEXT || node->text.size == 0 || node->text.size > most_bytes)
+    if (node->kind != YAML_TEXT || node->text.size == 0 || node->text.size > most_bytes)
         return rule_wrong(reader, node, field, expected);
     *text = node->text;
     return true;
@@ -85,37 +74,37 @@ bool rule_is_name(struct bytes text, const char *also)
     return text.size > 0;
 }
 
-bool rule_read_name(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+bool rule_read_name(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                     size_t most_bytes, struct bytes *name)
 {
     char expected[96];
     (void)snprintf(expected, sizeof expected, "1 to %zu letters, digits, dots, dashes, underscores", most_bytes);
-    if (node && (node->kind != RULE_NODE_TEXT || !rule_is_name(node->text, "")))
+    if (node && (node->kind != YAML_TEXT || !rule_is_name(node->text, "")))
         return rule_wrong(reader, node, field, expected);
     return rule_read_text(reader, node, field, most_bytes, expected, name);
 }
 
-bool rule_read_choice(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+bool rule_read_choice(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                       const struct rule_choices *choices, int *choice)
 {
     char expected[160];
     if (!node)
         return true;
-    int index = node->kind == RULE_NODE_TEXT ? rule_choice(choices, node->text) : -1;
+    int index = node->kind == YAML_TEXT ? rule_choice(choices, node->text) : -1;
     if (index < 0)
         return rule_wrong(reader, node, field, rule_choices_text(choices, expected, sizeof expected));
     *choice = index;
     return true;
 }
 
-bool rule_read_count(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+bool rule_read_count(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                      uint64_t least, uint64_t most, uint64_t *count)
 {
     char expected[96];
     uint64_t value;
     if (!node)
         return true;
-    if (node->kind == RULE_NODE_TEXT && units_parse_count(node->text, &value) && value >= least && value <= most) {
+    if (node->kind == YAML_TEXT && units_parse_count(node->text, &value) && value >= least && value <= most) {
         *count = value;
         return true;
     }
@@ -123,14 +112,14 @@ bool rule_read_count(const struct rule_reader *reader, const struct rule_node *n
     return rule_wrong(reader, node, field, expected);
 }
 
-bool rule_read_duration(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+bool rule_read_duration(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                         uint64_t least_ns, uint64_t most_ns, uint64_t *ns)
 {
     char expected[192], least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES];
     uint64_t value;
     if (!node)
         return true;
-    if (node->kind == RULE_NODE_TEXT && units_parse_duration(node->text, &value) && value >= least_ns &&
+    if (node->kind == YAML_TEXT && units_parse_duration(node->text, &value) && value >= least_ns &&
         value <= most_ns) {
         *ns = value;
         return true;
@@ -141,15 +130,14 @@ bool rule_read_duration(const struct rule_reader *reader, const struct rule_node
     return rule_wrong(reader, node, field, expected);
 }
 
-bool rule_read_percent(const struct rule_reader *reader, const struct rule_node *node, const char *field,
+bool rule_read_percent(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
                        uint64_t least, uint64_t most, uint64_t *millionths)
 {
     char expected[96], low[32], high[32];
     uint64_t value;
     if (!node)
         return true;
-    if (node->kind == RULE_NODE_TEXT && units_parse_percent(node->text, &value) && value >= least &&
-        value <= most) {
+    if (node->kind == YAML_TEXT && units_parse_percent(node->text, &value) && value >= least && value <= most) {
         *millionths = value;
         return true;
     }
@@ -158,13 +146,13 @@ bool rule_read_percent(const struct rule_reader *reader, const struct rule_node 
     return rule_wrong(reader, node, field, expected);
 }
 
-bool rule_read_group(const struct rule_reader *reader, const struct rule_node *node, const char *field,
-                     enum rule_node_kind kind, uint32_t most)
+bool rule_read_group(const struct rule_reader *reader, const struct yaml_node *node, const char *field,
+                     enum yaml_kind kind, uint32_t most)
 {
     if (!node)
         return true;
     if (node->kind != kind)
-        return rule_wrong(reader, node, field, kind == RULE_NODE_MAP ? "a map" : "a list");
+        return rule_wrong(reader, node, field, kind == YAML_MAP ? "a map" : "a list");
     if (node->count > most)
         return rule_fail(reader, node->line, "%s has %u entries: expected at most %u", field, node->count, most);
     return true;

@@ -63,19 +63,19 @@ static bool is_first(struct rules_reading *reading, const struct rule *rule, uns
 /* ---- reading ---- */
 
 /* The list of rules of the document, or its only rule. */
-static const struct rule_node *find_rules(const struct rule_tree *tree, const char *file, struct error *error)
+static const struct yaml_node *find_rules(const struct yaml_tree *tree, const char *file, struct error *error)
 {
-    const struct rule_node *root = tree->nodes;
-    if (tree->count == 0 || root->kind == RULE_NODE_TEXT) {
+    const struct yaml_node *root = tree->nodes;
+    if (tree->count == 0 || root->kind == YAML_TEXT) {
         (void)error_set(error, EX_DATAERR, "%s: there are no rules: expected `rules:` and a list, or one rule",
                         file);
         return NULL;
     }
-    const struct rule_node *first = root->kind == RULE_NODE_MAP ? rule_node_first(root) : NULL;
-    for (const struct rule_node *node = first; node; node = rule_node_next(tree, root, node)) {
+    const struct yaml_node *first = root->kind == YAML_MAP ? yaml_first(root) : NULL;
+    for (const struct yaml_node *node = first; node; node = yaml_next(tree, root, node)) {
         if (!bytes_equal(node->key, bytes_of("rules")))
             continue;
-        if (root->count == 1 && node->kind == RULE_NODE_LIST)
+        if (root->count == 1 && node->kind == YAML_LIST)
             return node;
         (void)error_set(error, EX_DATAERR,
                         root->count == 1 ? "%s:%u: rules is no list: expected a list of rules"
@@ -93,27 +93,31 @@ bool rules_reading_open(struct rules_reading *reading, struct bytes text, const 
     if (text.size > RULES_TEXT_MAX_BYTES)
         return error_set(error, EX_DATAERR, "%s: it has %zu bytes: expected at most %d", file, text.size,
                          RULES_TEXT_MAX_BYTES);
-    reading->reader = tree_reader_create(&reading->tree, text, file);
+    reading->reader = yaml_reader_create(&reading->tree, &(const struct yaml_source){.text = text,
+                                                                                     .file = file,
+                                                                                     .exit_status = EX_DATAERR,
+                                                                                     .nodes_max = RULES_NODES_MAX,
+                                                                                     .strict = true});
     return reading->reader || error_set(error, EX_OSERR, "out of memory while reading %s", file);
 }
 
 void rules_reading_close(struct rules_reading *reading)
 {
-    tree_reader_destroy(&reading->reader);
-    rule_tree_close(&reading->tree);
+    yaml_reader_destroy(&reading->reader);
+    yaml_tree_close(&reading->tree);
     cow_array_close(&reading->seen);
 }
 
 /* Finds the first rule once the tree is complete. */
 static bool find_first(struct rules_reading *reading, struct error *error)
 {
-    const struct rule_node *rules = find_rules(&reading->tree, reading->file, error);
-    tree_reader_destroy(&reading->reader);
+    const struct yaml_node *rules = find_rules(&reading->tree, reading->file, error);
+    yaml_reader_destroy(&reading->reader);
     if (!rules)
         return false;
     reading->rules = rules;
-    reading->next = rules->kind == RULE_NODE_MAP ? rules : rule_node_first(rules);
-    return rules->kind == RULE_NODE_MAP || rules->count <= RULES_MAX ||
+    reading->next = rules->kind == YAML_MAP ? rules : yaml_first(rules);
+    return rules->kind == YAML_MAP || rules->count <= RULES_MAX ||
            error_set(error, EX_DATAERR, "%s:%u: there are %u rules: expected at most %d", reading->file,
                      rules->line, rules->count, RULES_MAX);
 }
@@ -121,18 +125,18 @@ static bool find_first(struct rules_reading *reading, struct error *error)
 bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct rule **rule, bool *ended,
                          struct error *error)
 {
-    const struct rule_node *node = reading->next;
+    const struct yaml_node *node = reading->next;
     *rule = NULL;
     *ended = false;
     if (reading->reader) {
         bool whole;
-        return tree_reader_go_on(reading->reader, events, &whole, error) && (!whole || find_first(reading, error));
+        return yaml_reader_go_on(reading->reader, events, &whole, error) && (!whole || find_first(reading, error));
     }
     if (!node) {
         *ended = true;
         return true;
     }
-    reading->next = node == reading->rules ? NULL : rule_node_next(&reading->tree, reading->rules, node);
+    reading->next = node == reading->rules ? NULL : yaml_next(&reading->tree, reading->rules, node);
     *rule = rule_build(&reading->tree, node, reading->file, ++reading->number, reading->kept, error);
     if (!*rule)
         return false;

@@ -11,9 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/yaml_tree.h"
 #include "rules/cow_array.h"
 #include "rules/rule.h"
-#include "rules/rule_tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +21,7 @@
 enum {
     RULES_TEXT_MAX_BYTES = 4 * 1024 * 1024, /* size of a whole document */
     RULES_MAX = 10000,                      /* rules of one document */
+    RULES_NODES_MAX = 1000000,              /* its keys and values */
 };
 
 struct rule_list {
@@ -40,9 +41,9 @@ void rules_close(struct rule_list *list);
 /* A document that is read in slices. */
 struct rules_reading {
     const char *file;
-    struct tree_reader *reader; /* NULL once the tree is complete */
-    struct rule_tree tree;
-    const struct rule_node *rules, *next; /* `rules`: the list or the only rule; `next`: the rule to build next */
+    struct yaml_reader *reader; /* NULL once the tree is complete */
+    struct yaml_tree tree;
+    const struct yaml_node *rules, *next; /* `rules`: the list or the only rule; `next`: the rule to build next */
     unsigned number;
     struct cow_array seen; /* the names of all built rules, sorted */
     bool kept;             /* see rule_parse_kept */

@@ -46,6 +46,11 @@ says(78, "$scratch/e.yaml:1: the file is empty: expected at least the keys node 
      Headgate::write_file("$scratch/e.yaml", ''));
 says(78, "$scratch/b.yaml:1: this is not text (control characters are not allowed at byte 0): expected YAML in UTF-8",
      'a binary', '-c', Headgate::write_file("$scratch/b.yaml", "\x7fELF\x01\x02"));
+says(78, "$scratch/z.yaml:2: a text has a character that cannot be printed: expected plain text",
+     'a secret with a zero byte', '-c', Headgate::write_file("$scratch/z.yaml", qq{node: a\nsecret: "a\\0b"\n}));
+says(78, "$scratch/y.yaml:6: limits[0].rate is given twice, first in line 5: expected it once",
+     'a key that is there twice', '-c',
+     Headgate::write_file("$scratch/y.yaml", "node: a\nlimits:\n- name: d\n  capacity: 1\n  rate: 1/s\n  rate: 2/s\n"));
 says(78, "$scratch/r.yaml:4: limits[0].rate is '100': expected tokens per time such as 100/s, 6000/m or 5/10s",
      'a rate without its unit', '-c',
      Headgate::write_file("$scratch/r.yaml", "node: a\nlimits:\n- {name: d, capacity: 100,\n   rate: 100}\n"));
@@ -78,7 +83,8 @@ is($err, "headgated: $scratch/u.yaml: limits[0] 'd': a request of cost 1 is ever
 
 # ---- checking and printing ----
 
-my @configs = (glob("$Headgate::root/config/*.yaml"), glob("$Headgate::root/config/compose/*.yaml"));
+my @configs = (glob("$Headgate::root/config/*.yaml"), glob("$Headgate::root/config/compose/*.yaml"),
+               "$Headgate::root/tests/fuzz/corpus/settings/quotes.yaml");
 cmp_ok(scalar @configs, '>=', 4, 'configs come with it');
 for my $config (@configs) {
     (my $name = $config) =~ s{^\Q$Headgate::root\E/}{};

@@ -33,17 +33,6 @@ const char *log_level_name(enum log_level level)
     return "?";
 }
 
-bool log_level_parse(struct bytes text, enum log_level *level)
-{
-    for (enum log_level i = LOG_LEVEL_ERROR; i <= LOG_LEVEL_DEBUG; i++) {
-        if (bytes_equal(text, bytes_of(log_level_name(i)))) {
-            *level = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Writes the line whole or not at all: a pipe that polls as writable takes PIPE_BUF bytes, and
  * lines are shorter. */
 static bool put(const struct log *log, const char *line, size_t size)

@@ -8,8 +8,6 @@
 #ifndef HEADGATE_EDGE_PROCESS_LOG_H
 #define HEADGATE_EDGE_PROCESS_LOG_H
 
-#include "base/bytes.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +29,5 @@ void log_write(struct log *log, enum log_level level, const char *format, ...)
 
 /* "error", "warning", "info", "debug" */
 const char *log_level_name(enum log_level level);
-bool log_level_parse(struct bytes text, enum log_level *level);
 
 #endif

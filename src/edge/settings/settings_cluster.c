@@ -16,34 +16,32 @@ static const struct region_weight *find_region(const struct node_options *node, 
 }
 
 /* Exact in billionths, then each rounded down, so that together they never exceed the whole. */
-static bool read_regions(const struct settings_reader *reader, struct settings *settings,
-                         const struct settings_text *text)
+static bool read_regions(const struct settings_reader *reader, struct settings *settings)
 {
     struct node_options *node = &settings->node;
+    struct settings_reader entry;
     uint64_t sum = 0;
-    for (unsigned i = 0; i < text->region_count; i++) {
-        char path[OUTLINE_PATH_BYTES], name[NODE_NAME_BYTES];
+    for (uint32_t i = 0; reader_entry(reader, "regions", i, &entry); i++) {
+        char name[NODE_NAME_BYTES];
         uint64_t billionths;
-        (void)snprintf(path, sizeof path, "regions[%u].name", i);
-        if (!read_name(reader, path, text->regions[i].name, name, sizeof name, "a region's name"))
+        if (!read_name(&entry, "name", name, sizeof name, "a region's name"))
             return false;
         if (find_region(node, name))
-            return reader_wrong(reader, path, name, "a region that is not in the list already");
-        (void)snprintf(path, sizeof path, "regions[%u].weight", i);
-        if (!read_weight(reader, path, text->regions[i].weight, &billionths))
+            return reader_wrong(&entry, "name", name, "a region that is not in the list already");
+        if (!read_weight(&entry, "weight", &billionths))
             return false;
         struct region_weight *region = &node->regions[node->region_count++];
         memcpy(region->region, name, sizeof name);
         region->weight = (billionths << 32) / WHOLE_BILLIONTHS;
         sum += billionths;
     }
-    if (text->region_count > 0 && sum != WHOLE_BILLIONTHS)
+    if (node->region_count > 0 && sum != WHOLE_BILLIONTHS)
         return reader_fail(reader, "regions", "regions have weights that sum to %llu.%09llu: expected exactly 1",
                            (unsigned long long)(sum / WHOLE_BILLIONTHS),
                            (unsigned long long)(sum % WHOLE_BILLIONTHS));
-    if (text->region_count == 0 && text->peer_count > 0)
+    if (node->region_count == 0 && reader_count(reader, "peers") > 0)
         return reader_missing(reader, "regions", "each region's name and weight, as there are peers");
-    if (text->region_count == 0) {
+    if (node->region_count == 0) {
         node->region_count = 1;
         memcpy(node->regions[0].region, node->region, sizeof node->region);
         node->regions[0].weight = SHARE_ONE;
@@ -81,12 +79,10 @@ static const char *address_owner(const struct node_options *node, const char *ad
     return NULL;
 }
 
-static bool read_peer_address(const struct settings_reader *reader, const struct settings *settings,
-                              const char *path, const char *text, char *address)
+static bool check_peer_address(const struct settings_reader *reader, const struct settings *settings,
+                               const char *path, const char *address)
 {
     char host[NODE_ADDRESS_BYTES];
-    if (!read_address(reader, path, text, address))
-        return false;
     address_host(address, host);
     if (host_is_wildcard(host))
         return reader_wrong(reader, path, address, "an address that can be connected to");
@@ -94,35 +90,31 @@ static bool read_peer_address(const struct settings_reader *reader, const struct
     return !owner || reader_wrong(reader, path, address, "an address that %s does not have already", owner);
 }
 
-static bool read_peer(const struct settings_reader *reader, struct settings *settings, const struct peer_text *text,
-                      unsigned index)
+/* `reader` is within the peer's entry. */
+static bool read_peer(const struct settings_reader *reader, struct settings *settings)
 {
     struct node_options *node = &settings->node;
     struct node_peer_options peer = {0};
-    char path[OUTLINE_PATH_BYTES];
-    (void)snprintf(path, sizeof path, "peers[%u].node", index);
-    if (!read_name(reader, path, text->node, peer.name, sizeof peer.name, "the peer's name"))
+    if (!read_name(reader, "node", peer.name, sizeof peer.name, "the peer's name"))
         return false;
     if (strcmp(peer.name, node->name) == 0)
-        return reader_wrong(reader, path, peer.name, "another name than this node's own");
+        return reader_wrong(reader, "node", peer.name, "another name than this node's own");
     for (uint32_t i = 0; i < node->peer_count; i++)
         if (strcmp(node->peers[i].name, peer.name) == 0)
-            return reader_wrong(reader, path, peer.name, "a name that peers[%u] does not have already", i);
-    (void)snprintf(path, sizeof path, "peers[%u].region", index);
-    if (!read_name(reader, path, text->region, peer.region, sizeof peer.region, "the peer's region") ||
-        !check_region(reader, settings, path, peer.region))
+            return reader_wrong(reader, "node", peer.name, "a name that peers[%u] does not have already", i);
+    if (!read_name(reader, "region", peer.region, sizeof peer.region, "the peer's region") ||
+        !check_region(reader, settings, "region", peer.region))
         return false;
-    (void)snprintf(path, sizeof path, "peers[%u].gossip", index);
-    if (!text->gossip)
-        return reader_missing(reader, path, "host:port where the peer publishes");
-    if (!read_peer_address(reader, settings, path, text->gossip, peer.gossip_address))
+    if (!reader_text(reader, "gossip"))
+        return reader_missing(reader, "gossip", "host:port where the peer publishes");
+    if (!read_address(reader, "gossip", peer.gossip_address) ||
+        !check_peer_address(reader, settings, "gossip", peer.gossip_address) ||
+        !read_address(reader, "snapshots", peer.snapshot_address))
         return false;
-    char next[NODE_ADDRESS_BYTES];
-    if (text->snapshots)
-        (void)snprintf(path, sizeof path, "peers[%u].snapshots", index);
-    else if (!next_port(peer.gossip_address, next))
+    const char *path = reader_text(reader, "snapshots") ? "snapshots" : "gossip";
+    if (!peer.snapshot_address[0] && !next_port(peer.gossip_address, peer.snapshot_address))
         return reader_wrong(reader, path, peer.gossip_address, "a port below 65535, as snapshots use the next one");
-    if (!read_peer_address(reader, settings, path, text->snapshots ? text->snapshots : next, peer.snapshot_address))
+    if (!check_peer_address(reader, settings, path, peer.snapshot_address))
         return false;
     if (strcmp(peer.snapshot_address, peer.gossip_address) == 0)
         return reader_wrong(reader, path, peer.snapshot_address, "another address than the peer's gossip");
@@ -132,10 +124,9 @@ static bool read_peer(const struct settings_reader *reader, struct settings *set
 
 /* ---- addresses ---- */
 
-static bool check_ports(const struct settings_reader *reader, const struct settings *settings,
-                        const struct listen_text *text)
+static bool check_ports(const struct settings_reader *reader, const struct settings *settings)
 {
-    const char *snapshots = text->snapshots ? "listen.snapshots" : "listen.gossip";
+    const char *snapshots = reader_text(reader, "listen.snapshots") ? "listen.snapshots" : "listen.gossip";
     unsigned clients = address_port(settings->clients_address), gossip = address_port(settings->gossip_address);
     if (clients == gossip)
         return reader_fail(reader, "listen.gossip",
@@ -165,51 +156,50 @@ static bool advertised(const struct settings_reader *reader, const struct settin
     return (size > 0 && size < NODE_ADDRESS_BYTES) || reader_wrong(reader, path, address, "a shorter address");
 }
 
-static bool read_advertise(const struct settings_reader *reader, struct settings *settings, const char *text)
+static bool read_advertise(const struct settings_reader *reader, struct settings *settings)
 {
+    const char *text = reader_text(reader, "advertise");
     char with_port[NODE_ADDRESS_BYTES + 2], address[NODE_ADDRESS_BYTES];
-    struct error ignored;
-    struct settings_reader quiet = {reader->file, reader->outline, &ignored};
     if (!text)
         return true;
     bool fits = snprintf(with_port, sizeof with_port, "%s:1", text) < NODE_ADDRESS_BYTES;
-    if (!fits || host_is_wildcard(text) || !read_address(&quiet, "advertise", with_port, address))
+    if (!fits || host_is_wildcard(text) || !host_port_parse(with_port, address))
         return reader_wrong(reader, "advertise", text, "a host without a port, as peers reach this node");
     address_host(address, settings->advertise);
     return true;
 }
 
-static bool read_addresses(const struct settings_reader *reader, struct settings *settings,
-                           const struct settings_text *text)
+static bool read_addresses(const struct settings_reader *reader, struct settings *settings)
 {
-    const struct listen_text *listen = &text->listen;
     struct node_options *node = &settings->node;
-    if (!read_address(reader, "listen.clients", listen->clients, settings->clients_address) ||
-        !read_address(reader, "listen.gossip", listen->gossip, settings->gossip_address) ||
-        !read_address(reader, "listen.snapshots", listen->snapshots, settings->snapshot_address))
+    if (!read_address(reader, "listen.clients", settings->clients_address) ||
+        !read_address(reader, "listen.gossip", settings->gossip_address) ||
+        !read_address(reader, "listen.snapshots", settings->snapshot_address))
         return false;
-    if (!listen->snapshots && !next_port(settings->gossip_address, settings->snapshot_address))
+    if (!reader_text(reader, "listen.snapshots") &&
+        !next_port(settings->gossip_address, settings->snapshot_address))
         return reader_wrong(reader, "listen.gossip", settings->gossip_address,
                             "a port below 65535, as snapshots use the next one");
-    return read_advertise(reader, settings, text->advertise) && check_ports(reader, settings, listen) &&
+    return read_advertise(reader, settings) && check_ports(reader, settings) &&
            advertised(reader, settings, "listen.gossip", settings->gossip_address, node->gossip_address) &&
            advertised(reader, settings, "listen.snapshots", settings->snapshot_address, node->snapshot_address);
 }
 
 /* In the order in which later checks need earlier results. */
-bool settings_read_cluster(struct settings *settings, const struct settings_reader *reader,
-                           const struct settings_text *text)
+bool settings_read_cluster(struct settings *settings, const struct settings_reader *reader)
 {
     struct node_options *node = &settings->node;
-    if ((text->region || text->region_count > 0) &&
-        !read_name(reader, "region", text->region, node->region, sizeof node->region, "this node's region"))
+    const bool is_named = reader_text(reader, "region") != NULL;
+    if ((is_named || reader_count(reader, "regions") > 0) &&
+        !read_name(reader, "region", node->region, sizeof node->region, "this node's region"))
         return false;
-    if (!read_regions(reader, settings, text) ||
-        !check_region(reader, settings, text->region ? "region" : "regions", node->region) ||
-        !read_addresses(reader, settings, text))
+    if (!read_regions(reader, settings) ||
+        !check_region(reader, settings, is_named ? "region" : "regions", node->region) ||
+        !read_addresses(reader, settings))
         return false;
-    for (unsigned i = 0; i < text->peer_count; i++)
-        if (!read_peer(reader, settings, &text->peers[i], i))
+    struct settings_reader entry;
+    for (uint32_t i = 0; reader_entry(reader, "peers", i, &entry); i++)
+        if (!read_peer(&entry, settings))
             return false;
     return true;
 }

@@ -7,10 +7,8 @@
 
 #include "edge/settings/settings.h"
 #include "edge/settings/settings_reader.h"
-#include "edge/settings/settings_text.h"
 
 /* False after filling the reader's error. */
-bool settings_read_cluster(struct settings *settings, const struct settings_reader *reader,
-                           const struct settings_text *text);
+bool settings_read_cluster(struct settings *settings, const struct settings_reader *reader);
 
 #endif

@@ -3,26 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const limit_fields_names[] =
-    {[HTTP_LIMIT_X] = "x-ratelimit", [HTTP_LIMIT_DRAFT_10] = "draft-10", [HTTP_LIMIT_NONE] = "none"};
-
-const char *http_limit_fields_name(enum http_limit_fields fields)
-{
-    return limit_fields_names[fields];
-}
-
-static bool read_limit_fields(const struct settings_reader *reader, const char *text,
-                              enum http_limit_fields *fields)
-{
-    for (unsigned i = 0; i < sizeof limit_fields_names / sizeof limit_fields_names[0]; i++) {
-        if (strcmp(text, limit_fields_names[i]) != 0)
-            continue;
-        *fields = (enum http_limit_fields)i;
-        return true;
-    }
-    return reader_wrong(reader, "http.limit_headers", text, "x-ratelimit, draft-10 or none");
-}
-
 static bool consists_of(struct bytes word, const char *others)
 {
     for (size_t i = 0; i < word.size; i++) {
@@ -61,8 +41,11 @@ static bool add_source(struct http_settings *http, struct bytes word)
     return true;
 }
 
-static bool read_sources(const struct settings_reader *reader, const char *text, struct http_settings *http)
+static bool read_sources(const struct settings_reader *reader, struct http_settings *http)
 {
+    const char *text = reader_text(reader, "http.request_headers");
+    if (text == NULL)
+        return true;
     for (const char *at = text; *at;) {
         const size_t blanks = strspn(at, ", "), size = strcspn(at + blanks, ", ");
         const struct bytes word = {at + blanks, size};
@@ -90,23 +73,21 @@ static bool check_port(const struct settings_reader *reader, const struct settin
     return true;
 }
 
-bool settings_read_http(const struct settings_reader *reader, struct settings *settings, const char *address,
-                        const char *limit_headers, const char *request_headers)
+bool settings_read_http(const struct settings_reader *reader, struct settings *settings)
 {
-    if (address == NULL && (limit_headers != NULL || request_headers != NULL))
+    const bool served = reader_text(reader, "listen.http") != NULL;
+    if (!served && reader_count(reader, "http") > 0)
         return reader_fail(reader, "http", "http has no effect without listen.http: expected an address there");
-    if (address == NULL)
-        return true;
-    return read_address(reader, "listen.http", address, settings->http_address) && check_port(reader, settings) &&
-           (limit_headers == NULL || read_limit_fields(reader, limit_headers, &settings->http.limit_fields)) &&
-           (request_headers == NULL || read_sources(reader, request_headers, &settings->http));
+    return read_address(reader, "listen.http", settings->http_address) && check_port(reader, settings) &&
+           read_sources(reader, &settings->http);
 }
 
+/* No longer than the text that was read, so that it is read again. */
 void settings_print_sources(const struct http_settings *http, char *text)
 {
     size_t size = 0;
     text[0] = '\0';
     for (uint32_t i = 0; i < http->source_count; i++)
-        size += (size_t)snprintf(text + size, SETTINGS_HEADERS_BYTES - size, "%s%s=%s", i > 0 ? ", " : "",
+        size += (size_t)snprintf(text + size, SETTINGS_HEADERS_BYTES - size, "%s%s=%s", i > 0 ? "," : "",
                                  http->source[i].gives, http->source[i].header);
 }

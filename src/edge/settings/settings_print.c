@@ -1,171 +1,265 @@
+/*
+ * Prints the table of keys through libyaml's emitter.
+ */
 #include "edge/settings/settings.h"
 
 #include "base/units.h"
 #include "edge/settings/settings_http.h"
-#include "edge/settings/settings_text.h"
+#include "edge/settings/settings_keys.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Room for the texts of numbers, which settings_text only points at. */
-enum { TEXTS_MAX = 32 + NODE_REGIONS_MAX + 3 * NAMED_LIMITS_MAX };
+#include <strings.h>
+#include <yaml.h>
 
 struct printer {
-    struct settings_text text;
-    struct region_text regions[NODE_REGIONS_MAX];
-    struct peer_text peers[NODE_PEERS_MAX];
-    struct limit_text limits[NAMED_LIMITS_MAX];
-    char texts[TEXTS_MAX][UNITS_TEXT_BYTES];
-    char headers[SETTINGS_HEADERS_BYTES];
-    size_t used;
-    struct settings settings; /* a copy to point into */
+    const struct settings *settings;
+    yaml_emitter_t emitter;
+    bool good; /* nothing has failed so far; nothing is written after that */
 };
 
-static char *room(struct printer *printer)
+/* ---- YAML ---- */
+
+/* `made`: what the initialisation of *event returned. */
+static void emit(struct printer *printer, int made, yaml_event_t *event)
 {
-    assert(printer->used < TEXTS_MAX);
-    return printer->texts[printer->used++];
+    if (made && printer->good)
+        printer->good = yaml_emitter_emit(&printer->emitter, event) != 0;
+    else if (made)
+        yaml_event_delete(event);
+    printer->good = printer->good && made;
 }
 
-static char *word(struct printer *printer, const char *text)
+static void put_scalar(struct printer *printer, const char *text, yaml_scalar_style_t style)
 {
-    char *out = room(printer);
-    (void)snprintf(out, UNITS_TEXT_BYTES, "%s", text);
-    return out;
+    yaml_event_t event;
+    int size = (int)strlen(text);
+    emit(printer, yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, size, 1, 1, style),
+         &event);
 }
 
-static char *duration(struct printer *printer, uint64_t ns)
+/* A value that all readers of YAML understand in one way, such as a number with a unit. */
+static void put(struct printer *printer, const char *key, const char *text)
 {
-    char *out = room(printer);
-    (void)units_format_duration(out, UNITS_TEXT_BYTES, ns);
-    return out;
+    put_scalar(printer, key, YAML_PLAIN_SCALAR_STYLE);
+    put_scalar(printer, text, YAML_PLAIN_SCALAR_STYLE);
 }
 
-static char *size_text(struct printer *printer, uint64_t bytes)
+/* Quotes are for other readers of YAML, which take off, 1e3 or 12:30 for something else, and for
+ * characters that need escapes. The emitter adds the quotes that YAML itself demands. */
+static yaml_scalar_style_t style_of(const char *text)
 {
-    char *out = room(printer);
-    (void)units_format_size(out, UNITS_TEXT_BYTES, bytes);
-    return out;
+    static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
+    for (const char *at = text; *at; at++)
+        if (*at < ' ' || *at > '~')
+            return YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return YAML_SINGLE_QUOTED_SCALAR_STYLE;
+    return strchr("0123456789+-.~<=", text[0]) ? YAML_SINGLE_QUOTED_SCALAR_STYLE : YAML_ANY_SCALAR_STYLE;
 }
 
-static char *number(struct printer *printer, uint64_t value)
+static void put_text(struct printer *printer, const char *key, const char *text)
 {
-    char *out = room(printer);
-    (void)snprintf(out, UNITS_TEXT_BYTES, "%llu", (unsigned long long)value);
-    return out;
+    put_scalar(printer, key, YAML_PLAIN_SCALAR_STYLE);
+    put_scalar(printer, text, style_of(text));
 }
+
+static void put_number(struct printer *printer, const char *key, uint64_t number)
+{
+    char text[UNITS_TEXT_BYTES];
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    put(printer, key, text);
+}
+
+static void begin_map(struct printer *printer)
+{
+    yaml_event_t event;
+    emit(printer, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE), &event);
+}
+
+static void end_map(struct printer *printer)
+{
+    yaml_event_t event;
+    emit(printer, yaml_mapping_end_event_initialize(&event), &event);
+}
+
+/* ---- values ---- */
 
 /* `share` of 2^32 as a decimal of the whole with the fewest digits that read back to it. */
-static char *fraction(struct printer *printer, uint64_t share, uint64_t whole, const char *unit)
+static void put_share(struct printer *printer, const char *key, uint64_t share, uint64_t whole, const char *unit)
 {
-    char *out = room(printer);
+    char out[UNITS_TEXT_BYTES];
     /* Reading rounds down, so that the least decimal that reaches the share is the one that was written. */
     uint64_t parts = (share * whole + SHARE_ONE - 1) / SHARE_ONE;
     uint64_t one = unit[0] ? whole / 100 : whole;
     int digits = unit[0] ? 4 : 9;
-    (void)snprintf(out, UNITS_TEXT_BYTES, "%llu.%0*llu", (unsigned long long)(parts / one), digits,
+    (void)snprintf(out, sizeof out, "%llu.%0*llu", (unsigned long long)(parts / one), digits,
                    (unsigned long long)(parts % one));
     size_t size = strlen(out);
     while (out[size - 1] == '0')
         size--;
     size -= out[size - 1] == '.';
-    (void)snprintf(out + size, UNITS_TEXT_BYTES - size, "%s", unit);
-    return out;
+    (void)snprintf(out + size, sizeof out - size, "%s", unit);
+    put(printer, key, out);
 }
 
-static void print_lists(struct printer *printer)
+static void put_regions(struct printer *printer)
 {
-    struct settings *settings = &printer->settings;
-    struct node_options *node = &settings->node;
-    struct settings_text *text = &printer->text;
-    text->regions = printer->regions;
-    text->region_count = node->region_count;
-    for (uint32_t i = 0; i < node->region_count; i++)
-        printer->regions[i] = (struct region_text){node->regions[i].region,
-                                                   fraction(printer, node->regions[i].weight, 1000000000, "")};
-    text->peers = printer->peers;
-    text->peer_count = node->peer_count;
-    for (uint32_t i = 0; i < node->peer_count; i++)
-        printer->peers[i] = (struct peer_text){node->peers[i].name, node->peers[i].region,
-                                               node->peers[i].gossip_address, node->peers[i].snapshot_address};
-    text->limits = printer->limits;
-    text->limit_count = settings->limits.count;
-    for (uint32_t i = 0; i < settings->limits.count; i++) {
-        struct named_limit *limit = &settings->limits.limit[i];
-        char *rate = room(printer);
-        (void)units_format_rate(rate, UNITS_TEXT_BYTES, limit->terms.rate, limit->terms.period_ns);
-        printer->limits[i] = (struct limit_text){limit->name, number(printer, limit->terms.capacity), rate,
-                                                 number(printer, limit->terms.overshoot),
-                                                 i == settings->limits.by_default ? word(printer, "true") : NULL};
+    const struct node_options *node = &printer->settings->node;
+    for (uint32_t i = 0; i < node->region_count; i++) {
+        begin_map(printer);
+        put_text(printer, "name", node->regions[i].region);
+        put_share(printer, "weight", node->regions[i].weight, 1000000000, "");
+        end_map(printer);
     }
 }
 
-static void print_values(struct printer *printer)
+static void put_peers(struct printer *printer)
 {
-    struct settings *settings = &printer->settings;
-    struct node_options *node = &settings->node;
-    struct settings_text *text = &printer->text;
-    text->node = node->name;
-    text->region = node->region;
-    text->listen =
-        (struct listen_text){settings->clients_address, settings->gossip_address, settings->snapshot_address,
-                             settings->http_address[0] ? settings->http_address : NULL};
-    if (settings->http_address[0]) {
-        settings_print_sources(&settings->http, printer->headers);
-        text->http = (struct http_text){word(printer, http_limit_fields_name(settings->http.limit_fields)),
-                                        printer->headers[0] ? printer->headers : NULL};
+    const struct node_options *node = &printer->settings->node;
+    for (uint32_t i = 0; i < node->peer_count; i++) {
+        begin_map(printer);
+        put_text(printer, "node", node->peers[i].name);
+        put_text(printer, "region", node->peers[i].region);
+        put_text(printer, "gossip", node->peers[i].gossip_address);
+        put_text(printer, "snapshots", node->peers[i].snapshot_address);
+        end_map(printer);
     }
-    text->advertise = settings->advertise[0] ? settings->advertise : NULL;
-    text->interval = duration(printer, node->interval_ns);
-    text->early_push =
-        node->early_push_share ? fraction(printer, node->early_push_share, 1000000, "%") : word(printer, "auto");
-    text->silent_after = duration(printer, node->silent_after_ns);
-    text->join_timeout = duration(printer, node->join_timeout_ns);
-    text->leave_timeout = duration(printer, node->leave_timeout_ns);
-    text->forget_after = node->forget_after_ns ? duration(printer, node->forget_after_ns) : word(printer, "off");
-    text->table.keys = number(printer, node->table_keys);
-    text->table.listed_spends = number(printer, node->events_max);
-    text->table.populate = word(printer, settings->table_populate ? "true" : "false");
-    text->rules =
-        (struct rules_text){number(printer, node->rules.services_max), number(printer, node->rules.rules_max),
-                            number(printer, node->rules.service_rules_max),
-                            number(printer, settings->service_keys_max),
-                            node->reservations_max ? number(printer, node->service_reservations_max) : NULL};
-    text->unknown_service = word(printer, node->unknown_service_open ? "open" : "error");
-    text->reservations = number(printer, node->reservations_max);
-    if (node->reservations_max)
-        text->reservation_ttl_max = duration(printer, settings->reservation_ttl_max_ns);
-    text->unlisted_peers = number(printer, node->unlisted_max);
-    text->gossip_pace = number(printer, node->tell_pace);
-    text->log_keys = number(printer, node->log_keys_max);
-    text->message_max = size_text(printer, node->message_max_bytes);
-    text->max_connections = number(printer, settings->max_connections);
-    text->clients =
-        (struct clients_text){duration(printer, settings->request_timeout_ns),
-                              settings->password[0] ? duration(printer, settings->auth_timeout_ns) : NULL,
-                              settings->idle_timeout_ns ? duration(printer, settings->idle_timeout_ns)
-                                                        : word(printer, "off")};
-    text->threads = number(printer, settings->threads);
-    text->state_dir = settings->state_dir[0] ? settings->state_dir : NULL;
-    text->state_sync = word(printer, settings->state_sync == STORE_SYNC_FULL ? "full" : "normal");
-    text->secret = settings->secret[0] ? settings->secret : settings->secret_is_none ? word(printer, "none") : NULL;
-    text->password = settings->password[0] ? settings->password : NULL;
-    text->log_level = word(printer, log_level_name(settings->log_level));
-    text->debug = word(printer, settings->debug ? "true" : "false");
+}
+
+static void put_limits(struct printer *printer)
+{
+    const struct named_limits *limits = &printer->settings->limits;
+    for (uint32_t i = 0; i < limits->count; i++) {
+        const struct named_limit *limit = &limits->limit[i];
+        char rate[UNITS_TEXT_BYTES];
+        begin_map(printer);
+        put_text(printer, "name", limit->name);
+        put_number(printer, "capacity", limit->terms.capacity);
+        put(printer, "rate", units_format_rate(rate, sizeof rate, limit->terms.rate, limit->terms.period_ns));
+        put_number(printer, "overshoot", limit->terms.overshoot);
+        if (i == limits->by_default)
+            put(printer, "default", "true");
+        end_map(printer);
+    }
+}
+
+static void put_list(struct printer *printer, const char *name)
+{
+    yaml_event_t event;
+    put_scalar(printer, name, YAML_PLAIN_SCALAR_STYLE);
+    emit(printer, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE), &event);
+    if (strcmp(name, "regions") == 0)
+        put_regions(printer);
+    else if (strcmp(name, "peers") == 0)
+        put_peers(printer);
+    else
+        put_limits(printer);
+    emit(printer, yaml_sequence_end_event_initialize(&event), &event);
+}
+
+static void put_early_push(struct printer *printer, const char *key, uint64_t share)
+{
+    if (share)
+        put_share(printer, key, share, 1000000, "%");
+    else
+        put_text(printer, key, "auto");
+}
+
+static void put_headers(struct printer *printer, const char *key, const struct http_settings *http)
+{
+    char text[SETTINGS_HEADERS_BYTES];
+    settings_print_sources(http, text);
+    if (text[0])
+        put_text(printer, key, text);
+}
+
+static void put_group(struct printer *printer, const char *group);
+
+static void put_key(struct printer *printer, const struct settings_key *key, const char *name)
+{
+    const struct settings *settings = printer->settings;
+    const void *at = (const char *)settings + key->at;
+    char text[UNITS_TEXT_BYTES];
+    switch (key->form) {
+    case KEY_MAP:
+        put_scalar(printer, name, YAML_PLAIN_SCALAR_STYLE);
+        put_group(printer, key->path);
+        return;
+    case KEY_LIST:
+        put_list(printer, name);
+        return;
+    case KEY_TEXT:
+        if (*(const char *)at)
+            put_text(printer, name, at);
+        return;
+    case KEY_DURATION_OR_OFF:
+        if (*(const uint64_t *)at == 0) {
+            put_text(printer, name, "off");
+            return;
+        }
+        __attribute__((fallthrough));
+    case KEY_DURATION:
+        put(printer, name, units_format_duration(text, sizeof text, *(const uint64_t *)at));
+        return;
+    case KEY_COUNT:
+        put_number(printer, name, *(const uint64_t *)at);
+        return;
+    case KEY_SMALL_COUNT:
+        put_number(printer, name, *(const uint32_t *)at);
+        return;
+    case KEY_SIZE:
+        put(printer, name, units_format_size(text, sizeof text, *(const uint64_t *)at));
+        return;
+    case KEY_BOOL:
+        put(printer, name, key->choices->name[*(const bool *)at]);
+        return;
+    case KEY_CHOICE:
+        put_text(printer, name, key->choices->name[*(const unsigned *)at]);
+        return;
+    case KEY_EARLY_PUSH:
+        put_early_push(printer, name, *(const uint64_t *)at);
+        return;
+    case KEY_SECRET:
+        if (settings->secret[0] || settings->secret_is_none)
+            put_text(printer, name, settings->secret[0] ? settings->secret : "none");
+        return;
+    case KEY_HEADERS:
+        put_headers(printer, name, at);
+        return;
+    case KEY_ENTRY:
+        return;
+    }
+}
+
+static void put_group(struct printer *printer, const char *group)
+{
+    begin_map(printer);
+    for (const struct settings_key *key = settings_keys; key->path; key++) {
+        const char *name = settings_key_name(key, group);
+        if (name && !settings_key_idle(key, printer->settings))
+            put_key(printer, key, name);
+    }
+    end_map(printer);
 }
 
 bool settings_print(const struct settings *settings, FILE *out)
 {
-    struct printer *printer = calloc(1, sizeof *printer);
-    if (!printer)
+    struct printer printer = {.settings = settings, .good = true};
+    yaml_event_t event;
+    if (!yaml_emitter_initialize(&printer.emitter))
         return false;
-    printer->settings = *settings;
-    print_values(printer);
-    print_lists(printer);
-    bool printed = settings_text_write(&printer->text, out);
-    free(printer);
-    return printed;
+    yaml_emitter_set_output_file(&printer.emitter, out);
+    yaml_emitter_set_unicode(&printer.emitter, 1);
+    yaml_emitter_set_width(&printer.emitter, -1); /* a value is one line */
+    emit(&printer, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING), &event);
+    emit(&printer, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1), &event);
+    put_group(&printer, "");
+    emit(&printer, yaml_document_end_event_initialize(&event, 1), &event);
+    emit(&printer, yaml_stream_end_event_initialize(&event), &event);
+    yaml_emitter_delete(&printer.emitter);
+    return printer.good;
 }
 
 /* ---- the digest ---- */

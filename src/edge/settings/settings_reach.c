@@ -4,7 +4,6 @@
  */
 #include "edge/settings/settings_reach.h"
 
-#include "edge/settings/settings_outline.h"
 #include "rules/rule_reach.h"
 
 #include <stdio.h>
@@ -45,13 +44,14 @@ bool settings_check_reach(struct settings *settings, const struct settings_reade
     for (uint16_t i = 0; i < settings->limits.count; i++) {
         const struct named_limit *limit = &settings->limits.limit[i];
         const uint32_t can = reach_count(&limit->terms, 0, &peers);
-        char sentence[SENTENCE_BYTES], path[OUTLINE_PATH_BYTES];
+        char sentence[SENTENCE_BYTES];
+        struct settings_reader entry;
         if (can == peers.count)
             continue;
         reach_sentence(&limit->terms, 0, &peers, can, sentence, sizeof sentence);
-        (void)snprintf(path, sizeof path, "limits[%u]", i);
         if (can == 0)
-            return reader_fail(reader, path, "limits[%u] '%s': %s", i, limit->name, sentence);
+            return reader_fail(reader_entry(reader, "limits", i, &entry) ? &entry : reader, "",
+                               "limits[%u] '%s': %s", i, limit->name, sentence);
         if (!settings->warning[0])
             (void)snprintf(settings->warning, sizeof settings->warning, "limits[%u] '%s': %s", i, limit->name,
                            sentence);

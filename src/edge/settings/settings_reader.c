@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { SHOWN_BYTES = 64, SENTENCE_BYTES = 360, PORT_MAX = 65535 };
+enum { SHOWN_BYTES = 64, PORT_MAX = 65535 };
 
 /* ---- sentences ---- */
 
@@ -22,41 +22,112 @@ static void show(char shown[SHOWN_BYTES + 4], const char *value)
     memcpy(shown + size, value[size] ? "..." : "", value[size] ? 4 : 1);
 }
 
+/* The node at `path`, or the nearest around it; *rest: the part of the path that is not there. */
+static const struct yaml_node *walk(const struct settings_reader *reader, const char *path, const char **rest)
+{
+    const struct yaml_node *at = reader->within;
+    while (*path) {
+        const struct bytes key = {path, strcspn(path, ".")};
+        const struct yaml_node *child = yaml_first(at);
+        while (child && !bytes_equal(child->key, key))
+            child = yaml_next(reader->tree, at, child);
+        if (!child)
+            break;
+        at = child;
+        path += key.size + (path[key.size] == '.');
+    }
+    *rest = path;
+    return at;
+}
+
+const struct yaml_node *reader_node(const struct settings_reader *reader, const char *path)
+{
+    const char *rest;
+    const struct yaml_node *node = walk(reader, path, &rest);
+    return *rest ? NULL : node;
+}
+
+const char *reader_text(const struct settings_reader *reader, const char *path)
+{
+    const struct yaml_node *node = reader_node(reader, path);
+    return node && node->kind == YAML_TEXT ? node->text.data : NULL;
+}
+
+uint32_t reader_count(const struct settings_reader *reader, const char *path)
+{
+    const struct yaml_node *node = reader_node(reader, path);
+    return node ? node->count : 0;
+}
+
+bool reader_entry(const struct settings_reader *reader, const char *path, uint32_t index,
+                  struct settings_reader *entry)
+{
+    const struct yaml_node *list = reader_node(reader, path);
+    if (!list || index >= list->count)
+        return false;
+    *entry = *reader;
+    entry->within = yaml_first(list);
+    while (index-- > 0)
+        entry->within = yaml_next(reader->tree, list, entry->within);
+    return true;
+}
+
+/* "FILE:LINE: " and the sentence; if `named`, the whole path and "is" before it. */
+__attribute__((format(printf, 4, 0))) static bool say(const struct settings_reader *reader, const char *path,
+                                                      bool named, const char *format, va_list arguments)
+{
+    char sentence[ERROR_TEXT_BYTES], whole[YAML_TREE_PATH_BYTES];
+    const char *rest;
+    const unsigned line = walk(reader, path, &rest)->line;
+    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    if (!named)
+        return error_set(reader->error, EX_CONFIG, "%s:%u: %s", reader->file, line, sentence);
+    (void)yaml_path(reader->tree, reader->within, whole);
+    return error_set(reader->error, EX_CONFIG, "%s:%u: %s%s%s is %s", reader->file, line,
+                     whole[0] || path[0] ? whole : "the file", whole[0] && path[0] ? "." : "", path, sentence);
+}
+
+bool reader_fail(const struct settings_reader *reader, const char *path, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)say(reader, path, false, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool reader_is(const struct settings_reader *reader, const char *path, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)say(reader, path, true, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
 bool reader_wrong(const struct settings_reader *reader, const char *path, const char *value, const char *format,
                   ...)
 {
-    char expected[SENTENCE_BYTES], shown[SHOWN_BYTES + 4];
+    char expected[ERROR_TEXT_BYTES], shown[SHOWN_BYTES + 4];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(expected, sizeof expected, format, arguments);
     va_end(arguments);
     show(shown, value);
-    return error_set(reader->error, EX_CONFIG, "%s:%u: %s is '%s': expected %s", reader->file,
-                     outline_line(reader->outline, path), path, shown, expected);
+    return reader_is(reader, path, "'%s': expected %s", shown, expected);
 }
 
 bool reader_missing(const struct settings_reader *reader, const char *path, const char *expected)
 {
-    return error_set(reader->error, EX_CONFIG, "%s:%u: %s is missing: expected %s", reader->file,
-                     outline_line(reader->outline, path), path, expected);
-}
-
-bool reader_fail(const struct settings_reader *reader, const char *path, const char *format, ...)
-{
-    char sentence[SENTENCE_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    return error_set(reader->error, EX_CONFIG, "%s:%u: %s", reader->file, outline_line(reader->outline, path),
-                     sentence);
+    return reader_is(reader, path, "missing: expected %s", expected);
 }
 
 /* ---- numbers ---- */
 
-bool read_duration(const struct settings_reader *reader, const char *path, const char *text, uint64_t least_ns,
-                   uint64_t most_ns, uint64_t *ns)
+bool read_duration(const struct settings_reader *reader, const char *path, uint64_t least_ns, uint64_t most_ns,
+                   uint64_t *ns)
 {
+    const char *text = reader_text(reader, path);
     if (!text)
         return true;
     char least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES];
@@ -70,9 +141,24 @@ bool read_duration(const struct settings_reader *reader, const char *path, const
                         units_format_duration(most, sizeof most, most_ns));
 }
 
-bool read_size(const struct settings_reader *reader, const char *path, const char *text, uint64_t least,
-               uint64_t most, uint64_t *bytes)
+bool read_duration_or_off(const struct settings_reader *reader, const char *path, uint64_t least_ns,
+                          uint64_t most_ns, uint64_t *ns)
 {
+    const char *text = reader_text(reader, path);
+    uint64_t value;
+    if (text && strcmp(text, "off") == 0) {
+        *ns = 0;
+        return true;
+    }
+    if (text && !units_parse_duration(bytes_of(text), &value))
+        return reader_wrong(reader, path, text, "off, or a duration such as 1h");
+    return read_duration(reader, path, least_ns, most_ns, ns);
+}
+
+bool read_size(const struct settings_reader *reader, const char *path, uint64_t least, uint64_t most,
+               uint64_t *bytes)
+{
+    const char *text = reader_text(reader, path);
     if (!text)
         return true;
     char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES];
@@ -85,9 +171,10 @@ bool read_size(const struct settings_reader *reader, const char *path, const cha
                         units_format_size(to, sizeof to, most));
 }
 
-bool read_count(const struct settings_reader *reader, const char *path, const char *text, uint64_t least,
-                uint64_t most, uint64_t *count)
+bool read_count(const struct settings_reader *reader, const char *path, uint64_t least, uint64_t most,
+                uint64_t *count)
 {
+    const char *text = reader_text(reader, path);
     if (!text)
         return true;
     char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES];
@@ -100,19 +187,36 @@ bool read_count(const struct settings_reader *reader, const char *path, const ch
                         units_format_count(from, sizeof from, least), units_format_count(to, sizeof to, most));
 }
 
-bool read_bool(const struct settings_reader *reader, const char *path, const char *text, bool *value)
+bool read_small_count(const struct settings_reader *reader, const char *path, uint64_t least, uint64_t most,
+                      uint32_t *count)
 {
-    if (!text)
-        return true;
-    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        return reader_wrong(reader, path, text, "true or false");
-    *value = text[0] == 't';
+    uint64_t value = *count;
+    if (!read_count(reader, path, least, most, &value))
+        return false;
+    *count = (uint32_t)value;
     return true;
 }
 
-bool read_weight(const struct settings_reader *reader, const char *path, const char *text, uint64_t *billionths)
+const struct reader_choices reader_booleans = {"true or false", {"false", "true"}};
+
+bool read_choice(const struct settings_reader *reader, const char *path, const struct reader_choices *choices,
+                 unsigned *index)
+{
+    const char *text = reader_text(reader, path);
+    if (!text)
+        return true;
+    for (unsigned i = 0; i < READER_CHOICES_MAX && choices->name[i]; i++)
+        if (strcmp(text, choices->name[i]) == 0) {
+            *index = i;
+            return true;
+        }
+    return reader_wrong(reader, path, text, "%s", choices->expected);
+}
+
+bool read_weight(const struct settings_reader *reader, const char *path, uint64_t *billionths)
 {
     static const char expected[] = "a decimal above 0 and at most 1, with at most 9 digits after the point";
+    const char *text = reader_text(reader, path);
     if (!text)
         return reader_missing(reader, path, expected);
     const char *at = text;
@@ -129,7 +233,17 @@ bool read_weight(const struct settings_reader *reader, const char *path, const c
     return true;
 }
 
-/* ---- names and addresses ---- */
+/* ---- texts ---- */
+
+bool read_text(const struct settings_reader *reader, const char *path, char *out, size_t room, const char *expected)
+{
+    const char *text = reader_text(reader, path);
+    if (text && (!text[0] || strlen(text) >= room))
+        return reader_wrong(reader, path, text, "%s", expected);
+    if (text)
+        memcpy(out, text, strlen(text) + 1);
+    return true;
+}
 
 static bool is_name(const char *text)
 {
@@ -137,9 +251,10 @@ static bool is_name(const char *text)
     return text[0] && strspn(text, allowed) == strlen(text);
 }
 
-bool read_name(const struct settings_reader *reader, const char *path, const char *text, char *name, size_t room,
+bool read_name(const struct settings_reader *reader, const char *path, char *name, size_t room,
                const char *expected)
 {
+    const char *text = reader_text(reader, path);
     if (!text)
         return reader_missing(reader, path, expected);
     if (!is_name(text) || strlen(text) >= room)
@@ -160,20 +275,25 @@ static bool is_host(const char *text, size_t size)
     return size > 0 && strspn(text, allowed) == size;
 }
 
-bool read_address(const struct settings_reader *reader, const char *path, const char *text, char *address)
+bool host_port_parse(const char *text, char *address)
 {
-    if (!text)
-        return true;
     const char *colon = strrchr(text, ':');
     size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
     /* nng's own limit on an address leaves this much after "tcp://". */
     bool good = colon && digits >= 1 && digits <= 5 && colon[1 + digits] == '\0' && strlen(text) < 120 &&
                 is_host(text, (size_t)(colon - text));
     if (!good || address_port(text) < 1 || address_port(text) > PORT_MAX)
-        return reader_wrong(reader, path, text, "host:port with a port from 1 to 65535");
+        return false;
     memset(address, 0, NODE_ADDRESS_BYTES);
     memcpy(address, text, strlen(text));
     return true;
+}
+
+bool read_address(const struct settings_reader *reader, const char *path, char *address)
+{
+    const char *text = reader_text(reader, path);
+    return !text || host_port_parse(text, address) ||
+           reader_wrong(reader, path, text, "host:port with a port from 1 to 65535");
 }
 
 unsigned address_port(const char *address)

@@ -20,7 +20,6 @@ int main(void)
 {
     struct log log;
     int fds[2];
-    enum log_level level;
     OK(pipe2(fds, O_NONBLOCK) == 0, "a pipe");
     /* The log does not know that the pipe would not block it: it asks first. */
     log_init(&log, LOG_LEVEL_INFO, fds[1]);
@@ -54,8 +53,5 @@ int main(void)
     OK_STRING(read_all(fds[0]) + 24, " info (5 lines dropped before this one) back\n", "and counted in the next");
     log_write(&log, LOG_LEVEL_INFO, "again");
     OK_STRING(read_all(fds[0]) + 24, " info again\n", "once");
-
-    OK(log_level_parse(bytes_of("warning"), &level) && level == LOG_LEVEL_WARNING, "a level by its name");
-    OK(!log_level_parse(bytes_of("loud"), &level), "no level of that name");
     return tap_done();
 }

@@ -35,8 +35,9 @@ static const struct mistake mistakes[] = {
     {"node: a\nregion: \xff\xfe\n",
      "f:2: this is not text (invalid leading UTF-8 octet at byte 16): expected YAML in UTF-8"},
     {LEAST "---\nnode: b\n", "f:4: a second document (---) begins: expected one"},
-    {"node: &a b\nregion: *a\n", "f:2: an alias (*) is used: expected the value itself"},
-    {"[a, b]: c\n", "f:1: a key is itself a list or a mapping: expected a word"},
+    {"node: &a b\nregion: *a\n",
+     "f:2: an alias (*) is used: expected the value itself, in quotes if it begins with *"},
+    {"[a, b]: c\n", "f:1: a key is itself a list or a map: expected a word"},
     {"a: [[[[[[[[1]]]]]]]]\n", "f:1: this is nested too deep: expected at most 8 levels"},
 
     {LIMITS, "f:1: node is missing: expected this node's name"},
@@ -52,7 +53,28 @@ static const struct mistake mistakes[] = {
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
      "f:4: limits[0].burst is not a known key: expected one of name, capacity, rate, overshoot, default"},
-    {LEAST "node: b\n", "f:4: node is given twice: expected it once"},
+    {LEAST "node: b\n", "f:4: node is given twice, first in line 1: expected it once"},
+    {"node: a\nlisten: {gossip: 'h:1',\n  clients: 'h:2', gossip: 'h:3'}\n" LIMITS,
+     "f:3: listen.gossip is given twice, first in line 2: expected it once"},
+    {"node: a\nlimits:\n- {name: d, capacity: 1, rate: 1/s}\n- name: e\n  rate: 1/s\n  rate: 1/s\n",
+     "f:6: limits[1].rate is given twice, first in line 5: expected it once"},
+    {LEAST "listen.clients: 'h:1'\n",
+     "f:4: listen.clients is not a known key: expected one of node, region, listen, advertise, regions, peers, "
+     "limits, "
+     "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, "
+     "unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "
+     "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
+    {LEAST "listen: {'clients.x': 1}\n",
+     "f:4: listen.clients.x is not a known key: expected one of clients, gossip, snapshots, http"},
+    {LEAST "listen: {\"cli\\nents\": 1}\n",
+     "f:4: listen.cli?ents is not a known key: expected one of clients, gossip, snapshots, http"},
+    {"node: a\r\nlimits:\r\n- {name: d, capacity: 100, rate: 100/s}\r\nthreads: 0\r\n",
+     "f:4: threads is '0': expected a whole number from 1 to 64"},
+    {LEAST "secret: \"a\\0b\"\n", "f:4: a text has a character that cannot be printed: expected plain text"},
+    {LEAST "limits:\n", "f:4: limits is given twice, first in line 2: expected it once"},
+    {"node: a\nlimits:\n-\n", "f:3: limits[0] is a single value: expected a mapping of keys to values"},
+    {LEAST "peers:\n", "f:4: peers is a single value: expected a list, each entry after a dash"},
+    {LEAST "listen:\n", "f:4: listen is a single value: expected a mapping of keys to values"},
     {LEAST "interval: [1, 2]\n", "f:4: interval is a list: expected a single value"},
     {LEAST "interval: {a: b}\n", "f:4: interval is a mapping: expected a single value"},
     {LEAST "listen: 7070\n", "f:4: listen is a single value: expected a mapping of keys to values"},
@@ -286,7 +308,11 @@ static void too_many(void)
     for (size = 0; size < 150000;)
         size += (size_t)snprintf(yaml + size, sizeof yaml - size, "k%zu: v\n", size);
     OK(!parse(&settings, yaml, &error), "20,000 keys");
-    OK_STRING(error.text, "f:4096: there are too many keys and values: expected at most 4096", "the sentence");
+    OK_STRING(error.text, "f:65: a map has too many keys: expected at most 64", "the sentence");
+    for (size = 0; size < 150000;)
+        size += (size_t)snprintf(yaml + size, sizeof yaml - size, "- v\n");
+    OK(!parse(&settings, yaml, &error), "40,000 values");
+    OK_STRING(error.text, "f:4096: there are too many keys and values: expected at most 4,096", "the sentence");
 }
 
 static void colliding_ids(void)
@@ -399,6 +425,16 @@ static void accepts(void)
     OK(strcmp(settings.state_dir, "/srv/headgate") == 0 && settings.state_sync == STORE_SYNC_FULL, "the store");
 }
 
+static void accepts_what_editors_write(void)
+{
+    static struct settings settings;
+    struct error error;
+    OK(parse(&settings,
+             "\xef\xbb\xbfnode: &n a\r\nlimits: !!seq\r\n- {name: d, capacity: 100, rate: 100/s}\r\n...\r\n",
+             &error),
+       "lines of Windows, a byte order mark, a tag, an anchor that nobody uses: %s", error.text);
+}
+
 static void accepts_reservations(void)
 {
     static struct settings settings;
@@ -502,6 +538,7 @@ int main(void)
     too_many();
     colliding_ids();
     accepts();
+    accepts_what_editors_write();
     accepts_reservations();
     prints(LEAST, "the least config");
     prints(LEAST REGIONS PEER "secret: none\n", "no secret");

@@ -34,7 +34,7 @@ static void test_values(void)
     OK(settings.http.limit_fields == HTTP_LIMIT_DRAFT_10 && settings.http.source_count == 2, "is read");
     OK_STRING(settings.http.source[0].header, "x-real-ip", "names of headers are small");
     settings_print_sources(&settings.http, text);
-    OK_STRING(text, "ip=x-real-ip, user=x-user", "and printed as they are written");
+    OK_STRING(text, "ip=x-real-ip,user=x-user", "and printed as they are written");
 }
 
 static void test_printed(void)
@@ -52,6 +52,24 @@ static void test_printed(void)
            strcmp(again.http_address, settings.http_address) == 0 &&
            memcmp(&again.http, &settings.http, sizeof again.http) == 0,
        "and read back to the same");
+    free(text);
+}
+
+/* The longest value, with one blank between two names, is printed so that it can be read. */
+static void test_longest(void)
+{
+    char lines[512] = "listen: {http: '*:1'}\nhttp:\n  request_headers: ";
+    char *text = NULL;
+    size_t size = strlen(lines), value = size, printed;
+    for (int i = 10; i < 22; i++)
+        size += (size_t)snprintf(lines + size, sizeof lines - size, "%s%d=%0*d", i > 10 ? " " : "", i,
+                                 i == 10 ? 22 : 17, i);
+    FILE *out = open_memstream(&text, &printed);
+    OK(reads(lines) && settings.http.source_count == 12 && out && settings_print(&settings, out),
+       "a value of %zu bytes: %s", size - value, error.text);
+    (void)fclose(out);
+    OK(settings_parse(&settings, (struct bytes){text, printed}, "printed.yaml", &error), "reads back: %s",
+       error.text);
     free(text);
 }
 
@@ -90,6 +108,7 @@ int main(void)
         return 1;
     test_values();
     test_printed();
+    test_longest();
     test_mistakes();
     return tap_done();
 }

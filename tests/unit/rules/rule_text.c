@@ -169,7 +169,7 @@ static const struct {
                                       "zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, "
                                       "overrides, allow, deny, adaptive, persist, "
                                       "inherit"},
-    {"id: a\nrate: 1/s\nrate: 2/s", "r.yaml:3: rate is given twice, first in line 2"},
+    {"id: a\nrate: 1/s\nrate: 2/s", "r.yaml:3: rate is given twice, first in line 2: expected it once"},
     {"id: a\nrate: 5", "r.yaml:2: rule a: rate is '5': expected a rate such as 100/m, or unlimited"},
     {"id: a\nrate: 0/s",
      "r.yaml:2: rule a: rate is '0/s': expected 1 to 1000000000000 for token_bucket, per 1ns to 366d"},

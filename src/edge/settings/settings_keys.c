@@ -1,0 +1,253 @@
+/*
+ * The table, and what follows from it alone: which keys are known, and how simple values are read.
+ */
+#include "edge/settings/settings_keys.h"
+
+#include "rules/ruleset.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#define MILLISECOND ((uint64_t)1000000)
+#define SECOND (1000 * MILLISECOND)
+#define DAY (24 * 3600 * SECOND)
+#define TABLE_KEYS_MOST ((uint64_t)1 << 36)
+#define LOG_KEYS_MOST ((uint64_t)1 << 32)
+
+enum {
+    GOSSIP_PACE_LEAST = 1000,
+    GOSSIP_PACE_MOST = 50000000,
+    RESERVATIONS_MOST = 1 << 24,
+    LISTED_SPENDS_MOST = 1 << 30,
+    RULES_MOST = 1000000,
+    MESSAGE_LEAST_BYTES = 64 << 10,
+    MESSAGE_MOST_BYTES = 64 << 20,
+    KNOWN_BYTES = 400,
+};
+
+/* ---- the table ---- */
+
+static const struct reader_choices unknown_services = {"error or open", {"error", "open"}};
+static const struct reader_choices limit_fields = {"x-ratelimit, draft-10 or none",
+                                                   {"x-ratelimit", "draft-10", "none"}};
+static const struct reader_choices syncs = {"normal or full", {"normal", "full"}};
+static const struct reader_choices log_levels = {"error, warning, info or debug",
+                                                 {"error", "warning", "info", "debug"}};
+
+/* What follows the path in a row. A member whose type does not fit the form does not compile. */
+#define FORM(member, ...)                                                                                          \
+    _Generic(((struct settings *)NULL)->member, __VA_ARGS__), offsetof(struct settings, member)
+#define MAP KEY_MAP, 0, 0, 0, NULL
+#define LIST(most) KEY_LIST, 0, 0, most, NULL
+#define ENTRY KEY_ENTRY, 0, 0, 0, NULL
+#define TEXT(member) FORM(member[0], char : KEY_TEXT), 0, 0, NULL
+#define SECRET(member) FORM(member[0], char : KEY_SECRET), 0, 0, NULL
+#define EARLY_PUSH(member) FORM(member, uint64_t : KEY_EARLY_PUSH), 0, 0, NULL
+#define HEADERS(member) FORM(member, struct http_settings : KEY_HEADERS), 0, 0, NULL
+#define DURATION(member, least, most) FORM(member, uint64_t : KEY_DURATION), least, most, NULL
+#define OR_OFF(member, least, most) FORM(member, uint64_t : KEY_DURATION_OR_OFF), least, most, NULL
+#define COUNT(member, least, most) FORM(member, uint64_t : KEY_COUNT, uint32_t : KEY_SMALL_COUNT), least, most, NULL
+#define SIZE(member, least, most) FORM(member, uint64_t : KEY_SIZE), least, most, NULL
+#define CHOICE(member, choices) FORM(member, bool : KEY_BOOL, unsigned : KEY_CHOICE), 0, 0, choices
+
+/* In the order in which --print-config has them. */
+const struct settings_key settings_keys[] = {
+    {"node", TEXT(node.name)},
+    {"region", TEXT(node.region)},
+    {"listen", MAP},
+    {"listen.clients", TEXT(clients_address)},
+    {"listen.gossip", TEXT(gossip_address)},
+    {"listen.snapshots", TEXT(snapshot_address)},
+    {"listen.http", TEXT(http_address)},
+    {"advertise", TEXT(advertise)},
+    {"regions", LIST(NODE_REGIONS_MAX)},
+    {"regions.name", ENTRY},
+    {"regions.weight", ENTRY},
+    {"peers", LIST(NODE_PEERS_MAX - 1)},
+    {"peers.node", ENTRY},
+    {"peers.region", ENTRY},
+    {"peers.gossip", ENTRY},
+    {"peers.snapshots", ENTRY},
+    {"limits", LIST(NAMED_LIMITS_MAX)},
+    {"limits.name", ENTRY},
+    {"limits.capacity", ENTRY},
+    {"limits.rate", ENTRY},
+    {"limits.overshoot", ENTRY},
+    {"limits.default", ENTRY},
+    {"interval", DURATION(node.interval_ns, MILLISECOND, 60 * SECOND)},
+    {"early_push", EARLY_PUSH(node.early_push_share)},
+    {"silent_after", DURATION(node.silent_after_ns, 0, 0)},
+    {"join_timeout", DURATION(node.join_timeout_ns, 0, DAY)},
+    {"leave_timeout", DURATION(node.leave_timeout_ns, 0, DAY)},
+    {"forget_after", OR_OFF(node.forget_after_ns, 0, 0)},
+    {"table", MAP},
+    {"table.keys", COUNT(node.table_keys, 1, TABLE_KEYS_MOST)},
+    {"table.listed_spends", COUNT(node.events_max, 1, LISTED_SPENDS_MOST)},
+    {"table.populate", CHOICE(table_populate, &reader_booleans)},
+    {"rules", MAP},
+    {"rules.services", COUNT(node.rules.services_max, 1, NODE_SERVICES_MAX)},
+    {"rules.rules", COUNT(node.rules.rules_max, 1, RULES_MOST)},
+    {"rules.service_rules", COUNT(node.rules.service_rules_max, 1, SERVICE_RULES_MAX)},
+    {"rules.service_keys", COUNT(service_keys_max, 1, TABLE_KEYS_MOST)},
+    {"rules.service_reservations", COUNT(node.service_reservations_max, 0, 0)},
+    {"clients", MAP},
+    {"clients.request_timeout", DURATION(request_timeout_ns, SECOND, DAY)},
+    {"clients.auth_timeout", DURATION(auth_timeout_ns, SECOND, DAY)},
+    {"clients.idle_timeout", OR_OFF(idle_timeout_ns, SECOND, 366 * DAY)},
+    {"http", MAP},
+    {"http.limit_headers", CHOICE(http.limit_fields, &limit_fields)},
+    {"http.request_headers", HEADERS(http)},
+    {"unknown_service", CHOICE(node.unknown_service_open, &unknown_services)},
+    {"reservations", COUNT(node.reservations_max, 0, RESERVATIONS_MOST)},
+    {"reservation_ttl_max", DURATION(reservation_ttl_max_ns, SECOND, DAY)},
+    {"unlisted_peers", COUNT(node.unlisted_max, 0, NODE_PEERS_MAX - 1)},
+    {"gossip_pace", COUNT(node.tell_pace, GOSSIP_PACE_LEAST, GOSSIP_PACE_MOST)},
+    {"log_keys", COUNT(node.log_keys_max, 1, LOG_KEYS_MOST)},
+    {"message_max", SIZE(node.message_max_bytes, MESSAGE_LEAST_BYTES, MESSAGE_MOST_BYTES)},
+    {"max_connections", COUNT(max_connections, 1, SETTINGS_CONNECTIONS_MAX)},
+    {"threads", COUNT(threads, 1, SETTINGS_THREADS_MAX)},
+    {"state_dir", TEXT(state_dir)},
+    {"state_sync", CHOICE(state_sync, &syncs)},
+    {"secret", SECRET(secret)},
+    {"password", TEXT(password)},
+    {"log_level", CHOICE(log_level, &log_levels)},
+    {"debug", CHOICE(debug, &reader_booleans)},
+    {NULL, ENTRY},
+};
+
+const char *settings_key_name(const struct settings_key *key, const char *group)
+{
+    size_t size = strlen(group);
+    if (size == 0)
+        return strchr(key->path, '.') ? NULL : key->path;
+    return strncmp(key->path, group, size) == 0 && key->path[size] == '.' ? key->path + size + 1 : NULL;
+}
+
+const char *settings_key_idle(const struct settings_key *key, const struct settings *settings)
+{
+    if (settings->node.reservations_max == 0 &&
+        (strcmp(key->path, "rules.service_reservations") == 0 || strcmp(key->path, "reservation_ttl_max") == 0))
+        return "there are no reservations";
+    if (!settings->password[0] && strcmp(key->path, "clients.auth_timeout") == 0)
+        return "there is no password to wait for";
+    if (!settings->http_address[0] && strcmp(key->path, "http") == 0)
+        return "HTTP is not served";
+    return NULL;
+}
+
+/* ---- which keys there are ---- */
+
+static const struct settings_key *find(const char *group, struct bytes name)
+{
+    for (const struct settings_key *key = settings_keys; key->path; key++) {
+        const char *its = settings_key_name(key, group);
+        if (its && bytes_equal(bytes_of(its), name))
+            return key;
+    }
+    return NULL;
+}
+
+static bool unknown_key(const struct settings_reader *reader, const char *group)
+{
+    char known[KNOWN_BYTES];
+    size_t size = 0;
+    for (const struct settings_key *key = settings_keys; key->path; key++) {
+        const char *name = settings_key_name(key, group);
+        int length = name ? snprintf(known + size, sizeof known - size, "%s%s", size > 0 ? ", " : "", name) : 0;
+        if (length > 0 && size + (size_t)length < sizeof known)
+            size += (size_t)length;
+    }
+    return reader_is(reader, "", "not a known key: expected one of %s", known);
+}
+
+static bool check_shape(const struct settings_reader *reader, enum key_form form)
+{
+    static const char *const is[] =
+        {[YAML_TEXT] = "a single value", [YAML_MAP] = "a mapping", [YAML_LIST] = "a list"};
+    const enum yaml_kind kind = reader->within->kind;
+    const enum yaml_kind wanted = form == KEY_MAP ? YAML_MAP : form == KEY_LIST ? YAML_LIST : YAML_TEXT;
+    if (kind != wanted)
+        return reader_is(reader, "", "%s: expected %s", is[kind],
+                         wanted == YAML_MAP    ? "a mapping of keys to values"
+                         : wanted == YAML_LIST ? "a list, each entry after a dash"
+                                               : "a single value");
+    return reader->within->text.size <= SETTINGS_VALUE_BYTES ||
+           reader_is(reader, "", "too long: expected at most %d bytes", SETTINGS_VALUE_BYTES);
+}
+
+/* `reader` is within a node of that form. A list holds maps; the keys of each are those of its group. */
+static bool check_node(const struct settings_reader *reader, const char *group, enum key_form form, uint64_t most)
+{
+    const struct yaml_node *node = reader->within;
+    unsigned index = 0;
+    if (!check_shape(reader, form))
+        return false;
+    for (const struct yaml_node *at = yaml_first(node); at; at = yaml_next(reader->tree, node, at), index++) {
+        struct settings_reader inner = *reader;
+        inner.within = at;
+        const struct settings_key *key = form == KEY_MAP ? find(group, at->key) : NULL;
+        if (form == KEY_LIST && index == most)
+            return reader_fail(&inner, "", "%s has too many entries: expected at most %u", group, index);
+        if (form == KEY_MAP && !key)
+            return unknown_key(&inner, group);
+        if (key ? !check_node(&inner, key->path, key->form, key->most) : !check_node(&inner, group, KEY_MAP, 0))
+            return false;
+    }
+    return true;
+}
+
+bool settings_check_keys(const struct settings_reader *reader)
+{
+    return check_node(reader, "", KEY_MAP, 0);
+}
+
+/* ---- values ---- */
+
+static bool read_key(const struct settings_reader *reader, const struct settings_key *key, void *at)
+{
+    const char *path = key->path;
+    unsigned index;
+    switch (key->form) {
+    case KEY_DURATION:
+        return read_duration(reader, path, key->least, key->most, at);
+    case KEY_DURATION_OR_OFF:
+        return read_duration_or_off(reader, path, key->least, key->most, at);
+    case KEY_COUNT:
+        return read_count(reader, path, key->least, key->most, at);
+    case KEY_SMALL_COUNT:
+        return read_small_count(reader, path, key->least, key->most, at);
+    case KEY_SIZE:
+        return read_size(reader, path, key->least, key->most, at);
+    case KEY_BOOL:
+        index = *(bool *)at;
+        if (!read_choice(reader, path, key->choices, &index))
+            return false;
+        *(bool *)at = index == 1;
+        return true;
+    case KEY_CHOICE:
+        return read_choice(reader, path, key->choices, at);
+    case KEY_MAP:
+    case KEY_LIST:
+    case KEY_ENTRY:
+    case KEY_TEXT:
+    case KEY_EARLY_PUSH:
+    case KEY_SECRET:
+    case KEY_HEADERS:
+        return true;
+    }
+    return true;
+}
+
+bool settings_read_simple(const struct settings_reader *reader, struct settings *settings)
+{
+    for (const struct settings_key *key = settings_keys; key->path; key++)
+        if ((key->most > 0 || key->choices) && !read_key(reader, key, (char *)settings + key->at))
+            return false;
+    for (const struct settings_key *key = settings_keys; key->path; key++) {
+        const char *idle = settings_key_idle(key, settings), *text = idle ? reader_text(reader, key->path) : NULL;
+        if (text)
+            return reader_wrong(reader, key->path, text, "no such key, as %s", idle);
+    }
+    return true;
+}

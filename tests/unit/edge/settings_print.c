@@ -1,0 +1,180 @@
+/* --print-config: whatever the settings are, it is YAML that reads back, to us and to others. */
+#include "edge/settings/settings.h"
+#include "edge/settings/settings_keys.h"
+
+#include "tests/lib/tap.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#define LEAST "node: a\nlimits:\n- {name: d, capacity: 100, rate: 100/s}\n"
+
+static bool parse(struct settings *settings, const char *yaml, struct error *error)
+{
+    memset(error, 0, sizeof *error);
+    return settings_parse(settings, bytes_of(yaml), "f", error);
+}
+
+struct quoted {
+    const char *yaml, *printed; /* a value in double quotes; as it is printed, or NULL: in quotes of some kind */
+};
+
+static const struct quoted quoted[] = {
+    {"plain", "plain"},
+    {"it's", "it's"},
+    {"/a/b", "/a/b"},
+    {"a:b", "a:b"},
+    {"(given)", "(given)"},
+    {"yes", "'yes'"},
+    {"Off", "'Off'"},
+    {"NULL", "'NULL'"},
+    {"~", "'~'"},
+    {"1e3", "'1e3'"},
+    {"0x1F", "'0x1F'"},
+    {"12:30", "'12:30'"},
+    {"2026-11-25", "'2026-11-25'"},
+    {"-.inf", "'-.inf'"},
+    {"+5", "'+5'"},
+    {"<<", "'<<'"},
+    {": ", "': '"},
+    {"a: b", "'a: b'"},
+    {"a #b", "'a #b'"},
+    {"#", "'#'"},
+    {"'", "''''"},
+    {"\\\"", "'\"'"},
+    {" a ", "' a '"},
+    {"- a", "'- a'"},
+    {"---", "'---'"},
+    {"...", "'...'"},
+    {"? a", "'? a'"},
+    {"!a", "'!a'"},
+    {"&a", "'&a'"},
+    {"*a", "'*a'"},
+    {"| a", "'| a'"},
+    {"> a", "'> a'"},
+    {"%a", "'%a'"},
+    {"@a", "'@a'"},
+    {"`a", "'`a'"},
+    {"[a]", "'[a]'"},
+    {"{a}", "'{a}'"},
+    {"a, b", "a, b"},
+    {"a\\\\b", "a\\b"},
+    {"a\\nb", "\"a\\nb\""},
+    {"\\n", "\"\\n\""},
+    {"a\\r\\n b\\t", "\"a\\r\\n b\\t\""},
+    {"\\x01\\x7f\\e", "\"\\x01\\x7F\\e\""},
+    {"\\N\\L\\P\\uFEFF", "\"\\N\\L\\P\\uFEFF\""},
+    {"k\xc3\xa4se \xf0\x9f\xa7\x80", NULL},
+};
+
+/* The caller frees it. */
+static char *print(const struct settings *settings)
+{
+    char *printed = NULL;
+    size_t size;
+    FILE *out = open_memstream(&printed, &size);
+    bool good = settings_print(settings, out);
+    return fclose(out) == 0 && good ? printed : NULL;
+}
+
+/* Whatever a text contains, it is printed in one line that reads back, and other readers of YAML take it for a text. */
+static void quotes(void)
+{
+    static struct settings first, second;
+    static char yaml[4096], letters[SETTINGS_SECRET_BYTES];
+    struct error error;
+    for (size_t i = 0; i < sizeof quoted / sizeof quoted[0]; i++) {
+        const char *value = quoted[i].yaml;
+        (void)snprintf(yaml, sizeof yaml, LEAST "secret: \"%s\"\npassword: \"%s\"\n", value, value);
+        char *once = parse(&first, yaml, &error) ? print(&first) : NULL, line[200];
+        bool good = once && parse(&second, once, &error);
+        char *twice = good ? print(&second) : NULL;
+        OK(twice && strcmp(first.secret, second.secret) == 0 && strcmp(first.password, second.password) == 0,
+           "\"%s\" reads back%s", value, error.text);
+        OK(twice && strcmp(once, twice) == 0, "... and is printed the same");
+        const char *at = once ? strstr(once, "\nsecret: ") : NULL;
+        (void)snprintf(line, sizeof line, "%.*s", at ? (int)strcspn(at + 9, "\n") : 0, at ? at + 9 : "");
+        if (quoted[i].printed)
+            OK_STRING(line, quoted[i].printed, "... as %s", quoted[i].printed);
+        free(once);
+        free(twice);
+    }
+    memset(letters, 'a', sizeof letters - 1);
+    for (size_t i = 4; i + 2 < sizeof letters; i += 5)
+        letters[i] = ' ';
+    (void)snprintf(yaml, sizeof yaml, LEAST "secret: %s\n", letters);
+    char *printed = parse(&first, yaml, &error) ? print(&first) : NULL;
+    OK(printed && strstr(printed, letters) && parse(&second, printed, &error) &&
+           strcmp(second.secret, letters) == 0,
+       "a long text is one line");
+    free(printed);
+}
+
+static bool is_printed(const struct settings_reader *reader, const struct settings_key *key)
+{
+    const char *dot = strchr(key->path, '.');
+    char group[32];
+    struct settings_reader entry;
+    (void)snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - key->path) : 0, key->path);
+    if (dot && reader_entry(reader, group, 0, &entry) && entry.within->kind == YAML_MAP)
+        return reader_node(&entry, dot + 1);
+    return reader_node(reader, key->path);
+}
+
+static bool is_documented(const char *text, const struct settings_key *key)
+{
+    const char *dot = strchr(key->path, '.');
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s: ", dot ? dot + 1 : key->path);
+    if (key->form == KEY_MAP || key->form == KEY_LIST)
+        name[strlen(name) - 1] = '\n';
+    for (const char *at = text; (at = strstr(at, name)); at++)
+        if (strchr("\n {", at[-1]))
+            return true;
+    return false;
+}
+
+/* One row of the table is enough for a key to be read and printed; a comment is not forgotten either. */
+static void keys(void)
+{
+    static struct settings settings;
+    static char documented[65536] = "\n";
+    struct error error;
+    struct yaml_tree tree;
+    FILE *file = fopen("config/headgated.yaml", "rb");
+    size_t size = file ? fread(documented + 1, 1, sizeof documented - 2, file) : 0;
+    OK(file && fclose(file) == 0 && size > 0, "config/headgated.yaml");
+    bool good = parse(&settings,
+                      LEAST "region: x\nregions: [{name: x, weight: 1}]\nadvertise: h\nstate_dir: d\n"
+                            "peers: [{node: b, region: x, gossip: 'h:1'}]\nsecret: s\npassword: p\n"
+                            "listen: {http: '*:9'}\nhttp: {request_headers: ip=X-Real-IP}\n",
+                      &error);
+    OK(good, "a config with all that may be absent: %s", error.text);
+    char *printed = print(&settings);
+    const struct yaml_source source = {.text = bytes_of(printed),
+                                       .file = "f",
+                                       .exit_status = 1,
+                                       .nodes_max = 1000,
+                                       .strict = true};
+    OK(yaml_tree_read(&tree, &source, &error), "is printed as plain YAML");
+    const struct settings_reader reader = {"f", &tree, tree.nodes, &error};
+    for (const struct settings_key *key = settings_keys; key->path; key++)
+        OK(is_printed(&reader, key) && is_documented(documented, key),
+           "%s is printed, and explained in config/headgated.yaml", key->path);
+    yaml_tree_close(&tree);
+    free(printed);
+    for (enum log_level level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
+        char yaml[200];
+        (void)snprintf(yaml, sizeof yaml, LEAST "log_level: %s\n", log_level_name(level));
+        OK(parse(&settings, yaml, &error) && settings.log_level == level, "log_level: %s", log_level_name(level));
+    }
+}
+
+int main(void)
+{
+    if (sodium_init() < 0)
+        return 1;
+    quotes();
+    keys();
+    return tap_done();
+}
