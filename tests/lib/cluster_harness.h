@@ -1,8 +1,9 @@
 /*
- * cluster_harness: what a test does with a world of nodes, and the transcript of what came of it.
+ * cluster_harness: the actions of a test in a world of nodes, and a transcript of their effects.
  *
- * The one idea: whatever a reader would want to see (notices, answers, numbers of a key) is written down as
- * text, and a test compares that text with the text it expects: assertion, documentation and story in one.
+ * The one idea: everything that a reader wants to see (notices, answers, figures of a key) is
+ * written down as text, and a test compares the text with the text that it expects. The transcript
+ * is assertion, documentation and story in one.
  */
 #ifndef HEADGATE_TESTS_LIB_CLUSTER_HARNESS_H
 #define HEADGATE_TESTS_LIB_CLUSTER_HARNESS_H
@@ -10,7 +11,7 @@
 #include "tests/lib/cluster_world.h"
 #include "tests/lib/decisions.h"
 
-/* ---- what a test does ---- */
+/* ---- actions of a test ---- */
 
 void world_start(unsigned i);
 
@@ -18,7 +19,7 @@ void world_start_all(void);
 
 void world_crash(unsigned i);
 
-/* Two that work on so many keys in a step; they are not started yet. */
+/* Two nodes that work on `step_keys` keys in a step. They are not started yet. */
 void world_init_steps(uint64_t table_keys, uint32_t step_keys);
 
 void world_stop(unsigned i);
@@ -31,57 +32,77 @@ void world_link(unsigned from, unsigned to, enum link_mood mood);
 
 void world_links(unsigned host, enum link_mood mood);
 
-/* Everything that is held on that link arrives now, in order or the last first. */
+/* All packets that the link holds arrive now, in order; or the last one first. */
 void world_release(unsigned from, unsigned to, bool backwards);
 
 struct key_id key_of(const char *name, uint16_t limit);
 
-/* A charge of `cost` tokens of a key under those terms at that host; a cell's window is the first hour. */
+/*
+ * A charge of `cost` tokens of a key under these terms at that host. The window of a cell is the
+ * first hour.
+ */
 struct charge charge_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost);
 
 const char *reason_text(const struct verdict *verdict);
 
 struct verdict world_ask(unsigned i, const char *key, uint16_t limit, uint64_t cost);
 
-/* Asks for slow tokens and writes down the answer. */
+/* Asks for tokens of "slow" and writes down the answer. */
 bool world_spend(unsigned i, const char *key, uint64_t cost);
 
-/* Takes one slow token after the other until no more is given; how many there were. */
+/*
+ * Takes one token of "slow" after the other until the node refuses. Returns the number of tokens.
+ */
 unsigned world_drain(unsigned i, const char *key);
 
-/* One token of each key "<name> 0".."<name> count-1"; how many were given. */
+/*
+ * Takes one token of each key "<name> 0".."<name> count-1". Returns the number of tokens that the
+ * node gave.
+ */
 unsigned world_spend_many(unsigned host, const char *name, unsigned count);
 
-/* Of how many of those keys that host takes `left` tokens to be left, a refill of less than one aside. */
+/*
+ * Returns for how many of these keys that host sees `left` tokens left, give or take a refill of
+ * less than one token.
+ */
 unsigned world_count_left(unsigned host, const char *name, unsigned count, int64_t left);
 
-/* Whether a step is wanted. */
+/* Writes down whether the node wants a step. */
 void world_show_wish(unsigned host);
 
-/* That node's view of a slow key: settled - unsettled tokens, what it may take, and batches in its log. */
+/*
+ * Writes down the view of a "slow" key at that node: settled minus unsettled tokens, the tokens
+ * that it may take, and the batches in its log.
+ */
 void world_show_one(unsigned i, const char *key);
 
-/* That of every running node. */
+/* The same for every running node. */
 void world_show(const char *key);
 
-/* Every running node's view of its peers, one line each: name, state, share in percent. */
+/*
+ * Writes down every running node's view of its peers, one line for each peer: name, state, share in
+ * percent.
+ */
 void world_show_peers(void);
 
 struct node_stats world_stats(unsigned i);
 
-/* ---- what a test expects ---- */
+/* ---- expectations of a test ---- */
 
-/* The transcript since the last time is `expected`, line by line. */
+/* Compares the transcript since the last call with `expected`, line by line. */
 #define EXPECT(what, expected) expect(__FILE__, __LINE__, what, expected)
 
 void expect(const char *file, int line, const char *what, const char *expected);
 
-/* Goes on without comparing what was told so far. */
+/* Forgets the transcript without comparing it. */
 void skip_text(void);
 
 void world_close(void);
 
-/* All named, all started, all active, nothing told: where most stories begin. */
+/*
+ * All nodes name each other, are started and active, and the transcript is empty: most stories
+ * begin here.
+ */
 void world_of(unsigned count);
 
 #endif

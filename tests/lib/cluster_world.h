@@ -1,9 +1,10 @@
 /*
- * cluster_world: up to four real nodes, and links between them that do what a test says.
+ * cluster_world: up to four real nodes, and links between them that a test controls.
  *
- * The one idea: time is simulated and stands still between calls. A link delivers after its delay unless the test
- * cuts it, holds it or makes it stutter. After every step the node's invariants are checked. What nodes notice is
- * told, line by line; tests tell more (see cluster_harness.h). One world per program.
+ * The one idea: time is simulated and stands still between calls. A link delivers after its delay,
+ * unless the test cuts it, holds it or makes it stutter. After every step the node's invariants are
+ * checked. Notices of nodes are written down line by line; tests write down more (see
+ * cluster_harness.h). A program has one world.
  */
 #ifndef HEADGATE_TESTS_LIB_CLUSTER_WORLD_H
 #define HEADGATE_TESTS_LIB_CLUSTER_WORLD_H
@@ -23,10 +24,11 @@ enum { WORLD_HOSTS_MAX = 4, WORLD_PACKETS_MAX = 8192, WORLD_TEXT_BYTES = 65536 }
 enum { ANN, BOB, CAT, DAN }; /* hosts, by number */
 
 struct world_host {
-    struct node *node; /* NULL: not running */
+    struct node *node; /* NULL: the node does not run */
     struct node_options options;
     uint64_t wake_ns, incarnation;
-    uint64_t stalled_until_ns; /* it gets to run again then; what comes for it waits */
+    /* the node does not run before this time; packets for it wait */
+    uint64_t stalled_until_ns;
     uint64_t published_bytes_max, messages, requests;
     bool listens_to[WORLD_HOSTS_MAX];
 };
@@ -34,7 +36,8 @@ struct world_host {
 enum link_mood { LINK_FINE, LINK_CUT, LINK_HELD, LINK_STUTTERS };
 
 struct world_link {
-    enum link_mood mood; /* held: packets pile up until they are released; stutters: each arrives twice */
+    /* held: packets wait until they are released; stutters: each packet arrives twice */
+    enum link_mood mood;
     uint64_t delay_ns;
 };
 
@@ -56,11 +59,14 @@ struct world {
     unsigned packet_count;
     struct test_limits limits;
     struct effects effects;
-    bool quiet;                                                  /* writes nothing down */
-    void (*watch)(unsigned host, const struct effects *effects); /* sees what every step gives; may be NULL */
-    struct bytes (*rewrite)(unsigned from, struct bytes bytes);  /* what a host says, as it travels; may be NULL */
+    bool quiet; /* notices are not written down */
+    /* sees the effects of every step; may be NULL */
+    void (*watch)(unsigned host, const struct effects *effects);
+    /* changes each message of a host on its way; may be NULL */
+    struct bytes (*rewrite)(unsigned from, struct bytes bytes);
     void (*step)(unsigned i,
-                 const struct event *event); /* calls node_step, for who measures it; NULL: see step() */
+                 /* called instead of node_step, for tests that measure it; NULL: see step() */
+                 const struct event *event);
     size_t text_size;
     char text[WORLD_TEXT_BYTES];
 };
@@ -71,7 +77,7 @@ extern const char *const host_names[WORLD_HOSTS_MAX];
 
 __attribute__((format(printf, 1, 2))) void tell(const char *format, ...);
 
-/* ---- what a world is made of ---- */
+/* ---- the parts of a world ---- */
 
 /*
  * Two limits. "slow" has 160 tokens and gains one an hour, so that figures stay round; "fast" has 160 and gains
@@ -90,22 +96,22 @@ void host_down(unsigned i);
 
 void step(unsigned i, struct event event, unsigned asker);
 
-/* The next packet that may be delivered, or -1. */
+/* The index of the next packet that may be delivered; -1: there is none. */
 int next_packet(void);
 
-/* The next packet arrives, and nothing else happens. */
+/* Delivers the next packet; nothing else happens. */
 void world_step_packet(void);
 
-/* What the request path asked for: an early push. */
+/* Makes the step that requests of the host have asked for: an early push. */
 void world_push(unsigned i);
 
-/* The host does not get to run for so long, from now on. */
+/* The host does not run for `ms` from now on. */
 void world_stall(unsigned i, uint64_t ms);
 
-/* Lets so much time pass. */
+/* Lets `ms` pass. */
 void world_run(uint64_t ms);
 
-/* Until that host has published once more. */
+/* Lets time pass until that host has published once more. */
 void world_until_published(unsigned i);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * decisions: calls that decide over a single key, for tests, the simulator and benchmarks.
+ * decisions: calls that decide about a single key, for tests, the simulator and benchmarks.
  *
- * The one idea: each is node_decide or node_decide_one with one charge, so that what tests ask goes the way of served
- * requests: a question without figures is a run of one request.
+ * The one idea: each call is node_decide or node_decide_one with one charge, so that requests of
+ * tests take the way of served requests. A request without figures is a run of one request.
  */
 #ifndef HEADGATE_TESTS_LIB_DECISIONS_H
 #define HEADGATE_TESTS_LIB_DECISIONS_H
 
 #include "cluster/node.h"
 
-/* Without figures, as CAN_ACCESS asks. */
+/* A request without figures, as CAN_ACCESS makes it. */
 static inline bool node_takes(struct node *node, const struct charge *charge, uint64_t now_ns)
 {
     struct run run = {.charge = charge, .charge_count = 1, .request_count = 1, .take = true};
@@ -17,7 +17,7 @@ static inline bool node_takes(struct node *node, const struct charge *charge, ui
     return run.allowed != 0;
 }
 
-/* A run of requests under one charge, without figures. Bit i: ids[i] is allowed. */
+/* A run of requests under one charge, without figures. Bit i of the result: ids[i] is allowed. */
 static inline uint64_t node_takes_each(struct node *node, const struct charge *like, const struct key_id *ids,
                                        uint32_t count, uint64_t now_ns)
 {
@@ -66,7 +66,7 @@ static inline struct verdict node_admit(struct node *node, struct key_id id, uin
     return node_ask(node, &(struct charge){.id = id, .limit = limit, .cost = cost}, true, now_ns);
 }
 
-/* What node_admit would answer; takes nothing. */
+/* The verdict that node_admit would give. Takes nothing. */
 static inline struct verdict node_peek(struct node *node, struct key_id id, uint16_t limit, uint64_t cost,
                                        uint64_t now_ns)
 {

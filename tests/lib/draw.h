@@ -1,12 +1,12 @@
 /*
- * draw: what tests draw at random.
+ * draw: random values for tests.
  */
 #ifndef HEADGATE_TESTS_LIB_DRAW_H
 #define HEADGATE_TESTS_LIB_DRAW_H
 
 #include "base/random.h"
 
-/* Below `bound`, which is above 0. */
+/* A value below `bound`, which must be above 0. */
 static inline unsigned below(struct random *random, unsigned bound)
 {
     return (unsigned)random_below(random, bound);

@@ -1,8 +1,8 @@
 /*
- * drawn_message: a message of random contents, and what it was made of.
+ * drawn_message: a message of random content, and the values that it was made of.
  *
- * The one idea: whatever can be said is drawn with values of every encoded size, then encoded; what comes out at
- * the other end can be compared with what was drawn.
+ * The one idea: every field is drawn with values of every encoded size, and the message is encoded.
+ * A test compares the decoded message with the drawn values.
  */
 #ifndef HEADGATE_TESTS_LIB_DRAWN_MESSAGE_H
 #define HEADGATE_TESTS_LIB_DRAWN_MESSAGE_H
@@ -15,7 +15,7 @@
 
 enum { NUMBERS_MAX = 400, BATCHES_MAX = 6 };
 
-/* A message as it was drawn, to be compared with what comes out at the other end. */
+/* The drawn values of a message. */
 struct drawn {
     struct message header;
     uint32_t batch_count;

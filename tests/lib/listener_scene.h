@@ -1,7 +1,8 @@
 /*
- * listener_scene: a listener with real sockets in one process, its clients, and a service that answers lines.
+ * listener_scene: a listener with real sockets in one process, its clients, and a service that
+ * answers lines.
  *
- * The loop turns only while a test waits for something.
+ * The one idea: the loop turns only while a test waits for a condition.
  */
 #ifndef HEADGATE_TESTS_LIB_LISTENER_SCENE_H
 #define HEADGATE_TESTS_LIB_LISTENER_SCENE_H
@@ -23,8 +24,10 @@
 enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
 
 /*
- * ---- a service: each line is answered, and is work; "work N" so much; "big N" by N bytes, "late" alone when asked
- * for, "wait" when it is known, "delay" after a while; "who" makes a client known; "quit" ends ----
+ * ---- the service: it answers each line, and a line is work. "work N": N units of work. "big N":
+ * an answer of N bytes. "late": answered only when listener_answer asks. "wait": answered when the
+ * result is known. "delay": answered after a while. "who": makes the client known. "quit": ends the
+ * connection ----
  */
 
 enum { DELAY_MS = 150, ORDER_MAX = 4096 };
@@ -39,14 +42,17 @@ extern struct listener listener;
 
 struct seen_state {
     uint32_t opened, closed, served, answered;
-    bool asks_who;                     /* clients are known once they have said so; else with their first line */
-    uint64_t order[LISTENER_LATE_MAX]; /* ids of those that were answered late */
-    bool known;                        /* what some wait for, */
-    uint64_t unknown;                  /* but for whoever has this id */
+    /* a client becomes known by "who"; otherwise by its first line */
+    bool asks_who;
+    uint64_t order[LISTENER_LATE_MAX]; /* ids of the connections that were answered late */
+    /* the result that lines "wait" wait for is known */
+    bool known;
+    uint64_t unknown; /* but the connection with this id must go on waiting */
     bool session_was_zero;
-    uint64_t writes; /* that there had been when a line was served last */
+    uint64_t writes; /* number of writes when the last line was served */
     uint64_t turn_of[ORDER_MAX], id_of[ORDER_MAX], work_of[ORDER_MAX],
-        writes_of[ORDER_MAX]; /* of calls of serve: the loop's turn, work, and writes before */
+        /* for each call of serve: the turn of the loop, the work, and the writes before */
+        writes_of[ORDER_MAX];
     char address[LISTENER_ADDRESS_BYTES];
 };
 extern struct seen_state seen;
@@ -68,7 +74,7 @@ void note_closed(void *context);
 
 void open_listener(const struct listener_options *options);
 
-/* Turns the loop until `condition` holds or the deadline passes; its value. */
+/* Turns the loop until `condition` holds or the deadline passes. The value is the condition. */
 #define TURN_UNTIL(condition)                                                                                      \
     do {                                                                                                           \
         uint64_t turn_end = uv_hrtime() / 1000000 + DEADLINE_MS;                                                   \
@@ -85,14 +91,20 @@ int dial_port(uint16_t port);
 
 void scene_say(int fd, const char *text, size_t size);
 
-/* Reads until `size` bytes came, or the end, or the deadline. Returns how many; -1 - errno for a reset. */
+/*
+ * Reads until `size` bytes have come, or the end, or the deadline. Returns the number of bytes; -1
+ * - errno for a reset.
+ */
 ssize_t hear(int fd, size_t size, bool *ended);
 
 bool hears(int fd, const char *text);
 
 bool hears_end(int fd);
 
-/* So many new clients, who were served once each and so are light; what was seen and written is counted from here. */
+/*
+ * Connects `count` new clients, each of which was served once and so is light. Counts of reads and
+ * writes begin anew.
+ */
 void dial_light(int *fd, uint32_t count);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * newer_message: messages as a later release would write them.
  *
- * The one idea: the layout of all messages stands here once more, as a table of which arrays are records, so that any
- * message of this release can be written anew with fields behind those that are known. Nobody may take notice of them.
+ * The one idea: this file has the layout of all messages once more, as a table of the arrays that
+ * are records. So any message of this release can be written with more fields behind the known
+ * ones. No node may behave differently because of these fields.
  */
 #ifndef HEADGATE_TESTS_LIB_NEWER_MESSAGE_H
 #define HEADGATE_TESTS_LIB_NEWER_MESSAGE_H
@@ -15,24 +16,27 @@
 
 enum { NEWER_DEPTH_MAX = 16, NEWER_KIND = MESSAGE_KINDS + 7 };
 
-/* Where a value stands: indices from the root on. */
+/* The place of a value: the indices from the root on. */
 struct newer_path {
     enum message_kind kind;
     unsigned depth;
     uint32_t at[NEWER_DEPTH_MAX];
 };
 
-/* Of a record; both 0: the array is a list. */
+/* The counts of a record; both 0: the array is a list. */
 struct newer_record {
     uint32_t least, known;
 };
 
 struct newer_record newer_record_at(const struct newer_path *path);
 
-/* Appends `more` fields to every record of an unsealed message, and what it comes to, unsealed, to the arena. */
+/* Appends to the arena an unsealed message with `more` fields behind every record of `bytes`. */
 void newer_append(struct effects *effects, struct bytes bytes, struct random *random, uint32_t more);
 
-/* Appends an unsealed message of a kind that this release does not know, with a map and a number with a fraction. */
+/*
+ * Appends an unsealed message of a kind that this release does not know, with a map and a number
+ * with a fraction.
+ */
 void newer_append_kind(struct effects *effects, struct bytes sender);
 
 #endif

@@ -1,17 +1,18 @@
 /*
- * reserving_world: two nodes that know each other and may keep eight reservations each, and what is reserved there.
+ * reserving_world: two nodes that know each other and may keep eight reservations each, and calls
+ * that reserve.
  */
 #ifndef HEADGATE_TESTS_LIB_RESERVING_WORLD_H
 #define HEADGATE_TESTS_LIB_RESERVING_WORLD_H
 
 #include "tests/lib/cluster_harness.h"
 
-/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
+/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each share is held back; links take 10 ms. */
 
 extern const struct limit_terms cell;
 extern const struct limit_terms leases;
 
-/* What is listed is held: a lease. */
+/* A charge of a limit that lists spends is held by a reservation: a lease. */
 struct charge held_at(unsigned i, const char *key, const struct limit_terms *terms, uint64_t cost);
 
 int64_t tokens_left(unsigned i, const char *key, const struct limit_terms *terms);

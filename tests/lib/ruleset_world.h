@@ -18,25 +18,29 @@ enum { WORLD_THREADS = 4 };
 struct world {
     struct hash_key hash_key;
     struct ruleset *ruleset;
-    uint32_t limit_count, limit_max; /* beyond limit_max, no limit is interned */
+    /* interning a limit beyond limit_max fails */
+    uint32_t limit_count, limit_max;
     struct limit_terms limit[4096];
     struct error error;
 };
 
-/* With limits of the config: "default" of 10 tokens, "other" of 20. */
+/* Makes a world; `named`: with the limits of a config, "default" of 10 tokens and "other" of 20. */
 struct world *world_create(uint32_t services_max, uint32_t rules_max, uint32_t service_rules_max, bool named);
 
 void world_destroy(struct world *world);
 
-/* Stages the services that these rules name, each whole; false with world->error. */
+/* Stages the services that these rules name, each whole. False: see world->error. */
 bool world_stage(struct world *world, const struct rule_list *list);
 
-/* All services that the text has rules of, whole; the others stay. False with world->error: then nothing changed. */
+/*
+ * Puts all services that the text has rules of into force, each whole; other services stay. False:
+ * see world->error, and nothing changed.
+ */
 bool world_load(struct world *world, const char *yaml);
 
 /*
- * "user=alice ip=1 SERVICE s ENDPOINT /e TIER t PRIORITY high COST 3 RULE r": a request whose views are of `text`.
- * A word without '=' is a user.
+ * Makes a request from a text such as "user=alice ip=1 SERVICE s ENDPOINT /e TIER t PRIORITY high
+ * COST 3 RULE r". The request's views point into `text`. A word without '=' is a user.
  */
 struct request world_request(const char *text);
 

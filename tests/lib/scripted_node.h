@@ -1,6 +1,6 @@
 /*
- * scripted_node: the calls of a node, answered from a script; what it was asked is written down. For a unit test that
- * is linked without the cluster.
+ * scripted_node: the calls of a node, answered from a script, with a record of the questions. For
+ * unit tests that are linked without the cluster.
  */
 #ifndef HEADGATE_TESTS_LIB_SCRIPTED_NODE_H
 #define HEADGATE_TESTS_LIB_SCRIPTED_NODE_H
@@ -15,20 +15,22 @@ enum { ASKED_MAX = 256 };
 struct node {
     struct ruleset *rules;
     struct rulebook *book;
-    struct limit terms[2];                            /* what rules may intern: the two of the config */
-    struct verdict verdict;                           /* what it answers */
-    uint64_t tokens;                                  /* what is handed out where no figures are wanted */
+    struct limit terms[2];  /* limits that rules may intern: the two limits of the config */
+    struct verdict verdict; /* the answer to every request with figures */
+    /* tokens for requests without figures */
+    uint64_t tokens;
     uint32_t tags_prefetched, calls, decided, peeked; /* calls: of node_decide */
     struct key_id asked[ASKED_MAX];
     uint64_t cost;
     uint16_t limit;
     uint32_t peer_count;
     struct peer_report peers[NODE_PEERS_MAX];
-    struct event event; /* the last that was submitted */
+    struct event event; /* the last event that was submitted */
     char event_name[NODE_NAME_BYTES];
     uint32_t events;
-    struct rules_result result; /* what becomes of changes; its ticket is that of those in work */
-    bool result_known;          /* to whoever asks for it later */
+    /* the result of changes; its ticket is the ticket of changes in work */
+    struct rules_result result;
+    bool result_known; /* the result is known when a client asks later */
 };
 
 bool node_rules_result(const struct node *node, uint64_t ticket, struct rules_result *result)
@@ -71,7 +73,7 @@ bool node_decide_one(struct node *node, const struct charge *charges, size_t cou
     return verdicts[0].allowed;
 }
 
-/* Where figures are wanted, the script's verdict says what is allowed; else its tokens do. */
+/* The verdict of the script decides requests with figures; its tokens decide all other requests. */
 void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids, uint64_t now_ns)
 {
     node->calls++;

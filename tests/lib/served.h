@@ -1,8 +1,8 @@
 /*
- * served: a node that is alone, its commands and one client, in a world whose time the test moves.
+ * served: a single node, its commands and one client, in a world whose time the test moves.
  *
- * The one idea: what a client sends and reads is all that a test says and sees. Replies are told as short texts:
- * numbers as they are, texts in quotes, (nil), +OK, !errors, [arrays].
+ * The one idea: a test speaks only as a client: it sends bytes and reads replies. Replies are shown
+ * as short texts: numbers as they are, texts in quotes, (nil), +OK, !errors, [arrays].
  */
 #ifndef HEADGATE_TESTS_LIB_SERVED_H
 #define HEADGATE_TESTS_LIB_SERVED_H
@@ -34,7 +34,7 @@ struct served_state {
     struct commands commands;
     struct session session;
     uint64_t now_ns, wall_ns;
-    uint32_t waited_steps; /* for what becomes of changes */
+    uint32_t waited_steps; /* steps while clients waited for the result of changes */
     char reply[2 * OUTPUT_REPLY_MAX_BYTES], told[SERVED_TEXT_BYTES];
     size_t told_size;
     struct reply_node nodes[SERVED_NODES_MAX];
@@ -45,15 +45,18 @@ void served_step(struct event event);
 
 void served_submit(void *context, const struct event *event, struct rules_result *result);
 
-/* Time passes; the node is woken whenever it asked for it, and in a long time only near its end. */
+/* Lets time pass. The node is woken whenever it asked for it; in a long time, only near its end. */
 void served_wait_ns(uint64_t ns);
 
 void served_wait_ms(uint64_t ms);
 
-/* "default": 100 tokens, 100 a second; "slow": 5, one a minute. The config names peers that nobody ever hears. */
+/*
+ * Plans a world with "default": 100 tokens, 100 a second, and "slow": 5 tokens, one a minute. The
+ * config names peers that the node never hears.
+ */
 void served_plan(uint64_t table_keys, uint32_t peers);
 
-/* After served_plan, and what a test plans besides. */
+/* Begins the world. A test may change the plan between served_plan and this call. */
 void served_begin(void);
 
 void served_open_with(uint64_t table_keys, uint32_t peers);
@@ -64,19 +67,19 @@ void served_close(void);
 
 /* ---- asking ---- */
 
-/* What is answered to these bytes, one reply or several, parted by blanks. */
+/* The replies to these bytes, with blanks between them. */
 const char *served_send(struct bytes input);
 
-/* An inline line. */
+/* Sends an inline line. */
 const char *served_ask(const char *line);
 
-/* Words, the last one NULL. */
+/* Sends words; the last argument must be NULL. */
 const char *ask_words(const char *first, ...);
 
-/* RULE SET of a text; a failure is shown. */
+/* Sends RULE SET with a text; a failure is shown. */
 bool set_rules(const char *yaml);
 
-/* The last answer has that piece. */
+/* True: the last reply contains `piece`. */
 bool served_told(const char *piece);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * store: what tests of the store share: a directory of their own, things to put in, and what comes out again.
+ * store: a directory, values to put and values that were read, for all tests of the store.
  *
- * One directory per program.
+ * The one idea: a program has one directory of its own, and each test begins with an empty one.
  */
 #ifndef HEADGATE_TESTS_LIB_STORE_H
 #define HEADGATE_TESTS_LIB_STORE_H
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-enum { SLOW = 15 }; /* how many times fewer rounds */
+enum { SLOW = 15 }; /* a sanitized build makes this many times fewer rounds */
 #elif defined(__SANITIZE_ADDRESS__)
 enum { SLOW = 4 };
 #else
@@ -45,23 +45,24 @@ struct store_stats stats_of(struct store *store);
 
 void sleep_a_little(void);
 
-/* The next notice, which has to come. */
+/* Waits for the next notice, which must come. */
 const char *next_notice(struct store *store);
 
-/* ---- things to put in ---- */
+/* ---- values to put ---- */
 
 struct rule_record version_of(const char *service, const char *id, uint64_t lamport, const char *text);
 
 struct store_counter counter_of(uint64_t number, uint64_t value);
 
-/* ---- what comes out ---- */
+/* ---- values that were read ---- */
 
 enum { SEEN_VERSIONS = 64 };
 
 struct seen {
     size_t versions, counters, kept;
-    uint64_t sum, least, most; /* of counters' numbers */
-    uint64_t wrong;            /* counters whose number is not what `right` says, if there is one */
+    uint64_t sum, least, most; /* of the numbers of counters */
+    /* counters whose number differs from the number that `right` gives; `right` may be NULL */
+    uint64_t wrong;
     uint64_t (*right)(struct key_id id);
     struct rule_record version[SEEN_VERSIONS];
     struct store_counter last;
@@ -71,7 +72,7 @@ struct seen {
 
 struct seen *look(struct store *store, uint64_t (*right)(struct key_id));
 
-/* Ends the store and opens it again. */
+/* Closes the store and opens it again. */
 struct store *reopen(struct store *store);
 
 uint64_t size_of(const char *path);

@@ -1,8 +1,9 @@
 /*
- * tap: a producer of the Test Anything Protocol for unit tests, to be run under prove.
+ * tap: writes the Test Anything Protocol for unit tests, which run under prove.
  *
- * One program per module; the plan is printed last, by tap_done, whose value main returns. A failed OK
- * prints where it stands and goes on. A program has one count of its tests.
+ * The one idea: one program for each module. tap_done prints the plan last, and main returns its
+ * value. An OK that fails prints its place, and the program goes on. A program has one count of its
+ * tests.
  */
 #ifndef HEADGATE_TESTS_LIB_TAP_H
 #define HEADGATE_TESTS_LIB_TAP_H
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Under a sanitizer all takes many times longer: fewer rounds have to do. */
+/* Under a sanitizer everything takes many times longer, so tests make fewer rounds. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { TAP_SANITIZED = 1 };
 #else
@@ -24,10 +25,10 @@ enum { TAP_SANITIZED = 0 };
 __attribute__((format(printf, 4, 5))) bool tap_report(bool passed, const char *file, int line, const char *format,
                                                       ...);
 
-/* OK(condition, "what holds %d", 1): one test; its value is the condition. */
+/* OK(condition, "what holds %d", 1) is one test. Its value is the condition. */
 #define OK(condition, ...) tap_report((condition), __FILE__, __LINE__, __VA_ARGS__)
 
-/* Equality that shows both sides when they differ. */
+/* Compares two numbers, and shows both if they differ. */
 #define OK_U64(got, expected, ...)                                                                                 \
     do {                                                                                                           \
         uint64_t tap_got = (got), tap_expected = (expected);                                                       \
@@ -49,7 +50,7 @@ __attribute__((format(printf, 4, 5))) bool tap_report(bool passed, const char *f
 
 void tap_skip(const char *what, const char *why);
 
-/* Prints the plan; returns main's exit status. */
+/* Prints the plan. Returns the exit status for main. */
 int tap_done(void);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * transport_peers: transports that speak to each other over real sockets on 127.0.0.1, on one loop.
  *
- * The loop turns only while a test waits for something; in each turn all that waits for them is done.
+ * The one idea: the loop turns only while a test waits for a condition; each turn does all work
+ * that waits.
  */
 #ifndef HEADGATE_TESTS_LIB_TRANSPORT_PEERS_H
 #define HEADGATE_TESTS_LIB_TRANSPORT_PEERS_H
@@ -25,15 +26,17 @@ struct peer {
     struct transport *transport;
     char gossip[64], snapshots[64];
     uint64_t messages, requests, responses, bytes, next, misordered;
-    uint64_t later, later_ns; /* messages that were put off, and how long it took to publish them */
-    bool lazy;                /* nothing of it is done in a turn of the loop */
-    bool rests;               /* is held by each message */
+    /* messages that were published later, and the time that publishing took */
+    uint64_t later, later_ns;
+    bool lazy;  /* does no work in a turn of the loop */
+    bool rests; /* each message makes the peer hold its transport */
     size_t last_size;
     char last[64];
-    bool hasty;  /* gives up soon; others wait for as long as the test waits for them */
+    /* gives up requests soon; other peers wait for as long as the test does */
+    bool hasty;
     bool silent; /* does not answer requests */
     bool closed;
-    uint64_t stuck; /* connections that were said to be */
+    uint64_t stuck; /* connections that the transport has reported as stuck */
 };
 
 extern uv_loop_t peers_loop;
@@ -43,17 +46,21 @@ extern uv_loop_t peers_loop;
 
 #endif
 
-/* Below the ephemeral range: dialling a closed port there may connect to itself. */
+/*
+ * A free port below the ephemeral range: a socket that dials a closed port within the range may
+ * connect to itself.
+ */
 void free_address(char address[64]);
 
 bool peer_start(struct peer *peer, struct error *error);
 
 extern struct peer a, b, c, listening, hasty;
 
-/* All that waits is done in each. */
+/* Turns the loop once, and does all work that waits. */
 void turn(uv_run_mode mode);
 
-extern bool was_refused; /* by who took a port meanwhile: then the loop has to forget that first */
+/* another process took the port meanwhile: the loop must forget the transport first */
+extern bool was_refused;
 
 void peer_open(struct peer *peer);
 
@@ -63,7 +70,9 @@ typedef bool condition_function(void);
 
 void wake(uv_timer_t *timer);
 
-/* Runs the loop until the condition or the deadline; calls `each` once a turn. */
+/*
+ * Runs the loop until the condition holds or the deadline passes. Calls `each` once in each turn.
+ */
 bool run_until(condition_function *condition, void (*each)(void));
 
 static inline bool b_heard_again(void)
@@ -71,12 +80,14 @@ static inline bool b_heard_again(void)
     return b.messages > 0;
 }
 
-/* At once: nng 1.5.2 may wait for ever when what it is just sending to is closed. */
+/*
+ * Publishes at once: nng 1.5.2 may wait for ever if a connection is closed while nng sends on it.
+ */
 void peers_say(struct peer *peer, const char *text);
 
 void a_says_something(void);
 
-/* Nothing in the loop is due before that; -1: nothing ever is. */
+/* The time until the first timer of the loop; -1: the loop has no timer. */
 static inline int idle_ms(void)
 {
     turn(UV_RUN_NOWAIT);
