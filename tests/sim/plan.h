@@ -1,8 +1,9 @@
 /*
- * plan: all that one seed decides before a run begins.
+ * plan: everything that one seed decides before a run begins.
  *
- * The one idea (swarm testing): every run enables a random subset of faults and sizes, because faults that
- * are always on hide each other. A plan is plain data; scenarios fill one by hand.
+ * The one idea (swarm testing): every run enables a random subset of faults and sizes, because
+ * faults that are always on hide each other. A plan is plain data; scenarios fill in a plan by
+ * hand.
  */
 #ifndef HEADGATE_TESTS_SIM_PLAN_H
 #define HEADGATE_TESTS_SIM_PLAN_H
@@ -30,7 +31,7 @@ enum fault_kind {
     FAULT_PAUSE,
     FAULT_CRASH,
     FAULT_LEAVE,
-    FAULT_FORGET, /* a crash without a return; the operator says so */
+    FAULT_FORGET, /* a crash without a return; the operator tells the peers */
     FAULT_JUMP,   /* a clock jumps forward */
     FAULT_STALL,  /* a clock stands still, and may catch up at once */
     FAULT_KINDS,
@@ -42,16 +43,19 @@ const char *load_shape_name(enum load_shape shape);
 
 struct plan_node {
     uint8_t region;
-    bool unnamed; /* others' configs do not name it: it joins as a learned member */
+    bool unnamed; /* no other config names the node: it joins as a learned member */
     int32_t drift_ppm;
-    uint64_t clock_ns; /* what its clock shows at its first start */
+    uint64_t clock_ns; /* the clock's time at the node's first start */
     uint64_t start_ns;
 };
 
 struct plan_key {
     struct key_id id;
     uint16_t limit;
-    uint32_t skip;     /* in 1/65536: arrivals for this key that are left out, where one token is too much */
+    /*
+     * in 1/65536: arrivals for this key that are left out, on keys for which one token is too much
+     */
+    uint32_t skip;
     uint64_t cost_max; /* costs are 1..cost_max */
 };
 
@@ -63,26 +67,42 @@ struct plan {
     struct plan_key key[SIM_KEYS_MAX];
     struct test_limits limits;
     bool seeds_only; /* configs name only the first node */
-    bool has_odd;    /* node `odd` has another config: of each limit three times the rate */
+    bool has_odd;    /* node `odd` has another config: three times the rate of each limit */
     unsigned odd;
     struct test_limits odd_limits;
     uint32_t newer;   /* bit i: node i is of a later release: see newer.c */
-    bool newer_quiet; /* and says nothing that this one would not say */
+    bool newer_quiet; /* but says nothing that this release would not say */
 
     /* Node options. */
     uint64_t interval_ns, early_push_share, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;
     uint64_t table_keys, log_keys_max, message_max_bytes;
     uint64_t
-        tell_pace; /* 0: as fast as keys change; else as many a second are told, and few may wait: untold_max */
+        /*
+         * 0: as many spends are told as keys change; else this many in a second, and few spends may
+         * wait: untold_max
+         */
+        tell_pace;
     uint32_t untold_max;
-    uint32_t threads;   /* threads of requests at each node, which take turns here */
-    uint64_t apart_ns;  /* the most between a step that left something and the next: others' messages come */
-    uint32_t step_keys; /* 0: more than there are; else steps are cut into slices, and what is merged into parts */
+    uint32_t threads; /* threads of requests at each node, which take turns in the simulator */
+    /*
+     * the longest time between a step that left work and the next step: messages of others come
+     * between
+     */
+    uint64_t apart_ns;
+    /* 0: more than there are keys; else steps are cut into slices, and merged batches into parts */
+    uint32_t step_keys;
     bool
-        sips; /* the busiest node takes all it may; others a little, too little to be urgent, of what is nearly full
-                   again while that one rests */
+        /*
+         * the busiest node takes all that it may; other nodes take a little of keys that are nearly
+         * full, too little to be urgent, while the busiest node pauses
+         */
+        sips;
 
-    bool trickles; /* all take so little of what is full that refill pays it off, and in a rush all they may */
+    /*
+     * all nodes take so little of full keys that refill pays it off; in a rush they take all that
+     * they may
+     */
+    bool trickles;
 
     /* The network. */
     uint64_t latency_ns[SIM_NODES_MAX][SIM_NODES_MAX];
@@ -97,14 +117,17 @@ struct plan {
 
     /* Load. */
     enum load_shape shape;
-    bool bursts, gaps, greedy; /* greedy: clients take all that a node would give */
+    bool bursts, gaps, greedy; /* greedy: clients take all that a node gives */
     bool pipelines;            /* some requests arrive together, and are decided in runs */
     uint64_t arrival_gap_ns;   /* mean between two clients at the busiest node */
     uint64_t demand_percent;   /* of the rate */
-    struct plan_asks asks;     /* rules, besides */
+    struct plan_asks asks;     /* rules beside the limits of the config */
     struct plan_edits edits;   /* changes of rules, in worlds of their own */
 
-    /* A common start, in worlds of its own: tokens of each key that a node's disk knows to be spent. */
+    /*
+     * A common start, in worlds of its own: the tokens of each key that the node's disk knows to be
+     * spent.
+     */
     bool disks;
     uint64_t kept_tokens[SIM_NODES_MAX][SIM_KEYS_MAX];
 

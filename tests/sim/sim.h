@@ -1,9 +1,10 @@
 /*
  * sim: a whole cluster in one process, on simulated time.
  *
- * The one idea: everything that happens is a happening in one queue, in one order, drawn from one seed; the
- * nodes under test are the real ones (cluster/node.h). Each part of the simulator owns one file: the plan
- * (what the seed decided), the world (nodes and network), the faults, the load, the laws, the story.
+ * The one idea: everything that happens is a happening in one queue, in one order, drawn from one
+ * seed. The nodes under test are the real ones (cluster/node.h). Each part of the simulator has one
+ * file: the plan (what the seed decided), the world (nodes and network), the faults, the load, the
+ * laws, the story.
  */
 #ifndef HEADGATE_TESTS_SIM_SIM_H
 #define HEADGATE_TESTS_SIM_SIM_H
@@ -26,45 +27,49 @@ enum { SLOW_TIMES = 8 }; /* the latency of a slow link */
 
 enum phase {
     PHASE_SAFETY,  /* faults and load */
-    PHASE_AGREE,   /* healed, no load: everyone comes to know everything */
+    PHASE_AGREE,   /* healed, without load: every node comes to know everything */
     PHASE_REST,    /* until every bucket is full */
     PHASE_WARM_UP, /* steady load until no burst is left */
-    PHASE_MEASURE, /* what is admitted now is compared with the rate */
-    PHASE_SETTLE,  /* no load: everyone comes to know everything again */
+    PHASE_MEASURE, /* the tokens admitted now are compared with the rate */
+    PHASE_SETTLE,  /* without load: every node comes to know everything again */
     PHASE_OVER,
 };
 
 enum life { LIFE_DOWN, LIFE_UP, LIFE_LEAVING, LIFE_FORGOTTEN };
 
-/* What a node had at the end of a step, or has before one. */
+/* The figures of a node at the end of a step, or before a step. */
 struct step_figures {
     uint64_t log_keys, ghost_keys, open_keys, batches_closed, step_keys_max, doubted_tokens;
     uint32_t reservations;
-    bool serves; /* the step is asked for a part of the table */
+    bool serves; /* the step must serve a part of the table */
 };
 
 struct sim_node {
-    struct node *node; /* NULL unless up or leaving */
+    struct node *node; /* NULL unless the node is up or leaving */
     char name[NODE_NAME_BYTES], gossip_address[NODE_ADDRESS_BYTES], snapshot_address[NODE_ADDRESS_BYTES];
     enum life life;
-    uint32_t lives; /* how often it was started, or ended */
+    uint32_t lives; /* how often the node was started or ended */
     uint64_t incarnation;
     struct sim_clock clock;
-    uint64_t wake_local_ns, wake_order; /* the wake-up that is in force */
+    uint64_t wake_local_ns, wake_order; /* the wake-up in force */
     uint64_t paused_until_ns;
-    bool pause_drops;          /* what arrives during the pause is lost, not late */
-    bool stays_away;           /* once it has left, it never returns */
-    uint64_t leave_by_ns;      /* LIFE_LEAVING: later it waits for nobody */
-    bool was_joining;          /* not active yet in this life */
-    bool cold;                 /* of the first start: nothing was spent before */
-    bool unawaited;            /* it went on alone, and somebody does not wait for its word */
-    bool hears[SIM_NODES_MAX]; /* listens to what that node publishes */
+    bool pause_drops;          /* packets that arrive during the pause are lost, not late */
+    bool stays_away;           /* after it has left, the node never returns */
+    uint64_t leave_by_ns;      /* LIFE_LEAVING: after this time the node waits for no peer */
+    bool was_joining;          /* the node is not active yet in this life */
+    bool cold;                 /* the first start: nothing was spent before */
+    bool unawaited;            /* the node went on alone, and some peer does not wait for its word */
+    bool hears[SIM_NODES_MAX]; /* subscribes to the publications of that node */
     uint64_t stepped_ms, steps_at_once;
-    struct step_figures was, before; /* at the end of the step before; when this one began */
+    /* at the end of the last step; at the beginning of the present step */
+    struct step_figures was, before;
     uint64_t admitted_tokens, admitted_requests, arrived_requests;
-    uint64_t life_tokens[SIM_KEYS_MAX];    /* admitted in this life */
-    uint64_t doubted_tokens[SIM_KEYS_MAX]; /* of the key's limit, in this life */
-    uint64_t acked_ns; /* on the fast clock, when every peer had last acknowledged all its batches */
+    uint64_t life_tokens[SIM_KEYS_MAX];    /* tokens admitted in this life */
+    uint64_t doubted_tokens[SIM_KEYS_MAX]; /* of the limit of the key, in this life */
+    /*
+     * the time on the fast clock at which every peer had last acknowledged all batches of the node
+     */
+    uint64_t acked_ns;
 };
 
 struct link {
@@ -77,10 +82,10 @@ struct arrival {
     uint8_t node;
 };
 
-/* What is asked and refused after a cut: see healing.c. */
+/* The requests and refusals after a cut: see healing.c. */
 struct healing {
     uint64_t from_ns;
-    const bool *lawful; /* by arrival: one bucket would admit it */
+    const bool *lawful; /* for each arrival: one bucket would admit it */
     size_t asked_count;
     uint64_t asked[HEALING_WINDOWS], refused[HEALING_WINDOWS];
 };
@@ -90,8 +95,8 @@ struct sim {
     struct random network_random, fault_random, load_random, thread_random, apart_random, newer_random;
     uint64_t now_ns;
     enum phase phase;
-    uint64_t phase_ends_ns;            /* at the latest */
-    uint64_t healed_ns, idle_until_ns; /* load stands still until then (gaps) */
+    uint64_t phase_ends_ns;            /* the latest end of the phase */
+    uint64_t healed_ns, idle_until_ns; /* no load comes before this time (gaps) */
     uint64_t rush_until_ns;
     struct sim_node node[SIM_NODES_MAX];
     struct link link[SIM_NODES_MAX][SIM_NODES_MAX];
@@ -99,27 +104,30 @@ struct sim {
     struct sim_clock fast, slow;    /* the clocks of the truth */
     const struct arrival *arrivals; /* a scenario's load, or NULL: drawn */
     size_t arrival_count, arrival_next;
-    struct healing *healing;                /* NULL: nothing of that is counted */
-    bool measured[SIM_KEYS_MAX];            /* has its utilisation measured */
-    bool rested[SIM_KEYS_MAX];              /* was full everywhere when the steady load began */
+    struct healing *healing;                /* NULL: healing is not counted */
+    bool measured[SIM_KEYS_MAX];            /* the utilisation of the key is measured */
+    bool rested[SIM_KEYS_MAX];              /* the key was full at all nodes when the steady load began */
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     uint64_t measured_from_ns;
     struct asks asks;
     struct edits edits;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
-    bool alone;          /* somebody went on without asking anybody what was spent */
+    bool alone;          /* some node went on without asking any peer what was spent */
     bool merged;         /* a log came to its limit, and batches were merged */
-    bool evicted;        /* a table was too small: views may be too low, never too high */
-    /* Of the key's limit, charged by anybody though a snapshot may have contained it: no view is lower by more. */
+    bool evicted;        /* a table was too small: views may be too low, but never too high */
+    /*
+     * Of the limit of the key: tokens that any node charged although a snapshot may have contained
+     * them. No view is lower by more.
+     */
     uint64_t doubted_tokens[SIM_KEYS_MAX];
     struct effects effects;
-    uint64_t hash;        /* of every effect and every decision, */
-    bool beside;          /* but for those of a step that only a node of a later release causes */
-    struct effects newer; /* scratch: what nodes of a later release say */
+    uint64_t hash;        /* of every effect and every decision */
+    bool beside;          /* but not of a step that only a node of a later release causes */
+    struct effects newer; /* scratch for messages of nodes of a later release */
     uint64_t steps, admissions, refusals, messages;
     bool verbose, trace, quiet_laws; /* quiet_laws: scenarios measure overshoot instead of failing on it */
-    char failure[SIM_FAILURE_BYTES]; /* "" as long as every law holds */
-    struct queue queue;              /* last, because it is large and keeps nothing between runs */
+    char failure[SIM_FAILURE_BYTES]; /* "" as long as all laws hold */
+    struct queue queue;              /* last, because the queue is large and keeps nothing between runs */
 };
 
 static inline const struct limit *sim_limit(const struct sim *sim, unsigned key)
@@ -127,13 +135,16 @@ static inline const struct limit *sim_limit(const struct sim *sim, unsigned key)
     return &sim->plan.limits.limit[sim->plan.key[key].limit];
 }
 
-/* Everything zero, but for what a caller sets before sim_run: plan, arrivals, verbose, trace, quiet_laws. */
+/*
+ * Sets everything to zero, but not the fields that a caller sets before sim_run: plan, arrivals,
+ * verbose, trace, quiet_laws.
+ */
 void sim_clear(struct sim *sim);
 
-/* Runs the plan in `sim` to its end or to the first broken law. True if all laws held. */
+/* Runs the plan in `sim` to its end or to the first broken law. True: all laws held. */
 bool sim_run(struct sim *sim);
 
-/* Notes the first broken law, as one line; later ones are ignored. */
+/* Notes the first broken law, as one line. Later laws are ignored. */
 void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void sim_hash(struct sim *sim, const void *data, size_t size);
@@ -143,29 +154,34 @@ void sim_hash_u64(struct sim *sim, uint64_t value);
 void world_init(struct sim *sim);
 void world_close(struct sim *sim);
 void world_start(struct sim *sim, unsigned i);
-/* The node vanishes with its memory; what it had spent and nobody else knew is given back to the truth. */
+/*
+ * The node vanishes with its memory. Spends of which no other node knows are given back to the
+ * truth.
+ */
 void world_crash(struct sim *sim, unsigned i);
 void world_step(struct sim *sim, unsigned i, enum event_kind kind, struct bytes bytes, const char *name);
-/* The same with an event that has more to say; its time is filled in. */
+/* The same with a whole event; its time is filled in. */
 void world_event(struct sim *sim, unsigned i, const struct event *event);
 void world_wake(struct sim *sim, const struct happening *happening);
-/* After a clock was bent: its wake-up comes at another time. */
+/* Must be called after a clock was bent: the node's wake-up comes at another time. */
 void world_rearm(struct sim *sim, unsigned i);
 uint64_t world_local_ns(const struct sim *sim, unsigned i);
-/* What is asked next is asked by some thread of the node's. */
+/* The next requests come from some other thread of the node. */
 void world_change_thread(struct sim *sim);
-bool world_is_up(const struct sim *sim, unsigned i); /* has a node, leaving ones included */
-/* Every peer that has not left has acknowledged all batches of the node's. */
+bool world_is_up(const struct sim *sim, unsigned i); /* the node exists; a leaving node does too */
+/* True: every peer that has not left has acknowledged all batches of the node. */
 bool world_is_acknowledged(const struct sim *sim, unsigned i);
 /*
- * The most that a node's share of the refill may have paid off, since that was last so, of `tokens` that it spent in
- * this life and somebody does not know: they are unsettled no more, but lost with it all the same.
+ * The node spent `tokens` in this life that some peer does not know. Returns the most of them that
+ * the node's share of the refill may have paid off since all peers had acknowledged its batches:
+ * these are not unsettled any more, but are lost with the node all the same.
  */
 int64_t world_paid_off_units(const struct sim *sim, unsigned i, const struct limit *limit, uint64_t tokens,
                              uint64_t share);
 
 /* ---- unawaited.c ---- */
-void unawaited_begin(struct sim *sim, unsigned i); /* the node goes on without having asked anybody */
+/* the node goes on without having asked any peer */
+void unawaited_begin(struct sim *sim, unsigned i);
 void unawaited_after_step(struct sim *sim);
 
 /* ---- network.c ---- */
@@ -181,11 +197,14 @@ void faults_begin(struct sim *sim);
 void faults_strike(struct sim *sim);
 void faults_clock_goes(struct sim *sim, const struct happening *happening);
 void faults_forget(struct sim *sim, const struct happening *happening);
-/* It returns later. The last that knows what was spent does not crash: nothing could then be promised. */
+/*
+ * The node returns later. The last node that knows of spends does not crash, because then no law
+ * could be promised.
+ */
 void faults_crash(struct sim *sim, unsigned i);
 void faults_heal(struct sim *sim);
 void faults_look(struct sim *sim);
-/* The longest that a message of before the healing may still be on its way. */
+/* The longest time that a message from before the healing may still be on its way. */
 uint64_t faults_longest_way_ns(const struct sim *sim);
 
 /* ---- load.c ---- */
@@ -193,51 +212,67 @@ void load_begin(struct sim *sim);
 void load_arrive(struct sim *sim, const struct happening *happening);
 void load_client(struct sim *sim, const struct happening *happening);
 void load_burst(struct sim *sim);
-/* Decides one request at a node, in its present state of mind, and tells the truth. */
+/* Decides one request at a node as its state is, and tells the truth of the tokens. */
 bool load_admit(struct sim *sim, unsigned i, unsigned key, uint64_t cost);
 
 /* ---- laws.c ---- */
-/* What is corrupted may say anything; and a scenario measures what exceeds rather than failing for it. */
+/*
+ * True: laws are off, because corrupted messages may say anything, or because a scenario measures
+ * the overshoot instead of failing for it.
+ */
 bool laws_are_off(const struct sim *sim);
 void laws_after_admit(struct sim *sim, unsigned i, unsigned key);
-void laws_before_step(struct sim *sim, unsigned i, bool serves); /* serves: a part of its table */
+/* serves: the step serves a part of the table */
+void laws_before_step(struct sim *sim, unsigned i, bool serves);
 void laws_after_step(struct sim *sim, unsigned i);
-void laws_sample(struct sim *sim); /* the expensive ones */
+void laws_sample(struct sim *sim); /* the expensive laws */
 void truth_now(struct sim *sim, unsigned key);
 /* Spends were forgotten for good: the truth of every key starts full again. */
 void laws_knowledge_lost(struct sim *sim);
 uint64_t laws_sum_of_shares(const struct sim *sim);
-/* Takes note if the node's table was too small. */
+/* Notes whether the node's table was too small. */
 void laws_note_evictions(struct sim *sim, unsigned i);
 
 /* ---- laws_agree.c ---- */
-/* Healed, and nothing under way any more: everyone knows everything. `lateness_ns`: the longest that a spend
- * may have been on its way to somebody. */
+/*
+ * Everything is healed and no message is under way: every node must know everything. `lateness_ns`:
+ * the longest time that a spend may have been on its way to some node.
+ */
 void laws_agree(struct sim *sim, uint64_t lateness_ns);
-/* Nothing unsettled, nothing in logs, all active: what laws_agree asserts first. The text says what is missing. */
+/*
+ * True: nothing is unsettled, no log has batches, and all nodes are active; laws_agree asserts this
+ * first. False: `text` says what is missing.
+ */
 bool laws_are_settled(struct sim *sim, char *text, size_t room);
 void laws_utilisation(struct sim *sim);
 /* Chooses the keys whose utilisation under steady load is worth measuring: bursts larger than what is in flight. */
 void laws_begin(struct sim *sim);
-/* How long steady load takes until what it admits is the rate. `refill_ns`: of the slowest measured key; 0: none is. */
+/*
+ * How long steady load takes until the admitted tokens equal the rate. `refill_ns`: the refill of
+ * the slowest measured key; 0: no key is measured.
+ */
 uint64_t laws_warm_up_ns(const struct sim *sim, uint64_t refill_ns);
 /* How long a spend that is not urgent may wait until it is told. */
 uint64_t laws_untold_ns(const struct sim *sim);
-uint64_t laws_settle_ns(const struct sim *sim); /* the longest until all agree when nothing is broken */
-/* The same after healing: some must join, or be heard again, first. */
+/* the longest time until all nodes agree when nothing is broken */
+uint64_t laws_settle_ns(const struct sim *sim);
+/* The same after healing: some nodes must join, or be heard again, first. */
 uint64_t laws_agree_ns(const struct sim *sim);
 
 /* ---- disks.c ---- */
-/* All start anew, some with what their disks kept. */
+/* All nodes start anew, some with the counters of their disks. */
 void disks_draw(struct plan *plan);
 void disks_begin(struct sim *sim);
-/* At its first start, before it is started. */
+/* Gives the node its counters; must be called before its first start. */
 void disks_restore(struct sim *sim, unsigned i);
 
 /* ---- newer.c: nodes of a later release ---- */
-/* Runs the plan twice: some nodes say more than this release knows, or do not. Nothing else may differ. */
+/*
+ * Runs the plan twice: with nodes that say more than this release knows, and without. Nothing else
+ * may differ.
+ */
 bool newer_run(struct sim *sim);
-/* What the node says, as it travels. */
+/* The node's message as it travels. */
 struct bytes newer_bytes(struct sim *sim, unsigned from, struct bytes bytes);
 /* Behind each message of such a node comes one of a kind that this release does not know. */
 void newer_deliver(struct sim *sim, const struct happening *happening);
