@@ -1,3 +1,7 @@
+/*
+ * settings_cluster reads the regions, the peers and the addresses of the config, and checks them
+ * against each other.
+ */
 #include "edge/settings/settings_cluster.h"
 
 #include <stdio.h>
@@ -15,7 +19,10 @@ static const struct region_weight *find_region(const struct node_options *node, 
     return NULL;
 }
 
-/* Exact in billionths, then each rounded down, so that together they never exceed the whole. */
+/*
+ * Weights are exact in billionths. Each is then rounded down, so that together they never exceed
+ * the whole.
+ */
 static bool read_regions(const struct settings_reader *reader, struct settings *settings)
 {
     struct node_options *node = &settings->node;
@@ -67,7 +74,7 @@ static bool next_port(const char *address, char *next)
     return port <= 65535 && size > 0 && size < NODE_ADDRESS_BYTES;
 }
 
-/* Who uses `address` for gossip or snapshots already, or NULL. */
+/* The peer that uses `address` already, for gossip or for snapshots; NULL: no peer does. */
 static const char *address_owner(const struct node_options *node, const char *address)
 {
     if (strcmp(node->gossip_address, address) == 0 || strcmp(node->snapshot_address, address) == 0)
@@ -90,7 +97,7 @@ static bool check_peer_address(const struct settings_reader *reader, const struc
     return !owner || reader_wrong(reader, path, address, "an address that %s does not have already", owner);
 }
 
-/* `reader` is within the peer's entry. */
+/* `reader` must be within the peer's entry. */
 static bool read_peer(const struct settings_reader *reader, struct settings *settings)
 {
     struct node_options *node = &settings->node;
@@ -143,7 +150,7 @@ static bool check_ports(const struct settings_reader *reader, const struct setti
     return true;
 }
 
-/* How peers reach what listens on `address`. */
+/* The address at which peers reach a port that listens on `address`. */
 static bool advertised(const struct settings_reader *reader, const struct settings *settings, const char *path,
                        const char *address, char *out)
 {
@@ -185,7 +192,7 @@ static bool read_addresses(const struct settings_reader *reader, struct settings
            advertised(reader, settings, "listen.snapshots", settings->snapshot_address, node->snapshot_address);
 }
 
-/* In the order in which later checks need earlier results. */
+/* Reads in the order in which later checks need earlier results. */
 bool settings_read_cluster(struct settings *settings, const struct settings_reader *reader)
 {
     struct node_options *node = &settings->node;

@@ -1,5 +1,6 @@
 /*
- * Prints the table of keys through libyaml's emitter.
+ * settings_print prints all settings through libyaml's emitter, in the order of the table of keys,
+ * and computes the digest of the settings that all peers must share.
  */
 #include "edge/settings/settings.h"
 
@@ -15,12 +16,12 @@
 struct printer {
     const struct settings *settings;
     yaml_emitter_t emitter;
-    bool good; /* nothing has failed so far; nothing is written after that */
+    bool good; /* nothing has failed so far; after a failure nothing is written */
 };
 
 /* ---- YAML ---- */
 
-/* `made`: what the initialisation of *event returned. */
+/* `made`: the result of the initialisation of *event. */
 static void emit(struct printer *printer, int made, yaml_event_t *event)
 {
     if (made && printer->good)
@@ -90,7 +91,10 @@ static void end_map(struct printer *printer)
 static void put_share(struct printer *printer, const char *key, uint64_t share, uint64_t whole, const char *unit)
 {
     char out[UNITS_TEXT_BYTES];
-    /* Reading rounds down, so that the least decimal that reaches the share is the one that was written. */
+    /*
+     * Reading rounds down, so the least decimal that reaches the share is the decimal that was
+     * written.
+     */
     uint64_t parts = (share * whole + SHARE_ONE - 1) / SHARE_ONE;
     uint64_t one = unit[0] ? whole / 100 : whole;
     int digits = unit[0] ? 4 : 9;
@@ -252,7 +256,7 @@ bool settings_print(const struct settings *settings, FILE *out)
         return false;
     yaml_emitter_set_output_file(&printer.emitter, out);
     yaml_emitter_set_unicode(&printer.emitter, 1);
-    yaml_emitter_set_width(&printer.emitter, -1); /* a value is one line */
+    yaml_emitter_set_width(&printer.emitter, -1); /* each value stays on one line */
     emit(&printer, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING), &event);
     emit(&printer, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1), &event);
     put_group(&printer, "");
@@ -264,7 +268,10 @@ bool settings_print(const struct settings *settings, FILE *out)
 
 /* ---- the digest ---- */
 
-/* Lists that may stand in another order in another file are summed up in an order-free way: by adding hashes. */
+/*
+ * Lists may stand in another order in another file, so their entries are summed up by adding
+ * hashes, which no order changes.
+ */
 uint64_t settings_digest(const struct settings *settings)
 {
     const struct hash_key *key = &settings->node.hash_key;

@@ -1,3 +1,7 @@
+/*
+ * settings_reader finds values of the config by their paths, reads them, and makes the sentence
+ * about a mistake from the place of the value in the file.
+ */
 #include "edge/settings/settings_reader.h"
 
 #include "base/units.h"
@@ -13,7 +17,7 @@ enum { SHOWN_BYTES = 64, PORT_MAX = 65535 };
 
 /* ---- sentences ---- */
 
-/* What stands in the file, fit for one line of a terminal. */
+/* Makes a text from the file fit for one line of a terminal. */
 static void show(char shown[SHOWN_BYTES + 4], const char *value)
 {
     size_t size = 0;
@@ -22,7 +26,10 @@ static void show(char shown[SHOWN_BYTES + 4], const char *value)
     memcpy(shown + size, value[size] ? "..." : "", value[size] ? 4 : 1);
 }
 
-/* The node at `path`, or the nearest around it; *rest: the part of the path that is not there. */
+/*
+ * Returns the node at `path`, or the nearest node around it. *rest becomes the part of the path
+ * that is absent.
+ */
 static const struct yaml_node *walk(const struct settings_reader *reader, const char *path, const char **rest)
 {
     const struct yaml_node *at = reader->within;
@@ -72,7 +79,7 @@ bool reader_entry(const struct settings_reader *reader, const char *path, uint32
     return true;
 }
 
-/* "FILE:LINE: " and the sentence; if `named`, the whole path and "is" before it. */
+/* Writes "FILE:LINE: " and the sentence; if `named`, with the whole path and "is" between them. */
 __attribute__((format(printf, 4, 0))) static bool say(const struct settings_reader *reader, const char *path,
                                                       bool named, const char *format, va_list arguments)
 {
@@ -279,7 +286,7 @@ bool host_port_parse(const char *text, char *address)
 {
     const char *colon = strrchr(text, ':');
     size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
-    /* nng's own limit on an address leaves this much after "tcp://". */
+    /* nng's limit on a URL leaves this many bytes after "tcp://" */
     bool good = colon && digits >= 1 && digits <= 5 && colon[1 + digits] == '\0' && strlen(text) < 120 &&
                 is_host(text, (size_t)(colon - text));
     if (!good || address_port(text) < 1 || address_port(text) > PORT_MAX)

@@ -1,9 +1,11 @@
 /*
- * settings_reader: single values of the config: text to number or name, or the sentence that says why not.
+ * settings_reader: single values of the config: from text to number or name, or to the sentence
+ * that names the mistake.
  *
  * The one idea: a path such as "listen.clients" is read within a map of the tree: the whole file,
  * or one entry of a list. Every function of the second half takes such a path, leaves the result
- * alone if the key is absent, and returns false after filling the reader's error.
+ * unchanged if the key is absent, and returns false after it has filled the reader's error. This
+ * file does not know which keys the config has.
  */
 #ifndef HEADGATE_EDGE_SETTINGS_SETTINGS_READER_H
 #define HEADGATE_EDGE_SETTINGS_SETTINGS_READER_H
@@ -24,19 +26,22 @@ struct settings_reader {
     struct error *error;
 };
 
-/* ---- what stands in the file ---- */
+/* ---- nodes of the file, and sentences about them ---- */
 
-/* The node at `path` ("": where the reader is), or NULL. */
+/* The node at `path`; NULL: the key is absent. "": the map of the reader itself. */
 const struct yaml_node *reader_node(const struct settings_reader *reader, const char *path);
 /* The value at `path`, terminated; NULL: the key is absent. */
 const char *reader_text(const struct settings_reader *reader, const char *path);
-/* The entries of the list at `path`; an absent one has none. */
+/* The number of entries of the list at `path`; 0 if the key is absent. */
 uint32_t reader_count(const struct settings_reader *reader, const char *path);
-/* *entry reads within that entry of the list. False: there are not so many. */
+/* *entry reads within that entry of the list. False: the list has no such entry. */
 bool reader_entry(const struct settings_reader *reader, const char *path, uint32_t index,
                   struct settings_reader *entry);
 
-/* "FILE:LINE: PATH is 'VALUE': expected ..."; the line is that of `path`, or of the nearest node around it. */
+/*
+ * "FILE:LINE: PATH is 'VALUE': expected ...". The line is the line of `path`, or of the nearest
+ * node around it.
+ */
 bool reader_wrong(const struct settings_reader *reader, const char *path, const char *value, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 /* "FILE:LINE: PATH is missing: expected ..." */
@@ -62,7 +67,7 @@ bool read_count(const struct settings_reader *reader, const char *path, uint64_t
 bool read_small_count(const struct settings_reader *reader, const char *path, uint64_t least, uint64_t most,
                       uint32_t *count);
 
-/* The names that a value may have, in the order of what they mean. */
+/* The names that a value may have, in the order of the enum. */
 struct reader_choices {
     const char *expected; /* for sentences */
     const char *name[READER_CHOICES_MAX];
@@ -74,23 +79,26 @@ bool read_choice(const struct settings_reader *reader, const char *path, const s
 /* At least one character, and fewer than `room`. */
 bool read_text(const struct settings_reader *reader, const char *path, char *out, size_t room,
                const char *expected);
-/* Letters, digits, dot, dash, underscore; at most room - 1 of them. An absent name is missing. */
+/*
+ * Reads letters, digits, dot, dash and underscore; at most room - 1 of them. An absent name is a
+ * mistake.
+ */
 bool read_name(const struct settings_reader *reader, const char *path, char *name, size_t room,
                const char *expected);
-/* "host:port", "[v6]:port", "*:port" into `address` (room NODE_ADDRESS_BYTES). */
+/* Reads "host:port", "[v6]:port" or "*:port" into `address` (room NODE_ADDRESS_BYTES). */
 bool read_address(const struct settings_reader *reader, const char *path, char *address);
-/* A decimal above 0 and at most 1, into billionths. An absent one is missing. */
+/* Reads a decimal above 0 and at most 1 in billionths. An absent weight is a mistake. */
 bool read_weight(const struct settings_reader *reader, const char *path, uint64_t *billionths);
 
 /* ---- addresses ---- */
 
-/* What read_address takes. */
+/* Takes the texts that read_address takes. */
 bool host_port_parse(const char *text, char *address);
-/* The port of an address that host_port_parse took. */
+/* The port of an address that host_port_parse has accepted. */
 unsigned address_port(const char *address);
-/* Its host, brackets included, into `host` (room NODE_ADDRESS_BYTES). */
+/* Writes the host of the address, with its brackets, to `host` (room NODE_ADDRESS_BYTES). */
 void address_host(const char *address, char *host);
-/* All interfaces: "*", "0.0.0.0", "[::]". */
+/* True for all interfaces: "*", "0.0.0.0", "[::]". */
 bool host_is_wildcard(const char *host);
 
 #endif
