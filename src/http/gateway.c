@@ -2,6 +2,7 @@
  * /check: what a gateway asks before it lets a request of its own client pass. The status says all; a gateway may also
  * pass the fields of the head on.
  */
+#include "http/ask.h"
 #include "http/call.h"
 #include "http/verdict.h"
 #include "http/words.h"
@@ -16,18 +17,13 @@ static void answer(struct http_call *call, struct http_words *words)
     struct commands *commands = call->http->commands;
     struct question question;
     struct decision decision;
-    char error[COMMAND_ERROR_BYTES];
     if (!http_words_end(words)) {
         answer_wrong(call, words);
         return;
     }
     question.query = words->query;
-    if (!ask_match(commands, &question, call->turn, error)) {
-        const bool later = strncmp(error, "LOADING", 7) == 0;
-        http_refuse(call, later ? 503 : 400, question.match.status == MATCH_UNKNOWN_SERVICE ? "service_id" : "rule",
-                    error);
+    if (!http_match(call, &question, ""))
         return;
-    }
     call_decide(commands, &question.match, true, call->turn.now_ns, &decision);
     call->work += command_table[COMMAND_CHECK].work;
     const struct verdict_report report =

@@ -136,19 +136,16 @@ static const llhttp_settings_t callbacks = {
 /* ---- what the parser lets pass ---- */
 
 /*
- * The size of the head, if all of it is there and each line ends in CR LF, has no other CR and does not begin with a
- * blank; 0 and a fault otherwise.
+ * The size of the head, all of which is there; 0 and a fault if a line does not end in CR LF, has another CR, or goes
+ * on in the next line.
  */
-static size_t check_lines(struct bytes input, struct http_fault *fault)
+static size_t head_size(struct bytes input, struct http_fault *fault)
 {
     bool begun = false;
     size_t at = 0;
     while (at < input.size) {
-        const char *line = input.data + at;
-        const char *end = memchr(line, '\n', input.size - at);
-        if (end == NULL)
-            break;
-        const size_t size = (size_t)(end - line);
+        const char *line = input.data + at, *end = memchr(line, '\n', input.size - at);
+        const size_t size = end != NULL ? (size_t)(end - line) : 0;
         if (size == 0 || memchr(line, '\r', size) != end - 1) {
             *fault = (struct http_fault){400, "a line of the head does not end in CR LF, or has another CR"};
             return 0;
@@ -166,7 +163,7 @@ static size_t check_lines(struct bytes input, struct http_fault *fault)
     return 0;
 }
 
-static bool name_is(struct bytes name, const char *small)
+bool http_name_is(struct bytes name, const char *small)
 {
     return name.size == strlen(small) && strncasecmp(name.data, small, name.size) == 0;
 }
@@ -174,31 +171,28 @@ static bool name_is(struct bytes name, const char *small)
 struct bytes http_header(const struct http_message *message, const char *name)
 {
     for (uint32_t i = 0; i < message->header_count; i++)
-        if (name_is(message->header[i].name, name))
+        if (http_name_is(message->header[i].name, name))
             return message->header[i].value.data ? message->header[i].value : bytes_of("");
     return (struct bytes){0};
 }
 
-/* A request means the same to everybody: it has one Host, and its body ends where all agree that it ends. */
+/* A request means the same to everybody. The parser has refused lengths that contradict each other. */
 static bool check_fields(struct http_message *message, struct http_fault *fault)
 {
-    uint32_t hosts = 0, lengths = 0, encodings = 0;
+    uint32_t hosts = 0, encodings = 0;
     for (uint32_t i = 0; i < message->header_count; i++) {
         const struct http_header *header = &message->header[i];
-        hosts += name_is(header->name, "host");
-        lengths += name_is(header->name, "content-length");
-        encodings += name_is(header->name, "transfer-encoding");
+        hosts += http_name_is(header->name, "host");
+        encodings += http_name_is(header->name, "transfer-encoding");
     }
-    if (lengths + encodings > 1)
-        fault->text = "Content-Length and Transfer-Encoding together, or one of them twice";
-    else if (encodings > 0 && message->is_1_0)
+    if (encodings > 0 && message->is_1_0)
         fault->text = "Transfer-Encoding in a request of HTTP/1.0";
     else if (hosts > 1 || (hosts == 0 && !message->is_1_0))
         fault->text = "expected one Host";
     fault->status = fault->text != NULL ? 400 : 0;
     const struct bytes expect = http_header(message, "expect");
     message->expects_continue = expect.data != NULL && !message->is_1_0;
-    if (fault->text == NULL && message->expects_continue && !name_is(expect, "100-continue"))
+    if (fault->text == NULL && message->expects_continue && !http_name_is(expect, "100-continue"))
         *fault = (struct http_fault){417, "Expect is not 100-continue"};
     return fault->text == NULL;
 }
@@ -284,7 +278,7 @@ static bool understand(struct http_framer *framer, struct bytes input, struct ht
         *fault = (struct http_fault){505, "expected HTTP/1.1 or HTTP/1.0"};
         return false;
     }
-    const size_t head_bytes = check_lines(input, fault);
+    const size_t head_bytes = head_size(input, fault);
     if (head_bytes > HTTP_HEAD_MAX_BYTES)
         *fault = (struct http_fault){431, "the head of the request is longer than 16 KiB"};
     return head_bytes > 0 && head_bytes <= HTTP_HEAD_MAX_BYTES && check_fields(message, fault);

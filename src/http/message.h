@@ -1,10 +1,11 @@
 /*
  * message: an HTTP/1 request as it comes, found in the bytes of a connection and read.
  *
- * The one idea: the bytes of a request are held in one piece until it is whole, so a message consists of views of them.
- * A framer remembers how far they were parsed: bytes that come one by one are parsed once, and once more when the
- * request is whole. llhttp parses; what it lets pass and proxies may read otherwise (lone CR or LF, folded lines, a
- * missing Host) is refused here. Bounded, no allocation, knows no path and no answer.
+ * The one idea: the bytes of a request are held in one piece until it is whole, so a message consists of views of
+ * them. A framer remembers how far they were parsed: bytes that come one by one are parsed once, and once more when
+ * the request is whole. llhttp parses, and refuses lengths that contradict each other; what it lets pass and proxies
+ * may read otherwise (a lone CR or LF, folded lines, a missing Host, chunks in HTTP/1.0) is refused here. Bounded, no
+ * allocation, knows no path and no answer.
  */
 #ifndef HEADGATE_HTTP_MESSAGE_H
 #define HEADGATE_HTTP_MESSAGE_H
@@ -71,6 +72,7 @@ enum http_framing {
 enum http_framing http_frame(struct http_framer *framer, struct bytes input, struct http_message *message,
                              size_t *size, struct http_fault *fault);
 
+bool http_name_is(struct bytes name, const char *small);
 /* The field of that name (small letters); .data is NULL: there is none. Of several, the first. */
 struct bytes http_header(const struct http_message *message, const char *name);
 

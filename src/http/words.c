@@ -158,20 +158,36 @@ static struct bytes without_query(struct bytes target)
     return mark != NULL ? (struct bytes){target.data, (size_t)(mark - target.data)} : target;
 }
 
+/* The value of a field that stands there once; of an address list that stands there in parts, the last part. */
+static bool value_of(struct http_words *words, const struct http_message *message, const char *header,
+                     struct bytes *value)
+{
+    const bool list = strcmp(header, "x-forwarded-for") == 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < message->header_count; i++) {
+        if (!http_name_is(message->header[i].name, header))
+            continue;
+        *value = list ? last_of(message->header[i].value) : trimmed(message->header[i].value);
+        count++;
+    }
+    return count <= 1 || list ||
+           fail(words, bytes_of(header), "the header stands there twice: expected it once, from the gateway");
+}
+
 bool http_words_add_fields(struct http_words *words, const struct http_message *message,
                            const struct http_settings *settings)
 {
     for (uint32_t i = 0; i < settings->source_count; i++) {
         const struct http_source *source = &settings->source[i];
         const struct bytes gives = bytes_of(source->gives);
-        struct bytes value = http_header(message, source->header);
-        if (value.data == NULL || was_said(words, gives))
+        struct bytes value = {0};
+        if (was_said(words, gives))
             continue;
-        if (strcmp(source->header, "x-forwarded-for") == 0)
-            value = last_of(value);
+        if (!value_of(words, message, source->header, &value))
+            return false;
         if (is(gives, "endpoint"))
             value = without_query(value);
-        if (!say(words, gives, trimmed(value)))
+        if (!say(words, gives, value))
             return fail(words, bytes_of(source->header), NULL);
     }
     return true;

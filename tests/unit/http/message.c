@@ -84,6 +84,7 @@ static void test_whole(void)
     is("GET http://a.example/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "1 /x?y 1 [] all on");
     is("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n",
        "1 / 3 [] all on");
+    is("CONNECT a:1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz", "8 a:1 2 [xyz] all on");
     is("DELETE / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n", "8 / 1 [] 16 behind on");
 }
 
@@ -117,6 +118,11 @@ static void test_smuggling(void)
     is("GET / HTTP/1.1\r\nHost: a\r\n X: y\r\n\r\n", "400");
     is("GET / HTTP/1.1\r\nHost: a\r\nX: y\n\r\n", "400");
     is("GET / HTTP/1.1\nHost: a\n\n", "400");
+    is("\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "400");
+    is("\r\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "400");
+    is("GET / HTTP/1.1\r\nHost: a\r\n\n", "400");
+    is("GET / HTTP/1.1\r\nHost: a\r\nX:\n y\r\n\r\n", "400");
+    is("GET / HTTP/1.1\r\nHost: a\r\nX: \r\n y\r\n\r\n", "400");
     is("GET / HTTP/1.1\r\nHost: a\r\nX: y\rZ: 1\r\n\r\n", "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\r\n0\r\n\r\n", "400");
     is("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n0\r\n\r\n", "400");
@@ -171,6 +177,8 @@ static void test_bounds(void)
                      HTTP_BODY_MAX_BYTES + 1, "\r\n0\r\n\r\n");
     OK_STRING(told(bytes_of(chunk), 0), "413", "a body: one byte more does not");
     OK_STRING(told(bytes_of(chunk), 1000), "413", "a body: nor in pieces");
+    const struct bytes begun = {chunk, strlen(chunk) - strlen("\r\n0\r\n\r\n")};
+    OK_STRING(told(begun, 1000), "413", "a body: nor before it has ended");
     free(chunk);
 }
 

@@ -82,8 +82,15 @@ static void test_fields(void)
     OK_STRING(told("user=bob"), "user=bob ||||1 1 0", "the query goes before it");
     add_header("X-Forwarded-For", "6.6.6.6, 1.2.3.4 ");
     OK_STRING(told(""), "ip=1.2.3.4 user=alice ||||1 1 0", "of addresses, the one that the gateway saw itself");
+    add_header("X-Forwarded-For", "7.7.7.7");
+    OK_STRING(told(""), "ip=7.7.7.7 user=alice ||||1 1 0", "also where they come in several fields");
+    message.header_count--;
     add_header("X-Original-URI", "/v1/checkout?card=1");
     OK_STRING(told(""), "ip=1.2.3.4 user=alice |/v1/checkout|||1 1 0", "an endpoint has no query");
+    add_header("x-user", "bob");
+    OK_STRING(told(""), "! x-user: the header stands there twice: expected it once, from the gateway",
+              "nobody is two clients");
+    message.header_count--;
     add_header("X-Other", "x");
     OK_STRING(told("endpoint=/"), "ip=1.2.3.4 user=alice |/|||1 1 0", "what the config does not name says nothing");
 }
