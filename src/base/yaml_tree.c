@@ -39,11 +39,6 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct yaml_reader *reade
     return error_set(reader->error, reader->source.exit_status, "%s:%u: %s", reader->source.file, line, sentence);
 }
 
-static bool out_of_memory(const char *file, struct error *error)
-{
-    return error_set(error, EX_OSERR, "out of memory while reading %s", file);
-}
-
 /* ---- what libyaml cannot read ---- */
 
 /* The offset behind the line that begins at `at`. A line ends as libyaml has it: LF, CR LF or CR. */
@@ -80,7 +75,7 @@ static bool explain(struct yaml_reader *reader)
     struct bytes text = reader->source.text;
     const char *problem = parser->problem ? parser->problem : "it cannot be read";
     if (parser->error == YAML_MEMORY_ERROR)
-        return out_of_memory(reader->source.file, reader->error);
+        return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->source.file);
     if (parser->error == YAML_READER_ERROR)
         return fail(reader, line_at(text, parser->problem_offset),
                     "this is not text (%s at byte %zu): expected YAML in UTF-8", problem, parser->problem_offset);
@@ -125,24 +120,7 @@ static bool all_printable(struct bytes text)
     return true;
 }
 
-/* Copies a text of an event. An escape may make a text longer, but never four times as long. */
-static bool keep(struct yaml_reader *reader, const yaml_event_t *event, unsigned line, struct bytes *kept)
-{
-    struct yaml_tree *tree = reader->tree;
-    struct bytes text = {.data = (const char *)event->data.scalar.value, .size = event->data.scalar.length};
-    if (reader->source.strict ? !all_printable(text) : memchr(text.data, '\0', text.size) != NULL)
-        return fail(reader, line, "a text has a character that cannot be printed: expected plain text");
-    if (text.size >= tree->texts_room - tree->texts_size)
-        return fail(reader, line, "the text is too long");
-    kept->data = tree->texts + tree->texts_size;
-    kept->size = text.size;
-    memcpy(tree->texts + tree->texts_size, text.data, text.size);
-    tree->texts[tree->texts_size + text.size] = '\0';
-    tree->texts_size += text.size + 1;
-    return true;
-}
-
-/* ---- nodes ---- */
+/* ---- paths, for sentences ---- */
 
 /* The map or list that is being read; there must be one. */
 static struct yaml_node *parent(const struct yaml_reader *reader)
@@ -153,6 +131,65 @@ static struct yaml_node *parent(const struct yaml_reader *reader)
 static bool key_is_next(const struct yaml_reader *reader)
 {
     return reader->depth > 0 && !reader->has_key && parent(reader)->kind == YAML_MAP;
+}
+
+static void append_index(char path[YAML_TREE_PATH_BYTES], unsigned index)
+{
+    (void)snprintf(path + strlen(path), YAML_TREE_PATH_BYTES - strlen(path), "[%u]", index);
+}
+
+/* Appends a key to a path: at most KEY_SHOWN_BYTES of it, in whole characters that a terminal can
+ * show. What does not fit is left out. */
+static void append_key(char path[YAML_TREE_PATH_BYTES], struct bytes key)
+{
+    size_t size = strlen(path), most = size + KEY_SHOWN_BYTES;
+    if (size > 0 && size + 1 < YAML_TREE_PATH_BYTES)
+        path[size++] = '.';
+    while (key.size > 0) {
+        struct bytes rest = key;
+        const bool shown = is_printable(take_character(&rest));
+        const size_t bytes = shown ? key.size - rest.size : 1;
+        if (size + bytes > most || size + bytes >= YAML_TREE_PATH_BYTES)
+            break;
+        memcpy(path + size, shown ? key.data : "?", bytes);
+        size += bytes;
+        key = rest;
+    }
+    path[size] = '\0';
+}
+
+/* The path of the node that comes next: of the key that was read, or of the next in a list. */
+static const char *next_path(const struct yaml_reader *reader, char path[YAML_TREE_PATH_BYTES])
+{
+    if (reader->depth == 0)
+        return "the text";
+    (void)yaml_path(reader->tree, parent(reader), path);
+    if (reader->has_key)
+        append_key(path, reader->key);
+    else
+        append_index(path, parent(reader)->count);
+    return path;
+}
+
+/* ---- nodes ---- */
+
+/* Copies a text of an event. An escape may make a text longer, but never four times as long. */
+static bool keep(struct yaml_reader *reader, const yaml_event_t *event, unsigned line, struct bytes *kept)
+{
+    struct yaml_tree *tree = reader->tree;
+    struct bytes text = {.data = (const char *)event->data.scalar.value, .size = event->data.scalar.length};
+    char path[YAML_TREE_PATH_BYTES];
+    if (reader->source.strict ? !all_printable(text) : memchr(text.data, '\0', text.size) != NULL)
+        return fail(reader, line, "%s has a character that cannot be printed: expected plain text",
+                    key_is_next(reader) ? "a key" : next_path(reader, path));
+    if (text.size >= tree->texts_room - tree->texts_size)
+        return fail(reader, line, "the text is too long");
+    kept->data = tree->texts + tree->texts_size;
+    kept->size = text.size;
+    memcpy(tree->texts + tree->texts_size, text.data, text.size);
+    tree->texts[tree->texts_size + text.size] = '\0';
+    tree->texts_size += text.size + 1;
+    return true;
 }
 
 static bool add(struct yaml_reader *reader, enum yaml_kind kind, unsigned line, struct bytes text)
@@ -166,7 +203,7 @@ static bool add(struct yaml_reader *reader, enum yaml_kind kind, unsigned line, 
         uint32_t room = tree->room ? tree->room * 2 : 64;
         struct yaml_node *nodes = reallocarray(tree->nodes, room, sizeof *nodes);
         if (!nodes)
-            return out_of_memory(reader->source.file, reader->error);
+            return error_set(reader->error, EX_OSERR, "out of memory while reading %s", reader->source.file);
         tree->nodes = nodes;
         tree->room = room;
     }
@@ -204,26 +241,6 @@ static void end(struct yaml_reader *reader)
     reader->depth--;
 }
 
-/* Appends a key to a path: at most KEY_SHOWN_BYTES of it, in whole characters that a terminal can
- * show. What does not fit is left out. */
-static void append_key(char path[YAML_TREE_PATH_BYTES], struct bytes key)
-{
-    size_t size = strlen(path), most = size + KEY_SHOWN_BYTES;
-    if (size > 0 && size + 1 < YAML_TREE_PATH_BYTES)
-        path[size++] = '.';
-    while (key.size > 0) {
-        struct bytes rest = key;
-        const bool shown = is_printable(take_character(&rest));
-        const size_t bytes = shown ? key.size - rest.size : 1;
-        if (size + bytes > most || size + bytes >= YAML_TREE_PATH_BYTES)
-            break;
-        memcpy(path + size, shown ? key.data : "?", bytes);
-        size += bytes;
-        key = rest;
-    }
-    path[size] = '\0';
-}
-
 /* Compares a key with the few keys of the map that is being read. */
 static bool key_is_new(struct yaml_reader *reader, unsigned line)
 {
@@ -233,14 +250,10 @@ static bool key_is_new(struct yaml_reader *reader, unsigned line)
     if (map->count >= YAML_TREE_KEYS_MAX)
         return fail(reader, line, "a map has too many keys: expected at most %d", YAML_TREE_KEYS_MAX);
     uint32_t index = reader->open[reader->depth - 1] + 1;
-    for (uint32_t i = 0; i < map->count; i++, index = tree->nodes[index].end) {
-        if (!bytes_equal(tree->nodes[index].key, reader->key))
-            continue;
-        (void)yaml_path(tree, map, path);
-        append_key(path, reader->key);
-        return fail(reader, line, "%s is given twice, first in line %u: expected it once", path,
-                    tree->nodes[index].line);
-    }
+    for (uint32_t i = 0; i < map->count; i++, index = tree->nodes[index].end)
+        if (bytes_equal(tree->nodes[index].key, reader->key))
+            return fail(reader, line, "%s is given twice, first in line %u: expected it once",
+                        next_path(reader, path), tree->nodes[index].line);
     return true;
 }
 
@@ -257,29 +270,25 @@ static bool scalar(struct yaml_reader *reader, const yaml_event_t *event, unsign
     return key_is_new(reader, line);
 }
 
-/* A value says more than its text, list or map. */
-static bool is_decorated(const yaml_event_t *event)
+static bool is_plain(struct yaml_reader *reader, unsigned line, const void *tag, const void *anchor)
 {
-    if (event->type == YAML_SCALAR_EVENT)
-        return event->data.scalar.tag || event->data.scalar.anchor;
-    if (event->type == YAML_SEQUENCE_START_EVENT)
-        return event->data.sequence_start.tag || event->data.sequence_start.anchor;
-    return event->type == YAML_MAPPING_START_EVENT &&
-           (event->data.mapping_start.tag || event->data.mapping_start.anchor);
+    return !reader->source.strict || (!tag && !anchor) ||
+           fail(reader, line, "a tag (!) or an anchor (&) is used: expected plain values");
 }
 
 static bool take(struct yaml_reader *reader, const yaml_event_t *event)
 {
     unsigned line = (unsigned)event->start_mark.line + 1;
-    if (reader->source.strict && is_decorated(event))
-        return fail(reader, line, "a tag (!) or an anchor (&) is used: expected plain values");
     switch (event->type) {
     case YAML_SCALAR_EVENT:
-        return scalar(reader, event, line);
+        return is_plain(reader, line, event->data.scalar.tag, event->data.scalar.anchor) &&
+               scalar(reader, event, line);
     case YAML_SEQUENCE_START_EVENT:
-        return begin(reader, YAML_LIST, line);
+        return is_plain(reader, line, event->data.sequence_start.tag, event->data.sequence_start.anchor) &&
+               begin(reader, YAML_LIST, line);
     case YAML_MAPPING_START_EVENT:
-        return begin(reader, YAML_MAP, line);
+        return is_plain(reader, line, event->data.mapping_start.tag, event->data.mapping_start.anchor) &&
+               begin(reader, YAML_MAP, line);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         end(reader);
@@ -304,7 +313,7 @@ static bool take(struct yaml_reader *reader, const yaml_event_t *event)
 struct yaml_reader *yaml_reader_create(struct yaml_tree *tree, const struct yaml_source *source)
 {
     struct yaml_reader *reader = calloc(1, sizeof *reader);
-    const struct bytes text = source->text;
+    struct bytes text = source->text;
     *tree = (struct yaml_tree){.texts_room = text.size * 4 + 1};
     tree->texts = malloc(tree->texts_room);
     if (!tree->texts || !reader || !yaml_parser_initialize(&reader->parser)) {
@@ -346,7 +355,8 @@ bool yaml_tree_read(struct yaml_tree *tree, const struct yaml_source *source, st
 {
     bool ended;
     struct yaml_reader *reader = yaml_reader_create(tree, source);
-    bool good = reader ? yaml_reader_go_on(reader, UINT_MAX, &ended, error) : out_of_memory(source->file, error);
+    bool good = reader ? yaml_reader_go_on(reader, UINT_MAX, &ended, error)
+                       : error_set(error, EX_OSERR, "out of memory while reading %s", source->file);
     yaml_reader_destroy(&reader);
     return good;
 }
@@ -382,7 +392,7 @@ const char *yaml_path(const struct yaml_tree *tree, const struct yaml_node *node
         for (at++; at->end <= target; at = &tree->nodes[at->end])
             index++;
         if (is_list)
-            (void)snprintf(out + strlen(out), YAML_TREE_PATH_BYTES - strlen(out), "[%u]", index);
+            append_index(out, index);
         else
             append_key(out, at->key);
     }

@@ -46,7 +46,7 @@ says(78, "$scratch/e.yaml:1: the file is empty: expected at least the keys node 
      Headgate::write_file("$scratch/e.yaml", ''));
 says(78, "$scratch/b.yaml:1: this is not text (control characters are not allowed at byte 0): expected YAML in UTF-8",
      'a binary', '-c', Headgate::write_file("$scratch/b.yaml", "\x7fELF\x01\x02"));
-says(78, "$scratch/z.yaml:2: a text has a character that cannot be printed: expected plain text",
+says(78, "$scratch/z.yaml:2: secret has a character that cannot be printed: expected plain text",
      'a secret with a zero byte', '-c', Headgate::write_file("$scratch/z.yaml", qq{node: a\nsecret: "a\\0b"\n}));
 says(78, "$scratch/y.yaml:6: limits[0].rate is given twice, first in line 5: expected it once",
      'a key that is there twice', '-c',

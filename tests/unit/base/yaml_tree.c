@@ -91,8 +91,10 @@ static const struct reading trees[] = {
      "f:1: a.b[1].c is given twice, first in line 1: expected it once"},
     {"a:\n- b: 1\n- b: 2\n  '': 3\n  '': 4\n", "f:5: a[1]. is given twice, first in line 4: expected it once"},
     {"? a\n: 1\n? a\n: 2\n", "f:3: a is given twice, first in line 1: expected it once"},
-    {"a: \"x\\0y\"\n", "f:1: a text has a character that cannot be printed: expected plain text"},
-    {"a: 1\n\"b\\0\": 2\n", "f:2: a text has a character that cannot be printed: expected plain text"},
+    {"\"x\\0y\"\n", "f:1: the text has a character that cannot be printed: expected plain text"},
+    {"a:\n- b: [x, \"x\\0y\"]\n", "f:2: a[0].b[1] has a character that cannot be printed: expected plain text"},
+    {"a: \"x\\0y\"\n", "f:1: a has a character that cannot be printed: expected plain text"},
+    {"a: 1\n\"b\\0\": 2\n", "f:2: a key has a character that cannot be printed: expected plain text"},
     {"[[[[[[[[1]]]]]]]]", "1 [1]; 1 [0][1]; 1 [0][0][1]; 1 [0][0][0][1]; 1 [0][0][0][0][1]; 1 [0][0][0][0][0][1]; "
                           "1 [0][0][0][0][0][0][1]; 1 [0][0][0][0][0][0][0][1]; 1 [0][0][0][0][0][0][0][0]=1"},
     {"a: 1\nb: [[[[[[[[1]]]]]]]]", "f:2: this is nested too deep: expected at most 8 levels"},
@@ -121,8 +123,8 @@ static const struct reading strict_trees[] = {
     {"a: 1\nb: !!str 2\n", "f:2: a tag (!) or an anchor (&) is used: expected plain values"},
     {"a: !own {}\n", "f:1: a tag (!) or an anchor (&) is used: expected plain values"},
     {"a: &y []\n", "f:1: a tag (!) or an anchor (&) is used: expected plain values"},
-    {"a: \"b\\nc\"\n", "f:1: a text has a character that cannot be printed: expected plain text"},
-    {"\"a\\u2028\": 1\n", "f:1: a text has a character that cannot be printed: expected plain text"},
+    {"a: \"b\\nc\"\n", "f:1: a has a character that cannot be printed: expected plain text"},
+    {"\"a\\u2028\": 1\n", "f:1: a key has a character that cannot be printed: expected plain text"},
 };
 
 static void reads(void)

@@ -70,7 +70,7 @@ static const struct mistake mistakes[] = {
      "f:4: listen.cli?ents is not a known key: expected one of clients, gossip, snapshots, http"},
     {"node: a\r\nlimits:\r\n- {name: d, capacity: 100, rate: 100/s}\r\nthreads: 0\r\n",
      "f:4: threads is '0': expected a whole number from 1 to 64"},
-    {LEAST "secret: \"a\\0b\"\n", "f:4: a text has a character that cannot be printed: expected plain text"},
+    {LEAST "secret: \"a\\0b\"\n", "f:4: secret has a character that cannot be printed: expected plain text"},
     {LEAST "limits:\n", "f:4: limits is given twice, first in line 2: expected it once"},
     {"node: a\nlimits:\n-\n", "f:3: limits[0] is a single value: expected a mapping of keys to values"},
     {LEAST "peers:\n", "f:4: peers is a single value: expected a list, each entry after a dash"},
