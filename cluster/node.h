@@ -209,36 +209,40 @@ void node_set_tenant_keys_max(struct node *node, uint64_t keys);
 
 /* ---- requests ---- */
 
-/*
- * Decides all charges of one request at once (0 to CHARGES_MAX charges, of different keys). True:
- * each charge that is not a shadow allows the request, and all charges are made if `take`. False:
- * none is made. verdicts[i] is the verdict of charges[i]; a shadow's verdict says what the shadow
- * would have decided. No allocation.
- */
-bool node_decide_one(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                     struct verdict *verdicts);
-
 enum {
     NODE_EACH_MAX = 64,  /* requests in a run */
     NODE_KEYS_MAX = 256, /* keys of all runs of a call */
 };
 
+/*
+ * A reservation that a request asks for. Its tokens are held for `ttl_ns`, and are then returned,
+ * unless node_commit or node_cancel comes before.
+ */
+struct hold {
+    uint64_t ttl_ns;
+    enum reservations_room room; /* out: without room the request is refused, whatever its limits allow */
+    struct reservation_id id;    /* out, if the request is allowed: valid in this process only */
+};
+
 /* Requests with the same charges, except for the ids of their keys. */
 struct run {
     const struct charge *charge; /* charge_count, at most CHARGES_MAX; ids in them are not read */
-    uint32_t charge_count;       /* 0: no request is decided, and `allowed` stays as it is */
-    uint32_t request_count;      /* 1 to NODE_EACH_MAX; with a sliding window: 1 */
+    uint32_t charge_count;       /* 0 without a hold: no request is decided, and `allowed` stays as it is */
+    uint32_t request_count;      /* 1 to NODE_EACH_MAX; with a sliding window or a hold: 1 */
     bool take;                   /* false: decides and charges nothing */
     struct verdict *verdicts;    /* charge_count for each request, in order; NULL: not wanted */
+    struct hold *hold;           /* `take` and `verdicts` must be set; NULL: the tokens are spent for good */
     uint64_t allowed;            /* out: bit i: request i is allowed */
 };
 
 /*
- * Decides runs of requests in order, each request as node_decide_one would. `ids` has one id for
- * each charge of the first request of the first run, then the ids of the second request, and so on:
- * at most NODE_KEYS_MAX in all. The memory of a few keys is prefetched while the keys before them
- * are decided. Callers should have called node_prefetch_tags for each id before. The keys of one
- * request are locked at a time. No allocation.
+ * Decides runs of requests in order, and all charges of a request at once, which must be of
+ * different keys. Allowed: each charge that is not a shadow allows the request, and all charges are
+ * made if `take`. Else none is made. The verdict of a shadow says what the shadow would have
+ * decided. `ids` has one id for each charge of the first request of the first run, then the ids of
+ * the second request, and so on: at most NODE_KEYS_MAX in all. The memory of a few keys is
+ * prefetched while the keys before them are decided. Callers should have called node_prefetch_tags
+ * for each id before. The keys of one request are locked at a time. No allocation.
  */
 void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids,
                  uint64_t now_ns);
@@ -258,14 +262,6 @@ uint64_t node_return(struct node *node, const struct charge *charges, size_t cou
 uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns);
 
 /* ---- reservations ---- */
-
-/*
- * Takes the charges as node_decide_one does and keeps them under `id` for `ttl_ns`. Afterwards the
- * held tokens are returned, unless node_commit or node_cancel came before. An id is valid in this
- * process only. VERDICT_OVERLOAD: there is no room for the reservation.
- */
-bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
-                  struct verdict *verdicts, struct reservation_id *id);
 
 enum reserve_status {
     RESERVE_DONE,
@@ -288,11 +284,6 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
  */
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns);
 uint32_t node_reservations(const struct node *node);
-/*
- * Whether a reservation with these charges has room. Without room it is refused whatever its limits
- * allow.
- */
-enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count);
 
 /* ---- threads ---- */
 

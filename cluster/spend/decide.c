@@ -9,6 +9,7 @@
 #include "cluster/spend/decide_fast.h"
 #include "cluster/spend/decide_full.h"
 #include "cluster/spend/outbox.h"
+#include "cluster/spend/reserve.h"
 #include "cluster/state/node_state.h"
 
 #include <assert.h>
@@ -102,18 +103,6 @@ static uint32_t reach(const struct node *node, struct ahead *ahead, uint32_t key
     return ahead->asked == ahead->count ? ahead->count : ahead->asked - AHEAD_KEYS;
 }
 
-/*
- * Loads are faster than prefetches if the request is decided at once. The tags of all keys come
- * first.
- */
-void preload_keys(const struct node *node, const struct charge *charges, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        table_preload_likely(node->table, charges[i].id);
-    for (size_t i = 0; i < count; i++)
-        table_preload(node->table, charges[i].id);
-}
-
 /* ---- locks ---- */
 
 void hold_keys(struct node *node, const struct charge *charges, size_t count, struct table_held *held)
@@ -134,6 +123,14 @@ void hold_keys(struct node *node, const struct charge *charges, size_t count, st
 
 /* ---- one request ---- */
 
+static void fill_charges(const struct run *run, const struct key_id *ids, struct charge *charges)
+{
+    for (size_t i = 0; i < run->charge_count; i++) {
+        charges[i] = run->charge[i];
+        charges[i].id = ids[i];
+    }
+}
+
 /* noinline: keeps its large frame off the fast path. */
 __attribute__((noinline)) static bool decide_slowly(struct node *node, const struct run *run,
                                                     const struct key_id *ids, uint64_t now_ns,
@@ -141,43 +138,9 @@ __attribute__((noinline)) static bool decide_slowly(struct node *node, const str
 {
     struct charge charges[CHARGES_MAX];
     struct verdict unwanted[CHARGES_MAX];
-    for (size_t i = 0; i < run->charge_count; i++) {
-        charges[i] = run->charge[i];
-        charges[i].id = ids[i];
-    }
+    fill_charges(run, ids, charges);
     verdicts = verdicts ? verdicts : unwanted;
-    return run->take ? decide_full(node, charges, run->charge_count, now_ns, verdicts, NULL)
-                     : peek_full(node, charges, run->charge_count, now_ns, verdicts);
-}
-
-bool decide_held(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                 struct verdict *verdicts, bool *taken)
-{
-    static const uint64_t no_hints[CHARGES_MAX];
-    struct terms terms[CHARGES_MAX];
-    struct key_id ids[CHARGES_MAX];
-    assert(count <= CHARGES_MAX);
-    if (!take)
-        return peek_full(node, charges, count, now_ns, verdicts);
-    for (size_t i = 0; i < count; i++)
-        ids[i] = charges[i].id;
-    if (!terms_of(node, charges, count, terms) ||
-        decide_fast(node, terms, ids, no_hints, count, false, now_ns, verdicts) != FAST_ALLOWED)
-        return decide_full(node, charges, count, now_ns, verdicts, taken);
-    for (size_t i = 0; i < count && taken; i++)
-        taken[i] = true;
-    return true;
-}
-
-bool node_decide_one(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                     struct verdict *verdicts)
-{
-    struct table_held held;
-    hold_keys(node, charges, count, &held);
-    preload_keys(node, charges, count);
-    bool allowed = decide_held(node, charges, count, take, request_time(node, now_ns), verdicts, NULL);
-    table_unlock(node->table, &held);
-    return allowed;
+    return decide_full(node, charges, run->charge_count, run->take, now_ns, verdicts, NULL);
 }
 
 /* ---- runs ---- */
@@ -231,10 +194,7 @@ __attribute__((noinline)) static void lock_with_windows(struct node *node, const
                                                         const struct key_id *ids, struct table_held *held)
 {
     struct charge charges[CHARGES_MAX];
-    for (size_t i = 0; i < run->charge_count; i++) {
-        charges[i] = run->charge[i];
-        charges[i].id = ids[i];
-    }
+    fill_charges(run, ids, charges);
     hold_keys(node, charges, run->charge_count, held);
 }
 
@@ -267,12 +227,26 @@ __attribute__((noinline)) static uint64_t decide_several(struct node *node, cons
     return allowed;
 }
 
+/* noinline: keeps its large frame off the fast path. */
+__attribute__((noinline)) static uint64_t decide_hold(struct node *node, const struct run *run,
+                                                      struct deciding *deciding)
+{
+    struct charge charges[CHARGES_MAX];
+    assert(run->request_count == 1 && run->take && run->verdicts);
+    come_near(node, deciding, run->charge_count);
+    fill_charges(run, deciding->ahead.ids + deciding->key, charges);
+    deciding->key += run->charge_count;
+    return reserve_decide(node, charges, run->charge_count, deciding->now_ns, run->verdicts, run->hold);
+}
+
 static void decide_run(struct node *node, struct run *run, struct deciding *deciding)
 {
     struct terms terms;
     assert(run->charge_count <= CHARGES_MAX && run->request_count <= NODE_EACH_MAX);
     if (run->charge_count == 1 && !run->verdicts && run->take && terms_of(node, run->charge, 1, &terms))
         run->allowed = decide_singles(node, run, &terms, deciding);
+    else if (run->hold)
+        run->allowed = decide_hold(node, run, deciding);
     else
         run->allowed = decide_several(node, run, deciding);
 }
@@ -290,6 +264,6 @@ void node_decide(struct node *node, struct run *runs, uint32_t run_count, const 
         deciding.ahead.asked = deciding.near = 1;
     }
     for (uint32_t i = 0; i < run_count; i++)
-        if (runs[i].charge_count > 0)
+        if (runs[i].charge_count > 0 || runs[i].hold)
             decide_run(node, &runs[i], &deciding);
 }

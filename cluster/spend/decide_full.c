@@ -358,14 +358,16 @@ static void describe_untaken(struct node *node, const struct charge *charges, si
     }
 }
 
-/* noinline, as peek_full: keeps its large frame off the fast path. */
-__attribute__((noinline)) bool decide_full(struct node *node, const struct charge *charges, size_t count,
+/* noinline: keeps its large frame off the fast path. */
+__attribute__((noinline)) bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take,
                                            uint64_t now_ns, struct verdict *verdicts, bool *taken)
 {
     struct decision decisions[CHARGES_MAX];
     assert(count <= CHARGES_MAX);
-    bool allowed = decide_all(node, charges, count, true, now_ns, verdicts, decisions) &&
-                   charge_all(node, charges, count, decisions, now_ns, verdicts);
+    bool allowed = decide_all(node, charges, count, take, now_ns, verdicts, decisions);
+    if (!take)
+        return allowed;
+    allowed = allowed && charge_all(node, charges, count, decisions, now_ns, verdicts);
     if (!allowed)
         describe_untaken(node, charges, count, decisions, now_ns, verdicts);
     for (size_t i = 0; i < count && taken; i++)
@@ -373,12 +375,4 @@ __attribute__((noinline)) bool decide_full(struct node *node, const struct charg
     struct thread_state *thread = own_thread(node);
     *(allowed ? &thread->admitted_requests : &thread->refused_requests) += 1;
     return allowed;
-}
-
-__attribute__((noinline)) bool peek_full(struct node *node, const struct charge *charges, size_t count,
-                                         uint64_t now_ns, struct verdict *verdicts)
-{
-    struct decision decisions[CHARGES_MAX];
-    assert(count <= CHARGES_MAX);
-    return decide_all(node, charges, count, false, now_ns, verdicts, decisions);
 }

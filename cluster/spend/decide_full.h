@@ -15,11 +15,12 @@ struct charge;
 struct node;
 struct verdict;
 
-/* decide_held for any charges, which are made. */
-bool decide_full(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+/*
+ * Decides one request, as node_decide does, and makes its charges if `take`. The caller has locked its
+ * keys; now_ns must come from request_time. taken[i]: charges[i] was made. `taken` may be NULL, and is
+ * written only if `take`.
+ */
+bool decide_full(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
                  struct verdict *verdicts, bool *taken);
-/* The same decision; makes no charge. */
-bool peek_full(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
-               struct verdict *verdicts);
 
 #endif

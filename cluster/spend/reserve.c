@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/spin.h"
 #include "cluster/spend/decide.h"
+#include "cluster/spend/decide_full.h"
 #include "cluster/spend/outbox.h"
 #include "cluster/spend/return.h"
 #include "cluster/spend/thread.h"
@@ -85,42 +86,51 @@ static bool open_reservation(struct node *node, const struct charge *held, size_
     return opened;
 }
 
-static bool reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
-                    struct verdict *verdicts, struct reservation_id *id)
+static enum reservations_room room_for(struct node *node, const struct charge *charges, size_t count)
+{
+    if (!node->reserving.pool)
+        return RESERVATIONS_FULL;
+    lock_pool(node);
+    enum reservations_room room = reservations_room(node->reserving.pool, count > 0 ? charges[0].tenant : 0);
+    unlock_pool(node);
+    return room;
+}
+
+static bool reserve_held(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                         struct verdict *verdicts, struct hold *asked)
 {
     struct charge held[CHARGES_MAX];
     bool taken[CHARGES_MAX];
     size_t held_count = 0;
-    preload_keys(node, charges, count);
-    if (!decide_held(node, charges, count, true, now_ns, verdicts, taken))
+    if (!decide_full(node, charges, count, true, now_ns, verdicts, taken))
         return false;
     for (size_t i = 0; i < count; i++)
         if (taken[i])
             held[held_count++] = charges[i];
-    uint64_t expires_ns = end_ns(node, held, held_count, ttl_ns, now_ns);
+    uint64_t expires_ns = end_ns(node, held, held_count, asked->ttl_ns, now_ns);
     hold(node, held, held_count, expires_ns);
-    if (open_reservation(node, held, held_count, expires_ns, id)) {
+    if (open_reservation(node, held, held_count, expires_ns, &asked->id)) {
         wake_by(node, expires_ns);
         return true;
     }
+    /* There is no room for so many charges, or another thread took the last room. */
     return_held(node, held, held_count, now_ns);
     own_thread(node)->admitted_requests--;
     own_thread(node)->refused_requests++;
-    for (size_t i = 0; i < count; i++) {
-        verdicts[i].allowed = false;
-        verdicts[i].reason = VERDICT_OVERLOAD;
-        verdicts[i].retry_after_ns = node->options.interval_ns;
-    }
+    asked->room = RESERVATIONS_FULL;
     return false;
 }
 
-bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
-                  struct verdict *verdicts, struct reservation_id *id)
+bool reserve_decide(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                    struct verdict *verdicts, struct hold *asked)
 {
     struct table_held keys;
     hold_keys(node, charges, count, &keys);
-    bool reserved = reserve(node, charges, count, ttl_ns, request_time(node, now_ns), verdicts, id);
+    asked->room = room_for(node, charges, count);
+    bool reserved = asked->room == RESERVATIONS_ROOM && reserve_held(node, charges, count, now_ns, verdicts, asked);
     table_unlock(node->table, &keys);
+    for (size_t i = 0; i < count && asked->room != RESERVATIONS_ROOM; i++)
+        verdicts[i] = (struct verdict){.reason = VERDICT_OVERLOAD, .retry_after_ns = node->options.interval_ns};
     return reserved;
 }
 
@@ -136,9 +146,9 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
         return 0;
     charge.cost = 0;
     charge.floor_tokens = 0;
-    (void)decide_held(node, &charge, 1, false, now_ns, &verdict, NULL);
+    (void)decide_full(node, &charge, 1, false, now_ns, &verdict, NULL);
     charge.cost = tokens < verdict.remaining_tokens ? tokens : verdict.remaining_tokens;
-    return charge.cost > 0 && decide_held(node, &charge, 1, true, now_ns, &verdict, NULL) ? charge.cost : 0;
+    return charge.cost > 0 && decide_full(node, &charge, 1, true, now_ns, &verdict, NULL) ? charge.cost : 0;
 }
 
 /* A return must be told: a return that cannot be told now is made later. */
@@ -302,16 +312,6 @@ uint64_t reserved_tokens(struct node *node, struct key_id id)
 uint32_t node_reservations(const struct node *node)
 {
     return node->reserving.pool ? reservations_count(node->reserving.pool) : 0;
-}
-
-enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count)
-{
-    if (!node->reserving.pool)
-        return RESERVATIONS_FULL;
-    lock_pool(node);
-    enum reservations_room room = reservations_room(node->reserving.pool, count > 0 ? charges[0].tenant : 0);
-    unlock_pool(node);
-    return room;
 }
 
 static bool one_has_ended(const struct node *node, struct reservation_id *id)

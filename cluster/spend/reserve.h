@@ -9,9 +9,21 @@
 
 #include "base/hash.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+struct charge;
+struct hold;
 struct node;
+struct verdict;
+
+/*
+ * Decides one request and opens its reservation; now_ns must come from request_time. Without room
+ * all verdicts say VERDICT_OVERLOAD, and nothing is charged.
+ */
+bool reserve_decide(struct node *node, const struct charge *charges, size_t count, uint64_t now_ns,
+                    struct verdict *verdicts, struct hold *asked);
 
 /* The tokens of that key that reservations hold. */
 uint64_t reserved_tokens(struct node *node, struct key_id id);

@@ -1,22 +1,14 @@
 /*
  * prefetch: asks for memory before it is needed, several addresses side by side.
  *
- * The one idea: no instruction waits for the memory. `preload` is a load, for memory that is needed in a moment: the
- * processor looks up the pages of several loads at once, but it begins a prefetch whose page it must look up only after
- * all instructions before the prefetch are done. `prefetch_read`, `prefetch_far` and `prefetch_write` are prefetches,
- * for memory that is needed later, where following instructions would wait behind a load. `peek_racy` reads memory
- * that was asked for, to ask for the memory that it points at. No other file may use the compiler's own prefetch: gcc
- * takes a function that only prefetches for one without effect, and leaves out its calls.
+ * The one idea: no instruction waits for the memory. `peek_racy` reads memory that was asked for, to ask for the memory
+ * that it points at. No other file may use the compiler's own prefetch: gcc takes a function that only prefetches for
+ * one without effect, and leaves out its calls.
  */
 #ifndef HEADGATE_BASE_PREFETCH_H
 #define HEADGATE_BASE_PREFETCH_H
 
 #include <stdint.h>
-
-static inline void preload(const void *place)
-{
-    (void)*(const volatile char *)place;
-}
 
 static inline void prefetch_read(const void *place)
 {

@@ -35,13 +35,16 @@ void call_fill_request(struct request *request, const struct command_query *quer
  * about the request; question->match.status says which.
  */
 bool ask_match(const struct commands *commands, struct question *question, struct turn turn, char *error);
-/* Decides what a request matched, and counts it if it takes tokens. */
+/* Decides what a request matched, by itself, and counts it if it takes tokens. */
 void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
                  struct decision *decision);
 /* The index of the charge that decided, or -1 if none did. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
 /* Nanoseconds as milliseconds, rounded up; -1 for never. */
-int64_t call_ms(uint64_t ns);
+static inline int64_t call_ms(uint64_t ns)
+{
+    return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
+}
 
 /* REFUND: how many tokens were given back; RESET: how many keys got any. */
 uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns);

@@ -29,7 +29,11 @@ enum subcommand_id call_subcommand(struct call *call, enum command_id parent);
 void call_wrong_arity(struct call *call, const struct command_spec *parent, const struct command_spec *spec);
 
 /* From true to false no other thread decides: see `alone` of the commands. For what is COMMAND_TOGETHER otherwise. */
-void call_alone(struct call *call, bool alone);
+static inline void call_alone(struct call *call, bool alone)
+{
+    if (call->commands->alone)
+        call->commands->alone(call->commands->context, alone);
+}
 
 /* The session's last command is not answered yet: nothing of what follows is served before. */
 static inline bool session_waits(const struct session *session)
@@ -45,6 +49,9 @@ static inline int call_shown(struct bytes word)
 
 /* ---- match.c ---- */
 
+/* Finds the rules of a query. False: `error`, as ask_match says. */
+bool call_match(const struct commands *commands, const struct command_query *query, struct turn turn,
+                struct match *match, char *error);
 /* Parses the words (with the options `takes`) and finds the rules; false: an error was answered. */
 bool call_question(struct call *call, unsigned takes, struct question *question);
 
@@ -53,21 +60,30 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
 enum { VERDICT_FIELDS = 6 };
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts);
-/* An array of maps, one for each rule. */
-void call_answer_rules(struct answer *answer, const struct match *match, const struct decision *decision);
+/* WAIT: for how many ms the client holds the request for an even stream; -1: it was denied. */
+void call_answer_wait(struct answer *answer, const struct node *node, const struct match *match, bool allowed,
+                      const struct verdict *verdicts);
+/* VERBOSE: an array of maps, one for each rule. */
+void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts);
 
 /* limit.c */
-void call_can_access(struct call *call);
-void call_check(struct call *call);
-void call_peek(struct call *call);
+/* Decides what a request matched, by itself, and counts it if it takes tokens and has room for its hold (or NULL). */
+bool ask_decide(struct commands *commands, const struct match *match, bool take, struct hold *hold, uint64_t now_ns,
+                struct verdict *verdicts);
 void call_refund(struct call *call);
 void call_reset_keys(struct call *call);
+
+/* pending.c: answers why a request could not join. */
+void call_refused(struct call *call);
 
 /* explain.c */
 void call_explain(struct call *call);
 
 /* reserve.c */
-void call_reserve(struct call *call);
+/* The answer to a RESERVE without room for a reservation; what else an answer has: its name, or null. */
+void reserve_answer_full(struct commands *commands, const struct match *match, enum reservations_room room,
+                         struct answer *answer);
+void reserve_answer_id(const struct hold *hold, struct answer *answer);
 void call_commit(struct call *call);
 void call_cancel(struct call *call);
 void call_renew(struct call *call);

@@ -104,6 +104,7 @@ static bool execute(struct serving *serving, const struct resp_command *words, s
 
 static void decide(struct serving *serving)
 {
+    serving->commands->stats.total_commands_processed += serving->commands->pending.request_count;
     pending_decide(serving->commands, serving->session, serving->output, serving->turn);
 }
 
@@ -130,7 +131,7 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
         return true;
     if (parsed == RESP_COMMAND)
         serving->work += work_of(words, frame.size);
-    if (parsed == RESP_COMMAND && serving->joins && pending_join(commands, words, frame, serving->turn)) {
+    if (parsed == RESP_COMMAND && serving->joins && pending_join(commands, words, frame, serving->turn, NULL)) {
         decide_if_full(serving);
         return true;
     }

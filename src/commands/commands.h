@@ -46,7 +46,7 @@ struct transport;
     X(http_requests, "HTTP requests answered")                                                                     \
     X(http_errors, "HTTP requests answered with a status of 400 or more, but for 429")                             \
     X(auth_failures, "wrong passwords")                                                                            \
-    X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK and THROTTLE decided in batches")
+    X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
 
 #define SESSION_WAITS_REFUSED UINT64_MAX /* instead of a ticket: for the answer to a wrong password */
 

@@ -33,18 +33,6 @@ enum subcommand_id call_subcommand(struct call *call, enum command_id parent)
     return SUBCOMMAND_ID_COUNT;
 }
 
-void call_alone(struct call *call, bool alone)
-{
-    const struct commands *commands = call->commands;
-    if (commands->alone != NULL)
-        commands->alone(commands->context, alone);
-}
-
-int64_t call_ms(uint64_t ns)
-{
-    return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
-}
-
 static void call_echo(struct call *call)
 {
     answer_bulk(&call->answer, call->words->args[1]);
@@ -66,40 +54,23 @@ static void call_reset_either(struct call *call)
 }
 
 static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
-    [COMMAND_CAN_ACCESS] = call_can_access,
-    [COMMAND_CHECK] = call_check,
-    [COMMAND_PEEK] = call_peek,
-    [COMMAND_EXPLAIN] = call_explain,
-    [COMMAND_REFUND] = call_refund,
-    [COMMAND_RESERVE] = call_reserve,
-    [COMMAND_COMMIT] = call_commit,
-    [COMMAND_CANCEL] = call_cancel,
-    [COMMAND_RENEW] = call_renew,
-    [COMMAND_CL_THROTTLE] = call_cl_throttle,
-    [COMMAND_THROTTLE] = call_throttle,
-    [COMMAND_RULE] = call_rule,
-    [COMMAND_HEALTH] = call_health,
-    [COMMAND_PING] = call_ping,
-    [COMMAND_ECHO] = call_echo,
-    [COMMAND_HELLO] = call_hello,
-    [COMMAND_AUTH] = call_auth,
-    [COMMAND_CLIENT] = call_client,
-    [COMMAND_SELECT] = call_select,
-    [COMMAND_RESET] = call_reset_either,
-    [COMMAND_QUIT] = call_quit,
-    [COMMAND_MULTI] = call_multi,
-    [COMMAND_EXEC] = call_exec,
-    [COMMAND_DISCARD] = call_discard,
-    [COMMAND_WATCH] = call_watch,
-    [COMMAND_UNWATCH] = call_unwatch,
-    [COMMAND_COMMAND] = call_command,
-    [COMMAND_INFO] = call_info,
-    [COMMAND_DBSIZE] = call_dbsize,
-    [COMMAND_TIME] = call_time,
-    [COMMAND_CONFIG] = call_config,
-    [COMMAND_NODES] = call_nodes,
-    [COMMAND_CLUSTER] = call_cluster,
-    [COMMAND_FORGET] = call_forget,
+    [COMMAND_CAN_ACCESS] = call_refused, [COMMAND_CHECK] = call_refused,
+    [COMMAND_PEEK] = call_refused,       [COMMAND_EXPLAIN] = call_explain,
+    [COMMAND_REFUND] = call_refund,      [COMMAND_RESERVE] = call_refused,
+    [COMMAND_COMMIT] = call_commit,      [COMMAND_CANCEL] = call_cancel,
+    [COMMAND_RENEW] = call_renew,        [COMMAND_CL_THROTTLE] = call_cl_throttle,
+    [COMMAND_THROTTLE] = call_throttle,  [COMMAND_RULE] = call_rule,
+    [COMMAND_HEALTH] = call_health,      [COMMAND_PING] = call_ping,
+    [COMMAND_ECHO] = call_echo,          [COMMAND_HELLO] = call_hello,
+    [COMMAND_AUTH] = call_auth,          [COMMAND_CLIENT] = call_client,
+    [COMMAND_SELECT] = call_select,      [COMMAND_RESET] = call_reset_either,
+    [COMMAND_QUIT] = call_quit,          [COMMAND_MULTI] = call_multi,
+    [COMMAND_EXEC] = call_exec,          [COMMAND_DISCARD] = call_discard,
+    [COMMAND_WATCH] = call_watch,        [COMMAND_UNWATCH] = call_unwatch,
+    [COMMAND_COMMAND] = call_command,    [COMMAND_INFO] = call_info,
+    [COMMAND_DBSIZE] = call_dbsize,      [COMMAND_TIME] = call_time,
+    [COMMAND_CONFIG] = call_config,      [COMMAND_NODES] = call_nodes,
+    [COMMAND_CLUSTER] = call_cluster,    [COMMAND_FORGET] = call_forget,
     [COMMAND_DEBUG] = call_debug,
 };
 

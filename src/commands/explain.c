@@ -123,10 +123,8 @@ static void print_explanation(struct call *call, const struct question *question
 {
     struct output *output = call->answer.output;
     const struct match *match = &question->match;
-    struct decision decision = {.allowed = match->status == MATCH_CHARGES};
-    if (decision.allowed && match->count > 0)
-        decision.allowed = node_decide_one(call->commands->node, match->charge, match->count, false, call->now_ns,
-                                           decision.verdict);
+    struct decision decision;
+    call_decide(call->commands, match, false, call->now_ns, &decision);
     int decider = decision_of(match, decision.allowed, decision.verdict);
     if (match->count + match->passed_count != 1) {
         print_ids(output, &question->query);
@@ -213,7 +211,7 @@ static void look_at(struct call *call, const struct question *question, const st
     if (match.status != MATCH_CHARGES || match.count == 0)
         return;
     elsewhere->concerned++;
-    (void)node_decide_one(node, match.charge, match.count, false, call->now_ns, verdict);
+    (void)ask_decide(call->commands, &match, false, NULL, call->now_ns, verdict);
     bool allowed = verdict[0].allowed; /* of a shadow rule: what it would have said */
     node_explain(node, match.charge[0].id, match.charge[0].limit, call->now_ns, &seen);
     if ((allowed && !seen.tracked) || elsewhere->lines++ >= ELSEWHERE_LINES_MAX)

@@ -37,6 +37,7 @@ void commands_answer(struct commands *commands, struct session *session, struct 
     if (first == 0)
         late->allowed = pending_decide_access(commands, late->id, late->count, turn);
     answer_decisions(output, late->allowed >> first, count);
+    commands->stats.total_commands_processed += count;
     session->late_count = 0;
     late->answered += count;
     if (late->answered == late->count)

@@ -1,80 +1,32 @@
 /*
- * What the server is for: CAN_ACCESS, CHECK and PEEK; and taking back: REFUND, RESET.
+ * Decides requests by themselves, for other protocols and EXPLAIN, and takes tokens back: REFUND and RESET.
  */
 #include "commands/call.h"
 
-#include <assert.h>
-
-/* A CAN_ACCESS that joins no group is wrong in some way. */
-void call_can_access(struct call *call)
+bool ask_decide(struct commands *commands, const struct match *match, bool take, struct hold *hold, uint64_t now_ns,
+                struct verdict *verdicts)
 {
-    char error[COMMAND_ERROR_BYTES];
-    struct bytes key;
-    uint64_t cost;
-    bool fine = command_parse_can_access(call->words, &key, &cost, error);
-    assert(!fine);
-    answer_error(&call->answer, "ERR %s", error);
+    struct key_id ids[CHARGES_MAX];
+    struct run run = {.charge = match->charge,
+                      .charge_count = match->count,
+                      .request_count = 1,
+                      .take = take,
+                      .verdicts = verdicts,
+                      .hold = hold,
+                      .allowed = match->status == MATCH_CHARGES};
+    for (uint32_t i = 0; i < match->count; i++)
+        ids[i] = match->charge[i].id;
+    if (match->status == MATCH_CHARGES)
+        node_decide(commands->node, &run, 1, ids, now_ns);
+    if (take && (!hold || hold->room == RESERVATIONS_ROOM))
+        ruleset_note(match, verdicts);
+    return run.allowed != 0;
 }
 
 void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
                  struct decision *decision)
 {
-    decision->allowed = match->status == MATCH_CHARGES;
-    if (decision->allowed && match->count > 0)
-        decision->allowed =
-            node_decide_one(commands->node, match->charge, match->count, take, now_ns, decision->verdict);
-    if (take)
-        ruleset_note(match, decision->verdict);
-}
-
-/*
- * A leaky bucket lets through what fits into it and drains at its rate: whoever wants an even stream holds each
- * request until what came before it has drained. The longest of all rules; -1 if it was denied.
- */
-static int64_t hold_ms(struct call *call, const struct question *question, const struct decision *decision)
-{
-    uint64_t longest = 0;
-    if (!decision->allowed)
-        return -1;
-    for (uint32_t i = 0; i < question->match.count; i++) {
-        const struct ruled_version *version = question->match.rule[i].version;
-        const struct charge *charge = &question->match.charge[i];
-        if (version->algorithm != RULE_LEAKY_BUCKET || charge->shadow)
-            continue;
-        const struct limit *limit = node_limit(call->commands->node, charge->limit);
-        uint64_t full_ns = decision->verdict[i].reset_after_ns;
-        uint64_t own_ns = limit_refill_ns(limit, (int64_t)charge->cost * limit->units_per_token);
-        uint64_t hold_ns = full_ns > own_ns ? full_ns - own_ns : 0;
-        longest = hold_ns > longest ? hold_ns : longest;
-    }
-    return call_ms(longest);
-}
-
-/* Those with WAIT or VERBOSE, whose answers are longer; others join a group. */
-static void check(struct call *call, bool take)
-{
-    struct question question;
-    struct decision decision;
-    if (!call_question(call, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &question))
-        return;
-    call_decide(call->commands, &question.match, take, call->now_ns, &decision);
-    const struct command_query *query = &question.query;
-    call_answer_verdict(&call->answer, (size_t)query->wait + (size_t)query->verbose, &question.match,
-                        decision.allowed, decision.verdict);
-    if (query->wait)
-        answer_integer(&call->answer, hold_ms(call, &question, &decision));
-    if (query->verbose)
-        call_answer_rules(&call->answer, &question.match, &decision);
-}
-
-void call_check(struct call *call)
-{
-    check(call, true);
-}
-
-void call_peek(struct call *call)
-{
-    check(call, false);
+    decision->allowed = ask_decide(commands, match, take, NULL, now_ns, decision->verdict);
 }
 
 uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns)

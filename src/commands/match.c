@@ -40,15 +40,16 @@ static bool refuse_name(const struct commands *commands, const char *kind, struc
     return false;
 }
 
-bool ask_match(const struct commands *commands, struct question *question, struct turn turn, char *error)
+bool call_match(const struct commands *commands, const struct command_query *query, struct turn turn,
+                struct match *match, char *error)
 {
     struct request request;
     struct bytes rule, service;
-    call_fill_request(&request, &question->query, commands->thread);
-    (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, &question->match);
+    call_fill_request(&request, query, commands->thread);
+    (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match);
     rule = request.only_rule;
     service = request.service.size > 0 ? request.service : bytes_of(RULE_DEFAULT_SERVICE);
-    switch (question->match.status) {
+    switch (match->status) {
     case MATCH_CHARGES:
     case MATCH_DENIED:
         return true;
@@ -65,6 +66,11 @@ bool ask_match(const struct commands *commands, struct question *question, struc
         return false;
     }
     return false;
+}
+
+bool ask_match(const struct commands *commands, struct question *question, struct turn turn, char *error)
+{
+    return call_match(commands, &question->query, turn, &question->match, error);
 }
 
 bool call_question(struct call *call, unsigned takes, struct question *question)
@@ -137,6 +143,29 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
         answer_text(answer, "");
 }
 
+/* ---- WAIT ---- */
+
+/*
+ * A leaky bucket lets through what fits into it and drains at its rate: whoever wants an even stream holds each
+ * request until what came before it has drained. The longest of all rules counts.
+ */
+void call_answer_wait(struct answer *answer, const struct node *node, const struct match *match, bool allowed,
+                      const struct verdict *verdicts)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < match->count && allowed; i++) {
+        const struct charge *charge = &match->charge[i];
+        if (match->rule[i].version->algorithm != RULE_LEAKY_BUCKET || charge->shadow)
+            continue;
+        const struct limit *limit = node_limit(node, charge->limit);
+        uint64_t full_ns = verdicts[i].reset_after_ns;
+        uint64_t own_ns = limit_refill_ns(limit, (int64_t)charge->cost * limit->units_per_token);
+        uint64_t hold_ns = full_ns > own_ns ? full_ns - own_ns : 0;
+        longest = hold_ns > longest ? hold_ns : longest;
+    }
+    answer_integer(answer, allowed ? call_ms(longest) : -1);
+}
+
 /* ---- VERBOSE ---- */
 
 static void answer_rule_begin(struct answer *answer, const struct matched *matched)
@@ -159,7 +188,7 @@ static void answer_rule_begin(struct answer *answer, const struct matched *match
     answer_bool(answer, matched->candidate);
 }
 
-void call_answer_rules(struct answer *answer, const struct match *match, const struct decision *decision)
+void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts)
 {
     static const char *const names[] = {"limit", "remaining", "retry_after_ms", "reset_after_ms"};
     uint32_t counted = match->status == MATCH_CHARGES ? match->count : 0;
@@ -169,7 +198,7 @@ void call_answer_rules(struct answer *answer, const struct match *match, const s
         const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
         struct verdict verdict = {.allowed = matched->why != WHY_DENY_LIST};
         if (counts)
-            verdict = decision->verdict[i];
+            verdict = verdicts[i];
         int64_t none = verdict.allowed ? -1 : 0;
         const int64_t figures[] = {counts ? (int64_t)verdict.limit_tokens : none,
                                    counts ? (int64_t)verdict.remaining_tokens : none,

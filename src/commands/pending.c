@@ -11,14 +11,18 @@
 #include <string.h>
 
 _Static_assert((int)COMMAND_ID_COUNT <= UINT8_MAX, "a run says which command it is of");
-_Static_assert(4 + (VERDICT_FIELDS - 1) * 23 + 5 + RULE_NAME_MAX_BYTES + 2 <= PENDING_ANSWER_BYTES &&
-                   (int)LIMIT_NAME_BYTES - 1 <= (int)RULE_NAME_MAX_BYTES,
-               "numbers of 64 bits and the name of a rule or a limit");
+_Static_assert(4 + (VERDICT_FIELDS - 1) * 23 + 5 + RULE_NAME_MAX_BYTES + 2 + 5 + RESERVATION_TEXT_BYTES + 2 <=
+                       PENDING_ANSWER_BYTES &&
+                   (int)LIMIT_NAME_BYTES - 1 <= (int)RULE_NAME_MAX_BYTES && 23 <= 5 + RESERVATION_TEXT_BYTES + 2,
+               "numbers of 64 bits, the name of a rule or a limit, and that of a reservation or the time of WAIT");
 _Static_assert((int)PENDING_LOAD_MAX <= (int)NODE_EACH_MAX && (int)LATE_REQUESTS_MAX <= (int)NODE_EACH_MAX,
                "they are decided in one run");
 _Static_assert((int)TRANSACTION_ANSWER_MAX_BYTES + (int)PENDING_ANSWERS_BYTES <= (int)POOL_LARGE_BYTES &&
                    (int)OUTPUT_REPLY_MAX_BYTES <= (int)TRANSACTION_ANSWER_MAX_BYTES,
                "an output has room for all that is pending, and what comes behind it");
+_Static_assert((int)PENDING_ANSWER_BYTES + 2 * (int)CHARGES_MAX * (int)RULE_ANSWER_BYTES <=
+                   (int)OUTPUT_REPLY_MAX_BYTES,
+               "an answer with VERBOSE is never too long");
 
 /* What a request adds to the load: by its answer, or by its keys. */
 enum {
@@ -74,13 +78,20 @@ static void add_one(struct commands *commands, enum command_id command, uint32_t
     add(pending, command, shape, 1, key_count, load_of(command, key_count));
 }
 
-static void add_single(struct commands *commands, enum command_id command, const struct charge *charges,
-                       uint32_t count)
+static struct pending_single *next_single(struct commands *commands)
 {
-    struct key_id *ids = commands->pending.id + commands->pending.key_count;
+    return &commands->pending.single[commands->pending.run_count];
+}
+
+static struct pending_run *add_single(struct commands *commands, enum command_id command,
+                                      const struct charge *charges, uint32_t count)
+{
+    struct pending *pending = &commands->pending;
+    struct key_id *ids = pending->id + pending->key_count;
     for (uint32_t i = 0; i < count; i++)
         ids[i] = charges[i].id;
     add_one(commands, command, SHAPES_MAX, count);
+    return &pending->run[pending->run_count - 1];
 }
 
 /* CAN_ACCESS, where each request comes to one key: the sizes of those at the front of `input`. */
@@ -109,12 +120,12 @@ static size_t join_access_run(struct commands *commands, struct bytes input, uin
 
 static void match_access(struct commands *commands, struct bytes key, uint64_t cost, struct turn turn)
 {
-    struct match *match = &commands->pending.single[commands->pending.run_count].match;
+    struct match *match = &next_single(commands)->match;
     struct request *request = &commands->access_request;
     request->id[0].value = key;
     request->cost = cost;
     (void)ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match);
-    add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count);
+    (void)add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count);
 }
 
 /* The size of a request of a known shape at the front of `input`, which joined; or 0. */
@@ -151,59 +162,90 @@ size_t pending_join_shapes(struct commands *commands, struct bytes input, struct
     return size;
 }
 
-/* False where the answer is of another form, or an error. */
-static bool join_access(struct commands *commands, const struct resp_command *words, struct turn turn)
+static bool refuse(struct answer *refusal, const char *code, const char *error)
+{
+    if (refusal)
+        answer_error(refusal, "%s%s", code, error);
+    return false;
+}
+
+static bool join_access(struct commands *commands, const struct resp_command *words, struct turn turn,
+                        struct answer *refusal)
 {
     char error[COMMAND_ERROR_BYTES];
     struct bytes key;
     uint64_t cost;
     if (!command_parse_can_access(words, &key, &cost, error))
-        return false;
+        return refuse(refusal, "ERR ", error);
     match_access(commands, key, cost, turn);
     return true;
 }
 
-static bool join_check(struct commands *commands, enum command_id command, const struct resp_command *words,
-                       struct bytes frame, struct turn turn)
+/* CHECK, PEEK and RESERVE. */
+static bool join_query(struct commands *commands, enum command_id command, const struct resp_command *words,
+                       struct bytes frame, struct turn turn, struct answer *refusal)
 {
-    struct match *match = &commands->pending.single[commands->pending.run_count].match;
+    const bool reserves = command == COMMAND_RESERVE;
+    struct pending_single *single = next_single(commands);
     struct command_query query;
-    struct request request;
     char error[COMMAND_ERROR_BYTES];
-    if (!command_parse_query(words, QUERY_COST | QUERY_WAIT | QUERY_VERBOSE, &query, error) || query.wait ||
-        query.verbose)
-        return false;
-    call_fill_request(&request, &query, commands->thread);
-    (void)ruleset_match(node_rules(commands->node), &request, turn.now_ns, turn.wall_ns, match);
-    if (match->status != MATCH_CHARGES && match->status != MATCH_DENIED)
-        return false;
-    add_single(commands, command, match->charge, match->count);
-    shapes_learn(commands, frame, words, command, match);
+    if (!command_parse_query(words, QUERY_COST | (reserves ? QUERY_TTL : QUERY_WAIT | QUERY_VERBOSE), &query,
+                             error))
+        return refuse(refusal, "ERR ", error);
+    if (!call_match(commands, &query, turn, &single->match, error) ||
+        (reserves && !ask_ttl_fits(commands, query.ttl_ms, error)))
+        return refuse(refusal, "", error);
+    struct pending_run *run = add_single(commands, command, single->match.charge, single->match.count);
+    run->wait = query.wait;
+    run->verbose = query.verbose;
+    if (reserves)
+        single->hold = (struct hold){.ttl_ns = query.ttl_ms * 1000000};
+    else if (!query.wait && !query.verbose)
+        shapes_learn(commands, frame, words, command, &single->match);
+    if (query.verbose)
+        commands->pending.load = PENDING_LOAD_MAX; /* no other answer follows such a long one */
     return true;
 }
 
-static bool join_throttle(struct commands *commands, enum command_id command, const struct resp_command *words)
+void pending_join_throttle(struct commands *commands, enum throttle_dialect dialect,
+                           const struct throttle *throttle)
 {
-    struct throttle *throttle = &commands->pending.single[commands->pending.run_count].throttle;
-    if (!throttle_prepare(commands, command == COMMAND_THROTTLE ? THROTTLE_THROTTLECRAB : THROTTLE_REDIS_CELL,
-                          words, throttle))
+    next_single(commands)->throttle = *throttle;
+    (void)add_single(commands, dialect == THROTTLE_THROTTLECRAB ? COMMAND_THROTTLE : COMMAND_CL_THROTTLE,
+                     &throttle->charge, 1);
+}
+
+static bool join_throttle(struct commands *commands, enum throttle_dialect dialect,
+                          const struct resp_command *words)
+{
+    struct throttle throttle;
+    if (!throttle_prepare(commands, dialect, words, &throttle))
         return false;
-    add_single(commands, command, &throttle->charge, 1);
+    pending_join_throttle(commands, dialect, &throttle);
     return true;
 }
 
-bool pending_join(struct commands *commands, const struct resp_command *words, struct bytes frame, struct turn turn)
+bool pending_join(struct commands *commands, const struct resp_command *words, struct bytes frame, struct turn turn,
+                  struct answer *refusal)
 {
     const enum command_id command = command_find(words->args[0]);
     assert(!pending_is_full(&commands->pending));
     if (command == COMMAND_ID_COUNT || !command_arity_fits(command_table[command].arity, words->count))
         return false;
     if (command == COMMAND_CAN_ACCESS)
-        return join_access(commands, words, turn);
-    if (command == COMMAND_CHECK || command == COMMAND_PEEK)
-        return join_check(commands, command, words, frame, turn);
-    return (command == COMMAND_CL_THROTTLE || command == COMMAND_THROTTLE) &&
-           join_throttle(commands, command, words);
+        return join_access(commands, words, turn, refusal);
+    if (command == COMMAND_CHECK || command == COMMAND_PEEK || command == COMMAND_RESERVE)
+        return join_query(commands, command, words, frame, turn, refusal);
+    if (command == COMMAND_CL_THROTTLE)
+        return join_throttle(commands, THROTTLE_REDIS_CELL, words);
+    return command == COMMAND_THROTTLE && join_throttle(commands, THROTTLE_THROTTLECRAB, words);
+}
+
+void call_refused(struct call *call)
+{
+    const struct turn turn = {.now_ns = call->now_ns, .wall_ns = call->wall_ns};
+    bool joined = pending_join(call->commands, call->words, call->frame, turn, &call->answer);
+    assert(!joined);
 }
 
 /* ---- deciding ---- */
@@ -236,6 +278,8 @@ static struct run run_of(struct commands *commands, uint32_t index)
     run.charge = match->charge;
     run.charge_count = match->status == MATCH_CHARGES ? match->count : 0;
     run.allowed = match->status == MATCH_CHARGES;
+    if (joined->command == COMMAND_RESERVE && run.allowed)
+        run.hold = &commands->pending.single[index].hold;
     return run;
 }
 
@@ -269,7 +313,6 @@ uint64_t pending_decide_access(struct commands *commands, const struct key_id *i
     node_decide(commands->node, &run, 1, ids, turn.now_ns);
     const uint32_t allowed_count = bits_count(run.allowed);
     ruleset_note_many(match, allowed_count, count - allowed_count);
-    commands->stats.total_commands_processed += count;
     commands->stats.grouped_decisions += count;
     return run.allowed;
 }
@@ -291,6 +334,11 @@ static void answer_run(struct commands *commands, uint32_t index, const struct r
         return;
     }
     const struct match *match = match_of(commands, index);
+    const size_t more = (size_t)joined->wait + joined->verbose + (joined->command == COMMAND_RESERVE);
+    if (run->hold && run->hold->room != RESERVATIONS_ROOM) {
+        reserve_answer_full(commands, match, run->hold->room, answer);
+        return;
+    }
     if (run->take)
         note_run(match, run);
     if (joined->command == COMMAND_CAN_ACCESS) {
@@ -298,7 +346,14 @@ static void answer_run(struct commands *commands, uint32_t index, const struct r
         return;
     }
     for (uint32_t i = 0; i < run->request_count; i++)
-        call_answer_verdict(answer, 0, match, run->allowed >> i & 1, run->verdicts + (size_t)i * run->charge_count);
+        call_answer_verdict(answer, more, match, run->allowed >> i & 1,
+                            run->verdicts + (size_t)i * run->charge_count);
+    if (joined->wait)
+        call_answer_wait(answer, commands->node, match, run->allowed != 0, run->verdicts);
+    if (joined->verbose)
+        call_answer_rules(answer, match, run->verdicts);
+    if (joined->command == COMMAND_RESERVE)
+        reserve_answer_id(run->allowed != 0 ? run->hold : NULL, answer);
 }
 
 /* noinline: keeps its large frame off the way of CAN_ACCESS. */
@@ -315,7 +370,6 @@ __attribute__((noinline)) static void decide_any(struct commands *commands, stru
     node_decide(commands->node, runs, pending->run_count, pending->id, now_ns);
     for (uint32_t i = 0; i < pending->run_count; i++)
         answer_run(commands, i, &runs[i], answer);
-    commands->stats.total_commands_processed += pending->request_count;
     commands->stats.grouped_decisions += pending->request_count;
 }
 

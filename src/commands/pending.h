@@ -1,10 +1,10 @@
 /*
  * pending: the requests of one input that wait to be decided together.
  *
- * The one idea: CAN_ACCESS, CHECK, PEEK and the two THROTTLEs wait in one queue, in order, as keys
- * whose tags memory was asked for. Neighbours of one shape are one run of the node's. When the
- * queue is full, and before any other command, all are decided and answered. Internal to the
- * commands.
+ * The one idea: every request that clients have decided (CAN_ACCESS, CHECK, PEEK, RESERVE and the two
+ * THROTTLEs) waits in one queue, in order, as keys whose tags are prefetched. Neighbours of one shape
+ * are one run of the node's. When the queue is full, and before any other command, one call of the
+ * node decides all of them, and all are answered. Internal to the commands.
  */
 #ifndef HEADGATE_COMMANDS_PENDING_H
 #define HEADGATE_COMMANDS_PENDING_H
@@ -12,6 +12,7 @@
 #include "cluster/node.h"
 #include "commands/shapes.h"
 #include "rules/match.h"
+#include "wire/answer.h"
 #include "wire/output.h"
 
 struct session;
@@ -19,10 +20,12 @@ struct session;
 enum {
     PENDING_LOAD_MAX = 64, /* requests; many keys or a long answer count more */
     PENDING_RUNS_MAX = 16,
-    PENDING_ANSWER_BYTES = 192,                                          /* of one request, at most, */
-    PENDING_ANSWERS_BYTES = PENDING_LOAD_MAX / 2 * PENDING_ANSWER_BYTES, /* and of all of them */
-    DECISION_BYTES = 4,                                                  /* of CAN_ACCESS: ":1\r\n" */
-    LATE_REQUESTS_MAX = 64,                                              /* put off by all clients together */
+    PENDING_ANSWER_BYTES = 232, /* of one request, at most, */
+    PENDING_ANSWERS_BYTES =
+        PENDING_LOAD_MAX / 2 * PENDING_ANSWER_BYTES, /* of all, but for one VERBOSE at the end */
+    RULE_ANSWER_BYTES = 1280,                        /* of each rule that VERBOSE tells of */
+    DECISION_BYTES = 4,                              /* of CAN_ACCESS: ":1\r\n" */
+    LATE_REQUESTS_MAX = 64,                          /* put off by all clients together */
 };
 
 enum throttle_dialect { THROTTLE_REDIS_CELL, THROTTLE_THROTTLECRAB, THROTTLE_DIALECTS };
@@ -40,12 +43,16 @@ struct pending_run {
     uint8_t command; /* enum command_id */
     uint8_t shape;   /* SHAPES_MAX: it is a single request of no known shape */
     uint16_t request_count;
+    bool wait, verbose; /* the answer has these parts */
 };
 
-/* What a request of no known shape comes to: large, and seldom looked at. */
-union pending_single {
-    struct match match;
-    struct throttle throttle; /* of either */
+/* A request of no known shape. */
+struct pending_single {
+    union {
+        struct match match;
+        struct throttle throttle; /* of either dialect */
+    };
+    struct hold hold; /* of RESERVE */
 };
 
 struct pending {
@@ -53,7 +60,7 @@ struct pending {
     uint32_t load;   /* PENDING_LOAD_MAX at most */
     uint32_t shapes; /* bits: the shapes of the runs, which must stay until the runs are decided */
     struct pending_run run[PENDING_RUNS_MAX];
-    union pending_single single[PENDING_RUNS_MAX];
+    struct pending_single single[PENDING_RUNS_MAX];
     struct key_id id[NODE_KEYS_MAX]; /* of all charges of all requests */
 };
 
@@ -64,9 +71,15 @@ bool pending_is_full(const struct pending *pending);
  * known shape, and adds what they cost to `work`.
  */
 size_t pending_join_shapes(struct commands *commands, struct bytes input, struct turn turn, uint32_t *work);
-/* True when `words`, which `frame` was parsed to, joined. False: they must be executed (or refused) alone. */
-bool pending_join(struct commands *commands, const struct resp_command *words, struct bytes frame,
-                  struct turn turn);
+/*
+ * True when `words`, which `frame` was parsed to, joined. False: they are no such request, or a THROTTLE that must be
+ * prepared first, or a wrong request; `refusal` (unless NULL) is answered why.
+ */
+bool pending_join(struct commands *commands, const struct resp_command *words, struct bytes frame, struct turn turn,
+                  struct answer *refusal);
+/* A THROTTLE that is prepared joins. */
+void pending_join_throttle(struct commands *commands, enum throttle_dialect dialect,
+                           const struct throttle *throttle);
 /* Decides all that joined, in order, and answers each. */
 void pending_decide(struct commands *commands, const struct session *session, struct output *output,
                     struct turn turn);

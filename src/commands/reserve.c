@@ -55,12 +55,10 @@ bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
                 (unsigned long long)ttl_ms, most);
 }
 
-static bool has_room(struct commands *commands, const struct match *match, struct bytes service, char *error)
+static bool refuse_full(struct commands *commands, const struct match *match, enum reservations_room room,
+                        char *error)
 {
-    struct bytes name = service.size > 0 ? service : bytes_of(RULE_DEFAULT_SERVICE);
-    enum reservations_room room = node_reservations_room(commands->node, match->charge, match->count);
-    if (room == RESERVATIONS_ROOM)
-        return true;
+    const struct bytes service = match->count > 0 ? match->rule[0].rule->service : bytes_of(RULE_DEFAULT_SERVICE);
     commands->stats.reservations_refused++;
     if (room == RESERVATIONS_FULL)
         return fail(error, "ERR too many reservations are open on this node: expected fewer than the config's "
@@ -68,48 +66,41 @@ static bool has_room(struct commands *commands, const struct match *match, struc
     return fail(error,
                 "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
                 "rules.service_reservations",
-                call_shown(name), name.data);
+                call_shown(service), service.data);
+}
+
+void reserve_answer_full(struct commands *commands, const struct match *match, enum reservations_room room,
+                         struct answer *answer)
+{
+    char error[COMMAND_ERROR_BYTES];
+    (void)refuse_full(commands, match, room, error);
+    answer_error(answer, "%s", error);
+    commands->stats.total_error_replies++;
+}
+
+void reserve_answer_id(const struct hold *hold, struct answer *answer)
+{
+    char text[RESERVATION_TEXT_BYTES];
+    if (!hold) {
+        answer_null(answer);
+        return;
+    }
+    print_id(&hold->id, text);
+    answer_bulk(answer, (struct bytes){text, sizeof text});
 }
 
 bool ask_reserve(struct commands *commands, const struct question *question, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error)
 {
-    const struct match *match = &question->match;
-    const uint64_t ttl_ns = question->query.ttl_ms * 1000000;
-    struct reservation_id id;
+    struct hold hold = {.ttl_ns = question->query.ttl_ms * 1000000};
     if (!ask_ttl_fits(commands, question->query.ttl_ms, error))
         return false;
-    decision->allowed = match->status == MATCH_CHARGES;
-    if (decision->allowed) {
-        if (!has_room(commands, match, question->query.service, error))
-            return false;
-        decision->allowed =
-            node_reserve(commands->node, match->charge, match->count, ttl_ns, now_ns, decision->verdict, &id);
-        if (!decision->allowed && match->count == 0)
-            return fail(error, "ERR no room for another reservation: too many are open on this node");
-    }
-    ruleset_note(match, decision->verdict);
+    decision->allowed = ask_decide(commands, &question->match, true, &hold, now_ns, decision->verdict);
+    if (hold.room != RESERVATIONS_ROOM)
+        return refuse_full(commands, &question->match, hold.room, error);
     if (decision->allowed)
-        print_id(&id, text);
+        print_id(&hold.id, text);
     return true;
-}
-
-void call_reserve(struct call *call)
-{
-    struct question question;
-    struct decision decision;
-    char text[RESERVATION_TEXT_BYTES], error[COMMAND_ERROR_BYTES];
-    if (!call_question(call, QUERY_COST | QUERY_TTL, &question))
-        return;
-    if (!ask_reserve(call->commands, &question, call->now_ns, &decision, text, error)) {
-        answer_error(&call->answer, "%s", error);
-        return;
-    }
-    call_answer_verdict(&call->answer, 1, &question.match, decision.allowed, decision.verdict);
-    if (decision.allowed)
-        answer_bulk(&call->answer, (struct bytes){text, sizeof text});
-    else
-        answer_null(&call->answer);
 }
 
 bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t cost, uint64_t now_ns,

@@ -86,20 +86,6 @@ static void fill_charge(const struct commands *commands, struct bytes key, int l
                                        .inherit = INHERIT_TIME};
 }
 
-/* False after an error was answered. */
-static bool prepare(struct call *call, const struct command_throttle *asked, struct throttle *throttle)
-{
-    struct error error;
-    int index = intern(call, throttle, asked, &error);
-    if (index < 0) {
-        answer_error(&call->answer, "ERR a burst of %lld and one token every %llu ns cannot be counted: %s",
-                     (long long)throttle->capacity, (unsigned long long)throttle->emission_ns, error.text);
-        return false;
-    }
-    fill_charge(call->commands, asked->key, index, throttle);
-    return true;
-}
-
 /*
  * When `quantity` can be had: what is missing, from the time until full. The verdict counts the time on top until
  * other peers have acknowledged what was spent, yet it then counts as of when it was spent. A wait that is much
@@ -303,25 +289,31 @@ bool throttle_prepare(const struct commands *commands, enum throttle_dialect dia
     return true;
 }
 
+/* A request that could not join: it is wrong, gives something back, or is the first one of its limit. */
 static void call_either(struct call *call, enum throttle_dialect dialect)
 {
+    const struct turn turn = {.now_ns = call->now_ns, .wall_ns = call->wall_ns};
     struct command_throttle asked;
     struct throttle throttle = {.dialect = dialect};
-    char error[COMMAND_ERROR_BYTES];
-    enum sense sense = understand(call->words, &asked, &throttle, error);
+    struct error error;
+    char text[COMMAND_ERROR_BYTES];
+    enum sense sense = understand(call->words, &asked, &throttle, text);
     if (sense == SENSE_NONE)
-        answer_error(&call->answer, "ERR %s", error);
+        answer_error(&call->answer, "ERR %s", text);
     if (sense == SENSE_NEVER)
         answer_never(&call->answer, &throttle);
     if (sense != SENSE_MADE)
         return;
-    if (!prepare(call, &asked, &throttle))
+    int limit = intern(call, &throttle, &asked, &error);
+    if (limit < 0) {
+        answer_error(&call->answer, "ERR a burst of %lld and one token every %llu ns cannot be counted: %s",
+                     (long long)throttle.capacity, (unsigned long long)throttle.emission_ns, error.text);
         return;
-    struct verdict verdict;
-    struct node *node = call->commands->node;
-    give_back(node, &throttle, call->now_ns);
-    bool allowed = node_decide_one(node, &throttle.charge, 1, throttle_takes(&throttle), call->now_ns, &verdict);
-    throttle_answer(&throttle, allowed, &verdict, &call->answer);
+    }
+    fill_charge(call->commands, asked.key, limit, &throttle);
+    give_back(call->commands->node, &throttle, call->now_ns);
+    pending_join_throttle(call->commands, dialect, &throttle);
+    pending_decide(call->commands, call->session, call->answer.output, turn);
 }
 
 void call_cl_throttle(struct call *call)

@@ -11,7 +11,6 @@
 
 enum {
     ANSWER_BYTES = 256,        /* of most commands, and of an error */
-    RULE_ANSWER_BYTES = 1280,  /* of each rule that VERBOSE tells of */
     ANSWERS_HEADER_BYTES = 16, /* "*1024\r\n" */
     QUEUED_MAX_BYTES = POOL_LARGE_BYTES,
 };

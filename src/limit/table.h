@@ -134,13 +134,6 @@ uint64_t table_prefetch(const struct table *table, struct key_id id);
  */
 bool table_peek_open(const struct table *table, uint64_t slot_hint, uint32_t *open_index);
 
-/*
- * The same for the few keys of one request, which are looked up at once. A prefetch would have no time to finish, so
- * these load instead (see base/prefetch.h). First table_preload_likely for each key, then table_preload for each.
- */
-void table_preload_likely(const struct table *table, struct key_id id);
-void table_preload(const struct table *table, struct key_id id);
-
 /* The entry of `id`, or NULL: the key then has the state that table_start gives. Valid until the next table_obtain. */
 struct entry *table_find(struct table *table, struct key_id id);
 /* The same with a hint of any age; 0: no hint. A right hint saves the search. */

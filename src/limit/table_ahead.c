@@ -74,28 +74,3 @@ bool table_peek_open(const struct table *table, uint64_t slot_hint, uint32_t *op
     *open_index = seen.open_index;
     return true;
 }
-
-/* Most keys of a table that is not nearly full stand in their preferred slot: its address needs no tags. */
-void table_preload_likely(const struct table *table, struct key_id id)
-{
-    uint64_t slot = home_of(table, id) * GROUP;
-    preload(table->tags + slot);
-    preload(&table->entries[slot + preferred_slot(id)]);
-}
-
-void table_preload(const struct table *table, struct key_id id)
-{
-    uint64_t slot = home_of(table, id) * GROUP, end = slot + WINDOW * GROUP;
-    uint8_t tag = tag_of(id);
-    for (; slot < end; slot += GROUP) {
-        uint32_t mask = group_match(table->tags + slot, tag);
-        if (mask == 0)
-            continue;
-        slot += (uint64_t)__builtin_ctz(mask);
-        ask_for_mark(table, slot);
-        const struct entry *entry = &table->entries[slot];
-        preload(entry);
-        preload((const char *)(entry + 1) - 1);
-        return;
-    }
-}

@@ -60,22 +60,23 @@ static bool scripted_take(struct node *node, const struct charge *charge, struct
     return true;
 }
 
-bool node_decide_one(struct node *node, const struct charge *charges, size_t count, bool take, uint64_t now_ns,
-                     struct verdict *verdicts)
+static bool scripted_verdict(struct node *node, const struct run *run, const struct charge *charge,
+                             struct verdict *verdict)
 {
-    (void)now_ns;
-    assert(count == 1);
-    verdicts[0] = node->verdict;
-    if (take)
-        (void)scripted_take(node, charges, charges->id);
+    *verdict = node->verdict;
+    if (run->hold)
+        memset(run->hold->id.byte, 0xab, sizeof run->hold->id.byte);
+    if (run->take)
+        (void)scripted_take(node, charge, charge->id);
     else
         node->peeked++;
-    return verdicts[0].allowed;
+    return verdict->allowed;
 }
 
 /* The verdict of the script decides requests with figures; its tokens decide all other requests. */
 void node_decide(struct node *node, struct run *runs, uint32_t run_count, const struct key_id *ids, uint64_t now_ns)
 {
+    (void)now_ns;
     node->calls++;
     for (struct run *run = runs; run < runs + run_count; run++) {
         assert(run->charge_count == 1);
@@ -83,7 +84,7 @@ void node_decide(struct node *node, struct run *runs, uint32_t run_count, const 
         for (uint32_t i = 0; i < run->request_count; i++, ids++) {
             struct charge charge = *run->charge;
             charge.id = *ids;
-            bool allowed = run->verdicts ? node_decide_one(node, &charge, 1, run->take, now_ns, &run->verdicts[i])
+            bool allowed = run->verdicts ? scripted_verdict(node, run, &charge, &run->verdicts[i])
                                          : scripted_take(node, &charge, *ids);
             run->allowed |= (uint64_t)allowed << i;
         }
@@ -101,14 +102,6 @@ uint32_t node_reset_key(struct node *node, const struct charge *charges, size_t 
 {
     (void)node, (void)charges, (void)now_ns;
     return (uint32_t)count;
-}
-
-bool node_reserve(struct node *node, const struct charge *charges, size_t count, uint64_t ttl_ns, uint64_t now_ns,
-                  struct verdict *verdicts, struct reservation_id *id)
-{
-    (void)ttl_ns;
-    memset(id->byte, 0xab, sizeof id->byte);
-    return node_decide_one(node, charges, count, true, now_ns, verdicts);
 }
 
 enum reserve_status node_commit(struct node *node, struct reservation_id id, uint64_t actual, uint64_t now_ns,
@@ -152,14 +145,6 @@ int node_intern_guest_limit(struct node *node, const struct limit_terms *terms, 
 const struct limit *node_limit(const struct node *node, uint16_t index)
 {
     return &node->terms[index];
-}
-
-enum reservations_room node_reservations_room(struct node *node, const struct charge *charges, size_t count)
-{
-    (void)node;
-    (void)charges;
-    (void)count;
-    return RESERVATIONS_ROOM;
 }
 
 bool node_rules_may_lack(const struct node *node)

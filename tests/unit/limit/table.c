@@ -62,8 +62,6 @@ static void basics(void)
     OK(table && stats_of(table).capacity_keys >= 1, "a table of one key has room for one");
     OK(!table_find(table, id), "a key that nobody spent from is absent");
     table_prefetch(table, id);
-    table_preload_likely(table, id);
-    table_preload(table, id);
     struct entry *entry = table_obtain(table, id, 1, 0, 5 * SECOND_NS);
     OK(entry && key_id_equal(entry->id, id) && entry->limit == 1, "it is inserted");
     OK(bucket_is_full(&entry->bucket, &limits.limit[1]), "... full");
@@ -280,8 +278,6 @@ static void step(struct trial *trial)
     trial->now_ns += random_below(random, random_below(random, 1000) == 0 ? 100 * MS_NS : MS_NS / 20);
     trial->now_ns += random_below(random, 20000) == 0 ? 5 * SECOND_NS : 0;
     table_prefetch(trial->table, model->id);
-    table_preload_likely(trial->table, model->id);
-    table_preload(trial->table, model->id);
     const struct entry *entry = table_find(trial->table, model->id);
     struct bucket start;
     if (!entry)

@@ -96,8 +96,6 @@ static void look(const struct worker *worker, uint64_t key)
     struct table *table = worker->trial->table;
     struct key_id id = worker->trial->ids[key];
     struct bucket bucket;
-    table_preload_likely(table, id);
-    table_preload(table, id);
     if (!table_find(table, id))
         table_start(table, id, limit_of(key), worker->now_ns, worker->now_ns, &bucket);
     assert(table_tenant_keys(table, 1) < (uint64_t)1 << 40);
