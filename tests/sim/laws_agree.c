@@ -4,7 +4,7 @@
  *   agreement    when all faults are over and load pauses: nothing unsettled, logs empty, everyone active;
  *                no view above the high truth (a spend was forgotten), none below the low one by more than
  *                what its lateness explains (a spend that nobody made).
- *   utilisation  under steady load at least 90% of the rate is admitted again.
+ *   utilisation  under steady load at least 90% of the rate is admitted again, once an overshoot is repaid.
  *
  * What holds at every moment is in laws.c.
  */
@@ -345,7 +345,8 @@ void laws_utilisation(struct sim *sim)
         if (!sim->measured[k])
             continue;
         double ideal =
-            (double)(sim->now_ns - sim->measured_from_ns) * (double)limit->rate / (double)limit->period_ns;
+            (double)(sim->now_ns - sim->measured_from_ns) * (double)limit->rate / (double)limit->period_ns -
+            sim->measured_debt[k];
         double admitted = (double)(sim->truth[k].admitted_tokens - sim->measured_tokens[k]);
         story_tell(sim, "load", "key %u: %.0f tokens admitted of %.0f, %.3f", k, admitted, ideal, admitted / ideal);
         if (admitted < 0.9 * ideal)

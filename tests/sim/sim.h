@@ -108,6 +108,7 @@ struct sim {
     bool measured[SIM_KEYS_MAX];            /* the utilisation of the key is measured */
     bool rested[SIM_KEYS_MAX];              /* the key was full at all nodes when the steady load began */
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
+    double measured_debt[SIM_KEYS_MAX];     /* tokens that the truth owed then: refill repays them first */
     uint64_t measured_from_ns;
     struct asks asks;
     struct edits edits;
