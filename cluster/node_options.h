@@ -57,11 +57,6 @@ struct node_options {
     struct node_peer_options peers[NODE_PEERS_MAX];
     uint32_t unlisted_max; /* most members at a time that `peers` does not name; 0: none */
     uint64_t interval_ns;  /* between two batches */
-    /*
-     * A key's unsent spends of this part of capacity are sent at once, in 1/SHARE_ONE; 0: 1/(4 *
-     * peers).
-     */
-    uint64_t early_push_share;
     uint64_t silent_after_ns;  /* a peer without a message for so long is silent */
     uint64_t join_timeout_ns;  /* a starting node that hears no active peer then goes on alone */
     uint64_t forget_after_ns;  /* a silent peer is forgotten after this; 0: never */

@@ -25,12 +25,11 @@ bool limits_create(struct node *node, struct error *error)
     node->by_limit.events = events_create(events);
     bool made = limit_set_init(&node->limits, room, node->by_limit.events);
     node->by_limit.budget = calloc(room, sizeof *node->by_limit.budget);
-    node->by_limit.early_units = calloc(room, sizeof *node->by_limit.early_units);
     node->by_limit.soon_units = calloc(room, sizeof *node->by_limit.soon_units);
     node->by_limit.worst_debt_units = calloc(room, sizeof *node->by_limit.worst_debt_units);
     node->by_limit.doubted_tokens = calloc(room, sizeof *node->by_limit.doubted_tokens);
-    if (!made || !node->by_limit.budget || !node->by_limit.early_units || !node->by_limit.soon_units ||
-        !node->by_limit.worst_debt_units || !node->by_limit.doubted_tokens)
+    if (!made || !node->by_limit.budget || !node->by_limit.soon_units || !node->by_limit.worst_debt_units ||
+        !node->by_limit.doubted_tokens)
         return error_set(error, EX_OSERR, "not enough memory for %u limits", room);
     for (uint32_t i = 0; i < options->limits->count; i++) {
         int index = node_intern_limit(node, &options->limits->limit[i].terms, error);
@@ -47,7 +46,6 @@ void limits_destroy(struct node *node)
     limit_set_close(&node->limits);
     events_destroy(&node->by_limit.events);
     free(node->by_limit.budget);
-    free(node->by_limit.early_units);
     free(node->by_limit.soon_units);
     free(node->by_limit.worst_debt_units);
     free(node->by_limit.doubted_tokens);
@@ -91,12 +89,6 @@ void limits_refresh_budget(struct node *node, uint32_t index)
 {
     const struct limit *limit = &node->limits.limit[index];
     budget_init(&node->by_limit.budget[index], limit, node->sharing.share, node->sharing.alone);
-    uint64_t early = node->options.early_push_share,
-             peers = node->sharing.peer_count > 0 ? node->sharing.peer_count : 1;
-    node->by_limit.early_units[index] =
-        early ? units_times(limit->capacity_units, early) : limit->capacity_units / (4 * (int64_t)peers);
-    if (node->by_limit.early_units[index] < limit->units_per_token)
-        node->by_limit.early_units[index] = limit->units_per_token;
     node->by_limit.soon_units[index] = soon_paid_units(node, limit, node->sharing.share);
     deferred_note_limit(node, index);
 }

@@ -1,7 +1,7 @@
 /*
  * record notes spends and returns of keys: for peers, to be told soon, at the pace, or never, and
- * for the store. It asks for an early message when much of a key, or of all keys, is untold, and
- * for a message at once when an allowance runs out. It makes no batches: log/tell.c does.
+ * for the store. It asks for an early message when many keys are untold, and for a message at once
+ * when an allowance runs out. It makes no batches: log/tell.c does.
  */
 #include "cluster/spend/record.h"
 
@@ -44,15 +44,6 @@ void record_to_tell(struct node *node, struct entry *entry, uint64_t tokens, boo
     spend->tokens = add_up(spend->tokens, tokens);
     if (waited && !soon)
         outbox_urge(node, entry);
-    int64_t units;
-    if (__builtin_mul_overflow(spend->tokens, limit_of(node, entry)->units_per_token, &units) ||
-        units > entry->bucket.unsettled)
-        /* untold tokens are the newest of `unsettled`: no more of them count still */
-        units = entry->bucket.unsettled;
-    if (units >= node->by_limit.early_units[entry->limit]) {
-        outbox_urge(node, entry);
-        own_thread(node)->push_wanted = true;
-    }
     if (outbox_wants_push(node))
         own_thread(node)->push_wanted = true;
 }

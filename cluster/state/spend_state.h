@@ -21,7 +21,6 @@ struct spend;
 /* By the number of the limit, limits.room of each: limits.c. sweep.c frees unused numbers. */
 struct by_limit {
     struct budget *budget;
-    int64_t *early_units; /* unsent tokens of a key, none paid off, that ask for an early push */
     /* unsettled units that our share of the refill pays off within an interval; -1: none */
     int64_t *soon_units;
     int64_t *worst_debt_units;

@@ -93,7 +93,6 @@ static bool has_closed(const struct plan *plan)
     X("slices", plan->step_keys > 0)                                                                               \
     X("steps apart", plan->apart_ns > 0)                                                                           \
     X("small messages", plan->message_max_bytes <= 65536)                                                          \
-    X("pushes", plan->early_push_share > 0)                                                                        \
     X("threads", plan->threads > 1)                                                                                \
     X("pace", plan->tell_pace > 0)                                                                                 \
     X("sips", plan->sips)                                                                                          \

@@ -108,9 +108,16 @@ static void draw_members(struct plan *plan, struct random *random)
     draw_weights(plan, random);
 }
 
+/* Draws as for a setting that is gone, so that seeds draw the same plans as ever. */
+static void draw_bygone(struct random *random)
+{
+    if (!draw_one_in(random, 2))
+        (void)draw_scale(random, SHARE_ONE / 1000, SHARE_ONE);
+}
+
 static void draw_options(struct plan *plan, struct random *random)
 {
-    plan->early_push_share = draw_one_in(random, 2) ? 0 : draw_scale(random, SHARE_ONE / 1000, SHARE_ONE);
+    draw_bygone(random);
     plan->silent_after_ns = plan->interval_ns * draw_between(random, 5, 20) + 2 * plan->latency_max_ns;
     plan->join_timeout_ns = plan->interval_ns * draw_between(random, 10, 30) + 4 * plan->latency_max_ns;
     plan->forget_after_ns = 0;
@@ -199,8 +206,7 @@ static void draw_attack(struct plan *plan, struct random *random)
     plan->shape = LOAD_EVEN;
     plan->greedy = true;
     plan->arrival_gap_ns = plan->interval_ns / draw_between(random, 1, 16);
-    if (draw_one_in(random, 2)) /* nothing is told before its time, but answers come at once */
-        plan->early_push_share = SHARE_ONE;
+    (void)draw_one_in(random, 2);
     for (unsigned from = 0, quick = draw_one_in(random, 2) ? 50 : 1; from < SIM_NODES_MAX; from++)
         for (unsigned to = 0; to < SIM_NODES_MAX; to++)
             plan->latency_ns[from][to] /= quick;
@@ -236,7 +242,6 @@ static void draw_pace(struct plan *plan)
         plan->keys = (unsigned)draw_scale(&random, 1, 20);
         plan->shape = LOAD_SKEWED;
         plan->gaps = true;
-        plan->early_push_share = SHARE_ONE;
         plan->arrival_gap_ns = plan->interval_ns / draw_between(&random, 4, 32);
         draw_keys(plan, &random);
         for (unsigned k = 0; k < plan->keys; k++)
@@ -257,7 +262,6 @@ static void draw_trickle(struct plan *plan, struct random *random)
         capacity--;
     plan->keys = (unsigned)draw_scale(random, 1, 24);
     plan->arrival_gap_ns = plan->interval_ns / draw_between(random, 4, 24);
-    plan->early_push_share = 0;
     draw_keys(plan, random);
 }
 
@@ -322,7 +326,7 @@ void plan_draw_late(struct plan *plan)
     if (!plan->sips && plan->table_keys < SIM_KEYS_MAX && draw_one_in(&random, 3))
         draw_trickle(plan, &random);
     if (plan->trickles && draw_one_in(&random, 3))
-        plan->early_push_share = draw_scale(&random, SHARE_ONE / 1000, SHARE_ONE);
+        (void)draw_scale(&random, SHARE_ONE / 1000, SHARE_ONE);
     draw_apart(plan);
     draw_pipelines(plan);
     plan->asks.strangers = plan->asks.rules > 0 && !plan->asks.tides && random_below(&random, 2) > 0;

@@ -74,7 +74,7 @@ struct plan {
     bool newer_quiet; /* but says nothing that this release would not say */
 
     /* Node options. */
-    uint64_t interval_ns, early_push_share, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;
+    uint64_t interval_ns, silent_after_ns, join_timeout_ns, forget_after_ns, leave_timeout_ns;
     uint64_t table_keys, log_keys_max, message_max_bytes;
     uint64_t
         /*

@@ -116,7 +116,6 @@ static void fill_options(struct node_options *options, const struct sim *sim, un
             add_peer(options, sim, j);
     options->unlisted_max = SIM_NODES_MAX;
     options->interval_ns = plan->interval_ns;
-    options->early_push_share = plan->early_push_share;
     options->silent_after_ns = plan->silent_after_ns;
     /* Going on alone is only for those whose share everybody reserves. */
     options->join_timeout_ns = plan->seeds_only || plan->node[i].unnamed ? 0 : plan->join_timeout_ns;

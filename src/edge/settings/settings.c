@@ -156,18 +156,6 @@ static bool read_limits(const struct settings_reader *reader, struct settings *s
 
 /* ---- values that depend on others, or have a form of their own ---- */
 
-static bool read_early_push(const struct settings_reader *reader, uint64_t *share)
-{
-    const char *text = reader_text(reader, "early_push");
-    uint64_t millionths;
-    if (!text || strcmp(text, "auto") == 0)
-        return true;
-    if (!units_parse_percent(bytes_of(text), &millionths) || millionths < 1 || millionths > 1000000)
-        return reader_wrong(reader, "early_push", text, "auto, or a percentage above 0%% and up to 100%%");
-    *share = (millionths << 32) / 1000000;
-    return true;
-}
-
 /* Without a secret everybody who reaches the ports for peers is a peer. A missing line must not allow that. */
 static bool read_secret(const struct settings_reader *reader, struct settings *settings)
 {
@@ -212,8 +200,7 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
         !read_limits(reader, settings) || !read_texts(reader, settings) || !settings_read_simple(reader, settings))
         return false;
     derive(reader, settings);
-    return read_early_push(reader, &node->early_push_share) &&
-           read_duration(reader, "silent_after", 2 * node->interval_ns, DAY, &node->silent_after_ns) &&
+    return read_duration(reader, "silent_after", 2 * node->interval_ns, DAY, &node->silent_after_ns) &&
            read_duration_or_off(reader, "forget_after", node->silent_after_ns, 366 * DAY, &node->forget_after_ns) &&
            read_small_count(reader, "rules.service_reservations", 1, node->reservations_max,
                             &node->service_reservations_max) &&

@@ -43,7 +43,6 @@ static const struct reader_choices log_levels = {"error, warning, info or debug"
 #define ENTRY KEY_ENTRY, 0, 0, 0, NULL
 #define TEXT(member) FORM(member[0], char : KEY_TEXT), 0, 0, NULL
 #define SECRET(member) FORM(member[0], char : KEY_SECRET), 0, 0, NULL
-#define EARLY_PUSH(member) FORM(member, uint64_t : KEY_EARLY_PUSH), 0, 0, NULL
 #define HEADERS(member) FORM(member, struct http_settings : KEY_HEADERS), 0, 0, NULL
 #define DURATION(member, least, most) FORM(member, uint64_t : KEY_DURATION), least, most, NULL
 #define OR_OFF(member, least, most) FORM(member, uint64_t : KEY_DURATION_OR_OFF), least, most, NULL
@@ -76,7 +75,6 @@ const struct settings_key settings_keys[] = {
     {"limits.overshoot", ENTRY},
     {"limits.default", ENTRY},
     {"interval", DURATION(node.interval_ns, MILLISECOND, 60 * SECOND)},
-    {"early_push", EARLY_PUSH(node.early_push_share)},
     {"silent_after", DURATION(node.silent_after_ns, 0, 0)},
     {"join_timeout", DURATION(node.join_timeout_ns, 0, DAY)},
     {"leave_timeout", DURATION(node.leave_timeout_ns, 0, DAY)},
@@ -231,7 +229,6 @@ static bool read_key(const struct settings_reader *reader, const struct settings
     case KEY_LIST:
     case KEY_ENTRY:
     case KEY_TEXT:
-    case KEY_EARLY_PUSH:
     case KEY_SECRET:
     case KEY_HEADERS:
         return true;

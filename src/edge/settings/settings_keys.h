@@ -26,7 +26,6 @@ enum key_form {
     KEY_SIZE,            /* uint64_t, bytes */
     KEY_BOOL,            /* bool, one of two choices */
     KEY_CHOICE,          /* an enum: the index of the choice */
-    KEY_EARLY_PUSH,      /* uint64_t, a share; 0: auto */
     KEY_SECRET,          /* char[], or none */
     KEY_HEADERS,         /* struct http_settings, of which its sources */
 };

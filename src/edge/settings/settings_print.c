@@ -163,14 +163,6 @@ static void put_list(struct printer *printer, const char *name)
     emit(printer, yaml_sequence_end_event_initialize(&event), &event);
 }
 
-static void put_early_push(struct printer *printer, const char *key, uint64_t share)
-{
-    if (share)
-        put_share(printer, key, share, 1000000, "%");
-    else
-        put_text(printer, key, "auto");
-}
-
 static void put_headers(struct printer *printer, const char *key, const struct http_settings *http)
 {
     char text[SETTINGS_HEADERS_BYTES];
@@ -221,9 +213,6 @@ static void put_key(struct printer *printer, const struct settings_key *key, con
         return;
     case KEY_CHOICE:
         put_text(printer, name, key->choices->name[*(const unsigned *)at]);
-        return;
-    case KEY_EARLY_PUSH:
-        put_early_push(printer, name, *(const uint64_t *)at);
         return;
     case KEY_SECRET:
         if (settings->secret[0] || settings->secret_is_none)

@@ -101,8 +101,6 @@ static void hurries(decider *decide)
     unsigned patient = 0;
     world_init(2);
     world_name_all();
-    for (unsigned i = 0; i < 2; i++)
-        world.host[i].options.early_push_share = SHARE_ONE; /* that alone is no reason */
     world_start_all();
     world_run(1000);
     skip_text();

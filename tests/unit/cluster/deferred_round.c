@@ -77,28 +77,6 @@ static void heard_too_early(uint64_t cost)
     world_close();
 }
 
-/* Told are all that waited, 25 tokens: more than an eighth of the capacity, which would be told at once. */
-static void paid_off_is_no_hurry(void)
-{
-    world_of(2);
-    for (unsigned i = 0; i < 2; i++) {
-        take(ANN, "alice", 8);
-        world_run(100);
-    }
-    take(ANN, "alice", 9);
-    world_show_wish(ANN);
-    take(ANN, "alice", 12);
-    world_show_wish(ANN);
-    world_push(ANN);
-    world_run(10);
-    show("all is told");
-    EXPECT("what is paid off does not count among what is to be told at once",
-           "ann waits for its next batch\n"
-           "ann wants to speak\n"
-           "all is told: ann has 0 untold and 0 paid off, bob heard of 37 tokens\n");
-    world_close();
-}
-
 static void spent_elsewhere(void)
 {
     world_of(2);
@@ -356,7 +334,6 @@ int main(void)
     unheard();
     heard_too_early(8);
     heard_too_early(1); /* though refill was done sooner */
-    paid_off_is_no_hurry();
     spent_elsewhere();
     settles_meanwhile();
     never_rests();

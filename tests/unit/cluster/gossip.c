@@ -159,8 +159,7 @@ static void reordered(void)
             (void)world_ask(ANN, name, 0, 1);
         }
         world_spend(ANN, "alice", 20);
-        world_push(ANN);
-        world_run(2);
+        world_until_published(ANN);
     }
     world_release(ANN, BOB, true);
     while (world_stats(BOB).batches_waiting == 0)

@@ -221,32 +221,6 @@ static void alone(void)
     world_close();
 }
 
-static void early_push(void)
-{
-    world_of(3);
-    world_until_published(ANN);
-    world_run(5);
-    tell("ann has just said what there was:");
-    world_spend(ANN, "alice", 13);
-    world_show_wish(ANN);
-    world_spend(ANN, "alice", 1);
-    world_show_wish(ANN);
-    world_push(ANN);
-    world_run(10);
-    tell("10 ms later:");
-    world_show("alice");
-    EXPECT("a twelfth of the capacity is told at once", "ann has just said what there was:\n"
-                                                        "ann: 13 of alice? yes\n"
-                                                        "ann waits for its next batch\n"
-                                                        "ann: 1 of alice? yes\n"
-                                                        "ann wants to speak\n"
-                                                        "10 ms later:\n"
-                                                        "ann: alice 160.0 - 14.0, may take 46, keeps 1\n"
-                                                        "bob: alice 146.0 - 0.0, may take 27, keeps 1\n"
-                                                        "cat: alice 146.0 - 0.0, may take 27, keeps 1\n");
-    world_close();
-}
-
 static void overload(void)
 {
     char key[32];
@@ -313,7 +287,6 @@ int main(void)
     answers();
     retry_after();
     alone();
-    early_push();
     overload();
     nonsense();
     return tap_done();

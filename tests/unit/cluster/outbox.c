@@ -70,7 +70,7 @@ static void urgent(void)
     spend_from(ANN, "key", 0, 60);
     world_until_published(ANN);
     tell("%" PRIu64 " wait", world_stats(ANN).open_keys);
-    world_spend(ANN, "key 59", 25);
+    world_spend(ANN, "key 59", 35);
     world_push(ANN);
     world_run(15);
     world_show_one(BOB, "key 59");
@@ -78,8 +78,8 @@ static void urgent(void)
     tell("%" PRIu64 " wait", world_stats(ANN).open_keys);
     EXPECT("a key that uses up much of its allowance does not wait behind others",
            "40 wait\n"
-           "ann: 25 of key 59? yes\n"
-           "bob: key 59 134.0 - 0.0, may take 50, keeps 0\n"
+           "ann: 35 of key 59? yes\n"
+           "bob: key 59 124.0 - 0.0, may take 46, keeps 0\n"
            "bob: key 58 160.0 - 0.0, may take 60, keeps 0\n"
            "39 wait\n");
     world_close();

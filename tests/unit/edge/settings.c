@@ -45,7 +45,7 @@ static const struct mistake mistakes[] = {
     {"node: a\nlimits: []\n", "f:2: limits is missing: expected at least one limit with name, capacity and rate"},
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
-     "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
+     "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
      "http, unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, "
      "message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
@@ -61,7 +61,7 @@ static const struct mistake mistakes[] = {
     {LEAST "listen.clients: 'h:1'\n",
      "f:4: listen.clients is not a known key: expected one of node, region, listen, advertise, regions, peers, "
      "limits, "
-     "interval, early_push, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, "
+     "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, "
      "unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, debug"},
     {LEAST "listen: {'clients.x': 1}\n",
@@ -119,9 +119,6 @@ static const struct mistake mistakes[] = {
     {LEAST "unlisted_peers: 64\n", "f:4: unlisted_peers is '64': expected a whole number from 0 to 63"},
     {LEAST "state_dir: ''\n", "f:4: state_dir is '': expected a directory, none, or no such key"},
     {LEAST "state_sync: often\n", "f:4: state_sync is 'often': expected normal or full"},
-    {LEAST "early_push: 5\n", "f:4: early_push is '5': expected auto, or a percentage above 0% and up to 100%"},
-    {LEAST "early_push: 101%\n",
-     "f:4: early_push is '101%': expected auto, or a percentage above 0% and up to 100%"},
     {LEAST "table:\n  keys: many\n", "f:5: table.keys is 'many': expected a whole number from 1 to 68,719,476,736"},
     {LEAST "table: {keys: 0}\n", "f:4: table.keys is '0': expected a whole number from 1 to 68,719,476,736"},
     {LEAST "message_max: 1\n", "f:4: message_max is '1': expected a size from 64 KiB to 64 MiB"},
@@ -342,7 +339,7 @@ static const char full[] =
     "limits:\n- {name: default, capacity: 1_000, rate: 6000/m, overshoot: 20%, default: true}\n"
     "- {name: strict, capacity: 7, rate: 5/10s, overshoot: 0}\n"
     "- {name: burst, capacity: 100, rate: 1/1.5h}\n"
-    "interval: 50ms\nearly_push: 2.5%\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
+    "interval: 50ms\nsilent_after: 3s\njoin_timeout: 0\nleave_timeout: 1.5s\nforget_after: 1h\n"
     "table:\n  keys: 4096\ngossip_pace: 2000\nlog_keys: 1,000\nmessage_max: 64KiB\nmax_connections: 77\n"
     "clients: {request_timeout: 3s, auth_timeout: 4s, idle_timeout: 1h}\nthreads: "
     "3\n"
@@ -407,7 +404,6 @@ static void accepts(void)
     OK_U64(settings.limits.limit[1].terms.overshoot, 0, "0");
     OK_U64(settings.limits.limit[0].terms.capacity, 1000, "capacity");
     OK_U64(settings.limits.limit[1].terms.period_ns, 10000000000, "5/10s");
-    OK_U64(settings.node.early_push_share, SHARE_ONE / 40, "2.5%%");
     OK_U64(settings.node.leave_timeout_ns, 1500000000, "1.5s");
     OK_U64(settings.node.forget_after_ns, 3600000000000, "1h");
     OK_STRING(settings.secret, "it's: a #secret", "a quoted secret");
