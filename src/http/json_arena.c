@@ -32,7 +32,10 @@ void json_arena_init(struct json_arena *arena, char *room, size_t size)
 {
     const size_t align = alignof(max_align_t), off = (uintptr_t)room % align;
     const size_t skipped = off > 0 ? align - off : 0;
-    *arena = (struct json_arena){.room = room + skipped, .size = size - skipped};
+    arena->room = room + skipped;
+    arena->size = size - skipped;
+    arena->used = 0;
+    arena->exhausted = false;
 }
 
 json_t *json_arena_parse(struct json_arena *arena, struct bytes text, json_error_t *fault)
