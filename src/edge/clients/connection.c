@@ -29,6 +29,14 @@ void connection_listen(struct connection *connection)
         connection_close(connection);
 }
 
+/* An admitted connection is one no more. */
+static void dismiss(struct listener *listener)
+{
+    if (listener->options.connected)
+        (void)atomic_fetch_sub_explicit(listener->options.connected, 1, memory_order_relaxed);
+    metric_set(&listener->stats.connected_clients, listener->stats.connected_clients - 1);
+}
+
 void connection_close(struct connection *connection)
 {
     struct listener *listener = connection->listener;
@@ -42,7 +50,7 @@ void connection_close(struct connection *connection)
     assert(list_empty(&connection->unwritten));
     if (connection->has_session) {
         connection->has_session = false;
-        listener_dismiss(listener);
+        dismiss(listener);
         if (connection->service->close != NULL)
             connection->service->close(connection->service->context, connection->session);
     }
@@ -80,7 +88,7 @@ static void on_closed(struct stream *stream)
     pool_put(&listener->pool, &connection->output);
     connection_count_buffers(listener);
     connection->state = CONNECTION_FREE;
-    listener_release(listener, connection);
+    listener->released(listener, connection);
 }
 
 static const struct stream_events stream_events = {on_readable, on_written, on_broken, on_closed};
@@ -110,7 +118,7 @@ void connection_accept(struct connection *connection, struct listener *listener,
     start(connection, listener, socket);
     if (!stream_accept(&connection->stream, &listener->sockets[socket])) {
         metric_add(&listener->stats.accept_failures, 1);
-        listener_dismiss(listener);
+        dismiss(listener);
         connection_close(connection);
         return;
     }

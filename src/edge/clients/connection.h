@@ -62,37 +62,35 @@ size_t connection_bytes(size_t session_bytes);
 void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, uint64_t id);
 /* Takes over what that socket has accepted, says why it is not served, and closes. */
 void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket);
-/* Asks the service for what it put off, and writes it. */
+/* Asks the service for the answers that the service put off, and writes the answers. */
 void connection_answer(struct connection *connection);
-/* Writes those of its answers that wait with others'. */
+/* Writes the connection's answers that wait in the listener's output together with answers of others. */
 void connection_write(struct connection *connection);
-/* Asks the service for what it waits for, and goes on if that is known. */
+/* Asks the service for the answer that the connection waits for, and serves on if the service has it. */
 void connection_resume(struct connection *connection);
-/* Lets the reader take what was answered, then closes. */
+/* Lets the client take all answers, then closes the connection. */
 void connection_finish(struct connection *connection);
 /*
- * Serves what it has, as far as `work` allows, which becomes what is left of it. If more is there it waits for another
- * turn; otherwise it is read when something comes.
+ * Serves the requests that have come, as far as `work` allows, and leaves the rest of the work in `work`. If requests
+ * are left, the connection waits for another turn; otherwise it is read when something comes.
  */
 void connection_take_turn(struct connection *connection, uint32_t *work);
-/* Its deadline has come. */
+/* The deadline of the connection has come. */
 void connection_expire(struct connection *connection);
-/* Closes it, counted in `count`; it is told `text`, unless that is NULL or it is blocked. */
+/* Closes the connection and counts that in `count`. The client is told `text`, unless `text` is NULL or the client does
+ * not take its answers. */
 void connection_turn_out(struct connection *connection, uint64_t *count, const char *text);
-/* Nothing of it is being served, written or waited for. */
+/* True if no request of the connection is being served, and no answer is being written or waited for. */
 bool connection_is_quiet(const struct connection *connection);
 
-/* The listener's: has connection_write called for all that wait. */
+/* Calls connection_write for all connections whose answers wait to be written. In connection_output.c. */
 void listener_write(struct listener *listener);
-/* The listener's: an admitted connection is one no more. */
-void listener_dismiss(struct listener *listener);
-/* The listener's: gives the slot of a closed connection back, and (re)starts the timer of deadlines. */
-void listener_release(struct listener *listener, struct connection *connection);
-void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms);
 
 /* ---- the listener's deadlines: listener_deadlines.c ---- */
 
 void listener_deadlines_init(struct listener *listener);
+/* The connection has a deadline in `timeout_ms`, in place of the one that it had. */
+void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms);
 /* It was accepted. */
 void listener_meet(struct listener *listener, struct connection *connection);
 /* It was served: the service may know it now. */

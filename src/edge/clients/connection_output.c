@@ -83,3 +83,10 @@ void connection_write(struct connection *connection)
     list_remove(&connection->unwritten);
     connection_write_or_close(connection, &output);
 }
+
+void listener_write(struct listener *listener)
+{
+    while (!list_empty(&listener->unwritten))
+        connection_write(LIST_OWNER(listener->unwritten.next, struct connection, unwritten));
+    listener->unwritten_output.size = 0;
+}

@@ -208,3 +208,24 @@ void connection_resume(struct connection *connection)
     else if (connection->state == CONNECTION_OPEN)
         connection_go_on(connection);
 }
+
+/* ---- all connections of the listener that wait ---- */
+
+void listener_answer(struct listener *listener)
+{
+    listener_write(listener);
+    while (!list_empty(&listener->late))
+        connection_answer(LIST_OWNER(listener->late.next, struct connection, late));
+    listener->late_count = 0;
+}
+
+void listener_resume(struct listener *listener)
+{
+    struct list *end = listener->waiters.previous, *link = listener->waiters.next;
+    for (bool last = link == &listener->waiters; !last;) { /* who waits again is at the end */
+        struct connection *connection = LIST_OWNER(link, struct connection, waiting);
+        last = link == end;
+        link = link->next;
+        connection_resume(connection);
+    }
+}

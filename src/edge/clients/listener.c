@@ -64,13 +64,6 @@ static bool admit(struct listener *listener)
     return true;
 }
 
-void listener_dismiss(struct listener *listener)
-{
-    if (listener->options.connected)
-        (void)atomic_fetch_sub_explicit(listener->options.connected, 1, memory_order_relaxed);
-    metric_set(&listener->stats.connected_clients, listener->stats.connected_clients - 1);
-}
-
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct listener *listener = stream->data;
@@ -131,7 +124,8 @@ static void close_after_connections(struct listener *listener)
     uv_close((uv_handle_t *)&listener->busy, on_handle_closed);
 }
 
-void listener_release(struct listener *listener, struct connection *connection)
+/* Gives the slot of a closed connection back. */
+static void release(struct listener *listener, struct connection *connection)
 {
     list_remove(&connection->link);
     list_insert_before(&listener->free_connections, &connection->link);
@@ -142,13 +136,6 @@ void listener_release(struct listener *listener, struct connection *connection)
 
 /* ---- turns of the loop ---- */
 
-void listener_write(struct listener *listener)
-{
-    while (!list_empty(&listener->unwritten))
-        connection_write(LIST_OWNER(listener->unwritten.next, struct connection, unwritten));
-    listener->unwritten_output.size = 0;
-}
-
 static void on_polled(uv_check_t *handle)
 {
     struct listener *listener = handle->data;
@@ -157,32 +144,16 @@ static void on_polled(uv_check_t *handle)
     accept_waiting(listener);
 }
 
-void listener_answer(struct listener *listener)
-{
-    listener_write(listener);
-    while (!list_empty(&listener->late))
-        connection_answer(LIST_OWNER(listener->late.next, struct connection, late));
-    listener->late_count = 0;
-}
-
-void listener_resume(struct listener *listener)
-{
-    struct list *end = listener->waiters.previous, *link = listener->waiters.next;
-    for (bool last = link == &listener->waiters; !last;) { /* who waits again is at the end */
-        struct connection *connection = LIST_OWNER(link, struct connection, waiting);
-        last = link == end;
-        link = link->next;
-        connection_resume(connection);
-    }
-}
-
 /* ---- opening ---- */
 
 bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
                    const struct listener_options *options, struct error *error)
 {
-    *listener =
-        (struct listener){.loop = loop, .service = *service, .options = *options, .next_id = options->id_first};
+    *listener = (struct listener){.loop = loop,
+                                  .service = *service,
+                                  .options = *options,
+                                  .next_id = options->id_first,
+                                  .released = release};
     list_init(&listener->connections);
     list_init(&listener->free_connections);
     list_init(&listener->late);

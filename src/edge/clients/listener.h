@@ -164,6 +164,8 @@ struct listener_stats {
 #undef X
 };
 
+struct connection;
+
 struct listener {
     uv_loop_t *loop;
     struct service service; /* of the addresses that have none of their own */
@@ -199,6 +201,8 @@ struct listener {
     uint64_t next_id;
     uint32_t handles_open; /* of sockets, connections and its own three */
     bool closing;
+    /* The listener's own: a connection calls it when nothing of the connection is in use any more. */
+    void (*released)(struct listener *listener, struct connection *connection);
     void (*closed)(void *context);
     void *closed_context;
 };
