@@ -169,17 +169,19 @@ static inline int64_t fast_spend(struct node *node, const struct terms *terms, s
     return allowance;
 }
 
-static inline void fast_describe(const struct terms *terms, const struct bucket *bucket, int64_t allowance,
-                                 uint64_t now_ns, struct verdict *verdict)
+__attribute__((always_inline)) static inline void fast_describe(const struct terms *terms,
+                                                                const struct bucket *bucket, int64_t allowance,
+                                                                uint64_t now_ns, struct verdict *verdict)
 {
     const struct charge *charge = terms->charge;
     verdict->allowed = true;
     verdict->reason = VERDICT_ALLOWED;
     verdict->limit_tokens = terms->limit->capacity;
-    verdict->remaining_tokens =
+    verdict->remaining_tokens = bucket_remaining_inline(bucket, terms->limit, charge->floor_tokens);
+    verdict->available_tokens =
         __builtin_expect(charge->floor_tokens > 0, 0)
-            ? bucket_remaining_inline(bucket, terms->limit, terms->budget, charge->floor_tokens)
-            : bucket_remaining_of(bucket, terms->limit, allowance);
+            ? bucket_available_inline(bucket, terms->limit, terms->budget, charge->floor_tokens)
+            : bucket_available_of(bucket, terms->limit, allowance);
     verdict->retry_after_ns = 0;
     verdict->reset_after_ns = bucket_reset_after_ns_inline(bucket, terms->limit, now_ns, charge->window_end_ns);
 }

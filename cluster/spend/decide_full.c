@@ -178,10 +178,12 @@ static inline void show(const struct view *view, const struct charge *charge, ui
     verdict->retry_after_ns = 0;
     if (charge->sliding) {
         verdict->remaining_tokens = sliding_remaining(&view->sliding, charge->floor_tokens, now_ns);
+        verdict->available_tokens = sliding_available(&view->sliding, charge->floor_tokens, now_ns);
         verdict->reset_after_ns = sliding_reset_after_ns(&view->sliding, now_ns);
     } else {
-        verdict->remaining_tokens =
-            bucket_remaining_inline(view->bucket, view->limit, view->budget, charge->floor_tokens);
+        verdict->remaining_tokens = bucket_remaining_inline(view->bucket, view->limit, charge->floor_tokens);
+        verdict->available_tokens =
+            bucket_available_inline(view->bucket, view->limit, view->budget, charge->floor_tokens);
         verdict->reset_after_ns =
             bucket_reset_after_ns_inline(view->bucket, view->limit, now_ns, charge->window_end_ns);
     }

@@ -147,7 +147,7 @@ static uint64_t take_more(struct node *node, struct charge charge, uint64_t toke
     charge.cost = 0;
     charge.floor_tokens = 0;
     (void)decide_full(node, &charge, 1, false, now_ns, &verdict, NULL);
-    charge.cost = tokens < verdict.remaining_tokens ? tokens : verdict.remaining_tokens;
+    charge.cost = tokens < verdict.available_tokens ? tokens : verdict.available_tokens;
     return charge.cost > 0 && decide_full(node, &charge, 1, true, now_ns, &verdict, NULL) ? charge.cost : 0;
 }
 

@@ -107,7 +107,7 @@ enum headgate_client_status headgate_client_can_access(struct headgate_client *c
 struct headgate_client_verdict {
     bool allowed;
     uint64_t limit;         /* tokens that the limit holds when full */
-    uint64_t remaining;     /* tokens that this daemon would admit now by itself; the cluster may have more */
+    uint64_t remaining;     /* tokens left of the whole limit, as far as this daemon knows */
     int64_t retry_after_ms; /* 0 if allowed; -1: never, at this cost */
     int64_t reset_after_ms; /* until the limit is full again if nobody spends */
     char rule[64];          /* the rule or limit that decided; "" if nothing limits the request */

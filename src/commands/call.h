@@ -55,11 +55,18 @@ bool call_match(const struct commands *commands, const struct command_query *que
 /* Parses the words (with the options `takes`) and finds the rules; false: an error was answered. */
 bool call_question(struct call *call, unsigned takes, struct question *question);
 
-/* The allowed of all, and the figures of the rule that decided: six fields, of an array with
- * so many `more`. */
-enum { VERDICT_FIELDS = 6 };
+/*
+ * Writes whether all rules allow, and the figures of the rule that decided: six elements of an array in RESP2, a map in
+ * RESP3. `more` elements follow, each after call_answer_next.
+ */
+enum {
+    VERDICT_FIELDS = 6,
+    VERDICT_NAMES_BYTES = 112, /* of the map, at least what they take: see answer_named */
+};
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts);
+/* Writes the name of the next of `more` elements where elements have names. */
+void call_answer_next(struct answer *answer, const char *name);
 /* WAIT: for how many ms the client holds the request for an even stream; -1: it was denied. */
 void call_answer_wait(struct answer *answer, const struct node *node, const struct match *match, bool allowed,
                       const struct verdict *verdicts);
@@ -128,7 +135,7 @@ void call_reset(struct call *call);
 
 enum {
     TRANSACTION_COMMANDS_MAX = 1024,
-    TRANSACTION_ANSWER_MAX_BYTES = 120 * 1024, /* of all answers of one: they have to fit the output together */
+    TRANSACTION_ANSWER_MAX_BYTES = 116 * 1024, /* of all answers of one: they have to fit the output together */
     TRANSACTIONS_MAX_BYTES = 32 << 20,         /* of all that are queued in one thread */
 };
 

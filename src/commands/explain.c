@@ -103,7 +103,10 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     output_print(output, "one more now      %s\n", reason_here(call, verdict->reason));
     if (!verdict->allowed)
         print_ms(output, "retry after       ", verdict->retry_after_ns);
-    output_print(output, "remaining here    %llu tokens\n", (unsigned long long)verdict->remaining_tokens);
+    output_print(output, "remaining         %llu tokens of the whole limit, as far as is known here\n",
+                 (unsigned long long)verdict->remaining_tokens);
+    output_print(output, "available now     %llu tokens, which may be admitted here at once\n",
+                 (unsigned long long)verdict->available_tokens);
     output_print(output, "settled           %.3f tokens left, by the spends that everybody knows of\n",
                  seen.settled_tokens);
     output_print(output, "unsettled         %.3f tokens spent here that somebody may not know of yet\n",
@@ -218,8 +221,8 @@ static void look_at(struct call *call, const struct question *question, const st
         return;
     print_elsewhere(output, rule, version);
     if (allowed)
-        output_print(output, "allowed, remaining here %llu tokens\n",
-                     (unsigned long long)verdict[0].remaining_tokens);
+        output_print(output, "allowed, %llu tokens available now\n",
+                     (unsigned long long)verdict[0].available_tokens);
     else if (verdict[0].retry_after_ns == UINT64_MAX)
         output_print(output, "%s, at any time\n", reason_here(call, verdict[0].reason));
     else

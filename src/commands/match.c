@@ -94,8 +94,8 @@ static bool decides_before(const struct verdict *a, const struct verdict *b, boo
 {
     if (!allowed && a->retry_after_ns != b->retry_after_ns)
         return a->retry_after_ns > b->retry_after_ns;
-    if (a->remaining_tokens != b->remaining_tokens)
-        return a->remaining_tokens < b->remaining_tokens;
+    if (a->available_tokens != b->available_tokens)
+        return a->available_tokens < b->available_tokens;
     return a->limit_tokens < b->limit_tokens;
 }
 
@@ -112,35 +112,89 @@ int decision_of(const struct match *match, bool allowed, const struct verdict *v
     return best ? (int)(best - verdicts) : -1;
 }
 
+/* ---- the figures of a verdict ---- */
+
+struct figures {
+    bool allowed;
+    int64_t limit, remaining, available, retry_after_ms, reset_after_ms;
+};
+
+/* Of what counts nothing: no limit, or denied for good. */
+static struct figures figures_of_none(bool allowed)
+{
+    const int64_t none = allowed ? -1 : 0;
+    return (struct figures){allowed, none, none, none, allowed ? 0 : -1, 0};
+}
+
+static struct figures figures_of(const struct verdict *verdict, bool allowed)
+{
+    return (struct figures){.allowed = allowed,
+                            .limit = (int64_t)verdict->limit_tokens,
+                            .remaining = (int64_t)verdict->remaining_tokens,
+                            .available = (int64_t)verdict->available_tokens,
+                            .retry_after_ms = verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
+                            .reset_after_ms = call_ms(verdict->reset_after_ns)};
+}
+
+enum { FIGURES_NAMED = 6 };
+
+static void answer_named(struct answer *answer, const struct figures *figures)
+{
+    static const char *const names[] = {"limit", "remaining", "available_now", "retry_after_ms", "reset_after_ms"};
+    const int64_t values[] = {figures->limit, figures->remaining, figures->available, figures->retry_after_ms,
+                              figures->reset_after_ms};
+    _Static_assert(1 + sizeof names / sizeof names[0] == FIGURES_NAMED, "allowed and the others");
+    answer_text(answer, "allowed");
+    answer_bool(answer, figures->allowed);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        answer_text(answer, names[i]);
+        answer_integer(answer, values[i]);
+    }
+}
+
+/* An array in RESP2, whose elements have fixed places; a map in RESP3. */
+static void answer_figures(struct answer *answer, size_t more, const struct figures *figures, struct bytes rule)
+{
+    if (answer->protocol < 3) {
+        const int64_t values[] = {figures->allowed, figures->limit, figures->remaining, figures->retry_after_ms,
+                                  figures->reset_after_ms};
+        answer_array_of(answer, VERDICT_FIELDS + more, values, sizeof values / sizeof values[0]);
+    } else {
+        answer_map(answer, FIGURES_NAMED + 1 + more);
+        answer_named(answer, figures);
+        answer_text(answer, "rule");
+    }
+    answer_bulk(answer, rule);
+}
+
 _Static_assert(VERDICT_FIELDS == 6, "answer_allowed answers as many");
 
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts)
 {
-    int decider = decision_of(match, allowed, verdicts);
-    if (decider >= 0) {
-        const struct verdict *verdict = &verdicts[decider];
-        const struct bytes rule = match->rule[decider].rule->id;
-        if (allowed && verdict->allowed && more == 0) {
-            answer_allowed(answer, (int64_t)verdict->limit_tokens, (int64_t)verdict->remaining_tokens,
-                           call_ms(verdict->reset_after_ns), rule);
-            return;
-        }
-        const int64_t figures[] = {allowed, (int64_t)verdict->limit_tokens, (int64_t)verdict->remaining_tokens,
-                                   verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
-                                   call_ms(verdict->reset_after_ns)};
-        answer_array_of(answer, VERDICT_FIELDS + more, figures, sizeof figures / sizeof figures[0]);
-        answer_bulk(answer, rule);
+    const int decider = decision_of(match, allowed, verdicts);
+    if (decider < 0) {
+        const struct figures none = figures_of_none(allowed);
+        const bool listed = match->status == MATCH_DENIED;
+        answer_figures(answer, more, &none,
+                       listed ? match->passed[match->denied_by].rule->id : (struct bytes){"", 0});
         return;
     }
-    /* Nothing is counted: no limit, or denied for good. */
-    const int64_t none = allowed ? -1 : 0, never = allowed ? 0 : -1;
-    const int64_t uncounted[] = {allowed, none, none, never, 0};
-    answer_array_of(answer, VERDICT_FIELDS + more, uncounted, sizeof uncounted / sizeof uncounted[0]);
-    if (match->status == MATCH_DENIED)
-        answer_bulk(answer, match->passed[match->denied_by].rule->id);
-    else
-        answer_text(answer, "");
+    const struct verdict *verdict = &verdicts[decider];
+    const struct bytes rule = match->rule[decider].rule->id;
+    if (allowed && verdict->allowed && more == 0 && answer->protocol < 3) {
+        answer_allowed(answer, (int64_t)verdict->limit_tokens, (int64_t)verdict->remaining_tokens,
+                       call_ms(verdict->reset_after_ns), rule);
+        return;
+    }
+    const struct figures figures = figures_of(verdict, allowed);
+    answer_figures(answer, more, &figures, rule);
+}
+
+void call_answer_next(struct answer *answer, const char *name)
+{
+    if (answer->protocol >= 3)
+        answer_text(answer, name);
 }
 
 /* ---- WAIT ---- */
@@ -163,6 +217,7 @@ void call_answer_wait(struct answer *answer, const struct node *node, const stru
         uint64_t hold_ns = full_ns > own_ns ? full_ns - own_ns : 0;
         longest = hold_ns > longest ? hold_ns : longest;
     }
+    call_answer_next(answer, "hold_ms");
     answer_integer(answer, allowed ? call_ms(longest) : -1);
 }
 
@@ -171,7 +226,7 @@ void call_answer_wait(struct answer *answer, const struct node *node, const stru
 static void answer_rule_begin(struct answer *answer, const struct matched *matched)
 {
     const struct ruled_version *version = matched->version;
-    answer_map(answer, 12);
+    answer_map(answer, 7 + FIGURES_NAMED);
     answer_text(answer, "rule");
     answer_bulk(answer, matched->rule->id);
     answer_text(answer, "endpoint");
@@ -190,28 +245,15 @@ static void answer_rule_begin(struct answer *answer, const struct matched *match
 
 void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts)
 {
-    static const char *const names[] = {"limit", "remaining", "retry_after_ms", "reset_after_ms"};
     uint32_t counted = match->status == MATCH_CHARGES ? match->count : 0;
+    call_answer_next(answer, "rules");
     answer_array(answer, counted + match->passed_count);
     for (uint32_t i = 0; i < counted + match->passed_count; i++) {
         bool counts = i < counted;
         const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
-        struct verdict verdict = {.allowed = matched->why != WHY_DENY_LIST};
-        if (counts)
-            verdict = verdicts[i];
-        int64_t none = verdict.allowed ? -1 : 0;
-        const int64_t figures[] = {counts ? (int64_t)verdict.limit_tokens : none,
-                                   counts ? (int64_t)verdict.remaining_tokens : none,
-                                   verdict.allowed ? 0
-                                   : counts        ? call_ms(verdict.retry_after_ns)
-                                                   : -1,
-                                   counts ? call_ms(verdict.reset_after_ns) : 0};
+        const struct figures figures =
+            counts ? figures_of(&verdicts[i], verdicts[i].allowed) : figures_of_none(matched->why != WHY_DENY_LIST);
         answer_rule_begin(answer, matched);
-        answer_text(answer, "allowed");
-        answer_bool(answer, verdict.allowed);
-        for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
-            answer_text(answer, names[j]);
-            answer_integer(answer, figures[j]);
-        }
+        answer_named(answer, &figures);
     }
 }

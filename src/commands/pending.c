@@ -11,10 +11,12 @@
 #include <string.h>
 
 _Static_assert((int)COMMAND_ID_COUNT <= UINT8_MAX, "a run says which command it is of");
-_Static_assert(4 + (VERDICT_FIELDS - 1) * 23 + 5 + RULE_NAME_MAX_BYTES + 2 + 5 + RESERVATION_TEXT_BYTES + 2 <=
+/* The longest answer is a map: a head, `allowed`, numbers of 64 bits, and two texts, each with a name. */
+_Static_assert(8 + (VERDICT_FIELDS - 1) * 23 + VERDICT_NAMES_BYTES + 5 + RULE_NAME_MAX_BYTES + 2 + 18 + 5 +
+                           RESERVATION_TEXT_BYTES + 2 <=
                        PENDING_ANSWER_BYTES &&
                    (int)LIMIT_NAME_BYTES - 1 <= (int)RULE_NAME_MAX_BYTES && 23 <= 5 + RESERVATION_TEXT_BYTES + 2,
-               "numbers of 64 bits, the name of a rule or a limit, and that of a reservation or the time of WAIT");
+               "room for the name of a rule or a limit, and of a reservation or the time of WAIT");
 _Static_assert((int)PENDING_LOAD_MAX <= (int)NODE_EACH_MAX && (int)LATE_REQUESTS_MAX <= (int)NODE_EACH_MAX,
                "they are decided in one run");
 _Static_assert((int)TRANSACTION_ANSWER_MAX_BYTES + (int)PENDING_ANSWERS_BYTES <= (int)POOL_LARGE_BYTES &&

@@ -20,7 +20,7 @@ struct session;
 enum {
     PENDING_LOAD_MAX = 64, /* requests; many keys or a long answer count more */
     PENDING_RUNS_MAX = 16,
-    PENDING_ANSWER_BYTES = 232, /* of one request, at most, */
+    PENDING_ANSWER_BYTES = 376, /* of one request, at most, */
     PENDING_ANSWERS_BYTES =
         PENDING_LOAD_MAX / 2 * PENDING_ANSWER_BYTES, /* of all, but for one VERBOSE at the end */
     RULE_ANSWER_BYTES = 1280,                        /* of each rule that VERBOSE tells of */

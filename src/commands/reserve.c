@@ -81,6 +81,7 @@ void reserve_answer_full(struct commands *commands, const struct match *match, e
 void reserve_answer_id(const struct hold *hold, struct answer *answer)
 {
     char text[RESERVATION_TEXT_BYTES];
+    call_answer_next(answer, "reservation");
     if (!hold) {
         answer_null(answer);
         return;

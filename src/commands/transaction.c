@@ -11,11 +11,13 @@
 
 enum {
     ANSWER_BYTES = 256,        /* of most commands, and of an error */
+    NAMED_ANSWER_BYTES = 376,  /* the same where the figures have names */
     ANSWERS_HEADER_BYTES = 16, /* "*1024\r\n" */
     QUEUED_MAX_BYTES = POOL_LARGE_BYTES,
 };
 
-_Static_assert((int)PENDING_ANSWER_BYTES <= (int)ANSWER_BYTES, "a command of a pending has room for its answer");
+_Static_assert((int)PENDING_ANSWER_BYTES <= (int)NAMED_ANSWER_BYTES,
+               "a command of a pending has room for its answer");
 
 void transaction_end(struct session *session, struct commands *commands)
 {
@@ -31,9 +33,9 @@ void transaction_cut_error(struct output *output, size_t begun)
     output_append(output, "\r\n", 2);
 }
 
-static size_t answer_bytes_of(const struct resp_command *words, enum command_id id)
+static size_t answer_bytes_of(const struct resp_command *words, enum command_id id, unsigned protocol)
 {
-    size_t bytes = ANSWER_BYTES;
+    size_t bytes = protocol < 3 ? ANSWER_BYTES : NAMED_ANSWER_BYTES;
     if (id == COMMAND_CAN_ACCESS && words->count == 2 && words->args[1].size > 0 &&
         words->args[1].size <= COMMAND_VALUE_MAX_BYTES)
         return DECISION_BYTES;
@@ -65,7 +67,7 @@ static bool make_room(struct pool *pool, struct transaction *transaction, size_t
 void transaction_queue(struct call *call, enum command_id id)
 {
     struct transaction *transaction = &call->session->transaction;
-    size_t answer_bytes = answer_bytes_of(call->words, id);
+    size_t answer_bytes = answer_bytes_of(call->words, id, call->answer.protocol);
     if ((command_table[id].flags & COMMAND_QUEUED) == 0) {
         answer_error(&call->answer,
                      "ERR %s is not allowed in a transaction: expected it before MULTI or after EXEC",

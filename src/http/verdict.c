@@ -20,6 +20,7 @@ static struct verdict_report report_of(const struct commands *commands, const st
                                    .rule = matched->rule->id,
                                    .limit = (int64_t)verdict->limit_tokens,
                                    .remaining = (int64_t)verdict->remaining_tokens,
+                                   .available = (int64_t)verdict->available_tokens,
                                    .retry_after_ms = verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
                                    .reset_after_ms = call_ms(verdict->reset_after_ns),
                                    .window_ms = window_ms(commands, charge)};
@@ -31,7 +32,11 @@ struct verdict_report verdict_report(const struct commands *commands, const stru
     const int decider = match->status == MATCH_CHARGES ? decision_of(match, allowed, verdicts) : -1;
     if (decider >= 0)
         return report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
-    struct verdict_report report = {.allowed = allowed, .limit = -1, .remaining = -1, .window_ms = -1};
+    struct verdict_report report = {.allowed = allowed,
+                                    .limit = -1,
+                                    .remaining = -1,
+                                    .available = -1,
+                                    .window_ms = -1};
     report.reset_after_ms = report.retry_after_ms = allowed ? 0 : -1;
     if (match->status == MATCH_DENIED)
         report.rule = match->passed[match->denied_by].rule->id;
@@ -53,6 +58,7 @@ static void put_figures(struct output *output, const struct verdict_report *repo
 {
     put_figure(output, ",\"limit\":", report->limit);
     put_figure(output, ",\"remaining\":", report->remaining);
+    put_figure(output, ",\"available_now\":", report->available);
     put_figure(output, ",\"retry_after_ms\":", report->retry_after_ms);
     put_figure(output, ",\"reset_after_ms\":", report->reset_after_ms);
     put_figure(output, ",\"window_ms\":", report->window_ms);
@@ -105,6 +111,7 @@ void put_verdict_rules(struct output *output, const struct commands *commands, c
                                         .rule = matched->rule->id,
                                         .limit = -1,
                                         .remaining = -1,
+                                        .available = -1,
                                         .retry_after_ms = allowed ? 0 : -1,
                                         .window_ms = -1};
         if (i < counted)

@@ -92,10 +92,15 @@ int64_t bucket_floor_units(const struct limit *limit, uint64_t floor_tokens)
     return floor_tokens >= limit->capacity ? limit->capacity_units : (int64_t)floor_tokens * limit->units_per_token;
 }
 
-uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, uint64_t floor_tokens)
+{
+    return bucket_remaining_inline(bucket, limit, floor_tokens);
+}
+
+uint64_t bucket_available(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                           uint64_t floor_tokens)
 {
-    return bucket_remaining_inline(bucket, limit, budget, floor_tokens);
+    return bucket_available_inline(bucket, limit, budget, floor_tokens);
 }
 
 bool bucket_allows(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,

@@ -63,8 +63,11 @@ int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budge
 /* The same for any settled level: for callers that join several buckets. */
 int64_t budget_allowance(const struct budget *budget, int64_t settled);
 
-/* Whole tokens that can be admitted at this moment, after a refill. */
-uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
+/* Whole tokens above the floor that nobody has spent, as far as this peer knows, after a refill. */
+uint64_t bucket_remaining(const struct bucket *bucket, const struct limit *limit, uint64_t floor_tokens);
+
+/* Whole tokens that this peer can admit at this moment, after a refill. */
+uint64_t bucket_available(const struct bucket *bucket, const struct limit *limit, const struct budget *budget,
                           uint64_t floor_tokens);
 
 /* True if `cost` tokens may be spent now, after a refill; cost 0 whenever no debt stands. Changes nothing. */

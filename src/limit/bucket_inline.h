@@ -108,21 +108,31 @@ bucket_take_inline(struct bucket *bucket, const struct limit *limit, const struc
            bucket_spend_inline(bucket, limit, budget, cost, now_ns);
 }
 
-/* bucket_remaining for a caller that knows the allowance, with the floor taken off. */
-static inline uint64_t bucket_remaining_of(const struct bucket *bucket, const struct limit *limit,
-                                           int64_t allowance)
+/* Whole tokens in `units`; none in a debt. */
+static inline uint64_t limit_whole_tokens(const struct limit *limit, int64_t units)
 {
-    if (allowance <= bucket->unsettled)
-        return 0;
-    return limit_quotient((uint64_t)(allowance - bucket->unsettled), (uint64_t)limit->units_per_token,
-                          limit->token_reciprocal);
+    return units > 0 ? limit_quotient((uint64_t)units, (uint64_t)limit->units_per_token, limit->token_reciprocal)
+                     : 0;
 }
 
 static inline uint64_t bucket_remaining_inline(const struct bucket *bucket, const struct limit *limit,
+                                               uint64_t floor_tokens)
+{
+    return limit_whole_tokens(limit, bucket_settled_above(bucket, limit, floor_tokens) - bucket->unsettled);
+}
+
+/* bucket_available for a caller that knows the allowance, with the floor taken off. */
+static inline uint64_t bucket_available_of(const struct bucket *bucket, const struct limit *limit,
+                                           int64_t allowance)
+{
+    return limit_whole_tokens(limit, allowance - bucket->unsettled);
+}
+
+static inline uint64_t bucket_available_inline(const struct bucket *bucket, const struct limit *limit,
                                                const struct budget *budget, uint64_t floor_tokens)
 {
     int64_t allowance = budget_allowance_inline(budget, bucket_settled_above(bucket, limit, floor_tokens));
-    return bucket_remaining_of(bucket, limit, allowance);
+    return bucket_available_of(bucket, limit, allowance);
 }
 
 static inline uint64_t bucket_reset_after_ns_inline(const struct bucket *bucket, const struct limit *limit,

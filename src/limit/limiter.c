@@ -291,7 +291,7 @@ bool headgate_check(struct headgate_limiter *limiter, const struct headgate_requ
     verdict->allowed = question.peek ? decide_peek(limiter, &question, now_ns, &bucket)
                                      : decide(limiter, &question, now_ns, &bucket);
     verdict->limit = limit->capacity;
-    verdict->remaining = bucket_remaining(&bucket, limit, budget, 0);
+    verdict->remaining = bucket_remaining(&bucket, limit, 0);
     /* Threads' clocks may disagree: a bucket is refilled from the latest time that any caller gave. */
     uint64_t ahead_ns = bucket.last_refill_ns > now_ns ? bucket.last_refill_ns - now_ns : 0;
     verdict->reset_after_ns = later(bucket_reset_after_ns(&bucket, limit, now_ns, 0), ahead_ns);

@@ -43,7 +43,13 @@ bool sliding_allows(const struct sliding *sliding, uint64_t cost, uint64_t floor
 uint64_t sliding_remaining(const struct sliding *sliding, uint64_t floor_tokens, uint64_t now_ns)
 {
     const struct bucket level = sliding_level(sliding, now_ns);
-    return bucket_remaining(&level, sliding->limit, sliding->budget, floor_tokens);
+    return bucket_remaining(&level, sliding->limit, floor_tokens);
+}
+
+uint64_t sliding_available(const struct sliding *sliding, uint64_t floor_tokens, uint64_t now_ns)
+{
+    const struct bucket level = sliding_level(sliding, now_ns);
+    return bucket_available(&level, sliding->limit, sliding->budget, floor_tokens);
 }
 
 /* ---- when ---- */

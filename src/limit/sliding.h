@@ -22,11 +22,12 @@ struct sliding {
     uint64_t window_end_ns; /* of the current window, on the caller's clock */
 };
 
-/* Both cells as one bucket of the limit at now_ns, to be read by bucket_allowance and bucket_remaining. */
+/* Both cells as one bucket of the limit at now_ns, to be read by bucket_allowance, _remaining and _available. */
 struct bucket sliding_level(const struct sliding *sliding, uint64_t now_ns);
 
 bool sliding_allows(const struct sliding *sliding, uint64_t cost, uint64_t floor_tokens, uint64_t now_ns);
 uint64_t sliding_remaining(const struct sliding *sliding, uint64_t floor_tokens, uint64_t now_ns);
+uint64_t sliding_available(const struct sliding *sliding, uint64_t floor_tokens, uint64_t now_ns);
 
 /* As bucket_retry_after_ns; wait->window_end_ns is not read. */
 uint64_t sliding_retry_after_ns(const struct sliding *sliding, const struct bucket_wait *wait);

@@ -20,7 +20,8 @@ struct verdict {
     bool allowed;
     enum verdict_reason reason;
     uint64_t limit_tokens;     /* the limit's capacity */
-    uint64_t remaining_tokens; /* tokens that this peer could admit at this moment */
+    uint64_t remaining_tokens; /* left of the whole limit above the charge's floor, as far as this peer knows */
+    uint64_t available_tokens; /* tokens that this peer could admit at this moment by itself */
     uint64_t retry_after_ns;   /* 0 if allowed; UINT64_MAX: never, with this cost */
     uint64_t reset_after_ns;   /* until the bucket is full if no peer spends */
 };

@@ -68,7 +68,7 @@ static void print_verdict(const struct invocation *invocation, const struct head
         printf(" under %s: on its deny list\n", verdict->rule);
         return;
     }
-    printf(" under %s: %" PRIu64 " of %" PRIu64 " left here", verdict->rule, verdict->remaining, verdict->limit);
+    printf(" under %s: %" PRIu64 " of %" PRIu64 " left", verdict->rule, verdict->remaining, verdict->limit);
     if (!verdict->allowed && verdict->retry_after_ms < 0)
         printf(", never at this cost");
     else if (!verdict->allowed)

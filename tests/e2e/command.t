@@ -38,7 +38,7 @@ ok(Headgate::wait_until(20, sub {
 # ---- check, peek ----
 my ($status, $out, $err) = headgate('check', 'alice');
 is($status, 0, 'check: allowed is 0');
-like($out, qr/^allowed  alice under default: \d+ of 100 left here, full in \S+ \w+$/, 'and says how much is left');
+like($out, qr/^allowed  alice under default: \d+ of 100 left, full in \S+ \w+$/, 'and says how much is left');
 ($status, $out) = headgate('check', 'alice', '--cost', '1000');
 is($status, 1, 'refused is 1');
 like($out, qr/^refused  alice under default: .* never at this cost/, 'and says when');

@@ -40,7 +40,7 @@ $out = says('alice');
 like($out, qr/^one more now +allowed$/m, 'the default service allows her');
 like($out, qr/^elsewhere +rule logins of shop, endpoint \*: refused: the whole .*, retry after \d+ ms$/m,
      'a refusal by another service is shown');
-like($out, qr{^elsewhere +rule pages of web, endpoint /p/\*: allowed, remaining here 3 tokens$}m,
+like($out, qr{^elsewhere +rule pages of web, endpoint /p/\*: allowed, 3 tokens available now$}m,
      'and what she used at an endpoint that was not named');
 like($out, qr/^elsewhere +rule tighter of shop, endpoint \* \(shadow\): refused/m, 'a shadow rule is called one');
 unlike($out, qr/per-address|checkout|door/, 'rules that do not count her, or that she never used, are not');

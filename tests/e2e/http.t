@@ -29,7 +29,8 @@ subtest 'decisions' => sub {
     my $answer = $client->post('/v1/check', $asks);
     is($answer->{status}, 200, 'allowed');
     is_deeply($answer->{json}, {allowed => JSON::PP::true, rule => 'five', limit => 5, remaining => 3,
-                                retry_after_ms => 0, reset_after_ms => 120000, window_ms => 300000}, 'the figures');
+                                available_now => 3, retry_after_ms => 0,
+                                reset_after_ms => 120000, window_ms => 300000}, 'the figures');
     is_deeply([@{$answer->{head}}{map { "x-ratelimit-$_" } qw(limit remaining reset)}], [5, 3, 120],
               'in the head as well');
     is($client->post('/v1/peek', $asks)->{json}{remaining}, 3, 'a peek takes nothing');

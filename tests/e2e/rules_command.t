@@ -137,9 +137,9 @@ rules('apply', file('asked.yaml', <<'END'));
 - {id: free, service: asked, endpoint: /free, rate: unlimited, deny: [mallory]}
 END
 like((headgate(qw(check ip=1 alice --service asked --endpoint /a/b)))[1],
-     qr/^allowed  ip=1 alice under pair: \d+ of 900 left here/, 'check: several ids, service, endpoint');
+     qr/^allowed  ip=1 alice under pair: \d+ of 900 left/, 'check: several ids, service, endpoint');
 like((headgate(qw(peek ip=1 alice --service asked --endpoint /a/b --tier gold --priority high)))[1],
-     qr/^allowed  ip=1 alice under pair: \d+ of 9000 left here/, 'peek: tier, priority');
+     qr/^allowed  ip=1 alice under pair: \d+ of 9000 left/, 'peek: tier, priority');
 like((headgate(qw(check alice --service asked --endpoint /free)))[1], qr/^allowed  alice: nothing limits it$/,
      'nothing limits it');
 ($status, $out) = headgate(qw(check mallory --service asked --endpoint /free));

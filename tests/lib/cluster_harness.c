@@ -175,7 +175,7 @@ void world_show_one(unsigned i, const char *key)
     struct node_stats stats;
     node_stats(node, &stats);
     tell("%s: %s %.1f - %.1f, may take %" PRIu64 ", keeps %" PRIu64, host_names[i], key,
-         (double)bucket.settled / per_token, (double)bucket.unsettled / per_token, verdict.remaining_tokens,
+         (double)bucket.settled / per_token, (double)bucket.unsettled / per_token, verdict.available_tokens,
          stats.log_batches);
 }
 

@@ -325,7 +325,7 @@ static void check_reach(struct sim *sim, unsigned r, unsigned s)
         charge.shadow = false;
         windows[i] = part.window;
         if (node_check(sim->node[i].node, &charge, 1, false, world_local_ns(sim, i), &verdict))
-            remaining[i] = verdict.remaining_tokens;
+            remaining[i] = verdict.available_tokens;
         uint64_t left_ns = charge.window_end_ns - world_local_ns(sim, i);
         if (charge.window_end_ns > 0 && left_ns < least_left_ns)
             least_left_ns = left_ns;

@@ -176,7 +176,7 @@ static void draw_request(struct sim *sim, unsigned i, struct ask_held *request)
     if (plan->greedy && draw_one_in(random, 3)) { /* all that is left of the first */
         struct verdict verdicts[ASK_CHARGES_MAX];
         (void)node_check(sim->node[i].node, request->charge, 1, false, world_local_ns(sim, i), verdicts);
-        request->cost = verdicts[0].remaining_tokens;
+        request->cost = verdicts[0].available_tokens;
         for (unsigned c = 0; c < request->count; c++)
             request->charge[c] = ask_charge(sim, i, &request->part[c], request->cost);
     }
@@ -307,7 +307,7 @@ void ask_exactly(struct sim *sim, unsigned i, uint64_t cost, uint64_t in_ns)
     request->count = 1;
     request->charge[0] = ask_charge(sim, i, &request->part[0], 1);
     (void)node_check(sim->node[i].node, request->charge, 1, false, world_local_ns(sim, i), &verdict);
-    request->cost = cost < UINT64_MAX ? cost : verdict.remaining_tokens;
+    request->cost = cost < UINT64_MAX ? cost : verdict.available_tokens;
     request->charge[0].cost = request->cost;
     if (request->cost == 0 || !decide(sim, i, request, 0) || request != slot)
         return;

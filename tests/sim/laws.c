@@ -67,11 +67,11 @@ static void check_reach(struct sim *sim, unsigned key)
             continue;
         struct verdict verdict =
             node_peek(sim->node[i].node, plan_key->id, plan_key->limit, 1, world_local_ns(sim, i));
-        if (verdict.remaining_tokens > limit->capacity)
+        if (verdict.available_tokens > limit->capacity)
             sim_fail(sim, "reach: %s says that %" PRIu64 " tokens are left of %" PRIu64, sim->node[i].name,
-                     verdict.remaining_tokens, limit->capacity);
+                     verdict.available_tokens, limit->capacity);
         else if (verdict.allowed || verdict.reason == VERDICT_ALLOWED)
-            reach += (int64_t)verdict.remaining_tokens * limit->units_per_token;
+            reach += (int64_t)verdict.available_tokens * limit->units_per_token;
     }
     truth_now(sim, key);
     int64_t below = sim->truth[key].high - reach;

@@ -91,11 +91,11 @@ static bool admit_checked(struct sim *sim, unsigned i, const struct plan_key *ke
     if (asked.allowed != given.allowed)
         sim_fail(sim, "verdict: %s says %s to a cost of %llu when asked, and %s when it counts", sim->node[i].name,
                  asked.allowed ? "yes" : "no", (unsigned long long)cost, given.allowed ? "yes" : "no");
-    else if (given.allowed && given.remaining_tokens > asked.remaining_tokens)
+    else if (given.allowed && given.available_tokens > asked.available_tokens)
         sim_fail(sim, "verdict: %s has more tokens left after admitting than before", sim->node[i].name);
-    else if (after.remaining_tokens != given.remaining_tokens)
+    else if (after.available_tokens != given.available_tokens)
         sim_fail(sim, "verdict: %s has %llu tokens left, says %llu", sim->node[i].name,
-                 (unsigned long long)after.remaining_tokens, (unsigned long long)given.remaining_tokens);
+                 (unsigned long long)after.available_tokens, (unsigned long long)given.available_tokens);
     else if (given.allowed != (given.reason == VERDICT_ALLOWED) || (given.allowed && given.retry_after_ns != 0))
         sim_fail(sim, "verdict: %s contradicts itself", sim->node[i].name);
     return given.allowed;
@@ -234,7 +234,7 @@ static void decide_pipeline(struct sim *sim, unsigned i, unsigned k, uint64_t co
 static void take_all(struct sim *sim, unsigned i, unsigned k)
 {
     const struct plan_key *key = &sim->plan.key[k];
-    uint64_t left = node_peek(sim->node[i].node, key->id, key->limit, 1, world_local_ns(sim, i)).remaining_tokens;
+    uint64_t left = node_peek(sim->node[i].node, key->id, key->limit, 1, world_local_ns(sim, i)).available_tokens;
     if (left > 0 && draw_one_in(&sim->load_random, 3))
         left = 1 + random_below(&sim->load_random, left);
     for (uint64_t parts = draw_between(&sim->load_random, 1, 4); left > 0 && parts > 0; parts--) {
@@ -250,7 +250,7 @@ static void sip(struct sim *sim, unsigned i, unsigned k)
     const struct plan_key *key = &sim->plan.key[k];
     uint64_t now_ns = world_local_ns(sim, i);
     struct bucket bucket = node_bucket(sim->node[i].node, key->id, key->limit, now_ns);
-    uint64_t left = node_peek(sim->node[i].node, key->id, key->limit, 1, now_ns).remaining_tokens;
+    uint64_t left = node_peek(sim->node[i].node, key->id, key->limit, 1, now_ns).available_tokens;
     if (bucket.unsettled == 0 && bucket.settled >= sim->plan.limits.limit[key->limit].capacity_units / 4 * 3 &&
         left >= 3)
         (void)load_admit(sim, i, k, left / 3);

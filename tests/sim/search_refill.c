@@ -53,7 +53,7 @@ static int64_t reach_units(const struct attack *attack, unsigned key)
     const struct schedule *schedule = attack->schedule;
     int64_t units = 0;
     for (unsigned i = 0; i < schedule->nodes; i++)
-        units += (int64_t)node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).remaining_tokens *
+        units += (int64_t)node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens *
                  attack->limit->units_per_token;
     return units;
 }
@@ -101,7 +101,7 @@ static void admit(struct attack *attack, unsigned i, unsigned key, uint64_t toke
 static uint64_t remaining(const struct attack *attack, unsigned i, unsigned key)
 {
     const struct schedule *schedule = attack->schedule;
-    return node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).remaining_tokens;
+    return node_peek(schedule->node[i], schedule_key(key), 0, 1, schedule->now_ns).available_tokens;
 }
 
 /*

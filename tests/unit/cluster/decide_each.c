@@ -80,7 +80,7 @@ static uint64_t look(struct node *node, const struct many *many)
     for (size_t i = 0; i < many->count * many->charge_count; i++) {
         const struct verdict *verdict = &many->verdicts[i];
         seen = mix(mix(mix(seen, verdict->allowed), verdict->reason), verdict->limit_tokens);
-        seen = mix(mix(mix(seen, verdict->remaining_tokens), verdict->retry_after_ns), verdict->reset_after_ns);
+        seen = mix(mix(mix(seen, verdict->available_tokens), verdict->retry_after_ns), verdict->reset_after_ns);
     }
     return seen;
 }

@@ -49,7 +49,7 @@ static void all_or_nothing(void)
     charges[2].cost = 60; /* of the 60 that half of the limit, less a quarter, allows */
     OK(!node_check(world.host[ANN].node, charges, 3, true, world.now_ns, verdicts), "one is denied");
     OK(verdicts[0].allowed && verdicts[1].allowed && !verdicts[2].allowed, "and says so");
-    OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].remaining_tokens == 50, "with its figures");
+    OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].available_tokens == 50, "with its figures");
     OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
        "none is charged");
     charges[2].shadow = true;
@@ -349,7 +349,7 @@ static bool same_verdicts(const struct verdict *a, const struct verdict *b, size
     bool same = true;
     for (size_t i = 0; i < count; i++)
         same = same && a[i].allowed == b[i].allowed && a[i].reason == b[i].reason &&
-               a[i].limit_tokens == b[i].limit_tokens && a[i].remaining_tokens == b[i].remaining_tokens &&
+               a[i].limit_tokens == b[i].limit_tokens && a[i].available_tokens == b[i].available_tokens &&
                a[i].retry_after_ns == b[i].retry_after_ns && a[i].reset_after_ns == b[i].reset_after_ns;
     return same;
 }

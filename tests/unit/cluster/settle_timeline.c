@@ -11,7 +11,7 @@ static void view_text(unsigned host, char *text, size_t room)
     struct verdict verdict = node_peek(world.host[host].node, key_of("alice", 0), 0, 0, world.now_ns);
     double per_token = (double)world.limits.limit[0].units_per_token;
     (void)snprintf(text, room, "%7.0f %9.0f %8" PRIu64, (double)bucket.settled / per_token,
-                   (double)bucket.unsettled / per_token, verdict.remaining_tokens);
+                   (double)bucket.unsettled / per_token, verdict.available_tokens);
 }
 
 static void show(const char *what)

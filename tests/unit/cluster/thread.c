@@ -108,7 +108,7 @@ static void ask_of_all_kinds(struct worker *worker, struct node *node, bool take
     }
     bool allowed = node_check(node, charges, KINDS, take, world.now_ns, verdicts);
     for (unsigned kind = 0; kind < KINDS; kind++)
-        worker->nonsense += verdicts[kind].remaining_tokens > terms[kind].capacity;
+        worker->nonsense += verdicts[kind].available_tokens > terms[kind].capacity;
     for (unsigned kind = 0; kind < KINDS && allowed && take; kind++)
         worker->tokens[kind][key[kind]] += charges[kind].cost;
     worker->requests += take;

@@ -86,7 +86,7 @@ static const char *field(const char *text, const char *name)
 }
 
 #define SLOW(left, retry, reset)                                                                                   \
-    "\"rule\":\"slow\",\"limit\":5,\"remaining\":" #left ",\"retry_after_ms\":" #retry                             \
+    "\"rule\":\"slow\",\"limit\":5,\"remaining\":" #left ",\"available_now\":" #left ",\"retry_after_ms\":" #retry \
     ",\"reset_after_ms\":" #reset ",\"window_ms\":300000}\n"
 
 static void test_gateway(void)
@@ -131,7 +131,8 @@ static void test_post(void)
     OK_STRING(body(post("/v1/check", "{\"identifiers\":{\"user\":\"a\"},\"rule\":\"slow\",\"cost\":2}")),
               "{\"allowed\":true," SLOW(3, 0, 120000), "a check takes");
     OK_STRING(body(post("/v1/peek", "{\"identifiers\":{\"user\":\"a\"},\"rule\":\"slow\",\"cost\":9}")),
-              "{\"allowed\":false,\"rule\":\"slow\",\"limit\":5,\"remaining\":3,\"retry_after_ms\":null,"
+              "{\"allowed\":false,\"rule\":\"slow\",\"limit\":5,\"remaining\":3,\"available_now\":3,\"retry_after_"
+              "ms\":null,"
               "\"reset_after_ms\":120000,\"window_ms\":300000}\n",
               "a peek does not; what never fits has no time to come again");
     OK_STRING(field(answer, "Retry-After"), "", "nor in the head");
@@ -151,10 +152,11 @@ static void test_post(void)
     OK_STRING(served_ask("PEEK user=a RULE slow"), "[1 5 4 0 60000 'slow']", "RESP sees the same key");
     OK_STRING(
         body(post("/v1/check", "{\"identifiers\":{\"user\":7},\"verbose\":true,\"rule\":\"slow\"}")),
-        "{\"allowed\":true,\"rule\":\"slow\",\"limit\":5,\"remaining\":4,\"retry_after_ms\":0,"
+        "{\"allowed\":true,\"rule\":\"slow\",\"limit\":5,\"remaining\":4,\"available_now\":4,\"retry_after_ms\":0,"
         "\"reset_after_ms\":60000,\"window_ms\":300000,\"rules\":[{\"allowed\":true,\"rule\":\"slow\","
         "\"endpoint\":\"*\",\"by\":\"\",\"algorithm\":\"token_bucket\",\"mode\":\"enforce\",\"why\":\"config\","
-        "\"canary\":false,\"limit\":5,\"remaining\":4,\"retry_after_ms\":0,\"reset_after_ms\":60000,"
+        "\"canary\":false,\"limit\":5,\"remaining\":4,\"available_now\":4,\"retry_after_ms\":0,\"reset_after_ms\":"
+        "60000,"
         "\"window_ms\":300000}]}\n",
         "a number may be an id; verbose tells each rule");
     end();

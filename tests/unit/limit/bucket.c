@@ -58,7 +58,7 @@ static void examples_alone(void)
         OK(bucket_take(&bucket, limit, &budget, steps[i].cost, 0, steps[i].at_ms * ns) == steps[i].allowed,
            "at %" PRIu64 " ms, %" PRIu64 " tokens are %s", steps[i].at_ms, steps[i].cost,
            steps[i].allowed ? "allowed" : "refused");
-        OK_U64(bucket_remaining(&bucket, limit, &budget, 0), steps[i].remaining, "... leaving %" PRIu64,
+        OK_U64(bucket_available(&bucket, limit, &budget, 0), steps[i].remaining, "... leaving %" PRIu64,
                steps[i].remaining);
         if (!steps[i].allowed)
             OK_U64(bucket_retry_after_ns(&bucket, limit, &budget,
@@ -75,7 +75,7 @@ static void examples_shared(void)
     struct bucket bucket;
     budget_init(&budget, &limits[0], SHARE_ONE / 2, false);
     bucket_fill(&bucket, &limits[0], 0, 0);
-    OK_U64(bucket_remaining(&bucket, &limits[0], &budget, 0), 37,
+    OK_U64(bucket_available(&bucket, &limits[0], &budget, 0), 37,
            "half a share, nothing declared: (1-k) w C = 37.5");
     OK(bucket_take(&bucket, &limits[0], &budget, 37, 0, 0), "... 37 can be taken");
     OK(!bucket_take(&bucket, &limits[0], &budget, 1, 0, 0), "... and no 38th");
@@ -88,10 +88,10 @@ static void examples_shared(void)
     bucket_settle(&bucket, &limits[0], &budget, &(struct settlement){.tokens = 37, .later = 0, .at_ns = 0});
     OK_I64(bucket.unsettled, 0, "settled: nothing is unsettled");
     OK_I64(bucket.settled, 63 * limits[0].units_per_token, "... 63 are left");
-    OK_U64(bucket_remaining(&bucket, &limits[0], &budget, 0), 23, "... of which (1-k) w may be spent: 23.6");
+    OK_U64(bucket_available(&bucket, &limits[0], &budget, 0), 23, "... of which (1-k) w may be spent: 23.6");
     bucket_apply(&bucket, &limits[1], &budget, 80, 0, 0, 0);
     OK_I64(bucket.settled, -17 * limits[1].units_per_token, "spends of others may leave a debt");
-    OK_U64(bucket_remaining(&bucket, &limits[1], &budget, 0), 0, "... nothing can be spent");
+    OK_U64(bucket_available(&bucket, &limits[1], &budget, 0), 0, "... nothing can be spent");
     OK(!bucket_take(&bucket, &limits[1], &budget, 0, 0, 0), "... not even nothing");
     OK_U64(bucket_retry_after_ns(&bucket, &limits[1], &budget,
                                  &(struct bucket_wait){.cost = 0, .settle_ns = UINT64_MAX}),
@@ -99,9 +99,9 @@ static void examples_shared(void)
 
     budget_init(&budget, &limits[1], SHARE_ONE / 2, false);
     bucket_fill(&bucket, &limits[1], 0, 0);
-    OK_U64(bucket_remaining(&bucket, &limits[1], &budget, 0), 47, "20 declared: half of them are added");
+    OK_U64(bucket_available(&bucket, &limits[1], &budget, 0), 47, "20 declared: half of them are added");
     budget_init(&budget, &limits[1], 0, false);
-    OK_U64(bucket_remaining(&bucket, &limits[1], &budget, 0), 0, "no share: nothing can be spent");
+    OK_U64(bucket_available(&bucket, &limits[1], &budget, 0), 0, "no share: nothing can be spent");
     OK(bucket_take(&bucket, &limits[1], &budget, 0, 0, 0), "... but nothing, while nobody is owed");
     OK_U64(bucket_retry_after_ns(&bucket, &limits[1], &budget, &(struct bucket_wait){.cost = 1, .settle_ns = 1}),
            UINT64_MAX, "... never");
@@ -331,6 +331,30 @@ static void shares_never_exceed_the_whole(void)
     OK_U64(wrong, 0, "shares of anything never add up to more than the whole");
 }
 
+/* Where no overshoot is declared, what a peer may admit remains; a peer that is alone may admit all that remains. */
+static void remaining_laws(void)
+{
+    struct random random;
+    random_seed(&random, 9);
+    uint64_t more = 0, differs = 0, floors = 0;
+    for (uint64_t i = 0; i < 100000 / SLOW; i++) {
+        const struct limit *limit = &limits[i % LIMITS];
+        struct budget part, whole;
+        budget_init(&part, limit, 1 + random_below(&random, SHARE_ONE), false);
+        budget_init(&whole, limit, SHARE_ONE, true);
+        struct bucket bucket = draw_bucket(&random, limit);
+        uint64_t floor_tokens = random_below(&random, limit->capacity + 1);
+        uint64_t left = bucket_remaining(&bucket, limit, 0), above = bucket_remaining(&bucket, limit, floor_tokens);
+        more += limit->overshoot_units == 0 && bucket_available(&bucket, limit, &part, 0) > left;
+        floors += above != (left > floor_tokens ? left - floor_tokens : 0);
+        bucket.unsettled = 0;
+        differs += bucket_available(&bucket, limit, &whole, 0) != bucket_remaining(&bucket, limit, 0);
+    }
+    OK_U64(more, 0, "nothing is available beyond what remains where no overshoot is declared");
+    OK_U64(differs, 0, "all that remains is available to a peer that is alone");
+    OK_U64(floors, 0, "a floor is taken off what remains");
+}
+
 /* Tokens that peers with these weights, in billionths, have of a limit that is split. */
 static uint64_t split_tokens(uint64_t capacity, uint64_t rate, uint64_t weight)
 {
@@ -347,7 +371,7 @@ static uint64_t split_tokens(uint64_t capacity, uint64_t rate, uint64_t weight)
         abort();
     budget_init(&budget, &limit, (weight << 32) / 1000000000, false);
     bucket_fill(&bucket, &limit, 0, UINT64_MAX);
-    return bucket_remaining(&bucket, &limit, &budget, 0);
+    return bucket_available(&bucket, &limit, &budget, 0);
 }
 
 static void a_split_gives_whole_tokens(void)
@@ -422,5 +446,6 @@ int main(void)
     a_split_gives_whole_tokens();
     parts_of_a_split_never_exceed_the_whole();
     shares_are_rounded_down();
+    remaining_laws();
     return tap_done();
 }

@@ -123,10 +123,10 @@ static void examples(void)
         uint64_t retry_ms = retry_ns == UINT64_MAX ? UINT64_MAX : (retry_ns + 999999) / 1000000;
         uint64_t reset_ms = (bucket_reset_after_ns(&bucket, &limit, now_ns, 0) + 999999) / 1000000;
         OK(took == rows[i].allowed, "%s: %s", rows[i].what, took ? "allowed" : "refused");
-        OK(bucket_remaining(&bucket, &limit, &alone, 0) == rows[i].remaining && retry_ms == rows[i].retry_ms &&
+        OK(bucket_available(&bucket, &limit, &alone, 0) == rows[i].remaining && retry_ms == rows[i].retry_ms &&
                reset_ms == rows[i].reset_ms,
            "... %" PRIu64 " remain, retry in %" PRId64 " ms, full in %" PRIu64 " ms",
-           bucket_remaining(&bucket, &limit, &alone, 0), (int64_t)retry_ms, reset_ms);
+           bucket_available(&bucket, &limit, &alone, 0), (int64_t)retry_ms, reset_ms);
     }
 }
 
@@ -149,7 +149,7 @@ static void floors(void)
         OK(bucket_take(&bucket, &limit, &alone, rows[i].cost, rows[i].floor, 0) == rows[i].allowed,
            "%" PRIu64 " tokens above a floor of %" PRIu64 " are %s", rows[i].cost, rows[i].floor,
            rows[i].allowed ? "allowed" : "refused");
-        OK_U64(bucket_remaining(&bucket, &limit, &alone, rows[i].floor), rows[i].remaining,
+        OK_U64(bucket_available(&bucket, &limit, &alone, rows[i].floor), rows[i].remaining,
                "... and nothing remains");
     }
     const struct bucket_wait wait = {.cost = 5, .floor_tokens = 20, .settle_ns = UINT64_MAX};
@@ -201,7 +201,7 @@ static void compare(struct trial *trial, const struct limit *limit, uint64_t cos
     trial->wrong += bucket_reset_after_ns(&trial->bucket, limit, trial->now_ns, 0) !=
                     (reset_ns + tick_ns - 1) / tick_ns * tick_ns;
     trial->wrong += waits_ns != (retry_ns == UINT64_MAX ? retry_ns : (retry_ns + tick_ns - 1) / tick_ns * tick_ns);
-    trial->wrong += bucket_remaining(&trial->bucket, limit, &alone, 0) !=
+    trial->wrong += bucket_available(&trial->bucket, limit, &alone, 0) !=
                     (uint64_t)(trial->level.level / (wide)limit->period_ns);
 }
 

@@ -107,7 +107,7 @@ static void examples(void)
         bool took = bucket_take(&bucket, &limit, &alone, rows[i].cost, 0, now_ns);
         const struct bucket_wait wait = {.cost = rows[i].cost, .now_ns = now_ns, .settle_ns = UINT64_MAX};
         uint64_t retry_ns = bucket_retry_after_ns(&bucket, &limit, &alone, &wait);
-        OK(took == rows[i].allowed && bucket_remaining(&bucket, &limit, &alone, 0) == rows[i].remaining, "%s: %s",
+        OK(took == rows[i].allowed && bucket_available(&bucket, &limit, &alone, 0) == rows[i].remaining, "%s: %s",
            rows[i].what, took ? "allowed" : "refused");
         if (!took)
             OK_U64(retry_ns, rows[i].retry_ms == UINT64_MAX ? UINT64_MAX : rows[i].retry_ms * MS_NS,
@@ -230,7 +230,7 @@ static void settling(void)
     uint64_t credit;
     budget_init(&budget, &limit, SHARE_ONE / 2, false);
     bucket_fill(&bucket, &limit, 0, 0);
-    OK_U64(bucket_remaining(&bucket, &limit, &budget, 0), 6, "half a share: 3/8 of 16");
+    OK_U64(bucket_available(&bucket, &limit, &budget, 0), 6, "half a share: 3/8 of 16");
     OK(bucket_take(&bucket, &limit, &budget, 6, 0, 10) && !bucket_take(&bucket, &limit, &budget, 1, 0, 10),
        "... 6, and no seventh");
     const struct bucket_wait wait = {.cost = 1, .now_ns = 10, .settle_ns = 100 * MS_NS},
@@ -239,7 +239,7 @@ static void settling(void)
     OK_U64(bucket_retry_after_ns(&bucket, &limit, &budget, &deaf), SECOND_NS, "... or until they are over");
     bucket_settle(&bucket, &limit, &budget, &(struct settlement){.tokens = 4, .later = 2, .at_ns = 10});
     OK(bucket.unsettled == 2 && bucket.settled == 12, "four of them are known to all: 12 are left");
-    OK_U64(bucket_remaining(&bucket, &limit, &budget, 0), 2, "... 4.5 less the 2 that are not");
+    OK_U64(bucket_available(&bucket, &limit, &budget, 0), 2, "... 4.5 less the 2 that are not");
     OK_U64(bucket_return(&bucket, &limit, &budget, 3, 20, &credit), 3, "three are given back");
     OK(bucket.unsettled == 2 && bucket.settled == 15 && credit == 0, "... none of which makes room for own spends");
     bucket_settle(&bucket, &limit, &budget, &(struct settlement){.tokens = 2, .at_ns = 20});
@@ -328,7 +328,7 @@ static void pool(void)
         taken++;
     OK_U64(taken, 30, "30 of 32 events are for own spends");
     OK(bucket_take(&a, &limit, &alone, 1, 0, taken - 1), "... one more at the same moment needs none");
-    OK(bucket_remaining(&a, &limit, &alone, 0) == 969, "a spend that finds no room takes nothing");
+    OK(bucket_available(&a, &limit, &alone, 0) == 969, "a spend that finds no room takes nothing");
     bucket_apply(&a, &limit, &alone, 1, 0, 10, 0);
     bucket_apply(&a, &limit, &alone, 1, 0, 500, 0);
     bucket_apply(&a, &limit, &alone, 1, 0, 501, 0);

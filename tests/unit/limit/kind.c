@@ -30,7 +30,7 @@ static uint64_t left_at(const struct limit *limit, uint64_t at_ns)
     for (uint64_t when_ns = 0; when_ns <= PERIOD_NS / 4; when_ns += PERIOD_NS / 4)
         OK(bucket_take(&bucket, limit, &alone, TOKENS / 2, 0, when_ns), "half of it is taken");
     bucket_refill(&bucket, limit, &alone, at_ns);
-    uint64_t left = bucket_remaining(&bucket, limit, &alone, 0);
+    uint64_t left = bucket_available(&bucket, limit, &alone, 0);
     bucket_close(&bucket, limit);
     return left;
 }

@@ -94,7 +94,7 @@ static void fixed_examples(void)
                                          .window_end_ns = end_ns,
                                          .settle_ns = UINT64_MAX};
         uint64_t retry_ns = bucket_retry_after_ns(&cell, &limit, &alone, &wait);
-        OK(took == rows[i].allowed && bucket_remaining(&cell, &limit, &alone, 0) == rows[i].remaining, "%s: %s",
+        OK(took == rows[i].allowed && bucket_available(&cell, &limit, &alone, 0) == rows[i].remaining, "%s: %s",
            rows[i].what, took ? "allowed" : "refused");
         if (!took)
             OK(retry_ns == (rows[i].retry_ms == UINT64_MAX ? UINT64_MAX : rows[i].retry_ms * MS_NS),
@@ -134,7 +134,7 @@ static void fixed_random(uint64_t capacity, uint64_t window_ns, uint64_t seed)
             allowed += took;
         }
         wrong += bucket_number(&key.current, &limit) != spent;
-        wrong += bucket_remaining(&key.current, &limit, &alone, 0) != capacity - spent;
+        wrong += bucket_available(&key.current, &limit, &alone, 0) != capacity - spent;
     }
     OK(wrong == 0 && allowed > OPERATIONS / 8 && allowed < OPERATIONS * 15 / 16 && returned > 0,
        "%" PRIu64 " per %" PRIu64 " ns: a fixed window in %d operations (%" PRIu64 " allowed)", capacity, window_ns,
@@ -177,7 +177,7 @@ static void sliding_examples(void)
         if (allowed)
             (void)bucket_spend(&key.current, &limit, &alone, rows[i].cost, now_ns);
         OK(allowed == rows[i].allowed, "%s: %s", rows[i].what, allowed ? "allowed" : "refused");
-        OK_U64(sliding_remaining(&sliding, 0, now_ns), rows[i].remaining, "... leaving %" PRIu64,
+        OK_U64(sliding_available(&sliding, 0, now_ns), rows[i].remaining, "... leaving %" PRIu64,
                rows[i].remaining);
         OK_U64(retry_ns, rows[i].retry_ms == UINT64_MAX ? UINT64_MAX : rows[i].retry_ms * MS_NS, "... to wait");
         OK_U64(sliding_reset_after_ns(&sliding, now_ns), rows[i].reset_ms * MS_NS, "... reset");
@@ -246,7 +246,7 @@ static void sliding_random(uint64_t capacity, uint64_t window_ns, uint64_t seed)
         wrong += may != counts_allow(&counts, capacity, window_ns, cost, now_ns);
         if (i % 8 == 0)
             waits_wrong += !retry_is_right(&counts, &sliding, cost, now_ns);
-        uint64_t remaining = sliding_remaining(&sliding, 0, now_ns);
+        uint64_t remaining = sliding_available(&sliding, 0, now_ns);
         wrong += !counts_allow(&counts, capacity, window_ns, remaining, now_ns) && remaining > 0;
         wrong += counts_allow(&counts, capacity, window_ns, remaining + 1, now_ns);
         if (may)

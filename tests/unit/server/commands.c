@@ -213,12 +213,36 @@ static void test_group(void)
     OK_STRING(ask("CAN_ACCESS a 100\r\nCAN_ACCESS a\r\n"), ":1\r\n:0\r\n", "a cost is taken whole");
 }
 
+static void test_named_figures(void)
+{
+    set_scene(NULL, false);
+    node.verdict = (struct verdict){.allowed = true,
+                                    .limit_tokens = 100,
+                                    .remaining_tokens = 95,
+                                    .available_tokens = 31,
+                                    .reset_after_ns = 50000001};
+    (void)ask("HELLO 3\n");
+    OK_STRING(ask("CHECK ip=1.2.3.4 COST 5\n"),
+              "%7\r\n$7\r\nallowed\r\n#t\r\n$5\r\nlimit\r\n:100\r\n$9\r\nremaining\r\n:95\r\n$13\r\navailable_"
+              "now\r\n:31\r\n"
+              "$14\r\nretry_after_ms\r\n:0\r\n$14\r\nreset_after_ms\r\n:51\r\n$4\r\nrule\r\n$7\r\ndefault\r\n",
+              "CHECK in RESP3 names its figures");
+    (void)ask("CHECK ip=1.2.3.4 WAIT VERBOSE\n");
+    OK(begins("%9\r\n$7\r\nallowed\r\n#t\r\n") && has("$7\r\nhold_ms\r\n:0\r\n$5\r\nrules\r\n*1\r\n%13\r\n"),
+       "and what options add");
+    (void)ask("HELLO 2\n");
+    (void)ask("CHECK ip=1.2.3.4 WAIT VERBOSE\n");
+    OK(begins("*8\r\n:1\r\n:100\r\n:95\r\n:0\r\n:51\r\n$7\r\ndefault\r\n:0\r\n*1\r\n*26\r\n"),
+       "RESP2 has them in fixed places");
+}
+
 static void test_check(void)
 {
     set_scene(NULL, false);
     node.verdict = (struct verdict){.allowed = true,
                                     .limit_tokens = 100,
                                     .remaining_tokens = 95,
+                                    .available_tokens = 31,
                                     .retry_after_ns = 0,
                                     .reset_after_ns = 50000001};
     OK_STRING(ask("CHECK ip=1.2.3.4 COST 5\n"), "*6\r\n:1\r\n:100\r\n:95\r\n:0\r\n:51\r\n$7\r\ndefault\r\n",
@@ -493,6 +517,7 @@ int main(void)
 {
     test_waiting();
     test_group();
+    test_named_figures();
     test_check();
     test_session();
     test_password();
