@@ -167,16 +167,20 @@ static void read_some(struct node *node, struct plane_work *work, struct work_sl
         work->stage = WORK_STAGES;
 }
 
-/* New versions move to the front and keep their order. */
+/*
+ * New versions move to the front and keep their order. The place that a version leaves becomes
+ * empty: a change that is abandoned halfway releases each version once.
+ */
 static void add_some(struct node *node, struct plane_work *work, struct work_slice *slice)
 {
     slice_spend(slice, 1);
     for (unsigned n = 0; n < UNIT_VERSIONS && work->looked < work->version_count; n++) {
-        struct rule_version **version = &work->version[work->looked++];
-        switch (rulebook_add(work->book, *version)) {
+        struct rule_version *version = work->version[work->looked];
+        work->version[work->looked++] = NULL;
+        switch (rulebook_add(work->book, version)) {
         case RULEBOOK_ADDED:
-            plane_work_touches(work, *version);
-            work->version[work->added++] = *version;
+            plane_work_touches(work, version);
+            work->version[work->added++] = version;
             continue;
         case RULEBOOK_FULL:
             node->stats.limit_drops++;
@@ -184,7 +188,7 @@ static void add_some(struct node *node, struct plane_work *work, struct work_sli
         case RULEBOOK_KNOWN:
             break;
         }
-        rule_version_release(version);
+        rule_version_release(&version);
     }
     if (work->looked == work->version_count) {
         work->version_count = work->added;

@@ -304,6 +304,41 @@ static void test_leaving(void)
     world_close();
 }
 
+/*
+ * Bob fetches many rules. Meanwhile he changes one of them so often that the fetched version is none of those that are
+ * kept. Then he ends, after that many steps. True: the fetched rules were in force by then.
+ */
+static bool ends_while_it_adds(unsigned steps)
+{
+    world_of_slices(2);
+    (void)set(ANN, many(MANY, 12, 5));
+    while (world_stats(BOB).rule_scans == 0)
+        world_run(1);
+    for (unsigned n = 0; n <= RULE_VERSIONS_KEPT; n++) {
+        (void)snprintf(text, sizeof text, "{id: rule-000, service: s0, endpoint: /0, rate: %u/m}", 50 + n);
+        (void)begin(BOB, text);
+    }
+    for (unsigned n = 0; n < steps; n++)
+        if (world.packet_count > 0)
+            world_step_packet();
+        else
+            wake(BOB);
+    uint64_t fetched = world_stats(BOB).rule_versions_fetched;
+    assert(fetched == 0 || fetched == MANY - 1);
+    world_crash(BOB);
+    skip_text();
+    world_close();
+    return fetched > 0;
+}
+
+static void test_ending(void)
+{
+    unsigned steps = 0;
+    while (steps < STEPS_MAX && !ends_while_it_adds(steps))
+        steps++;
+    OK(steps > 20 && steps < STEPS_MAX, "a node may end in any of the %u steps that fetching takes", steps);
+}
+
 static void test_canary(void)
 {
     world_of_slices(1);
@@ -337,6 +372,7 @@ int main(void)
     test_crossing();
     test_fetching();
     test_leaving();
+    test_ending();
     test_canary();
     return tap_done();
 }
