@@ -87,24 +87,19 @@ static void end_map(struct printer *printer)
 
 /* ---- values ---- */
 
-/* `share` of 2^32 as a decimal of the whole with the fewest digits that read back to it. */
-static void put_share(struct printer *printer, const char *key, uint64_t share, uint64_t whole, const char *unit)
+/* A weight, of 2^32, as the shortest decimal that reads back to it. */
+static void put_weight(struct printer *printer, const char *key, uint64_t weight)
 {
+    const uint64_t one = 1000000000;
     char out[UNITS_TEXT_BYTES];
-    /*
-     * Reading rounds down, so the least decimal that reaches the share is the decimal that was
-     * written.
-     */
-    uint64_t parts = (share * whole + SHARE_ONE - 1) / SHARE_ONE;
-    uint64_t one = unit[0] ? whole / 100 : whole;
-    int digits = unit[0] ? 4 : 9;
-    (void)snprintf(out, sizeof out, "%llu.%0*llu", (unsigned long long)(parts / one), digits,
-                   (unsigned long long)(parts % one));
-    size_t size = strlen(out);
+    /* Reading rounds down, so the least decimal that reaches the weight is the one that was written. */
+    uint64_t parts = (weight * one + SHARE_ONE - 1) / SHARE_ONE;
+    size_t size = (size_t)snprintf(out, sizeof out, "%llu.%09llu", (unsigned long long)(parts / one),
+                                   (unsigned long long)(parts % one));
     while (out[size - 1] == '0')
         size--;
     size -= out[size - 1] == '.';
-    (void)snprintf(out + size, sizeof out - size, "%s", unit);
+    out[size] = '\0';
     put(printer, key, out);
 }
 
@@ -114,7 +109,7 @@ static void put_regions(struct printer *printer)
     for (uint32_t i = 0; i < node->region_count; i++) {
         begin_map(printer);
         put_text(printer, "name", node->regions[i].region);
-        put_share(printer, "weight", node->regions[i].weight, 1000000000, "");
+        put_weight(printer, "weight", node->regions[i].weight);
         end_map(printer);
     }
 }
