@@ -1,9 +1,9 @@
 /*
  * publish makes the message to all peers. It carries the header (members, digests), new own
  * batches, and batches of any origin that some member is known to lack for longer than a resend
- * time. Small own batches ride along in case an earlier message was lost. One of the peers that can
- * pass on a batch of another origin does so when the batch is overdue. A message is bounded in
- * bytes and in the work of its reader. This file does not close batches: log/tell.c does.
+ * time. Small batches ride along in case an earlier message was lost. One of the peers that can
+ * pass on a batch of another origin does so. A message is bounded in bytes and in the work of its
+ * reader. This file does not close batches: log/tell.c does.
  */
 #include "cluster/publish.h"
 
@@ -22,7 +22,7 @@ enum {
     RESEND_BACKOFF_MAX = 5, /* doublings */
     RELAY_FALLBACK = 4,     /* after so many resend times every peer may pass a batch on */
     SPARE_BATCH_BYTES = 64, /* the size of a batch without its keys, about */
-    SPARE_BYTES = 4096,     /* of own batches in each message in case an earlier copy was lost */
+    SPARE_BYTES = 4096,     /* of batches in each message in case an earlier copy was lost */
     /* work sent again to a member that does not answer: as much as so many steps take */
     WINDOW_STEPS = 8,
 };
@@ -140,10 +140,8 @@ static size_t spare_cost_bytes(const struct batch *batch)
 
 /*
  * Collects the batches to send now: own ones first, the oldest of each origin first. A message
- * costs the same empty or with a few KiB, so small own batches that a member may lack ride along: a
- * lost message then costs no round trip. Batches of other origins do not: their maker sends them,
- * and each peer would send a copy of them with each message. Large batches are sent again only when
- * they are overdue.
+ * costs the same empty or with a few KiB, so small batches that a member may lack ride along: a
+ * lost message then costs no round trip. Large batches are sent again only when they are overdue.
  */
 static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
 {
@@ -162,11 +160,10 @@ static uint32_t collect_due(struct node *node, struct due *due, uint32_t room)
                 (batch->last <= known && (slot != node->my_slot || batch->sends_count > 0)))
                 continue;
             enum dueness dueness = dueness_of(node, slot, batch, &window);
-            bool rides = dueness == LACKED && slot == node->my_slot;
             size_t bytes = spare_cost_bytes(batch);
-            if (dueness == DUE || (rides && bytes <= spare_bytes))
-                due[count++] = (struct due){slot, batch, rides};
-            if (rides)
+            if (dueness == DUE || (dueness == LACKED && bytes <= spare_bytes))
+                due[count++] = (struct due){slot, batch, dueness == LACKED};
+            if (dueness == LACKED)
                 spare_bytes -= bytes < spare_bytes ? bytes : spare_bytes;
         }
     }

@@ -65,35 +65,9 @@ static void rides_along(void)
     world_close();
 }
 
-/*
- * Cat hears ann and bob, who spend by turns. Bob speaks while ann's spends are on their way, and has them before he
- * knows that cat has them.
- */
-static void makers_speak_for_themselves(void)
-{
-    enum { SPENDS = 50, TURN_MS = 20 };
-    char key[32];
-    world_of(3);
-    world.link[ANN][BOB].delay_ns = 2 * MS;
-    uint64_t applied = world_stats(CAT).batches_applied, again = world_stats(CAT).batches_duplicate;
-    for (unsigned i = 0; i < SPENDS; i++) {
-        (void)snprintf(key, sizeof key, "key %u", i);
-        (void)world_ask(i % 2 == 0 ? ANN : BOB, key, 0, 25); /* so much is told at once */
-        world_push(i % 2 == 0 ? ANN : BOB);
-        world_run(TURN_MS);
-    }
-    world_run(500);
-    applied = world_stats(CAT).batches_applied - applied;
-    again = world_stats(CAT).batches_duplicate - again;
-    OK(applied >= SPENDS / 4, "cat hears of %" PRIu64 " batches, while others speak", applied);
-    OK(again <= applied, "%" PRIu64 " copies come again: those of others' batches are left to their makers", again);
-    world_close();
-}
-
 int main(void)
 {
     unanswered();
     rides_along();
-    makers_speak_for_themselves();
     return tap_done();
 }
