@@ -279,7 +279,7 @@ static void merge_stage(struct node *node, struct stage *stage)
         level = add_units(add_units(level, -units_of_tokens(limit, staged->later)), own);
         if (stage->adds)
             level = add_units(level, bucket->settled - limit->capacity_units);
-        bucket_renew(bucket, limit, (uint64_t)(staged->untold + staged->later), node->now_ns);
+        bucket_renew_others(bucket, limit, (uint64_t)staged->later, node->now_ns);
         bucket_lower_level(bucket, limit, level, node->now_ns);
         counters_mark_dirty(node, entry);
         stage->some_paid |= staged->paid > 0;

@@ -158,11 +158,12 @@ int64_t bucket_level_of(const struct limit *limit, uint64_t number);
  */
 void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_t level, uint64_t now_ns);
 /*
- * LOG: all listed spends except the `kept` newest tokens count as spent now. A number from another peer does not
- * say when its spends end, nor which of the spends here are among them: none of those may end before all of them
- * do.
+ * LOG: the listed spends of others, except their `kept` newest tokens, count as spent now. A number from another peer
+ * does not say when its spends end, nor which of the spends here are among them: no spend of others may end before all
+ * of them do. Own spends end at their time, which this peer knows: counted as newer ones, they would be told as newer
+ * ones when they are given back, and others would take off a spend that ends later.
  */
-void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns);
+void bucket_renew_others(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns);
 /*
  * Merges a number that was read at now_ns into a refilled bucket: no more is left than the number says. See
  * bucket_lower_level.

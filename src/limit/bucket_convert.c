@@ -51,14 +51,10 @@ void bucket_lower_level(struct bucket *bucket, const struct limit *limit, int64_
     bucket->settled -= missing;
 }
 
-void bucket_renew(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns)
+void bucket_renew_others(struct bucket *bucket, const struct limit *limit, uint64_t kept, uint64_t now_ns)
 {
-    if (limit->kind != LIMIT_LOG)
-        return;
-    uint64_t listed = (uint64_t)(limit->capacity_units - bucket->settled + bucket->unsettled);
-    uint64_t renewed, most = listed > kept ? listed - kept : 0;
-    uint64_t left = events_renew(limit->events, &bucket->events, most, now_ns, &renewed);
-    bucket->settled += (int64_t)(renewed - left);
+    if (limit->kind == LIMIT_LOG)
+        bucket->settled += (int64_t)events_renew_others(limit->events, &bucket->events, kept, now_ns);
 }
 
 void bucket_lower_to(struct bucket *bucket, const struct limit *limit, uint64_t number, uint64_t now_ns)

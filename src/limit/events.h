@@ -95,9 +95,11 @@ uint64_t events_held_end_ns(const struct log_event *event, uint64_t period_ns);
 /* True: no event of any list is held. */
 bool events_hold_nothing(const struct events *events);
 
-/* The oldest `tokens` count as spent now, each still by the peer that spent it. Returns how many are listed so. */
-uint64_t events_renew(struct events *events, struct event_list *list, uint64_t tokens, uint64_t now_ns,
-                      uint64_t *renewed);
+/*
+ * The tokens of others, except the `kept` newest ones, count as spent now. Own and held tokens stay at their time: a
+ * return tells it. Returns how many tokens are not listed any more, because the pool is used up.
+ */
+uint64_t events_renew_others(struct events *events, struct event_list *list, uint64_t kept, uint64_t now_ns);
 
 /*
  * Multiplies every event's tokens by numerator / denominator; the sum is rounded up, at its newest end. Returns the

@@ -95,7 +95,7 @@ uint64_t events_hold(struct events *events, struct event_list *list, uint64_t to
 }
 
 /*
- * Goes through the first events since that moment: tokens held then are there, or later if the list was renewed.
+ * Goes through the first events since that moment: tokens held then are there, or later if the pool was used up.
  * `change` changes `tokens` held tokens of an event.
  */
 static uint64_t visit_held(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns,
@@ -152,29 +152,19 @@ bool events_hold_nothing(const struct events *events)
     return __atomic_load_n(&events->held, __ATOMIC_RELAXED) == 0;
 }
 
-uint64_t events_renew(struct events *events, struct event_list *list, uint64_t tokens, uint64_t now_ns,
-                      uint64_t *renewed)
+static uint64_t others_tokens(const struct events *events, const struct event_list *list)
 {
-    uint64_t own = 0, held = 0, ends_ns = 0;
-    *renewed = 0;
-    while (list->oldest && *renewed < tokens) {
-        const struct log_event *event = &events->event[list->oldest];
-        const struct log_event before = *event;
-        uint64_t removed = events_remove_oldest(events, list, events_least(tokens - *renewed, before.tokens));
-        const bool gone = removed == before.tokens;
-        uint64_t end_ns = before.at_ns + (uint64_t)before.held_ms * 1000000;
-        ends_ns = before.held > 0 && end_ns > ends_ns ? end_ns : ends_ns;
-        own += before.own - (gone ? 0 : event->own);
-        held += before.held - (gone ? 0 : event->held);
-        *renewed += removed;
+    uint64_t tokens = 0;
+    for (uint32_t index = list->oldest; index; index = events->event[index].newer) {
+        const struct log_event *event = &events->event[index];
+        tokens += event->tokens - event->own - event->held;
     }
-    uint64_t listed = events_insert(events, list, *renewed, now_ns);
-    if (listed < *renewed || listed == 0)
-        return listed;
-    struct log_event *event = &events->event[first_since(events, list, now_ns)];
-    event->own += (uint32_t)own;
-    events_set_held(events, event, event->held + (uint32_t)held);
-    if (held > 0)
-        note_end(event, ends_ns);
-    return listed;
+    return tokens;
+}
+
+uint64_t events_renew_others(struct events *events, struct event_list *list, uint64_t kept, uint64_t now_ns)
+{
+    uint64_t others = others_tokens(events, list);
+    uint64_t renewed = events_remove_others(events, list, others > kept ? others - kept : 0, 0);
+    return renewed - events_insert(events, list, renewed, now_ns);
 }

@@ -89,6 +89,50 @@ static void told_together(void)
     world_close();
 }
 
+/* Bob and cat spend of more keys than they may keep for ann, who does not hear them: she needs a snapshot. */
+static void away_for_a_snapshot(void)
+{
+    char key[32];
+    unsigned refused = 0;
+    world_links(ANN, LINK_CUT);
+    for (unsigned i = 0; i < 8; i++) {
+        (void)snprintf(key, sizeof key, "key %u", i);
+        refused += !world_ask(i % 2 == 0 ? BOB : CAT, key, 0, 10).allowed;
+        world_run(60);
+    }
+    OK_U64(refused, 0, "bob and cat spend of many keys while ann is away");
+    world_links(ANN, LINK_FINE);
+    for (unsigned ms = 0; world_stats(ANN).snapshots_taken == 0 && ms < 500; ms++)
+        world_run(1);
+    OK_U64(world_stats(ANN).snapshots_taken, 1, "and she takes a snapshot");
+}
+
+/*
+ * A snapshot does not say when the spends of others end, so they count as new ones. Ann's own spend ends at its time,
+ * and ann tells that time when she gives it back: else cat would take off bob's newer spend, and ann's would end there.
+ */
+static void after_a_snapshot(void)
+{
+    world_init(3);
+    world_name_all();
+    for (unsigned i = ANN; i <= CAT; i++)
+        world.host[i].options.log_keys_max = 4;
+    world_start_all();
+    world_run(1000);
+    OK(take(ANN, "alice", 10), "ann takes 10");
+    world_run(100);
+    away_for_a_snapshot();
+    OK(take(BOB, "alice", 7), "bob takes 7");
+    world_run(100);
+    OK(left(ANN, "alice") == 143 && left(CAT, "alice") == 143, "the others know");
+    OK_U64(give_back(ANN, "alice", 10), 10, "ann gives her 10 back");
+    world_run(1400);
+    OK(left(ANN, "alice") == 153 && left(CAT, "alice") == 153,
+       "when they would have ended, bob's 7 count still: %d and %d", (int)left(ANN, "alice"),
+       (int)left(CAT, "alice"));
+    world_close();
+}
+
 /* ---- a bucket that is full when something is returned ---- */
 
 static double fast_tokens(int64_t units)
@@ -189,6 +233,7 @@ int main(void)
     ended();
     shortly_before_the_end();
     told_together();
+    after_a_snapshot();
     full_in_between();
     nearly_full();
     of_unknown_age();

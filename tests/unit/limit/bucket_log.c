@@ -279,8 +279,9 @@ static void whose(void)
     OK_U64(bucket_release(&bucket, &limit, &budget, 1, spent_ns, 1300 * MS_NS), 1, "but whoever holds it");
     OK_U64(bucket_unhold(&bucket, &limit, 1, spent_ns), 1, "what is held no longer");
     OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1300 * MS_NS, &credit), 1, "anybody can return");
-    bucket_renew(&bucket, &limit, 0, 1310 * MS_NS);
-    OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1310 * MS_NS, &credit), 0, "what is renewed is held still");
+    bucket_renew_others(&bucket, &limit, 0, 1310 * MS_NS);
+    OK_U64(bucket_return(&bucket, &limit, &budget, 9, 1310 * MS_NS, &credit), 0,
+           "what is held stays so while others' spends are renewed");
     OK_U64(bucket_release(&bucket, &limit, &budget, 9, spent_ns, 1310 * MS_NS), 1,
            "and known by when it was spent");
     OK(bucket_is_full(&bucket, &limit) && events_check(events, &bucket.events, &count) == 0, "that was all");
@@ -288,7 +289,7 @@ static void whose(void)
 
 /* ---- merging ---- */
 
-/* Another's number says how many count, not which, nor until when. */
+/* Another's number says how many count, not which, nor until when. When own ones end is known here. */
 static void renewing(void)
 {
     const struct limit limit = log_limit(16, SECOND_NS, 0, events);
@@ -299,8 +300,14 @@ static void renewing(void)
     bucket_fill(&bucket, &limit, 0, 0);
     bucket_apply(&bucket, &limit, &budget, 3, 0, 100 * MS_NS, 0);
     (void)bucket_take(&bucket, &limit, &budget, 2, 0, 200 * MS_NS);
-    bucket_renew(&bucket, &limit, 2, 500 * MS_NS);
+    bucket_renew_others(&bucket, &limit, 1, 300 * MS_NS);
+    const struct log_event *oldest = events_at(events, bucket.events.oldest),
+                           *newest = events_at(events, bucket.events.newest);
+    OK(oldest->at_ns == 100 * MS_NS && oldest->tokens == 1 && newest->at_ns == 300 * MS_NS && newest->tokens == 2,
+       "of 3 tokens of others, the 2 oldest count as spent now and one is kept");
+    bucket_renew_others(&bucket, &limit, 0, 500 * MS_NS);
     OK(bucket.settled == 13 && bucket.unsettled == 2, "3 of others and 2 own ones stay as many");
+    OK_U64(events_oldest_own_ns(events, &bucket.events), 200 * MS_NS, "own ones stay at their time");
     bucket_lower_level(&bucket, &limit, 16 - 4, 500 * MS_NS);
     OK(bucket.settled == 12 && bucket.unsettled == 2, "4 of others are used, it is said: which ones is not");
     OK_U64(events_check(events, &bucket.events, &count), 6, "all are listed");
@@ -309,7 +316,7 @@ static void renewing(void)
            "own ones end in time, and none of the others' before the last one may");
     bucket_refill(&bucket, &limit, &budget, 1500 * MS_NS);
     OK(bucket_is_full(&bucket, &limit), "... a period from then");
-    bucket_renew(&bucket, &limit, 0, 1500 * MS_NS);
+    bucket_renew_others(&bucket, &limit, 0, 1500 * MS_NS);
     OK(bucket_is_full(&bucket, &limit), "nothing is nothing");
 }
 
