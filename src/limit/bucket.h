@@ -146,8 +146,8 @@ void bucket_close(struct bucket *bucket, const struct limit *limit);
 /* ---- as one number, for snapshots and the store ---- */
 
 /*
- * How much of a key is used, after a refill, unsettled spends included. BUCKET: the ns until it is full; CELL and
- * LOG: the tokens. 0: full.
+ * How much of a key is used, after a refill, unsettled spends included. BUCKET: the ns until it is full; CELL, LOG, and
+ * a BUCKET that takes more than 146 years to fill: the tokens, rounded up. 0: full.
  */
 uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit);
 /* The settled level, in units, of a bucket of which only that number is known. May be far below zero. */

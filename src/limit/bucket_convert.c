@@ -25,16 +25,29 @@ static int64_t units_of_ns(const struct limit *limit, uint64_t ns)
 
 /* ---- as one number ---- */
 
+/*
+ * False for a bucket that takes centuries to fill: the time of its debt does not fit the number, and a number cut there
+ * says that less is used than is. Such a bucket is told in tokens, as a CELL is.
+ */
+static bool is_told_by_time(const struct limit *limit)
+{
+    const uint64_t most_ns = UINT64_MAX / 4; /* 146 years; unsettled spends come on top of a whole debt */
+    return limit->kind == LIMIT_BUCKET && limit_refill_ns(limit, limit->capacity_units) < most_ns &&
+           limit_refill_ns(limit, limit->overshoot_units) < most_ns;
+}
+
 uint64_t bucket_number(const struct bucket *bucket, const struct limit *limit)
 {
     int64_t used = limit->capacity_units - (bucket->settled - bucket->unsettled);
     assert(used >= 0);
-    return limit->kind == LIMIT_BUCKET ? limit_refill_ns(limit, used) : (uint64_t)used;
+    if (is_told_by_time(limit))
+        return limit_refill_ns(limit, used);
+    return ((uint64_t)used + (uint64_t)limit->units_per_token - 1) / (uint64_t)limit->units_per_token;
 }
 
 int64_t bucket_level_of(const struct limit *limit, uint64_t number)
 {
-    if (limit->kind == LIMIT_BUCKET)
+    if (is_told_by_time(limit))
         return limit->capacity_units - units_of_ns(limit, number);
     return limit->capacity_units - units_of_tokens(limit, number);
 }

@@ -245,6 +245,25 @@ static void numbers(void)
     OK_I64(cell.settled, -5 * bucket.units_per_token, "... of a bucket as well");
 }
 
+/* A million tokens at one a year: the time until the bucket is full does not fit a number. */
+static void numbers_of_slow_buckets(void)
+{
+    struct random random;
+    random_seed(&random, 54);
+    uint64_t above = 0, below = 0;
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        uint64_t years = 1 + random_below(&random, 1000000);
+        const struct limit limit = bucket_limit(years, 1, 366 * 24 * HOUR_NS, random_below(&random, years));
+        int64_t used = (int64_t)random_below(&random, years + limit.overshoot + 1);
+        struct bucket a = state_of(&limit, used, 0, 0), b = state_of(&limit, 0, 0, 0);
+        bucket_lower_to(&b, &limit, bucket_number(&a, &limit), 0);
+        above += b.settled > a.settled;
+        below += a.settled - b.settled > limit.units_per_token;
+    }
+    OK_U64(above, 0, "the number of a bucket that takes centuries to fill never says more than is left");
+    OK_U64(below, 0, "... and less than a token below it");
+}
+
 int main(void)
 {
     events = events_create(100000);
@@ -252,6 +271,7 @@ int main(void)
     random_conversions();
     changes_midway();
     numbers();
+    numbers_of_slow_buckets();
     struct events_stats stats;
     events_stats(events, &stats);
     OK_U64(stats.used, 0, "no event is left behind");
