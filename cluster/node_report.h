@@ -42,11 +42,13 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
 
 /*
  * Counters and gauges as an X-macro: X(name, help). INFO prints each row by itself, and
- * docs/operations.md must explain it (tests/tidy/recipes.t).
+ * docs/operations.md must explain it (tests/tidy/recipes.t). /metrics prints it under a name and with a
+ * type that it makes of the row: src/http/metrics_page.h says how.
  *
  * A row gives struct node the counter node->stats.name, which is 0 at the start. The file in which
  * the event happens must add to it. A row with "(now)" is a gauge instead: node_stats (report.c)
- * must compute it.
+ * must compute it. A row with "(most)" is the most that was seen. A name that ends with _ms or _ns is
+ * a time, and the help names no unit.
  */
 #define NODE_STATS(X)                                                                                              \
     X(admitted_requests, "requests allowed")                                                                       \
@@ -75,28 +77,28 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(snapshots_taken, "snapshots taken from a peer")                                                              \
     X(stores_taken, "peers of which it was asked what their stores had when they started")                         \
     X(parts_beyond, "parts of snapshots that may contain more than their donor had told")                          \
-    X(doubted_tokens, "tokens that were charged, or not given back, though such parts may contain that")           \
+    X(doubted_tokens, "tokens that were charged, or not given back, though a part of a snapshot may contain that") \
     X(spared_tokens, "tokens told late that were not charged, since refill had paid them off")                     \
     X(log_batches, "batches kept for peers that lack them (now)")                                                  \
     X(log_keys, "spends kept for peers that lack them (now)")                                                      \
-    X(log_ghost_keys, "those of them that were made by a start that is over: they do not heed the limit (now)")    \
+    X(log_ghost_keys, "kept spends of a start that is over: they do not heed the limit (now)")                     \
     X(open_keys, "spends that no peer was told of yet (now)")                                                      \
     X(spends_paid_off, "spends that refill had paid off before anybody was told of them")                          \
-    X(open_oldest_ms, "for how many milliseconds the oldest of them has waited (now)")                             \
+    X(open_oldest_ms, "for how long the oldest spend that no peer was told of has waited (now)")                   \
     X(rule_changes, "changes of rules made here, automatic ones included")                                         \
     X(rule_versions_fetched, "versions of rules that came from peers")                                             \
     X(rule_versions_invalid, "versions of rules that were dropped as nonsense")                                    \
     X(rule_scans, "times that a peer was asked for its rules")                                                     \
-    X(step_keys_max, "most keys that one step worked on")                                                          \
+    X(step_keys_max, "keys that one step worked on (most)")                                                        \
     X(refunds_forgotten, "accounts of what may be given back that made room for others")                           \
     X(limit_drops, "items dropped at a limit: inbox, members, unknown rules")                                      \
     X(incarnations_refused, "members in messages that were dropped since their clock is too far ahead")            \
     X(unlisted_refused, "members that no config names, dropped beyond unlisted_peers")                             \
     X(stalls, "times that this node got to run later than a quarter of silent_after")                              \
-    X(stalled_ms, "for how many milliseconds in all")                                                              \
+    X(stalled_ms, "for how long this node got to run too late, in all")                                            \
     X(config_mismatches, "messages from peers whose config differs")                                               \
     X(settle_ns, "smoothed time from a spend to its acknowledgement by all (now)")                                 \
-    X(worst_debt_tokens, "most tokens below zero that any key was seen at here")
+    X(worst_debt_tokens, "tokens below zero that a key was seen at here (most)")
 
 struct node_stats {
 #define X(name, help) uint64_t name;
@@ -107,6 +109,8 @@ struct node_stats {
 void node_stats(const struct node *node, struct node_stats *stats);
 /* The part of doubted_tokens that keys of one limit have. */
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit);
+/* The part of worst_debt_tokens that keys of one limit have. */
+uint64_t node_worst_debt_tokens(const struct node *node, uint16_t limit);
 void node_table_stats(const struct node *node, struct table_stats *stats);
 
 /*

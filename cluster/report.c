@@ -120,8 +120,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     for (uint32_t i = 0; i < node->limits.count; i++) {
         if (!limit_set_has(&node->limits, i))
             continue;
-        int64_t per_token = node->limits.limit[i].units_per_token;
-        uint64_t debt = (uint64_t)((node->by_limit.worst_debt_units[i] + per_token - 1) / per_token);
+        uint64_t debt = node_worst_debt_tokens(node, (uint16_t)i);
         if (debt > stats->worst_debt_tokens)
             stats->worst_debt_tokens = debt;
     }
@@ -140,6 +139,12 @@ void node_visit_memory(struct node *node, void (*visit)(void *context, void *mem
 uint64_t node_doubted_tokens(const struct node *node, uint16_t limit)
 {
     return node->by_limit.doubted_tokens[limit];
+}
+
+uint64_t node_worst_debt_tokens(const struct node *node, uint16_t limit)
+{
+    int64_t per_token = node->limits.limit[limit].units_per_token;
+    return (uint64_t)((node->by_limit.worst_debt_units[limit] + per_token - 1) / per_token);
 }
 
 void node_table_stats(const struct node *node, struct table_stats *stats)

@@ -119,7 +119,7 @@ static void introduce(struct server *server)
               node->name, node->region, settings->limits.count, node->peer_count);
     log_write(&server->log, LOG_LEVEL_INFO, "table %s keys, %s",
               units_format_count(keys, sizeof keys, table.capacity_keys),
-              units_format_size_short(bytes, sizeof bytes, table.bytes));
+              units_format_size_short(bytes, sizeof bytes, table.table_bytes));
     log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients, %s for gossip, %s for snapshots",
               settings->clients_address, settings->gossip_address, settings->snapshot_address);
     if (settings->http_address[0])

@@ -4,13 +4,11 @@
 #include "base/metric.h"
 #include "base/units.h"
 #include "commands/call.h"
+#include "commands/figures.h"
 #include "edge/peers/transport.h"
-#include "edge/process/memory.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define RESIDENT_STALE_NS ((uint64_t)100000000)
 
 /* A line as "name:12" is a name and what the protocol writes for a number: without a format to read. */
 static void field_number(struct output *output, const char *name, uint64_t value)
@@ -24,17 +22,9 @@ static void field_text(struct output *output, const char *name, const char *valu
     output_print(output, "%s:%s\r\n", name, value);
 }
 
-/*
- * What INFO is made of. Other threads change these figures while they decide, so they are copied while this thread is
- * alone. They are printed afterwards, which takes far longer: meanwhile other threads decide.
- */
 struct report {
     struct call *call;
-    struct listener_stats listener; /* of all threads together, as the next */
-    struct commands_stats commands;
-    struct node_stats node;
-    struct transport_stats transport;
-    uint64_t thread_commands[GATE_THREADS_MAX];
+    struct figures figures;
 };
 
 static void print_server(const struct report *report)
@@ -67,7 +57,7 @@ static void print_threads(const struct report *report, const struct commands_wor
                      "thread_%" PRIu32 ":connected_clients=%" PRIu64 ",total_connections_received=%" PRIu64
                      ",total_commands_processed=%" PRIu64 "\r\n",
                      i, metric_get(&listener->connected_clients), metric_get(&listener->total_connections_received),
-                     report->thread_commands[i]);
+                     report->figures.thread_commands[i]);
         turned_away += atomic_load_explicit(&worker_threads->gate->thread[i].turned_away, memory_order_relaxed);
     }
     field_number(output, "gate_closed",
@@ -81,10 +71,10 @@ static void print_clients(const struct report *report)
 {
     struct output *output = report->call->answer.output;
     const struct commands_worker_threads *worker_threads = report->call->commands->worker_threads;
-#define X(name, help) field_number(output, #name, report->listener.name);
+#define X(name, help) field_number(output, #name, report->figures.listener.name);
     LISTENER_STATS(X)
 #undef X
-#define X(name, help) field_number(output, #name, report->commands.name);
+#define X(name, help) field_number(output, #name, report->figures.commands.name);
     COMMANDS_STATS(X)
 #undef X
     if (worker_threads != NULL && worker_threads->gate != NULL)
@@ -162,22 +152,9 @@ static void print_table(const struct report *report)
     struct output *output = call->answer.output;
     struct table_stats table;
     node_table_stats(call->commands->node, &table);
-    field_number(output, "used_keys", table.used_keys);
-    field_number(output, "capacity_keys", table.capacity_keys);
-    field_number(output, "table_bytes", table.bytes);
-    field_number(output, "expired_keys", table.expired_keys);
-    field_number(output, "evicted_harmless_keys", table.evicted_harmless_keys);
-    field_number(output, "evicted_harmful_keys", table.evicted_harmful_keys);
-    field_number(output, "lock_waits", table.lock_waits);
-}
-
-/* The system takes longer to say it than all other figures together: it is asked now and then. */
-static uint64_t resident_bytes(struct call *call)
-{
-    struct resident *resident = &call->commands->resident;
-    if (resident->asked_ns == 0 || call->now_ns - resident->asked_ns >= RESIDENT_STALE_NS)
-        *resident = (struct resident){.bytes = memory_resident_bytes(), .asked_ns = call->now_ns};
-    return resident->bytes;
+#define X(name, help) field_number(output, #name, table.name);
+    TABLE_STATS(X)
+#undef X
 }
 
 /* What redis-cli --stat and monitors of redis look at. */
@@ -185,7 +162,7 @@ static void print_memory(const struct report *report)
 {
     struct call *call = report->call;
     char text[UNITS_TEXT_BYTES];
-    uint64_t bytes = resident_bytes(call);
+    uint64_t bytes = figures_resident_bytes(call->commands, call->now_ns);
     field_number(call->answer.output, "used_memory", bytes);
     field_text(call->answer.output, "used_memory_human", units_format_size_short(text, sizeof text, bytes));
     field_number(call->answer.output, "used_memory_rss", bytes);
@@ -248,7 +225,7 @@ static void print_cluster(const struct report *report)
 static void print_stats(const struct report *report)
 {
     struct output *output = report->call->answer.output;
-#define X(name, help) field_number(output, #name, report->node.name);
+#define X(name, help) field_number(output, #name, report->figures.node.name);
     NODE_STATS(X)
 #undef X
 }
@@ -277,7 +254,7 @@ static void print_transport(const struct report *report)
     struct output *output = report->call->answer.output;
     if (report->call->commands->transport == NULL)
         return;
-#define X(name, help) field_number(output, "transport_" #name, report->transport.name);
+#define X(name, help) field_number(output, "transport_" #name, report->figures.transport.name);
     TRANSPORT_STATS(X)
 #undef X
 }
@@ -305,44 +282,12 @@ static bool wanted(const struct resp_command *words, const char *section)
     return words->count == 1;
 }
 
-static void add_listener(struct listener_stats *sum, const struct listener_stats *of)
-{
-#define X(name, help) sum->name += metric_get(&of->name);
-    LISTENER_STATS(X)
-#undef X
-}
-
-static void add_commands(struct commands_stats *sum, const struct commands_stats *of)
-{
-#define X(name, help) sum->name += of->name;
-    COMMANDS_STATS(X)
-#undef X
-}
-
-static void gather(struct report *report)
-{
-    const struct commands *commands = report->call->commands, *only = commands;
-    const struct commands_worker_threads *worker_threads = commands->worker_threads;
-    const struct commands *const *members = worker_threads != NULL ? worker_threads->member : &only;
-    call_alone(report->call, true);
-    for (uint32_t i = 0; i < (worker_threads != NULL ? worker_threads->count : 1); i++) {
-        if (members[i]->listener != NULL)
-            add_listener(&report->listener, members[i]->listener);
-        add_commands(&report->commands, &members[i]->stats);
-        report->thread_commands[i] = members[i]->stats.total_commands_processed;
-    }
-    node_stats(commands->node, &report->node);
-    if (commands->transport != NULL)
-        report->transport = transport_stats(commands->transport);
-    call_alone(report->call, false);
-}
-
 /* Sections that are not ours are passed over: tools ask for those of redis. */
 void call_info(struct call *call)
 {
     struct output *output = call->answer.output;
     struct report report = {.call = call};
-    gather(&report);
+    figures_gather(call->commands, &report.figures);
     size_t begun = answer_bulk_begin(&call->answer);
     bool first = true;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {

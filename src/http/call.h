@@ -107,5 +107,7 @@ void http_cancel(struct http_call *call);
 /* health.c */
 void http_alive(struct http_call *call);
 void http_ready(struct http_call *call);
+/* metrics.c */
+void http_metrics(struct http_call *call);
 
 #endif

@@ -11,7 +11,7 @@ static const struct http_route routes[] = {
     {"/v1/refund", HTTP_METHOD_POST, 0, http_refund},      {"/v1/reset", HTTP_METHOD_POST, 0, http_reset},
     {"/v1/reserve", HTTP_METHOD_POST, 0, http_reserve},    {"/v1/commit", HTTP_METHOD_POST, 0, http_commit},
     {"/v1/cancel", HTTP_METHOD_POST, 0, http_cancel},      {"/healthz", READS, HTTP_ROUTE_OPEN, http_alive},
-    {"/readyz", READS, HTTP_ROUTE_OPEN, http_ready},
+    {"/readyz", READS, HTTP_ROUTE_OPEN, http_ready},       {"/metrics", READS, HTTP_ROUTE_LONG, http_metrics},
 };
 
 const struct http_route *http_route(struct bytes path)

@@ -355,7 +355,7 @@ void headgate_limiter_stats(struct headgate_limiter *limiter, struct headgate_li
         spin_unlock(&shard->locked);
         stats->capacity_keys += of_table.capacity_keys;
         stats->used_keys += of_table.used_keys;
-        stats->bytes += of_table.bytes;
+        stats->bytes += of_table.table_bytes;
         stats->expired_keys += of_table.expired_keys;
         stats->evicted_harmless_keys += of_table.evicted_harmless_keys;
         stats->evicted_harmful_keys += of_table.evicted_harmful_keys;

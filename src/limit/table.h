@@ -38,14 +38,20 @@ struct entry {
 };
 _Static_assert(sizeof(struct entry) == 48, "48 bytes a key: 64 with tags and floors at the working load");
 
+/* X(name, meaning). "(now)" marks a gauge. */
+#define TABLE_STATS(X)                                                                                             \
+    X(used_keys, "keys that owe something (now)")                                                                  \
+    X(capacity_keys, "slots for keys; the working load is 0.8 of them (now)")                                      \
+    X(table_bytes, "all memory of the table (now)")                                                                \
+    X(expired_keys, "full keys that lookups or rounds of the table have forgotten")                                \
+    X(evicted_harmless_keys, "full keys that made room in a crowded place")                                        \
+    X(evicted_harmful_keys, "keys that owed something and made room")                                              \
+    X(lock_waits, "times that a lock was held by another thread: modulo 2^32 for each stripe")
+
 struct table_stats {
-    uint64_t capacity_keys; /* slots; the working load is 0.8 of them */
-    uint64_t used_keys;
-    uint64_t bytes;        /* all memory of the table */
-    uint64_t expired_keys; /* full buckets that lookups or table_forget_full have forgotten */
-    uint64_t evicted_harmless_keys;
-    uint64_t evicted_harmful_keys;
-    uint64_t lock_waits; /* how often a lock was held by another thread: modulo 2^32 for each stripe */
+#define X(name, help) uint64_t name;
+    TABLE_STATS(X)
+#undef X
 };
 
 /*

@@ -177,7 +177,7 @@ bool table_absent_start_full(const struct table *table)
 
 void table_stats(const struct table *table, struct table_stats *stats)
 {
-    *stats = (struct table_stats){.capacity_keys = table->groups * GROUP, .bytes = table->bytes};
+    *stats = (struct table_stats){.capacity_keys = table->groups * GROUP, .table_bytes = table->bytes};
     for (uint64_t i = 0; i < stripe_count(table); i++) {
         struct stripe *stripe = &table->stripes[i];
         if (table->shared)

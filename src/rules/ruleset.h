@@ -166,6 +166,8 @@ void ruleset_visit_rules(const struct ruleset *ruleset, struct bytes service,
  * rule come in a row. */
 void ruleset_visit_amounts(const struct ruleset *ruleset,
                            void (*visit)(void *context, const struct ruled *rule, uint16_t limit), void *context);
+/* The limit of the config's named limit of that number, of `named_count`. */
+uint16_t ruleset_named_limit(const struct ruleset *ruleset, uint32_t index);
 /* NULL: there is no such rule. */
 const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes service, struct bytes id);
 

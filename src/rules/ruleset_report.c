@@ -79,6 +79,12 @@ void ruleset_visit_rules(const struct ruleset *ruleset, struct bytes service,
         visit(context, &ruleset->named[i].ruled);
 }
 
+uint16_t ruleset_named_limit(const struct ruleset *ruleset, uint32_t index)
+{
+    assert(index < ruleset->named_count);
+    return ruleset->named[index].variant[0]->base.limit;
+}
+
 const struct ruled *ruleset_find(const struct ruleset *ruleset, struct bytes service, struct bytes id)
 {
     const struct service *found = ruleset_service(ruleset, service);

@@ -47,4 +47,10 @@ sub post {
     return $self->request('POST', $target, $body, 'Content-Type: application/json', @lines);
 }
 
+# The values of GET /metrics, by "name" or "name{labels}".
+sub metrics {
+    my ($self) = @_;
+    return {map { /^([a-z_]+(?:\{.*\})?) (\S+)$/ ? ($1 => $2) : () } split /\n/, $self->get('/metrics')->{body}};
+}
+
 1;

@@ -174,6 +174,33 @@ subtest 'what two may read differently' => sub {
     }
 };
 
+subtest 'metrics' => sub {
+    my ($client, $resp) = (Http::connect($daemon), $daemon->client);
+    my $answer = $client->get('/metrics');
+    is($answer->{head}{'content-type'}, 'text/plain; version=0.0.4; charset=utf-8', 'a page for Prometheus');
+    is($resp->command('RULE', 'SET', 'rules: [{id: two, service: eyes, by: user, rate: 1/h, burst: 2, overshoot: 0}]'),
+       'OK', 'a rule');
+    my $before = $client->metrics;
+    my $asks = {identifiers => {user => 'secretly'}, service_id => 'eyes'};
+    is(join(' ', map { $client->post('/v1/check', $asks)->{status} } 1 .. 5), '200 200 429 429 429', 'five requests');
+    my $after = $client->metrics;
+    my $moved = sub { my ($name) = @_; return $after->{$name} - $before->{$name} };
+    is($moved->('headgate_admitted_requests_total'), 2, 'requests that were allowed are counted');
+    is($moved->('headgate_refused_requests_total'), 3, 'and those that were denied');
+    is($moved->(qq(headgate_rule_decisions_total{service="eyes",rule="two",outcome="$_->[0]"})), $_->[1],
+       "by rule: $_->[0]") for [allowed => 2], [denied => 3], [shadow_denied => 0];
+    is($moved->('headgate_http_requests_total'), 6, 'HTTP requests, the first page among them');
+    unlike($client->get('/metrics')->{body}, qr/secretly/, 'no identity is told');
+    for my $section (qw(stats table)) {
+        my $info = $resp->fields('INFO', $section);
+        my $page = $client->metrics;
+        my @rows = grep { !/_(?:ms|ns)$/ } sort keys %$info;
+        my %same = map { $_ => $page->{"headgate_$_"} // $page->{"headgate_${_}_total"} } @rows;
+        cmp_ok(scalar @rows, '>=', 7, "rows of INFO $section");
+        is_deeply(\%same, {map { $_ => $info->{$_} } @rows}, 'are the same on the page');
+    }
+};
+
 ok($cluster->stop, 'the daemon ends in peace');
 
 subtest 'who takes too long' => sub {
@@ -215,6 +242,8 @@ subtest 'a password' => sub {
     is($client->get('/check?user=a', 'Authorization: Bearer sesame')->{status}, 200, 'with it');
     is($client->get('/check?user=a', 'Authorization: Basic ZGVmYXVsdDpzZXNhbWU=')->{status}, 200, 'in the other form');
     is($client->get('/check?user=a')->{status}, 401, 'each request says it');
+    is($client->get('/metrics')->{status}, 401, 'for figures as well');
+    is($client->get('/metrics', 'Authorization: Bearer sesame')->{status}, 200, 'which come with it');
     my $guesser = Http::connect($one);
     $guesser->send_raw("GET /check?user=a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer guess\r\n\r\n" x 8);
     is($client->get('/check?user=a', 'Authorization: Bearer sesame')->{status}, 200,

@@ -86,9 +86,9 @@ static void memory(void)
     uint64_t keys = 1000000 / SLOW;
     struct table *table = table_create(keys, 4, &limits, alone);
     struct table_stats stats = stats_of(table);
-    double per_key = (double)stats.bytes / ((double)stats.capacity_keys * 0.8);
+    double per_key = (double)stats.table_bytes / ((double)stats.capacity_keys * 0.8);
     OK(per_key <= 64, "at a load of 0.8, a key costs %.2f bytes", per_key);
-    OK((double)stats.bytes / (double)keys <= 64, "... and so it does for the keys that were asked for");
+    OK((double)stats.table_bytes / (double)keys <= 64, "... and so it does for the keys that were asked for");
     struct random random;
     random_seed(&random, 1);
     double first = 1;

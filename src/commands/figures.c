@@ -1,0 +1,53 @@
+#include "commands/figures.h"
+
+#include "base/metric.h"
+#include "edge/process/memory.h"
+
+#define RESIDENT_STALE_NS ((uint64_t)100000000)
+
+static void add_listener(struct listener_stats *sum, const struct listener_stats *of)
+{
+#define X(name, help) sum->name += metric_get(&of->name);
+    LISTENER_STATS(X)
+#undef X
+}
+
+static void add_commands(struct commands_stats *sum, const struct commands_stats *of)
+{
+#define X(name, help) sum->name += of->name;
+    COMMANDS_STATS(X)
+#undef X
+}
+
+static void be_alone(const struct commands *commands, bool alone)
+{
+    if (commands->alone)
+        commands->alone(commands->context, alone);
+}
+
+void figures_gather(const struct commands *commands, struct figures *figures)
+{
+    const struct commands *only = commands;
+    const struct commands_worker_threads *worker_threads = commands->worker_threads;
+    const struct commands *const *members = worker_threads != NULL ? worker_threads->member : &only;
+    *figures = (struct figures){0};
+    be_alone(commands, true);
+    for (uint32_t i = 0; i < (worker_threads != NULL ? worker_threads->count : 1); i++) {
+        if (members[i]->listener != NULL)
+            add_listener(&figures->listener, members[i]->listener);
+        add_commands(&figures->commands, &members[i]->stats);
+        figures->thread_commands[i] = members[i]->stats.total_commands_processed;
+    }
+    node_stats(commands->node, &figures->node);
+    if (commands->transport != NULL)
+        figures->transport = transport_stats(commands->transport);
+    be_alone(commands, false);
+}
+
+uint64_t figures_resident_bytes(struct commands *commands, uint64_t now_ns)
+{
+    struct resident *resident = &commands->resident;
+    if (resident->asked_ns == 0 || now_ns - resident->asked_ns >= RESIDENT_STALE_NS)
+        *resident = (struct resident){.bytes = memory_resident_bytes(), .asked_ns = now_ns};
+    return resident->bytes;
+}

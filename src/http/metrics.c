@@ -1,0 +1,293 @@
+/*
+ * GET /metrics: the figures of INFO in the text format of Prometheus. A row of a table of figures is here without a
+ * line of its own. No label has an identity of a client: labels are names of rules, services, limits and peers.
+ */
+#include "commands/figures.h"
+#include "edge/process/descriptors.h"
+#include "http/call.h"
+#include "http/metrics_page.h"
+#include "wire/command.h"
+
+enum {
+    METRICS_RULES_MAX = 200,  /* rules with series of their own; further ones share those of "(others)" */
+    METRICS_END_BYTES = 1024, /* kept for "(others)" and for the last metric */
+    RULES_FOR_A_WORK = 2,     /* so many are counted in the time of a unit of work */
+};
+#define BILLION ((uint64_t)1000000000)
+
+static void put_tables(struct metrics_page *page, const struct figures *figures)
+{
+#define X(name, help) page_row(page, "", #name, help, figures->listener.name);
+    LISTENER_STATS(X)
+#undef X
+#define X(name, help) page_row(page, "", #name, help, figures->commands.name);
+    COMMANDS_STATS(X)
+#undef X
+#define X(name, help) page_row(page, "", #name, help, figures->node.name);
+    NODE_STATS(X)
+#undef X
+}
+
+static void put_more_tables(struct metrics_page *page, const struct commands *commands,
+                            const struct figures *figures)
+{
+    struct table_stats table;
+    node_table_stats(commands->node, &table);
+#define X(name, help) page_row(page, "", #name, help, table.name);
+    TABLE_STATS(X)
+#undef X
+    if (commands->transport != NULL) {
+#define X(name, help) page_row(page, "transport_", #name, help, figures->transport.name);
+        TRANSPORT_STATS(X)
+#undef X
+    }
+    if (commands->store != NULL) {
+        struct store_stats store;
+        store_stats(commands->store, &store);
+        page_gauge(page, "store_failing", "1: the last write to the store failed", store.failing, 1);
+#define X(name, help) page_row(page, "store_", #name, help, store.name);
+        STORE_STATS(X)
+#undef X
+    }
+}
+
+/* ---- this daemon ---- */
+
+static void put_process(struct metrics_page *page, struct commands *commands, uint64_t now_ns)
+{
+    const struct descriptors descriptors = descriptors_count();
+    const uint64_t resident_bytes = figures_resident_bytes(commands, now_ns);
+    const uint64_t up_ns = now_ns > commands->started_ns ? now_ns - commands->started_ns : 0;
+    page_head(page, "build_info", "gauge", "1, of the version, the name and the region in its labels");
+    page_begin(page);
+    page_name(page, "build_info");
+    page_label(page, 0, "version", bytes_of(commands->version));
+    page_label(page, 1, "node", bytes_of(commands->name));
+    page_label(page, 2, "region", bytes_of(commands->region));
+    page_value(page, 3, 1, 1);
+    (void)page_end(page);
+    page_gauge(page, "uptime_seconds", "time since the start", up_ns / 1000000, 1000);
+    page_gauge(page, "threads", "threads that serve clients",
+               commands->worker_threads != NULL ? commands->worker_threads->count : 1, 1);
+    if (resident_bytes > 0)
+        page_gauge(page, "process_resident_memory_bytes", "memory that the system backs", resident_bytes, 1);
+    if (descriptors.open > 0)
+        page_gauge(page, "process_open_fds", "open descriptors", descriptors.open, 1);
+    if (descriptors.max > 0)
+        page_gauge(page, "process_max_fds", "descriptors that the process may have", descriptors.max, 1);
+}
+
+/* ---- the cluster ---- */
+
+static uint64_t share_billionths(uint64_t share)
+{
+    return (share * BILLION + SHARE_ONE / 2) / SHARE_ONE;
+}
+
+static uint64_t peer_up(const struct peer_report *peer)
+{
+    return (peer->state == PEER_ACTIVE || peer->state == PEER_JOINING) && peer->heard_ago_ns != UINT64_MAX;
+}
+
+static uint64_t peer_decides(const struct peer_report *peer)
+{
+    return peer->decides;
+}
+
+static uint64_t peer_share(const struct peer_report *peer)
+{
+    return share_billionths(peer->share);
+}
+
+static uint64_t peer_lag(const struct peer_report *peer)
+{
+    return peer->heard_ago_ns;
+}
+
+static uint64_t peer_round_trip(const struct peer_report *peer)
+{
+    return peer->round_trip_ns > 0 ? peer->round_trip_ns : UINT64_MAX;
+}
+
+static uint64_t peer_unacknowledged(const struct peer_report *peer)
+{
+    return peer->lag_batches;
+}
+
+static uint64_t peer_log(const struct peer_report *peer)
+{
+    return peer->log_batches;
+}
+
+static uint64_t peer_config(const struct peer_report *peer)
+{
+    return peer->config_differs;
+}
+
+static const struct {
+    const char *name, *help;
+    uint64_t divisor;
+    uint64_t (*value)(const struct peer_report *peer); /* UINT64_MAX: not known */
+} peer_metrics[] = {
+    {"peer_up", "1: the peer was heard, and neither is silent now", 1, peer_up},
+    {"peer_decides", "1: the peer decides, as last heard", 1, peer_decides},
+    {"peer_share", "the part of every limit that the peer holds", BILLION, peer_share},
+    {"peer_lag_seconds", "age of the newest message of the peer that is known here", BILLION, peer_lag},
+    {"peer_round_trip_seconds", "smoothed time from a batch to its acknowledgement", BILLION, peer_round_trip},
+    {"peer_unacknowledged_batches", "own batches that the peer has not acknowledged", 1, peer_unacknowledged},
+    {"peer_log_batches", "batches of the peer that are kept for others", 1, peer_log},
+    {"peer_config_differs", "1: the config of the peer differs from the own one", 1, peer_config},
+};
+
+/* Of all members but this daemon, and but those that have left: nothing is to be expected of these. */
+static void put_peers(struct metrics_page *page, const struct peer_report *peers, size_t count)
+{
+    for (size_t i = 0; i < sizeof peer_metrics / sizeof peer_metrics[0]; i++) {
+        page_head(page, peer_metrics[i].name, "gauge", peer_metrics[i].help);
+        for (size_t k = 0; k < count; k++) {
+            const uint64_t value = peer_metrics[i].value(&peers[k]);
+            if (peers[k].self || peers[k].state == PEER_LEFT || value == UINT64_MAX)
+                continue;
+            page_begin(page);
+            page_name(page, peer_metrics[i].name);
+            page_label(page, 0, "peer", bytes_of(peers[k].name));
+            page_label(page, 1, "region", bytes_of(peers[k].region));
+            page_value(page, 2, value, peer_metrics[i].divisor);
+            (void)page_end(page);
+        }
+    }
+}
+
+static void put_cluster(struct metrics_page *page, const struct node *node, uint64_t now_ns)
+{
+    struct node_status status;
+    struct peer_report peers[NODE_PEERS_MAX];
+    node_status(node, &status);
+    const size_t all = node_peers(node, now_ns, peers, NODE_PEERS_MAX);
+    const size_t count = all < NODE_PEERS_MAX ? all : NODE_PEERS_MAX;
+    const bool decides = count > 0 && status.state == PEER_ACTIVE && peers[0].decides;
+    page_gauge(page, "decides", "1: this daemon decides; 0: it joins, has left, or its config is not in use",
+               decides, 1);
+    page_gauge(page, "config_differs", "1: the configs of this daemon and of some peer differ",
+               status.config_state == CONFIG_DIFFERS || status.config_state == CONFIG_OUT, 1);
+    page_gauge(page, "share", "the part of every limit that this daemon holds", share_billionths(status.share),
+               BILLION);
+    page_gauge(page, "peers", "members with a share or waiting for one; with this daemon", status.peers, 1);
+    page_gauge(page, "reachable_peers", "those members that are not silent", status.reachable_peers, 1);
+    put_peers(page, peers, count);
+}
+
+/* ---- limits and rules ---- */
+
+static uint64_t limit_capacity(const struct commands *commands, uint16_t index)
+{
+    return commands->limits->limit[index].terms.capacity;
+}
+
+static uint64_t limit_overshoot(const struct commands *commands, uint16_t index)
+{
+    return commands->limits->limit[index].terms.overshoot;
+}
+
+static uint64_t limit_debt(const struct commands *commands, uint16_t index)
+{
+    return node_worst_debt_tokens(commands->node, ruleset_named_limit(node_rules(commands->node), index));
+}
+
+static const struct {
+    const char *name, *help;
+    uint64_t (*value)(const struct commands *commands, uint16_t index);
+} limit_metrics[] = {
+    {"limit_capacity_tokens", "tokens of a full key of this limit of the config", limit_capacity},
+    {"limit_overshoot_tokens", "tokens beyond the limit that the config declares", limit_overshoot},
+    {"limit_worst_debt_tokens", "most tokens below zero that a key under these terms was seen at here", limit_debt},
+};
+
+static void put_limits(struct metrics_page *page, const struct commands *commands)
+{
+    for (size_t i = 0; i < sizeof limit_metrics / sizeof limit_metrics[0]; i++) {
+        page_head(page, limit_metrics[i].name, "gauge", limit_metrics[i].help);
+        for (uint16_t k = 0; k < commands->limits->count; k++) {
+            page_begin(page);
+            page_name(page, limit_metrics[i].name);
+            page_label(page, 0, "limit", bytes_of(commands->limits->limit[k].name));
+            page_value(page, 1, limit_metrics[i].value(commands, k), 1);
+            (void)page_end(page);
+        }
+    }
+}
+
+struct rules_page {
+    struct metrics_page *page;
+    const struct ruleset *rules;
+    uint32_t shown;
+    struct rule_counts others; /* of the rules that are not shown, */
+    uint32_t other_count;      /* and how many these are */
+};
+
+/* All series of one rule: a piece. */
+static bool put_rule(struct metrics_page *page, struct bytes service, struct bytes id,
+                     const struct rule_counts *counts)
+{
+    static const char *const outcomes[] = {"allowed", "denied", "shadow_denied"};
+    const uint64_t of_outcome[] = {counts->allowed, counts->denied, counts->shadow_denied};
+    page_begin(page);
+    for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
+        page_name(page, "rule_decisions_total");
+        page_label(page, 0, "service", service);
+        page_label(page, 1, "rule", id);
+        page_label(page, 2, "outcome", bytes_of(outcomes[i]));
+        page_value(page, 3, of_outcome[i], 1);
+    }
+    return page_end(page);
+}
+
+static void visit_rule(void *context, const struct ruled *rule)
+{
+    struct rules_page *rules_page = context;
+    const struct rule_counts counts = ruled_counts(rule);
+    if (rules_page->shown < METRICS_RULES_MAX && put_rule(rules_page->page, rule->service, rule->id, &counts)) {
+        rules_page->shown++;
+        return;
+    }
+    rules_page->other_count++;
+    rules_page->others.allowed += counts.allowed;
+    rules_page->others.denied += counts.denied;
+    rules_page->others.shadow_denied += counts.shadow_denied;
+}
+
+static void visit_service(void *context, const struct ruled_service *service)
+{
+    const struct rules_page *rules_page = context;
+    ruleset_visit_rules(rules_page->rules, service->name, visit_rule, context);
+}
+
+void http_metrics(struct http_call *call)
+{
+    struct commands *commands = call->http->commands;
+    struct figures figures;
+    struct ruleset_stats stats;
+    struct metrics_page page = {.output = &call->body};
+    const size_t room = call->body.room;
+    struct rules_page rules_page = {.page = &page, .rules = node_rules(commands->node)};
+    call->type = "text/plain; version=0.0.4; charset=utf-8";
+    figures_gather(commands, &figures);
+    ruleset_stats(rules_page.rules, &stats);
+    call->work += command_table[COMMAND_INFO].work + stats.rules / RULES_FOR_A_WORK;
+    call->body.room -= METRICS_END_BYTES;
+    put_process(&page, commands, call->turn.now_ns);
+    put_tables(&page, &figures);
+    put_more_tables(&page, commands, &figures);
+    put_cluster(&page, commands->node, call->turn.now_ns);
+    put_limits(&page, commands);
+    page_gauge(&page, "services", "services with rules", stats.services, 1);
+    page_gauge(&page, "rules", "rules in use", stats.rules, 1);
+    page_gauge(&page, "rules_bytes", "memory of the rules in use", stats.bytes, 1);
+    page_head(&page, "rule_decisions_total", "counter", "decisions of a rule, whatever other rules decided");
+    ruleset_visit_services(rules_page.rules, visit_service, &rules_page);
+    call->body.room = room;
+    if (rules_page.other_count > 0)
+        (void)put_rule(&page, bytes_of("(others)"), bytes_of("(others)"), &rules_page.others);
+    page_gauge(&page, "metrics_truncated", "1: there are more metrics than this page has room for", page.truncated,
+               1);
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/perl
+# GET /metrics of three regions: promtool finds no fault with the page, and peers that come and go are seen in it. The
+# alerts of config/integrations and the config of docs/operations.md are held against promtool as well.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Http;
+use Test::More;
+
+my $alerts = "$Headgate::root/config/integrations/prometheus-alerts.yaml";
+my $cluster = Headgate::cluster(listen_http => 1, interval => '50ms');
+my ($east, $west, $south) = map { $cluster->daemon($_) } qw(us-east eu-west ap-south);
+my $page;
+
+sub up { return Http::connect($east)->metrics->{qq(headgate_peer_up{peer="$_[0]",region="$_[0]"})} // 'none' }
+
+subtest 'peers' => sub {
+    $cluster->start(20);
+    ok($cluster->wait_met(20), 'the peers are there');
+    ok(Headgate::wait_until(10, sub { Http::connect($east)->metrics->{headgate_decides} }), 'the daemon decides');
+    is(up($_), 1, "$_ is heard") for qw(eu-west ap-south);
+    my $metrics = Http::connect($east)->metrics;
+    is($metrics->{headgate_share} + 0, 0.334, 'the own share');
+    is($metrics->{'headgate_peer_share{peer="eu-west",region="eu-west"}'} + 0, 0.333, 'the share of a peer');
+    cmp_ok($metrics->{'headgate_peer_lag_seconds{peer="eu-west",region="eu-west"}'}, '<', 10, 'its lag in seconds');
+    is($metrics->{"headgate_$_"}, 3, $_) for qw(peers reachable_peers);
+    cmp_ok($metrics->{process_max_fds}, '>', 100, 'descriptors');
+    cmp_ok($metrics->{process_resident_memory_bytes}, '>', 1 << 20, 'memory');
+};
+
+subtest 'threads' => sub {
+    my @clients = map { Http::connect($east) } 1 .. 8;
+    my $both = join '', map { "GET $_ HTTP/1.1\r\nHost: a\r\n\r\n" } '/check?user=t', '/metrics';
+    $_->send_raw($both x 25) for @clients;
+    my %seen;
+    for my $client (@clients) {
+        $seen{join ' ', map { $client->answer->{status} == 200 ? 'fine' : 'refused' } 1 .. 2}++ for 1 .. 25;
+    }
+    is($seen{'fine fine'} + ($seen{'refused fine'} // 0), 200, 'many ask for the page while requests are decided');
+    my $metrics = Http::connect($east)->metrics;
+    is($metrics->{headgate_admitted_requests_total} + $metrics->{headgate_refused_requests_total}, 200,
+       'each request is counted once, whichever thread had it');
+};
+
+subtest 'a rule, and a page' => sub {
+    is($east->client->command('RULE', 'SET', 'rules: [{id: one, service: shop, by: user, rate: 1/s, burst: 5}]'), 'OK',
+       'a rule');
+    Http::connect($east)->post('/v1/check', {identifiers => {user => 'a'}, service_id => 'shop'});
+    $page = Http::connect($east)->get('/metrics')->{body};
+    like($page, qr/^headgate_rule_decisions_total\{service="shop",rule="one",outcome="allowed"\} 1$/m, 'is there');
+    like($page, qr/^headgate_metrics_truncated 0$/m, 'and nothing is left out');
+    like($page, qr/^headgate_$_ /m, $_) for qw(transport_links store_file_bytes store_failing used_keys);
+};
+
+subtest 'configs that differ' => sub {
+    my %own = (b => {limits => [{name => 'default', capacity => 7, rate => '7/s', default => 'true'}]});
+    my $two = Headgate::cluster(regions => [qw(a b)], listen_http => 1, interval => '50ms', nodes => \%own)->start(20);
+    my @decides;
+    ok(Headgate::wait_until(20, sub {
+        @decides = map { Http::connect($_)->metrics->{headgate_decides} } $two->daemons;
+        return $decides[0] + $decides[1] == 1;
+    }), 'one of two daemons decides');
+    is(join(' ', map { Http::connect($_)->get('/readyz')->{status} == 200 ? 1 : 0 } $two->daemons), "@decides",
+       'the one that is ready');
+    ok(Headgate::wait_until(10, sub {
+        return 2 == grep { Http::connect($_)->metrics->{headgate_config_differs} } $two->daemons;
+    }), 'both see that their configs differ');
+    $two->stop;
+};
+
+subtest 'the alerts ask for metrics that there are' => sub {
+    my @names = Headgate::read_file($alerts) =~ /\b(headgate_[a-z_]+)/g;
+    cmp_ok(scalar @names, '>=', 4, 'names');
+    like($page, qr/^\Q$_\E[ {]/m, $_) for @names;
+};
+
+subtest 'a peer that dies' => sub {
+    $south->kill9;
+    ok(Headgate::wait_until(20, sub { up('ap-south') eq 0 }), 'is not up');
+    is(up('eu-west'), 1, 'the other one is');
+    $west->stop;
+    ok(Headgate::wait_until(20, sub { up('eu-west') eq 'none' }), 'of one that has left nothing is expected');
+};
+
+subtest 'promtool' => sub {
+    plan skip_all => 'there is no promtool here' if system('command -v promtool >/dev/null 2>&1') != 0;
+    my $place = Headgate::scratch();
+    Headgate::write_file("$place/page", $page);
+    my ($status, $out, $err) = Headgate::run(60, 'sh', '-c', "promtool check metrics <'$place/page'");
+    is("$status$out$err", '0', 'finds no fault with the page');
+    Headgate::write_file("$place/page", $page . "# TYPE headgate_wrong counter\nheadgate_wrong 1\n");
+    ($status) = Headgate::run(60, 'sh', '-c', "promtool check metrics <'$place/page'");
+    isnt($status, 0, 'but with one that has a fault');
+    ($status, $out, $err) = Headgate::run(60, 'promtool', 'check', 'rules', $alerts);
+    is($status, 0, 'nor with the alerts') or diag($out, $err);
+    ($status, $out, $err) = Headgate::run(60, 'promtool', 'test', 'rules',
+                                          "$Headgate::root/tests/e2e/prometheus-alerts.test.yaml");
+    is($status, 0, 'which come when they should') or diag($out, $err);
+    my $document = Headgate::read_file("$Headgate::root/docs/operations.md");
+    my ($config) = $document =~ /^    \$ cat prometheus\.yaml\n((?:    (?!\$).*\n)+)/m;
+    Headgate::write_file("$place/prometheus.yaml", $config =~ s{^    }{}gmr =~ s{config/}{$Headgate::root/config/}r);
+    ($status, $out, $err) = Headgate::run(60, 'promtool', 'check', 'config', "$place/prometheus.yaml");
+    is($status, 0, 'the config of docs/operations.md is one') or diag($out, $err);
+};
+
+done_testing;

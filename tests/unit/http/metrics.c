@@ -1,0 +1,430 @@
+/*
+ * GET /metrics by a node that is alone: a small parser reads the page and finds fault with its form; then its values
+ * are those of INFO, and its bounds hold.
+ */
+#include "http/call.h"
+#include "http/metrics_page.h"
+#include "tests/lib/served.h"
+
+#include <ctype.h>
+
+enum { SERIES_MAX = 2000, LINE_BYTES = 512 };
+
+static struct http_settings settings;
+static struct http *http;
+static char answer[2 * 128 * 1024];
+
+static void begin(void)
+{
+    settings = (struct http_settings){0};
+    served_open();
+    http = http_create(&served.commands, &settings);
+    assert(http != NULL);
+}
+
+static void end(void)
+{
+    http_destroy(&http);
+    served_close();
+}
+
+/* The whole answer to a request for the page. */
+static const char *ask(const char *method)
+{
+    struct http_session session = {0};
+    struct output output = output_over(answer, 128 * 1024);
+    char request[64];
+    size_t consumed;
+    http_open(&session, "10.0.0.1:1234");
+    (void)snprintf(request, sizeof request, "%s /metrics HTTP/1.1\r\nHost: a\r\n\r\n", method);
+    (void)http_serve(http, &session, bytes_of(request), &output,
+                     (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns}, &consumed);
+    answer[output.size] = '\0';
+    return answer;
+}
+
+/* ---- the parser ---- */
+
+static struct {
+    char line[SERIES_MAX][LINE_BYTES]; /* "name{labels} value", as they came */
+    size_t series_count, family_count;
+    char family[LINE_BYTES];  /* of the last # TYPE */
+    char families[64 * 1024]; /* " name name " of all */
+    bool counter;
+    char fault[2 * LINE_BYTES]; /* the first one; "": none */
+} parsed;
+
+static void fault(const char *line, const char *why)
+{
+    if (parsed.fault[0] == '\0')
+        (void)snprintf(parsed.fault, sizeof parsed.fault, "%s: %s", why, line);
+}
+
+static size_t name_size(const char *text)
+{
+    size_t size = 0;
+    while (islower((unsigned char)text[size]) || text[size] == '_')
+        size++;
+    return size;
+}
+
+static bool has(const char *name, size_t size)
+{
+    char wanted[LINE_BYTES];
+    (void)snprintf(wanted, sizeof wanted, " %.*s ", (int)size, name);
+    return strstr(parsed.families, wanted) != NULL;
+}
+
+static void parse_type(const char *line)
+{
+    const char *name = line + strlen("# TYPE ");
+    const size_t size = name_size(name);
+    const bool total = size > 6 && strncmp(name + size - 6, "_total", 6) == 0;
+    parsed.counter = strcmp(name + size, " counter") == 0;
+    if (!parsed.counter && strcmp(name + size, " gauge") != 0)
+        fault(line, "no type");
+    if (parsed.counter != total)
+        fault(line, "counters end with _total, gauges do not");
+    if (strncmp(name, "headgate_", 9) != 0 && strncmp(name, "process_", 8) != 0)
+        fault(line, "a name of somebody else");
+    if (has(name, size))
+        fault(line, "a metric in two places");
+    (void)snprintf(parsed.family, sizeof parsed.family, "%.*s", (int)size, name);
+    const size_t used = strlen(parsed.families);
+    (void)snprintf(parsed.families + used, sizeof parsed.families - used, "%s%s ", used == 0 ? " " : "",
+                   parsed.family);
+    parsed.family_count++;
+}
+
+/* What follows a label's value, which begins at `text` behind its quote; NULL: it is no value. */
+static const char *after_label(const char *text)
+{
+    for (; *text != '"'; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return NULL;
+        if (*text == '\\' && strchr("\\\"n", *++text) == NULL)
+            return NULL;
+    }
+    return text + 1;
+}
+
+static const char *after_labels(const char *text)
+{
+    do {
+        const size_t size = name_size(++text);
+        if (size == 0 || strncmp(text + size, "=\"", 2) != 0)
+            return NULL;
+        text = after_label(text + size + 2);
+    } while (text != NULL && *text == ',');
+    return text != NULL && *text == '}' ? text + 1 : NULL;
+}
+
+static void parse_series(const char *line)
+{
+    const size_t size = name_size(line);
+    const char *rest = line[size] == '{' ? after_labels(line + size) : line + size;
+    char *stop = NULL;
+    if (strlen(parsed.family) != size || strncmp(line, parsed.family, size) != 0)
+        fault(line, "not below its own type");
+    if (rest == NULL || *rest != ' ' || !isdigit((unsigned char)rest[1])) {
+        fault(line, "no value");
+        return;
+    }
+    (void)strtod(rest + 1, &stop);
+    if (*stop != '\0')
+        fault(line, "more than a value");
+    for (size_t i = 0; i < parsed.series_count; i++)
+        if (strncmp(parsed.line[i], line, (size_t)(rest - line) + 1) == 0)
+            fault(line, "there twice");
+    assert(parsed.series_count < SERIES_MAX);
+    (void)snprintf(parsed.line[parsed.series_count++], LINE_BYTES, "%s", line);
+}
+
+/* "": the page is as it should be. */
+static const char *parse(const char *page)
+{
+    memset(&parsed, 0, sizeof parsed);
+    while (*page != '\0') {
+        char line[LINE_BYTES];
+        const size_t size = strcspn(page, "\n");
+        (void)snprintf(line, sizeof line, "%.*s", (int)size, page);
+        if (page[size] == '\0' || size >= LINE_BYTES)
+            fault(line, "a line without an end");
+        if (strncmp(line, "# TYPE ", 7) == 0)
+            parse_type(line);
+        else if (strncmp(line, "# HELP ", 7) != 0)
+            parse_series(line);
+        else if (line[7 + name_size(line + 7)] != ' ' || strstr(line, "(now)") != NULL)
+            fault(line, "no help");
+        page += size + (page[size] != '\0');
+    }
+    return parsed.fault;
+}
+
+static const char *page(void)
+{
+    const char *blank = strstr(ask("GET"), "\r\n\r\n");
+    return blank != NULL ? blank + 4 : "";
+}
+
+/* The value of "name" or "name{labels}", as it is written; "" if it is not there. */
+static const char *value(const char *series)
+{
+    const size_t size = strlen(series);
+    for (size_t i = 0; i < parsed.series_count; i++)
+        if (strncmp(parsed.line[i], series, size) == 0 && parsed.line[i][size] == ' ')
+            return parsed.line[i] + size + 1;
+    return "";
+}
+
+static uint64_t sum(const char *begin, const char *label)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < parsed.series_count; i++)
+        if (strncmp(parsed.line[i], begin, strlen(begin)) == 0 && strstr(parsed.line[i], label) != NULL)
+            all += strtoull(strrchr(parsed.line[i], ' ') + 1, NULL, 10);
+    return all;
+}
+
+static size_t count(const char *label)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < parsed.series_count; i++)
+        all += strstr(parsed.line[i], label) != NULL;
+    return all;
+}
+
+static void test_parser(void)
+{
+    static const char *const wrong[] = {
+        "headgate_a 1\n",
+        "# TYPE headgate_a gauge\nheadgate_a 1",
+        "# TYPE headgate_a gauge\nheadgate_a x\n",
+        "# TYPE headgate_a gauge\nheadgate_a 1 2\n",
+        "# TYPE headgate_a gauge\nheadgate_b 1\n",
+        "# TYPE headgate_a counter\nheadgate_a 1\n",
+        "# TYPE headgate_a_total gauge\n",
+        "# TYPE headgate_a text\n",
+        "# TYPE a gauge\na 1\n",
+        "# HELP headgate_a it is (now)\n",
+        "# TYPE headgate_a gauge\nheadgate_a 1\nheadgate_a 1\n",
+        "# TYPE headgate_a gauge\nheadgate_a{b=\"c\"} 1\nheadgate_a{b=\"c\"} 2\n",
+        "# TYPE headgate_a gauge\n# TYPE headgate_b gauge\n# TYPE headgate_a gauge\n",
+        "# TYPE headgate_a gauge\nheadgate_a{b=\"c} 1\n",
+        "# TYPE headgate_a gauge\nheadgate_a{b=\"\\c\"} 1\n",
+        "# TYPE headgate_a gauge\nheadgate_a{b=\"c\"d\"} 1\n",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        OK(parse(wrong[i])[0] != '\0', "the parser finds fault: %s", parsed.fault);
+    OK_STRING(parse("# HELP headgate_a b\n# TYPE headgate_a gauge\nheadgate_a{b=\"\\\"\\\\\\n\",c=\"\"} 1.5\n"), "",
+              "and none with a page that is as it should be");
+}
+
+/* ---- lines ---- */
+
+static const char *row(const char *prefix, const char *name, const char *help, uint64_t number)
+{
+    static char text[512];
+    struct output output = output_over(text, sizeof text - 1);
+    struct metrics_page of = {.output = &output};
+    page_row(&of, prefix, name, help, number);
+    text[output.size] = '\0';
+    return text;
+}
+
+static void test_rows(void)
+{
+    OK_STRING(row("", "total_reads", "reads", 7),
+              "# HELP headgate_reads_total reads\n# TYPE headgate_reads_total counter\nheadgate_reads_total 7\n",
+              "a counter");
+    OK_STRING(row("store_", "rows", "kept (now)", UINT64_MAX),
+              "# HELP headgate_store_rows kept\n# TYPE headgate_store_rows gauge\n"
+              "headgate_store_rows 18446744073709551615\n",
+              "a gauge");
+    OK_STRING(row("", "debt", "tokens (most)", 0),
+              "# HELP headgate_debt tokens (most)\n# TYPE headgate_debt gauge\nheadgate_debt 0\n", "a maximum");
+    OK_STRING(row("", "late_ms", "late", 12034),
+              "# HELP headgate_late_seconds_total late\n# TYPE headgate_late_seconds_total counter\n"
+              "headgate_late_seconds_total 12.034\n",
+              "milliseconds in seconds");
+    OK_STRING(row("", "settle_ns", "time (now)", 5000000),
+              "# HELP headgate_settle_seconds time\n# TYPE headgate_settle_seconds gauge\n"
+              "headgate_settle_seconds 0.005000000\n",
+              "nanoseconds in seconds");
+}
+
+/* In every room there are whole pieces, and after one that does not fit there is none. */
+static void test_room(void)
+{
+    static const char *const pieces[] = {"# HELP headgate_a b\n# TYPE headgate_a gauge\nheadgate_a 1\n",
+                                         "# HELP headgate_c d\n# TYPE headgate_c gauge\nheadgate_c 2.0\n",
+                                         "# HELP headgate_e f\n# TYPE headgate_e gauge\nheadgate_e 3\n"};
+    const size_t sizes[] = {strlen(pieces[0]), strlen(pieces[1]), strlen(pieces[2])};
+    bool whole = true, told = true;
+    for (size_t room = 0; room <= sizes[0] + sizes[1] + sizes[2]; room++) {
+        char text[512];
+        struct output output = output_over(text, room);
+        struct metrics_page of = {.output = &output};
+        page_gauge(&of, "a", "b", 1, 1);
+        page_gauge(&of, "c", "d", 20, 10);
+        page_gauge(&of, "e", "f", 3, 1);
+        const size_t size = room < sizes[0]                         ? 0
+                            : room < sizes[0] + sizes[1]            ? sizes[0]
+                            : room < sizes[0] + sizes[1] + sizes[2] ? sizes[0] + sizes[1]
+                                                                    : room;
+        whole = whole && output.size == size && !output.overflowed;
+        told = told && of.truncated == (size < sizes[0] + sizes[1] + sizes[2]);
+    }
+    OK(whole, "no room has half a piece, nor one behind a piece that did not fit");
+    OK(told, "and the page remembers");
+}
+
+static void test_page(void)
+{
+    begin();
+    const char *text = page();
+    OK_STRING(parse(text), "", "the page is as it should be");
+    OK(strncmp(answer, "HTTP/1.1 200 OK\r\n", 17) == 0, "200");
+    OK(strstr(answer, "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n") != NULL, "with its type");
+    OK_STRING(value("headgate_metrics_truncated"), "0", "nothing is left out");
+    OK_STRING(value("headgate_limit_capacity_tokens{limit=\"slow\"}"), "5", "limits of the config");
+    OK_STRING(value("headgate_decides"), "1", "a daemon that is alone decides");
+    OK(strncmp(ask("HEAD"), "HTTP/1.1 200 OK\r\n", 17) == 0 && strstr(answer, "# TYPE") == NULL,
+       "HEAD has the head alone");
+    end();
+}
+
+/* Whether the page has a row of a table, as a counter or as a gauge. */
+static bool has_row(const char *row_name)
+{
+    char name[LINE_BYTES];
+    const size_t total = strncmp(row_name, "total_", 6) == 0 ? 6 : 0;
+    size_t size = strlen(row_name);
+    const bool time = strcmp(row_name + size - 3, "_ms") == 0 || strcmp(row_name + size - 3, "_ns") == 0;
+    size -= time ? 3 : 0;
+    (void)snprintf(name, sizeof name, "headgate_%.*s%s_total", (int)(size - total), row_name + total,
+                   time ? "_seconds" : "");
+    size = strlen(name);
+    const bool found = has(name, size) != has(name, size - strlen("_total"));
+    if (!found)
+        printf("# %s is not there\n", name);
+    return found;
+}
+
+static void test_tables(void)
+{
+    size_t row_count = 0, found = 0;
+    begin();
+    (void)parse(page());
+#define X(name, help)                                                                                              \
+    row_count++;                                                                                                   \
+    found += has_row(#name);
+    LISTENER_STATS(X)
+    COMMANDS_STATS(X)
+    NODE_STATS(X)
+    TABLE_STATS(X)
+#undef X
+    OK_U64(found, row_count, "the page has all %zu rows of the tables", row_count);
+    end();
+}
+
+static void test_escaping(void)
+{
+    begin();
+    served.commands.region = "a\"b\\c\nd\re\xc3\xa9";
+    OK_STRING(parse(page()), "", "a page with a strange name is as it should be");
+    OK(strstr(answer, ",region=\"a\\\"b\\\\c\\nd?e??\"} 1\n") != NULL, "quotes, backslashes and ends of lines");
+    end();
+}
+
+static void test_values(void)
+{
+    begin();
+    OK(set_rules("rules:\n"
+                 "- {id: few, service: a, by: user, rate: 1/m, burst: 2, overshoot: 0}\n"
+                 "- {id: ghost, service: a, by: user, rate: 1/m, burst: 1, mode: shadow}\n"),
+       "rules");
+    for (int i = 0; i < 5; i++)
+        (void)served_ask("CHECK user=bob SERVICE a");
+    OK_STRING(parse(page()), "", "the page with rules is as it should be");
+#define RULE(id, outcome)                                                                                          \
+    value("headgate_rule_decisions_total{service=\"a\",rule=\"" id "\",outcome=\"" outcome "\"}")
+    OK_STRING(RULE("few", "allowed"), "2", "allowed");
+    OK_STRING(RULE("few", "denied"), "3", "denied");
+    OK_STRING(RULE("few", "shadow_denied"), "0", "the rule is no shadow");
+    OK(strtoul(RULE("ghost", "shadow_denied"), NULL, 10) > 0, "the other one is");
+    OK_STRING(value("headgate_admitted_requests_total"), "2", "requests allowed");
+    OK_STRING(value("headgate_refused_requests_total"), "3", "requests refused");
+    OK_STRING(value("headgate_used_keys"), "2", "keys");
+    OK_STRING(value("headgate_rules"), "2", "rules");
+    OK(strstr(answer, "bob") == NULL, "no identity is told");
+    end();
+}
+
+/* `rule_count` rules of one service, with names that begin so; each allows one request. */
+static void fill(const char *service, const char *name, int rule_count)
+{
+    static char text[64 * 1024];
+    size_t size = (size_t)snprintf(text, sizeof text, "rules:\n");
+    for (int i = 0; i < rule_count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size,
+                                 "- {id: %s%03d, service: %s, endpoint: /%d, by: user, rate: 1/m, burst: 1}\n",
+                                 name, i, service, i);
+    assert(size < sizeof text);
+    OK(set_rules(text), "%d rules", rule_count);
+    for (int i = 0; i < rule_count; i++) {
+        char endpoint[16];
+        (void)snprintf(endpoint, sizeof endpoint, "/%d", i);
+        (void)ask_words("CHECK", "user=eve", "SERVICE", service, "ENDPOINT", endpoint, NULL);
+    }
+}
+
+static void test_many_rules(void)
+{
+    begin();
+    fill("s", "r", 200);
+    (void)parse(page());
+    OK_U64(count("outcome=\"allowed\""), 200, "so many rules have series of their own");
+    OK_U64(count("(others)"), 0, "and there are no others");
+    fill("t", "r", 30);
+    OK_STRING(parse(page()), "", "with more rules, the page is as it should be");
+    OK_U64(count("outcome=\"allowed\""), 201, "there is one series more,");
+    OK_U64(count("service=\"(others)\",rule=\"(others)\""), 3, "of the others");
+    OK_U64(sum("headgate_rule_decisions_total{service=\"(others)\"", "allowed"), 30, "which has their sums");
+    OK_STRING(value("headgate_metrics_truncated"), "0", "nothing is left out");
+    end();
+}
+
+#define LONG "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmno"
+
+static void test_long_names(void)
+{
+    begin();
+    for (int i = 0; i < 8; i++) {
+        const char service[] = {(char)('a' + i), '\0'};
+        char name[64];
+        (void)snprintf(name, sizeof name, "%.60s%s", LONG, service);
+        fill(name, &LONG[1], 25);
+    }
+    OK_STRING(parse(page()), "", "a page that is full has whole lines");
+    OK_STRING(value("headgate_metrics_truncated"), "1", "and says that it is full");
+    const size_t shown = count("outcome=\"allowed\"");
+    OK(shown > 100 && shown < 200, "%zu rules have room", shown);
+    OK_U64(sum("headgate_rule_decisions_total", "\"allowed\""), 200, "the others are in a sum");
+    OK(strlen(strstr(answer, "\r\n\r\n")) <= HTTP_LONG_BYTES + 4, "the page keeps its bound");
+    end();
+}
+
+int main(void)
+{
+    test_parser();
+    test_rows();
+    test_room();
+    test_page();
+    test_tables();
+    test_escaping();
+    test_values();
+    test_many_rules();
+    test_long_names();
+    return tap_done();
+}
