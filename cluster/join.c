@@ -57,13 +57,14 @@ static bool heard_peers_reserve_ours(const struct node *node)
 
 /*
  * True if the word of others stands for a peer that this node never heard itself. They count this
- * node's share, so the peer does as well, where all configs name each other. If the config here
- * does not name the peer, its config need not name this node: the peer may have given this node's
- * share to others when an earlier start of this node left.
+ * node's share, so the peer does as well, where all configs name each other. Configs that do not
+ * name this node may exist if it has no join timeout (docs/operations.md, "Adding a daemon"), or if
+ * the config here does not name the peer. Then the peer may count this node's share as its own: it
+ * never heard of this node, or it gave the share to others when an earlier start of this node left.
  */
-static bool word_of_others_will_do(const struct member *member)
+static bool word_of_others_will_do(const struct node *node, const struct member *member)
 {
-    return member->heard_direct_ns > 0 || member->configured;
+    return member->heard_direct_ns > 0 || (member->configured && node->options.join_timeout_ns > 0);
 }
 
 /*
@@ -80,7 +81,7 @@ static bool share_is_ours(const struct node *node)
             continue;
         bool heard = member_hears(node, &node->member[node->me], i);
         bool cannot_tell = peer_is_out_of_reach(member) || (waited && !heard);
-        if (!reserved || !cannot_tell || !word_of_others_will_do(member))
+        if (!reserved || !cannot_tell || !word_of_others_will_do(node, member))
             return false;
     }
     return true;

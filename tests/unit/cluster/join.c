@@ -98,10 +98,47 @@ static void kept_everywhere(void)
     world_close();
 }
 
+/*
+ * Bob and cat share a region. Ann's config names cat already, bob's does not, and bob hears nobody.
+ * So cat has no join timeout. Ann counts cat's share; bob has never heard of it.
+ */
+static void named_by_some(void)
+{
+    world_init(3);
+    world_name_peer(ANN, BOB);
+    world_name_peer(ANN, CAT);
+    world_name_peer(BOB, ANN);
+    world_name_peer(CAT, ANN);
+    world_name_peer(CAT, BOB);
+    memcpy(world.host[CAT].options.region, world.host[BOB].options.region, NODE_NAME_BYTES);
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.region_count = 2;
+    world.host[CAT].options.join_timeout_ns = 0;
+    world_links(BOB, LINK_CUT);
+    world_start_all();
+    world_run(4000);
+    skip_text();
+    world_show_peers();
+    EXPECT("who is not named everywhere believes each peer only itself",
+           "ann sees itself active 50.0%, bob silent 12.5%, cat joining 12.5%\n"
+           "bob sees itself active 25.0%, ann silent 50.0%\n"
+           "cat sees itself joining 0.0%, ann active 50.0%, bob silent 12.5%\n");
+    world_links(BOB, LINK_FINE);
+    world_run(1000);
+    skip_text();
+    world_show_peers();
+    EXPECT("and has its share when all have confirmed it",
+           "ann sees itself active 50.0%, bob active 12.5%, cat active 12.5%\n"
+           "bob sees itself active 12.5%, ann active 50.0%, cat active 12.5%\n"
+           "cat sees itself active 12.5%, ann active 50.0%, bob active 12.5%\n");
+    world_close();
+}
+
 int main(void)
 {
     alone_meanwhile();
     given_up_elsewhere();
     kept_everywhere();
+    named_by_some();
     return tap_done();
 }
