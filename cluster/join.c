@@ -120,6 +120,17 @@ static void say_hello(struct node *node, struct effects *effects)
     }
 }
 
+/*
+ * True if the peer that gave this node its figures has left since, or has started anew. A peer that
+ * knew only that one is alone from then on. It spends without telling anybody, so no batch says
+ * that the figures here lack those spends.
+ */
+static bool donor_is_gone(const struct node *node)
+{
+    const struct member *donor = &node->member[node->snapshot.donor];
+    return !member_needed(donor) || donor->incarnation != node->snapshot.donor_incarnation;
+}
+
 void join_step(struct node *node, struct effects *effects)
 {
     int donor = member_to_ask(node), source = stores_overdue(node) ? -1 : stores_source(node);
@@ -127,6 +138,8 @@ void join_step(struct node *node, struct effects *effects)
         become_active(node, effects, "there is no other peer");
         return;
     }
+    if (donor >= 0 && donor_is_gone(node))
+        node->snapshot.done = false; /* the figures of an active peer are taken as well */
     if (node->snapshot.done) {
         if (share_is_ours(node) && plane_knows_the_rules(node))
             become_active(node, effects, "its state comes from a peer");

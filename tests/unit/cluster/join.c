@@ -134,11 +134,57 @@ static void named_by_some(void)
     world_close();
 }
 
+/*
+ * Cat takes a snapshot from bob while ann, who has never heard of cat, is cut off. Then bob leaves
+ * and is forgotten. Ann is alone: she spends what she has, and has nobody to tell.
+ */
+static void donor_is_gone(void)
+{
+    world_init(3);
+    world_name_peer(ANN, BOB);
+    world_name_peer(BOB, ANN);
+    world_name_peer(CAT, ANN);
+    world_name_peer(CAT, BOB);
+    world.host[CAT].options.join_timeout_ns = 0;
+    world_start(ANN);
+    world_start(BOB);
+    world_run(1000);
+    world_links(ANN, LINK_CUT);
+    world_start(CAT);
+    world_run(1000);
+    world_stop(BOB);
+    world_run(3000);
+    world_forget(ANN, BOB);
+    world_forget(CAT, BOB);
+    skip_text();
+    OK_U64(world_drain(ANN, "alice"), 160, "who is alone spends all that there is");
+    skip_text();
+    world_show_peers();
+    world_show("alice");
+    EXPECT("one who joins has a snapshot that is older",
+           "ann sees itself active 100.0%, bob left 0.0%\n"
+           "cat sees itself joining 0.0%, ann silent 50.0%, bob left 0.0%\n"
+           "ann: alice 0.0 - 0.0, may take 0, keeps 0\n"
+           "cat: alice 160.0 - 0.0, may take 0, keeps 0\n");
+    world_links(ANN, LINK_FINE);
+    world_run(1000);
+    skip_text();
+    world_show_peers();
+    world_show("alice");
+    EXPECT("and takes another one before it spends",
+           "ann sees itself active 50.0%, bob left 0.0%, cat active 25.0%\n"
+           "cat sees itself active 25.0%, ann active 50.0%, bob left 0.0%\n"
+           "ann: alice 0.0 - 0.0, may take 0, keeps 0\n"
+           "cat: alice 0.0 - 0.0, may take 0, keeps 0\n");
+    world_close();
+}
+
 int main(void)
 {
     alone_meanwhile();
     given_up_elsewhere();
     kept_everywhere();
     named_by_some();
+    donor_is_gone();
     return tap_done();
 }
