@@ -138,13 +138,7 @@ static void next_phase(struct sim *sim)
         begin_phase(sim, PHASE_WARM_UP);
         return;
     case PHASE_WARM_UP:
-        for (unsigned k = 0; k < sim->plan.keys; k++) {
-            truth_now(sim, k);
-            const int64_t left = sim->truth[k].high;
-            sim->measured_debt[k] = left < 0 ? truth_tokens(sim_limit(sim, k), -left) : 0;
-            sim->measured_tokens[k] = sim->truth[k].admitted_tokens;
-        }
-        sim->measured_from_ns = sim->now_ns;
+        laws_measuring_begins(sim);
         begin_phase(sim, PHASE_MEASURE);
         return;
     case PHASE_MEASURE:

@@ -110,6 +110,7 @@ struct sim {
     uint64_t measured_tokens[SIM_KEYS_MAX]; /* admitted before the measuring began */
     double measured_debt[SIM_KEYS_MAX];     /* tokens that the truth owed then: refill repays them first */
     uint64_t measured_from_ns;
+    uint64_t measured_admissions, measured_snapshots; /* that there were before the measuring began */
     struct asks asks;
     struct edits edits;
     bool knowledge_lost; /* a crash or a lonely start made some peer forget spends */
@@ -245,6 +246,7 @@ void laws_agree(struct sim *sim, uint64_t lateness_ns);
  * first. False: `text` says what is missing.
  */
 bool laws_are_settled(struct sim *sim, char *text, size_t room);
+void laws_measuring_begins(struct sim *sim);
 void laws_utilisation(struct sim *sim);
 /* Chooses the keys whose utilisation under steady load is worth measuring: bursts larger than what is in flight. */
 void laws_begin(struct sim *sim);
