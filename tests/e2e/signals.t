@@ -29,7 +29,8 @@ for my $threads (1, 2) {
 }
 
 my $stuck = Headgate::cluster(regions => ['here'])->daemon('here')->start;
-is($stuck->signal('QUIT')->wait_end(10), 131, 'SIGQUIT ends it at once');
+# It may leave a core, which a busy disk takes its time for.
+is($stuck->signal('QUIT')->wait_end(60), 131, 'SIGQUIT ends it, without a goodbye');
 
 # As long as it starts, and when it ends, nothing of that kills it either.
 my $pair = Headgate::cluster(regions => ['here', 'there'], leave_timeout => '500ms')->start;
