@@ -22,9 +22,9 @@
 enum { SERVER_SIGNALS = 5 };
 
 struct server {
+    struct gate gate; /* unused if there is one worker only */
     const struct settings *settings;
     struct log log;
-    atomic_uint_least32_t connected; /* connections of all workers together */
     struct worker worker;
     struct worker_threads worker_threads;
     struct commands_worker_threads serving; /* the commands of all workers */
@@ -41,15 +41,15 @@ struct server {
     uv_signal_t signals[SERVER_SIGNALS];
     uint64_t next_wake_ns, last_step_ns;
     uint64_t wake_ns; /* the time that the timer is set to */
-    /* a step must run as soon as clients leave time for it */
-    bool step_due;
     /* how much time steps and messages may take from requests */
     struct pace pace;
+    atomic_uint_least32_t connected; /* connections of all workers together */
+    /* a step must run as soon as clients leave time for it */
+    bool step_due;
     /* steps wait, unless a client's call or the store needs one */
     bool resting;
     bool stepping; /* effects are being carried out */
     bool leaving, ending;
-    struct gate gate; /* unused if there is one worker only */
 };
 
 /* ---- server_describe.c ---- */
