@@ -367,7 +367,7 @@ static bool listen_at(struct worker *worker, const struct service *service, cons
                       const struct worker *first, struct error *error)
 {
     return first != NULL ? listener_join(&worker->listener, &first->listener, service, error)
-                         : listener_bind_service(&worker->listener, address, service, error);
+                         : listener_bind(&worker->listener, address, service, error);
 }
 
 bool worker_listen(struct worker *worker, const struct listener_options *options,

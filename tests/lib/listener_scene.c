@@ -147,7 +147,7 @@ void open_listener(const struct listener_options *options)
     all_closed = false;
     bool fine = uv_loop_init(&scene_loop) == 0 &&
                 listener_init(&listener, &scene_loop, &service, options, &error) &&
-                listener_bind(&listener, "127.0.0.1:0", &error);
+                listener_bind(&listener, "127.0.0.1:0", &listener.service, &error);
     assert(fine);
 }
 

@@ -258,13 +258,8 @@ static bool listen_error(struct error *error, const char *address, int failed)
     return error_set(error, EX_UNAVAILABLE, "cannot listen on %s: %s", address, uv_strerror(failed));
 }
 
-bool listener_bind(struct listener *listener, const char *address, struct error *error)
-{
-    return listener_bind_service(listener, address, &listener->service, error);
-}
-
-bool listener_bind_service(struct listener *listener, const char *address, const struct service *service,
-                           struct error *error)
+bool listener_bind(struct listener *listener, const char *address, const struct service *service,
+                   struct error *error)
 {
     char host[256], port[6];
     assert(service->session_bytes <= listener->service.session_bytes);

@@ -212,14 +212,13 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
                    const struct listener_options *options, struct error *error);
 
 /*
- * Listens on `address`: "host:port", "[v6]:port", "*:port" (all interfaces, v6 and v4); port 0 takes a free
- * one. May be called for several addresses. False with EX_UNAVAILABLE (69) for a busy port, EX_CONFIG (78) for
- * an address that makes no sense, EX_NOHOST (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
+ * Listens for clients of `service`, whose sessions must be no larger than those of listener_init's, on `address`:
+ * "host:port", "[v6]:port", "*:port" (all interfaces, v6 and v4); port 0 takes a free one. May be called for several
+ * addresses. False with EX_UNAVAILABLE (69) for a busy port, EX_CONFIG (78) for an address that makes no sense,
+ * EX_NOHOST (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
  */
-bool listener_bind(struct listener *listener, const char *address, struct error *error);
-/* The same for clients of another service, whose sessions are no larger than those of listener_init's. */
-bool listener_bind_service(struct listener *listener, const char *address, const struct service *service,
-                           struct error *error);
+bool listener_bind(struct listener *listener, const char *address, const struct service *service,
+                   struct error *error);
 
 /*
  * Listens where the next socket of `first` does, a listener of another thread that shares its ports: the system deals

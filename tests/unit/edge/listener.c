@@ -189,20 +189,24 @@ static void test_addresses(void)
     char address[64];
     open_listener(&options);
     (void)snprintf(address, sizeof address, "127.0.0.1:%u", listener_port(&listener, 0));
-    OK(!listener_bind(&listener, address, &error) && error.exit_status == EX_UNAVAILABLE,
+    OK(!listener_bind(&listener, address, &listener.service, &error) && error.exit_status == EX_UNAVAILABLE,
        "a busy port is unavailable");
     OK(strstr(error.text, address) != NULL && strstr(error.text, "in use") != NULL, "%s", error.text);
     static const char *const nonsense[] = {"7070", "a:b", "127.0.0.1:", "127.0.0.1:70000", "::1:7070", "h:123456"};
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++)
-        OK(!listener_bind(&listener, nonsense[i], &error) && error.exit_status == EX_CONFIG, "%s", error.text);
-    OK(!listener_bind(&listener, "192.0.2.1:0", &error) && error.exit_status == EX_UNAVAILABLE, "%s", error.text);
-    OK(!listener_bind(&listener, "no-such-host.invalid:7070", &error) && error.exit_status == EX_NOHOST, "%s",
-       error.text);
-    OK(listener_bind(&listener, "localhost:0", &error), "a name is looked up");
-    OK(listener_bind(&listener, "*:0", &error) && listener_port(&listener, listener.socket_count - 1) > 0,
+        OK(!listener_bind(&listener, nonsense[i], &listener.service, &error) && error.exit_status == EX_CONFIG,
+           "%s", error.text);
+    OK(!listener_bind(&listener, "192.0.2.1:0", &listener.service, &error) && error.exit_status == EX_UNAVAILABLE,
+       "%s", error.text);
+    OK(!listener_bind(&listener, "no-such-host.invalid:7070", &listener.service, &error) &&
+           error.exit_status == EX_NOHOST,
+       "%s", error.text);
+    OK(listener_bind(&listener, "localhost:0", &listener.service, &error), "a name is looked up");
+    OK(listener_bind(&listener, "*:0", &listener.service, &error) &&
+           listener_port(&listener, listener.socket_count - 1) > 0,
        "* is every interface");
 
-    bool has_v6 = listener_bind(&listener, "[::1]:0", &error);
+    bool has_v6 = listener_bind(&listener, "[::1]:0", &listener.service, &error);
     if (has_v6) {
         struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
         to.sin6_port = htons(listener_port(&listener, listener.socket_count - 1));
@@ -242,7 +246,7 @@ static void test_services(void)
     options.connections_max = 2;
     options.newcomer_ms = DEADLINE_MS * 10;
     open_listener(&options);
-    OK(listener_bind_service(&listener, "127.0.0.1:0", &other, &error), "an address may have a service of its own");
+    OK(listener_bind(&listener, "127.0.0.1:0", &other, &error), "an address may have a service of its own");
     int line = dial(), talk = dial_port(listener_port(&listener, 1));
     scene_say(line, "a\n", 2);
     scene_say(talk, "a\n", 2);
@@ -286,7 +290,7 @@ static void test_joined(void)
     (void)snprintf(address, sizeof address, "127.0.0.1:%u", listener_port(&listener, 0));
     static struct listener stranger;
     fine = listener_init(&stranger, &scene_loop, &service, &options, &error);
-    OK(fine && !listener_bind(&stranger, address, &error) && error.exit_status == EX_UNAVAILABLE,
+    OK(fine && !listener_bind(&stranger, address, &stranger.service, &error) && error.exit_status == EX_UNAVAILABLE,
        "a stranger cannot, though he would share as well");
     bool stranger_closed = false;
     listener_close(&stranger, note_closed, &stranger_closed);
