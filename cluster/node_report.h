@@ -122,6 +122,7 @@ const char *config_state_name(enum config_state state);
 
 struct node_status {
     enum peer_state state;           /* of this node itself */
+    bool decides;                    /* active, not leaving, and its config is in use */
     uint32_t peers, reachable_peers; /* members with a share or waiting for one; with this node */
     uint64_t share;                  /* in 1/SHARE_ONE */
     bool config_differs;             /* the config digest of some peer differs */

@@ -157,6 +157,7 @@ void node_status(const struct node *node, struct node_status *status)
     bool known = false;
     memset(status, 0, sizeof *status);
     status->state = node->life.superseded ? PEER_LEFT : node->life.state;
+    status->decides = status->state == PEER_ACTIVE && may_decide(node);
     status->config_digest = node->options.config_digest;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];

@@ -165,9 +165,8 @@ static void put_cluster(struct metrics_page *page, const struct node *node, uint
     node_status(node, &status);
     const size_t all = node_peers(node, now_ns, peers, NODE_PEERS_MAX);
     const size_t count = all < NODE_PEERS_MAX ? all : NODE_PEERS_MAX;
-    const bool decides = count > 0 && status.state == PEER_ACTIVE && peers[0].decides;
     page_gauge(page, "decides", "1: this daemon decides; 0: it joins, has left, or its config is not in use",
-               decides, 1);
+               status.decides, 1);
     page_gauge(page, "config_differs", "1: the configs of this daemon and of some peer differ",
                status.config_state == CONFIG_DIFFERS || status.config_state == CONFIG_OUT, 1);
     page_gauge(page, "share", "the part of every limit that this daemon holds", share_billionths(status.share),
