@@ -46,13 +46,29 @@ static inline int64_t call_ms(uint64_t ns)
     return ns == UINT64_MAX ? -1 : (int64_t)(ns / 1000000 + (ns % 1000000 != 0));
 }
 
+/* The figures of a verdict as clients are told them. Each protocol has its own where nothing is counted. */
+struct verdict_figures {
+    int64_t limit, remaining, available; /* tokens */
+    int64_t retry_after_ms;              /* -1: never */
+    int64_t reset_after_ms;
+};
+
+static inline struct verdict_figures verdict_figures(const struct verdict *verdict)
+{
+    return (struct verdict_figures){.limit = (int64_t)verdict->limit_tokens,
+                                    .remaining = (int64_t)verdict->remaining_tokens,
+                                    .available = (int64_t)verdict->available_tokens,
+                                    .retry_after_ms = verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
+                                    .reset_after_ms = call_ms(verdict->reset_after_ns)};
+}
+
 /* REFUND: how many tokens were given back; RESET: how many keys got any. */
 uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns);
 uint32_t ask_reset(struct commands *commands, const struct question *question, uint64_t now_ns);
 
 /* Whether a reservation may last so long. */
 bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error);
-/* RESERVE for query.ttl_ms: fills `decision`, and `text` (the name of the reservation) if it was allowed. */
+/* RESERVE for query.ttl_ms, which must fit: fills `decision`, and, if allowed, `text`: the name of the reservation. */
 bool ask_reserve(struct commands *commands, const struct question *question, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error);
 /* COMMIT: how many tokens were charged in the end. */

@@ -114,38 +114,23 @@ int decision_of(const struct match *match, bool allowed, const struct verdict *v
 
 /* ---- the figures of a verdict ---- */
 
-struct figures {
-    bool allowed;
-    int64_t limit, remaining, available, retry_after_ms, reset_after_ms;
-};
-
 /* Of what counts nothing: no limit, or denied for good. */
-static struct figures figures_of_none(bool allowed)
+static struct verdict_figures figures_of_none(bool allowed)
 {
     const int64_t none = allowed ? -1 : 0;
-    return (struct figures){allowed, none, none, none, allowed ? 0 : -1, 0};
-}
-
-static struct figures figures_of(const struct verdict *verdict, bool allowed)
-{
-    return (struct figures){.allowed = allowed,
-                            .limit = (int64_t)verdict->limit_tokens,
-                            .remaining = (int64_t)verdict->remaining_tokens,
-                            .available = (int64_t)verdict->available_tokens,
-                            .retry_after_ms = verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
-                            .reset_after_ms = call_ms(verdict->reset_after_ns)};
+    return (struct verdict_figures){none, none, none, allowed ? 0 : -1, 0};
 }
 
 enum { FIGURES_NAMED = 6 };
 
-static void answer_named(struct answer *answer, const struct figures *figures)
+static void answer_named(struct answer *answer, bool allowed, const struct verdict_figures *figures)
 {
     static const char *const names[] = {"limit", "remaining", "available_now", "retry_after_ms", "reset_after_ms"};
     const int64_t values[] = {figures->limit, figures->remaining, figures->available, figures->retry_after_ms,
                               figures->reset_after_ms};
     _Static_assert(1 + sizeof names / sizeof names[0] == FIGURES_NAMED, "allowed and the others");
     answer_text(answer, "allowed");
-    answer_bool(answer, figures->allowed);
+    answer_bool(answer, allowed);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         answer_text(answer, names[i]);
         answer_integer(answer, values[i]);
@@ -153,15 +138,16 @@ static void answer_named(struct answer *answer, const struct figures *figures)
 }
 
 /* An array in RESP2, whose elements have fixed places; a map in RESP3. */
-static void answer_figures(struct answer *answer, size_t more, const struct figures *figures, struct bytes rule)
+static void answer_figures(struct answer *answer, size_t more, bool allowed, const struct verdict_figures *figures,
+                           struct bytes rule)
 {
     if (answer->protocol < 3) {
-        const int64_t values[] = {figures->allowed, figures->limit, figures->remaining, figures->retry_after_ms,
+        const int64_t values[] = {allowed, figures->limit, figures->remaining, figures->retry_after_ms,
                                   figures->reset_after_ms};
         answer_array_of(answer, VERDICT_FIELDS + more, values, sizeof values / sizeof values[0]);
     } else {
         answer_map(answer, FIGURES_NAMED + 1 + more);
-        answer_named(answer, figures);
+        answer_named(answer, allowed, figures);
         answer_text(answer, "rule");
     }
     answer_bulk(answer, rule);
@@ -174,9 +160,9 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
 {
     const int decider = decision_of(match, allowed, verdicts);
     if (decider < 0) {
-        const struct figures none = figures_of_none(allowed);
+        const struct verdict_figures none = figures_of_none(allowed);
         const bool listed = match->status == MATCH_DENIED;
-        answer_figures(answer, more, &none,
+        answer_figures(answer, more, allowed, &none,
                        listed ? match->passed[match->denied_by].rule->id : (struct bytes){"", 0});
         return;
     }
@@ -187,8 +173,8 @@ void call_answer_verdict(struct answer *answer, size_t more, const struct match 
                        call_ms(verdict->reset_after_ns), rule);
         return;
     }
-    const struct figures figures = figures_of(verdict, allowed);
-    answer_figures(answer, more, &figures, rule);
+    const struct verdict_figures figures = verdict_figures(verdict);
+    answer_figures(answer, more, allowed, &figures, rule);
 }
 
 void call_answer_next(struct answer *answer, const char *name)
@@ -251,9 +237,9 @@ void call_answer_rules(struct answer *answer, const struct match *match, const s
     for (uint32_t i = 0; i < counted + match->passed_count; i++) {
         bool counts = i < counted;
         const struct matched *matched = counts ? &match->rule[i] : &match->passed[i - counted];
-        const struct figures figures =
-            counts ? figures_of(&verdicts[i], verdicts[i].allowed) : figures_of_none(matched->why != WHY_DENY_LIST);
+        const bool allowed = counts ? verdicts[i].allowed : matched->why != WHY_DENY_LIST;
+        const struct verdict_figures figures = counts ? verdict_figures(&verdicts[i]) : figures_of_none(allowed);
         answer_rule_begin(answer, matched);
-        answer_named(answer, &figures);
+        answer_named(answer, allowed, &figures);
     }
 }

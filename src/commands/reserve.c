@@ -3,6 +3,7 @@
  */
 #include "commands/call.h"
 
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -25,25 +26,13 @@ static void print_id(const struct reservation_id *id, char text[RESERVATION_TEXT
     }
 }
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool parse_id(struct bytes word, struct reservation_id *id, char *error)
 {
-    bool fine = word.size == RESERVATION_TEXT_BYTES;
-    for (size_t i = 0; fine && i < sizeof id->byte; i++) {
-        int high = digit_of(word.data[2 * i]), low = digit_of(word.data[2 * i + 1]);
-        fine = high >= 0 && low >= 0;
-        id->byte[i] = (uint8_t)(fine ? high << 4 | low : 0);
-    }
-    return fine || fail(error, "ERR reservation '%.*s': expected the %d hexadecimal digits that RESERVE gave",
-                        call_shown(word), word.data, RESERVATION_TEXT_BYTES);
+    size_t size;
+    return (word.size == RESERVATION_TEXT_BYTES &&
+            sodium_hex2bin(id->byte, sizeof id->byte, word.data, word.size, NULL, &size, NULL) == 0) ||
+           fail(error, "ERR reservation '%.*s': expected the %d hexadecimal digits that RESERVE gave",
+                call_shown(word), word.data, RESERVATION_TEXT_BYTES);
 }
 
 bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error)
@@ -94,8 +83,6 @@ bool ask_reserve(struct commands *commands, const struct question *question, uin
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error)
 {
     struct hold hold = {.ttl_ns = question->query.ttl_ms * 1000000};
-    if (!ask_ttl_fits(commands, question->query.ttl_ms, error))
-        return false;
     decision->allowed = ask_decide(commands, &question->match, true, &hold, now_ns, decision->verdict);
     if (hold.room != RESERVATIONS_ROOM)
         return refuse_full(commands, &question->match, hold.room, error);
@@ -104,13 +91,10 @@ bool ask_reserve(struct commands *commands, const struct question *question, uin
     return true;
 }
 
-bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t cost, uint64_t now_ns,
-                uint64_t *charged, char *error)
+static bool commit(struct commands *commands, struct reservation_id id, uint64_t cost, uint64_t now_ns,
+                   uint64_t *charged, char *error)
 {
-    struct reservation_id id;
     *charged = 0;
-    if (!parse_id(reservation, &id, error))
-        return false;
     switch (node_commit(commands->node, id, cost, now_ns, charged)) {
     case RESERVE_DONE:
     case RESERVE_REFUSED:
@@ -119,6 +103,13 @@ bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t co
         break;
     }
     return fail(error, "NORESERVATION there is none of that id on this node: it has ended, or was made elsewhere");
+}
+
+bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t cost, uint64_t now_ns,
+                uint64_t *charged, char *error)
+{
+    struct reservation_id id;
+    return parse_id(reservation, &id, error) && commit(commands, id, cost, now_ns, charged, error);
 }
 
 void call_commit(struct call *call)
@@ -133,7 +124,7 @@ void call_commit(struct call *call)
         answer_error(&call->answer,
                      "ERR cost '%.*s' is out of range: expected a whole number of tokens from 0 to 1000000000000",
                      call_shown(word), word.data);
-    else if (!ask_commit(call->commands, call->words->args[1], actual, call->now_ns, &charged, error))
+    else if (!commit(call->commands, id, actual, call->now_ns, &charged, error))
         answer_error(&call->answer, "%s", error);
     else
         answer_integer(&call->answer, (int64_t)charged);

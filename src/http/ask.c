@@ -65,6 +65,22 @@ bool http_match(struct http_call *call, struct question *question, const char *p
     return false;
 }
 
+struct verdict_report http_decide(struct http_call *call, const struct question *question, bool take,
+                                  struct decision *decision)
+{
+    struct commands *commands = call->http->commands;
+    call_decide(commands, &question->match, take, call->turn.now_ns, decision);
+    call->work += command_table[COMMAND_CHECK].work;
+    return verdict_report(commands, &question->match, decision->allowed, decision->verdict);
+}
+
+void http_answer_verdict(struct http_call *call, const struct verdict_report *report)
+{
+    call->status = report->allowed ? 200 : 429;
+    put_verdict_fields(&call->fields, report, call->http->options);
+    put_verdict(&call->body, report);
+}
+
 bool http_question(struct http_call *call, unsigned takes, struct json_query *read, struct question *question)
 {
     json_t *tree;

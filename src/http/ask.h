@@ -8,6 +8,7 @@
 
 #include "http/call.h"
 #include "http/json_query.h"
+#include "http/verdict.h"
 
 /* The tree of the body, which has to be JSON. */
 bool http_body(struct http_call *call, json_t **tree);
@@ -15,6 +16,11 @@ bool http_body(struct http_call *call, json_t **tree);
 bool http_read(struct http_call *call, json_t *object, unsigned takes, const char *place, struct json_query *out);
 /* Finds the rules of question->query. */
 bool http_match(struct http_call *call, struct question *question, const char *place);
+/* Decides, and counts what that cost. */
+struct verdict_report http_decide(struct http_call *call, const struct question *question, bool take,
+                                  struct decision *decision);
+/* Begins the answer: its status, the fields of the head, and the object of the verdict, without its closing bracket. */
+void http_answer_verdict(struct http_call *call, const struct verdict_report *report);
 /* Body, object and rules of one request. `read` has what is no part of the query. */
 bool http_question(struct http_call *call, unsigned takes, struct json_query *read, struct question *question);
 

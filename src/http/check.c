@@ -2,18 +2,10 @@
  * POST /v1/check and /v1/peek: one request, or a batch of them in an array.
  */
 #include "http/ask.h"
-#include "http/verdict.h"
 
 #include <stdio.h>
 
 enum { ASKS = JSON_TAKES_IDS | JSON_TAKES_COST, PLACE_BYTES = 16 };
-
-static void decide(struct http_call *call, const struct question *question, bool take, struct decision *decision)
-{
-    struct commands *commands = call->http->commands;
-    call_decide(commands, &question->match, take, call->turn.now_ns, decision);
-    call->work += command_table[COMMAND_CHECK].work;
-}
 
 static void answer_one(struct http_call *call, json_t *object, bool take)
 {
@@ -25,16 +17,11 @@ static void answer_one(struct http_call *call, json_t *object, bool take)
     question.query = read.query;
     if (!http_match(call, &question, ""))
         return;
-    decide(call, &question, take, &decision);
-    const struct commands *commands = call->http->commands;
-    const struct verdict_report report =
-        verdict_report(commands, &question.match, decision.allowed, decision.verdict);
-    call->status = report.allowed ? 200 : 429;
-    put_verdict(&call->body, &report);
+    const struct verdict_report report = http_decide(call, &question, take, &decision);
+    http_answer_verdict(call, &report);
     if (read.verbose)
-        put_verdict_rules(&call->body, commands, &question.match, &decision);
+        put_verdict_rules(&call->body, call->http->commands, &question.match, &decision);
     put_text(&call->body, "}\n");
-    put_verdict_fields(&call->fields, &report, call->http->options);
 }
 
 /* ---- batches ---- */
@@ -68,9 +55,7 @@ static void answer_batch(struct http_call *call, json_t *batch, bool take)
     for (size_t i = 0; i < count; i++) {
         if (!question_at(call, batch, i, &question))
             return;
-        decide(call, &question, take, &decision);
-        const struct verdict_report report =
-            verdict_report(call->http->commands, &question.match, decision.allowed, decision.verdict);
+        const struct verdict_report report = http_decide(call, &question, take, &decision);
         put_text(&call->body, i > 0 ? "," : "[");
         put_verdict(&call->body, &report);
         put_text(&call->body, "}");

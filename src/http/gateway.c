@@ -3,8 +3,6 @@
  * pass the fields of the head on.
  */
 #include "http/ask.h"
-#include "http/call.h"
-#include "http/verdict.h"
 #include "http/words.h"
 
 static void answer_wrong(struct http_call *call, const struct http_words *words)
@@ -14,7 +12,6 @@ static void answer_wrong(struct http_call *call, const struct http_words *words)
 
 static void answer(struct http_call *call, struct http_words *words)
 {
-    struct commands *commands = call->http->commands;
     struct question question;
     struct decision decision;
     if (!http_words_end(words)) {
@@ -24,14 +21,11 @@ static void answer(struct http_call *call, struct http_words *words)
     question.query = words->query;
     if (!http_match(call, &question, ""))
         return;
-    call_decide(commands, &question.match, true, call->turn.now_ns, &decision);
-    call->work += command_table[COMMAND_CHECK].work;
-    const struct verdict_report report =
-        verdict_report(commands, &question.match, decision.allowed, decision.verdict);
-    call->status = report.allowed ? 200 : words->denied_status > 0 ? words->denied_status : 429;
-    put_verdict(&call->body, &report);
+    const struct verdict_report report = http_decide(call, &question, true, &decision);
+    http_answer_verdict(call, &report);
+    if (!report.allowed && words->denied_status > 0)
+        call->status = words->denied_status;
     put_text(&call->body, "}\n");
-    put_verdict_fields(&call->fields, &report, call->http->options);
 }
 
 void http_gateway(struct http_call *call)

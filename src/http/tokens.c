@@ -3,7 +3,6 @@
  * afterwards.
  */
 #include "http/ask.h"
-#include "http/verdict.h"
 
 static void answer_number(struct http_call *call, const char *name, uint64_t number)
 {
@@ -49,15 +48,13 @@ void http_reserve(struct http_call *call)
     }
     const struct verdict_report report =
         verdict_report(commands, &question.match, decision.allowed, decision.verdict);
-    call->status = report.allowed ? 200 : 429;
-    put_verdict(&call->body, &report);
+    http_answer_verdict(call, &report);
     put_text(&call->body, ",\"reservation\":");
     if (report.allowed)
         put_string(&call->body, (struct bytes){text, sizeof text});
     else
         put_text(&call->body, "null");
     put_text(&call->body, "}\n");
-    put_verdict_fields(&call->fields, &report, call->http->options);
 }
 
 /* Body and object of a request about a reservation. */

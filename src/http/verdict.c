@@ -18,12 +18,17 @@ static struct verdict_report report_of(const struct commands *commands, const st
 {
     return (struct verdict_report){.allowed = allowed,
                                    .rule = matched->rule->id,
-                                   .limit = (int64_t)verdict->limit_tokens,
-                                   .remaining = (int64_t)verdict->remaining_tokens,
-                                   .available = (int64_t)verdict->available_tokens,
-                                   .retry_after_ms = verdict->allowed ? 0 : call_ms(verdict->retry_after_ns),
-                                   .reset_after_ms = call_ms(verdict->reset_after_ns),
+                                   .figures = verdict_figures(verdict),
                                    .window_ms = window_ms(commands, charge)};
+}
+
+/* Of what counts nothing: no limit, or denied for good. */
+static struct verdict_report report_of_none(bool allowed, struct bytes rule)
+{
+    return (struct verdict_report){.allowed = allowed,
+                                   .rule = rule,
+                                   .figures = {-1, -1, -1, allowed ? 0 : -1, 0},
+                                   .window_ms = -1};
 }
 
 struct verdict_report verdict_report(const struct commands *commands, const struct match *match, bool allowed,
@@ -32,14 +37,10 @@ struct verdict_report verdict_report(const struct commands *commands, const stru
     const int decider = match->status == MATCH_CHARGES ? decision_of(match, allowed, verdicts) : -1;
     if (decider >= 0)
         return report_of(commands, &match->rule[decider], &match->charge[decider], &verdicts[decider], allowed);
-    struct verdict_report report = {.allowed = allowed,
-                                    .limit = -1,
-                                    .remaining = -1,
-                                    .available = -1,
-                                    .window_ms = -1};
-    report.reset_after_ms = report.retry_after_ms = allowed ? 0 : -1;
-    if (match->status == MATCH_DENIED)
-        report.rule = match->passed[match->denied_by].rule->id;
+    const bool listed = match->status == MATCH_DENIED;
+    struct verdict_report report =
+        report_of_none(allowed, listed ? match->passed[match->denied_by].rule->id : (struct bytes){0});
+    report.figures.reset_after_ms = allowed ? 0 : -1;
     return report;
 }
 
@@ -56,11 +57,11 @@ static void put_figure(struct output *output, const char *name, int64_t figure)
 
 static void put_figures(struct output *output, const struct verdict_report *report)
 {
-    put_figure(output, ",\"limit\":", report->limit);
-    put_figure(output, ",\"remaining\":", report->remaining);
-    put_figure(output, ",\"available_now\":", report->available);
-    put_figure(output, ",\"retry_after_ms\":", report->retry_after_ms);
-    put_figure(output, ",\"reset_after_ms\":", report->reset_after_ms);
+    put_figure(output, ",\"limit\":", report->figures.limit);
+    put_figure(output, ",\"remaining\":", report->figures.remaining);
+    put_figure(output, ",\"available_now\":", report->figures.available);
+    put_figure(output, ",\"retry_after_ms\":", report->figures.retry_after_ms);
+    put_figure(output, ",\"reset_after_ms\":", report->figures.reset_after_ms);
     put_figure(output, ",\"window_ms\":", report->window_ms);
 }
 
@@ -107,15 +108,9 @@ void put_verdict_rules(struct output *output, const struct commands *commands, c
     for (uint32_t i = 0; i < counted + match->passed_count; i++) {
         const struct matched *matched = i < counted ? &match->rule[i] : &match->passed[i - counted];
         const bool allowed = i < counted ? decision->verdict[i].allowed : matched->why != WHY_DENY_LIST;
-        struct verdict_report report = {.allowed = allowed,
-                                        .rule = matched->rule->id,
-                                        .limit = -1,
-                                        .remaining = -1,
-                                        .available = -1,
-                                        .retry_after_ms = allowed ? 0 : -1,
-                                        .window_ms = -1};
-        if (i < counted)
-            report = report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed);
+        const struct verdict_report report =
+            i < counted ? report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed)
+                        : report_of_none(allowed, matched->rule->id);
         if (i > 0)
             put_text(output, ",");
         put_rule(output, matched, &report);
@@ -136,7 +131,7 @@ static void put_draft_10(struct output *output, const struct verdict_report *rep
     put_text(output, "RateLimit-Policy: ");
     put_string(output, report->rule);
     put_text(output, ";q=");
-    put_number(output, (uint64_t)report->limit);
+    put_number(output, (uint64_t)report->figures.limit);
     if (report->window_ms > 0) {
         put_text(output, ";w=");
         put_number(output, seconds_of(report->window_ms));
@@ -144,7 +139,7 @@ static void put_draft_10(struct output *output, const struct verdict_report *rep
     put_text(output, "\r\nRateLimit: ");
     put_string(output, report->rule);
     put_text(output, ";r=");
-    put_number(output, (uint64_t)report->remaining);
+    put_number(output, (uint64_t)report->figures.remaining);
     put_text(output, ";t=");
     put_number(output, reset_s);
     put_text(output, "\r\n");
@@ -153,9 +148,9 @@ static void put_draft_10(struct output *output, const struct verdict_report *rep
 static void put_x(struct output *output, const struct verdict_report *report, uint64_t reset_s)
 {
     put_text(output, "X-RateLimit-Limit: ");
-    put_number(output, (uint64_t)report->limit);
+    put_number(output, (uint64_t)report->figures.limit);
     put_text(output, "\r\nX-RateLimit-Remaining: ");
-    put_number(output, (uint64_t)report->remaining);
+    put_number(output, (uint64_t)report->figures.remaining);
     put_text(output, "\r\nX-RateLimit-Reset: ");
     put_number(output, reset_s);
     put_text(output, "\r\n");
@@ -164,14 +159,17 @@ static void put_x(struct output *output, const struct verdict_report *report, ui
 void put_verdict_fields(struct output *output, const struct verdict_report *report,
                         const struct http_settings *settings)
 {
-    const bool waits = !report->allowed && report->retry_after_ms >= 0;
+    const bool waits = !report->allowed && report->figures.retry_after_ms >= 0;
     /* of a refusal, when to come again: nobody is told two times to wait for */
-    const uint64_t retry_s =
-                       waits && report->retry_after_ms == 0 ? 1 : seconds_of(waits ? report->retry_after_ms : 0),
-                   reset_s = waits ? retry_s : seconds_of(report->reset_after_ms > 0 ? report->reset_after_ms : 0);
-    if (report->limit >= 0 && settings->limit_fields == HTTP_LIMIT_X)
+    const uint64_t retry_s = waits && report->figures.retry_after_ms == 0
+                                 ? 1
+                                 : seconds_of(waits ? report->figures.retry_after_ms : 0),
+                   reset_s =
+                       waits ? retry_s
+                             : seconds_of(report->figures.reset_after_ms > 0 ? report->figures.reset_after_ms : 0);
+    if (report->figures.limit >= 0 && settings->limit_fields == HTTP_LIMIT_X)
         put_x(output, report, reset_s);
-    if (report->limit >= 0 && settings->limit_fields == HTTP_LIMIT_DRAFT_10)
+    if (report->figures.limit >= 0 && settings->limit_fields == HTTP_LIMIT_DRAFT_10)
         put_draft_10(output, report, reset_s);
     if (!waits)
         return;

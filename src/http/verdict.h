@@ -14,7 +14,8 @@
 struct verdict_report {
     bool allowed;
     struct bytes rule;
-    int64_t limit, remaining, available, retry_after_ms, reset_after_ms, window_ms;
+    struct verdict_figures figures;
+    int64_t window_ms;
 };
 
 struct verdict_report verdict_report(const struct commands *commands, const struct match *match, bool allowed,

@@ -1,5 +1,6 @@
 #include "http/words.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,15 +77,6 @@ static bool was_said(const struct http_words *words, struct bytes name)
 
 /* ---- the query ---- */
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* "%41" is "A", and "+" a blank, as forms of web pages are encoded. False: half an escape, or no room. */
 static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
 {
@@ -92,11 +84,10 @@ static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
         if (c == '%') {
-            const int high = i + 2 < text.size ? digit_of(text.data[i + 1]) : -1;
-            const int low = high >= 0 ? digit_of(text.data[i + 2]) : -1;
-            if (low < 0)
+            unsigned char byte;
+            if (text.size - i < 3 || sodium_hex2bin(&byte, 1, &text.data[i + 1], 2, NULL, NULL, NULL) != 0)
                 return false;
-            c = (char)(high << 4 | low);
+            c = (char)byte;
             i += 2;
         } else if (c == '+') {
             c = ' ';
