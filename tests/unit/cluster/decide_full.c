@@ -50,6 +50,7 @@ static void all_or_nothing(void)
     OK(!node_check(world.host[ANN].node, charges, 3, true, world.now_ns, verdicts), "one is denied");
     OK(verdicts[0].allowed && verdicts[1].allowed && !verdicts[2].allowed, "and says so");
     OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].available_tokens == 50, "with its figures");
+    OK_U64(verdicts[2].remaining_tokens, 150, "and with what is left of the whole limit");
     OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
        "none is charged");
     charges[2].shadow = true;
@@ -62,6 +63,36 @@ static void all_or_nothing(void)
     world_run(500);
     OK(left(BOB, "alice", &slow) == 140 && left(BOB, "10.0.0.1", &cell) == 140 && left(BOB, "job", &leases) == 150,
        "others hear of each, though they never heard of its limit");
+    world_close();
+}
+
+/* What is left of the whole limit does not depend on the share; what this peer could hand out does. */
+static void figures(void)
+{
+    world_of(2);
+    struct verdict verdicts[3];
+    struct charge charges[3] = {charge_at(ANN, "alice", &slow, 10), charge_at(ANN, "10.0.0.1", &cell, 10),
+                                charge_at(ANN, "today", &cell, 10)};
+    charges[2].sliding = true;
+    charges[2].window_ns = 4000 * MS;
+    charges[2].window_end_ns = world.now_ns + 4000 * MS;
+    charges[2].previous = key_of("yesterday", 0);
+    static const char *const kinds[] = {"a bucket", "a window", "a sliding window"};
+    for (size_t i = 0; i < 3; i++) {
+        bool allowed = node_check(world.host[ANN].node, &charges[i], 1, true, world.now_ns, verdicts);
+        OK(allowed && verdicts[0].limit_tokens == 160, "%s of 160", kinds[i]);
+        OK_U64(verdicts[0].remaining_tokens, 150, "... has 150 left");
+        OK(verdicts[0].available_tokens < 150 / 2, "... of which ann has less than half");
+    }
+    OK(node_check(world.host[ANN].node, charges, 3, false, world.now_ns, verdicts), "all three at once");
+    for (size_t i = 0; i < 3; i++)
+        OK(verdicts[i].remaining_tokens == 150 && verdicts[i].available_tokens < 150 / 2, "... %s has as much",
+           kinds[i]);
+    for (size_t i = 0; i < 3; i++)
+        charges[i].floor_tokens = 80;
+    OK(node_check(world.host[ANN].node, charges, 3, false, world.now_ns, verdicts), "all with a floor of 80");
+    for (size_t i = 0; i < 3; i++)
+        OK_U64(verdicts[i].remaining_tokens, 70, "... %s has 70 above it", kinds[i]);
     world_close();
 }
 
@@ -349,8 +380,9 @@ static bool same_verdicts(const struct verdict *a, const struct verdict *b, size
     bool same = true;
     for (size_t i = 0; i < count; i++)
         same = same && a[i].allowed == b[i].allowed && a[i].reason == b[i].reason &&
-               a[i].limit_tokens == b[i].limit_tokens && a[i].available_tokens == b[i].available_tokens &&
-               a[i].retry_after_ns == b[i].retry_after_ns && a[i].reset_after_ns == b[i].reset_after_ns;
+               a[i].limit_tokens == b[i].limit_tokens && a[i].remaining_tokens == b[i].remaining_tokens &&
+               a[i].available_tokens == b[i].available_tokens && a[i].retry_after_ns == b[i].retry_after_ns &&
+               a[i].reset_after_ns == b[i].reset_after_ns;
     return same;
 }
 
@@ -404,6 +436,7 @@ static void both_ways(bool alone)
 int main(void)
 {
     all_or_nothing();
+    figures();
     a_floor();
     returns(&slow, "a bucket");
     returns(&cell, "a window");

@@ -179,6 +179,9 @@ static void sliding_examples(void)
         OK(allowed == rows[i].allowed, "%s: %s", rows[i].what, allowed ? "allowed" : "refused");
         OK_U64(sliding_available(&sliding, 0, now_ns), rows[i].remaining, "... leaving %" PRIu64,
                rows[i].remaining);
+        OK_U64(sliding_remaining(&sliding, 0, now_ns), rows[i].remaining, "... of the whole limit, too");
+        OK_U64(sliding_remaining(&sliding, 7, now_ns), rows[i].remaining > 7 ? rows[i].remaining - 7 : 0,
+               "... 7 fewer above a floor of 7");
         OK_U64(retry_ns, rows[i].retry_ms == UINT64_MAX ? UINT64_MAX : rows[i].retry_ms * MS_NS, "... to wait");
         OK_U64(sliding_reset_after_ns(&sliding, now_ns), rows[i].reset_ms * MS_NS, "... reset");
     }

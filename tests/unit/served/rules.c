@@ -153,6 +153,15 @@ static void test_reservations(void)
     OK_STRING(served_ask("PEEK u SERVICE e"), "[1 100 96 0 2000 'llm']", "then it comes back by itself");
     OK_STRING(served_ask("COMMIT xyz 1"),
               "!ERR reservation 'xyz': expected the 32 hexadecimal digits that RESERVE gave", "no id");
+    static const char *const verbs[] = {"COMMIT", "CANCEL", "RENEW"};
+    static const char *const ids[] = {"0123456789abcdef0123456789abcde",   "0123456789abcdef0123456789abcd",
+                                      "0123456789abcdef0123456789abcdef0", "0123456789abcdef0123456789abcdef00",
+                                      "0123456789abcdef0123456789abcdeg",  "0123456789abcdef:123456789abcdef"};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        for (size_t j = 0; j < sizeof ids / sizeof ids[0]; j++) {
+            (void)snprintf(line, sizeof line, "%s %s%s", verbs[i], ids[j], i == 1 ? "" : " 1000");
+            OK(strstr(served_ask(line), "expected the 32 hexadecimal digits") != NULL, "%s is no id", line);
+        }
 }
 
 static void test_changes(void)
