@@ -1,5 +1,5 @@
 /*
- * call: what every executed command is given. Internal to the commands.
+ * call: the arguments of every function that executes a command. Internal to the commands.
  */
 #ifndef HEADGATE_COMMANDS_CALL_H
 #define HEADGATE_COMMANDS_CALL_H
@@ -15,33 +15,39 @@ struct call {
     struct commands *commands;
     struct session *session;
     const struct resp_command *words;
-    struct bytes frame; /* as it came */
+    struct bytes frame; /* the bytes of the command */
     struct answer answer;
     uint64_t now_ns, wall_ns;
-    bool close; /* after the reply */
+    bool close; /* close the connection after the reply */
 };
 
-/* Executes the call, or queues it for EXEC, or answers an error. */
+/* Executes the call, queues it for EXEC, or answers an error. */
 void call_dispatch(struct call *call);
-/* Finds the subcommand in words->args[1] and checks its arity; answers an error and says COUNT otherwise. */
+/*
+ * Finds the subcommand in words->args[1] and checks its arity. Otherwise answers an error and
+ * returns SUBCOMMAND_ID_COUNT.
+ */
 enum subcommand_id call_subcommand(struct call *call, enum command_id parent);
-/* Answers that the number of words is wrong, with what was expected. */
+/* Answers that the number of words is wrong, and which number is expected. */
 void call_wrong_arity(struct call *call, const struct command_spec *parent, const struct command_spec *spec);
 
-/* From true to false no other thread decides: see `alone` of the commands. For what is COMMAND_TOGETHER otherwise. */
+/*
+ * Between a call with true and a call with false no other thread decides: see `alone` of struct
+ * commands. For commands that are COMMAND_TOGETHER in the table and need this only at times.
+ */
 static inline void call_alone(struct call *call, bool alone)
 {
     if (call->commands->alone)
         call->commands->alone(call->commands->context, alone);
 }
 
-/* The session's last command is not answered yet: nothing of what follows is served before. */
+/* The last command of the session is not answered yet: nothing that follows may be served before its answer. */
 static inline bool session_waits(const struct session *session)
 {
     return session->waits_for > 0 || session->waits_kept > 0;
 }
 
-/* How much of a client's word belongs into an error, for "%.*s". */
+/* How many bytes of a client's word an error may quote, for "%.*s". */
 static inline int call_shown(struct bytes word)
 {
     return (int)(word.size < 60 ? word.size : 60);
@@ -49,45 +55,49 @@ static inline int call_shown(struct bytes word)
 
 /* ---- match.c ---- */
 
-/* Finds the rules of a query. False: `error`, as ask_match says. */
+/* Finds the rules of a query. False: `error` is filled as ask_match fills it. */
 bool call_match(const struct commands *commands, const struct command_query *query, struct turn turn,
                 struct match *match, char *error);
-/* Parses the words (with the options `takes`) and finds the rules; false: an error was answered. */
+/* Parses the words (with the options `takes`) and finds the rules. False: the call has answered an error. */
 bool call_question(struct call *call, unsigned takes, struct question *question);
 
 /*
- * Writes whether all rules allow, and the figures of the rule that decided: six elements of an array in RESP2, a map in
- * RESP3. `more` elements follow, each after call_answer_next.
+ * Writes whether all rules allow the request, and the figures of the rule that decided: six
+ * elements of an array in RESP2, or of a map in RESP3. The caller must write `more` further
+ * elements, each after call_answer_next.
  */
 enum {
     VERDICT_FIELDS = 6,
-    VERDICT_NAMES_BYTES = 112, /* of the map, at least what they take: see answer_named */
+    VERDICT_NAMES_BYTES = 112, /* bytes that the names of the map take at least: see answer_named */
 };
 void call_answer_verdict(struct answer *answer, size_t more, const struct match *match, bool allowed,
                          const struct verdict *verdicts);
-/* Writes the name of the next of `more` elements where elements have names. */
+/* Writes the name of the next of the `more` elements, where elements have names. */
 void call_answer_next(struct answer *answer, const char *name);
-/* WAIT: for how many ms the client holds the request for an even stream; -1: it was denied. */
+/* WAIT: writes for how many milliseconds the client must hold the request for an even stream; -1: it was denied. */
 void call_answer_wait(struct answer *answer, const struct node *node, const struct match *match, bool allowed,
                       const struct verdict *verdicts);
-/* VERBOSE: an array of maps, one for each rule. */
+/* VERBOSE: writes an array of maps, one map for each rule. */
 void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts);
 
 /* limit.c */
-/* Decides what a request matched, by itself, and counts it if it takes tokens and has room for its hold (or NULL). */
+/*
+ * Decides one matched request. If the request takes tokens and its reservation has room (`hold`, or
+ * NULL), counts the decision for the rules.
+ */
 bool ask_decide(struct commands *commands, const struct match *match, bool take, struct hold *hold, uint64_t now_ns,
                 struct verdict *verdicts);
 void call_refund(struct call *call);
 void call_reset_keys(struct call *call);
 
-/* pending.c: answers why a request could not join. */
+/* pending.c: answers why a request could not join the queue */
 void call_refused(struct call *call);
 
 /* explain.c */
 void call_explain(struct call *call);
 
 /* reserve.c */
-/* The answer to a RESERVE without room for a reservation; what else an answer has: its name, or null. */
+/* Writes the answer to a RESERVE that finds no room for a reservation. */
 void reserve_answer_full(struct commands *commands, const struct match *match, enum reservations_room room,
                          struct answer *answer);
 void reserve_answer_id(const struct hold *hold, struct answer *answer);
@@ -97,12 +107,12 @@ void call_renew(struct call *call);
 
 /* throttle.c */
 void throttle_init(struct commands *commands);
-/* Fills `throttle`; false: that is an error, something is given back, or the limit is not in use yet. */
+/* Fills `throttle`. False: the words are wrong, give tokens back, or come under a limit that is not in use yet. */
 bool throttle_prepare(const struct commands *commands, enum throttle_dialect dialect,
                       const struct resp_command *words, struct throttle *throttle);
-/* It takes tokens where they are allowed; else it only looks. */
+/* True if the request takes tokens where they are allowed. Otherwise the request only looks. */
 bool throttle_takes(const struct throttle *throttle);
-/* Answers what its charge came to. */
+/* Writes the answer to a decided charge in the form of its dialect. */
 void throttle_answer(const struct throttle *throttle, bool allowed, const struct verdict *verdict,
                      struct answer *answer);
 void call_cl_throttle(struct call *call);
@@ -116,13 +126,13 @@ void call_health(struct call *call);
 void call_rule_get(struct call *call);
 void call_rule_list(struct call *call);
 void call_rule_history(struct call *call);
-/* The version of that number (1: the newest) of a rule, or NULL after an error was answered. */
+/* The version of number `number` (1: the newest) of a rule. NULL: the call has answered an error. */
 struct rule_version *call_rule_version(struct call *call, struct bytes service, struct bytes id,
                                        struct bytes number);
 
 /* session.c */
 void session_reset(struct session *session, struct commands *commands);
-/* The answer to a wrong password that waited. */
+/* Answers a wrong password whose delay is over. */
 void session_resume_refused(struct session *session, struct answer *answer);
 void call_ping(struct call *call);
 void call_hello(struct call *call);
@@ -135,15 +145,16 @@ void call_reset(struct call *call);
 
 enum {
     TRANSACTION_COMMANDS_MAX = 1024,
-    TRANSACTION_ANSWER_MAX_BYTES = 116 * 1024, /* of all answers of one: they have to fit the output together */
-    TRANSACTIONS_MAX_BYTES = 32 << 20,         /* of all that are queued in one thread */
+    /* bytes of all answers of one transaction: they must fit the output together */
+    TRANSACTION_ANSWER_MAX_BYTES = 116 * 1024,
+    TRANSACTIONS_MAX_BYTES = 32 << 20, /* bytes of all transactions that are queued in one thread */
 };
 
-/* Queues the call for EXEC, or answers why that cannot be. */
+/* Queues the call for EXEC, or answers why it cannot be queued. */
 void transaction_queue(struct call *call, enum command_id id);
-/* Forgets what is queued. */
+/* Forgets the queued commands. */
 void transaction_end(struct session *session, struct commands *commands);
-/* Cuts an error among a transaction's answers, which begins at `begun`, to the room that was kept for it. */
+/* Cuts an error among a transaction's answers, which begins at `begun`, to the room that was reserved for it. */
 void transaction_cut_error(struct output *output, size_t begun);
 void call_multi(struct call *call);
 void call_exec(struct call *call);

@@ -1,5 +1,5 @@
 /*
- * What client libraries ask about the server before they use it: COMMAND and CONFIG GET.
+ * Answers what client libraries ask about the server before they use it: COMMAND and CONFIG GET.
  */
 #include "commands/call.h"
 
@@ -23,7 +23,7 @@ static void answer_flags(struct answer *answer, unsigned flags)
             answer_simple(answer, names[i].name);
 }
 
-/* The ten fields that redis 7 gives for a command. */
+/* Writes the ten fields that redis 7 gives for a command. */
 static void answer_fields(struct answer *answer, const struct command_spec *spec, const char *name,
                           size_t subcommand_count)
 {
@@ -63,7 +63,7 @@ static void answer_info(struct answer *answer, enum command_id id)
     }
 }
 
-/* The syntax stands as one argument: redis-cli shows its name as the hint while one types. */
+/* Writes the syntax as one argument: redis-cli shows the name of that argument as a hint while the user types. */
 static void answer_doc(struct answer *answer, const struct command_spec *spec, const char *group, size_t further)
 {
     bool has_arguments = spec->syntax[0] != '\0';
@@ -107,7 +107,10 @@ static void answer_docs(struct answer *answer, enum command_id id)
     }
 }
 
-/* COMMAND INFO and COMMAND DOCS of the names given, or of all. An unknown name is null in INFO, absent in DOCS. */
+/*
+ * Answers COMMAND INFO and COMMAND DOCS for the given names, or for all commands. An unknown name
+ * is null in INFO and absent from DOCS.
+ */
 static void answer_about(struct call *call, bool docs)
 {
     struct answer *answer = &call->answer;
@@ -152,7 +155,7 @@ void call_command(struct call *call)
     }
 }
 
-/* redis-benchmark asks for these two, and warns when they are missing; both are true. */
+/* redis-benchmark asks for these two settings and warns if they are missing. Both answers are true. */
 static const char *setting(struct bytes name)
 {
     if (word_is(name, "save"))

@@ -1,11 +1,14 @@
 /*
- * The peers, for operators: NODES, CLUSTER NODES, FORGET, DEBUG.
+ * Answers what operators ask about the peers: NODES, CLUSTER NODES, FORGET, DEBUG.
  */
 #include "commands/call.h"
 
 #include <assert.h>
 
-/* Weights have nine digits. A share is a little less, as it is cut to a binary fraction: rounding finds the weight. */
+/*
+ * A weight has nine digits. A share is a little less than its weight, because the share is cut to a
+ * binary fraction: rounding restores the weight.
+ */
 static double share_of(const struct peer_report *peer)
 {
     const uint64_t billionths = (peer->share * 1000000000u + SHARE_ONE / 2) / SHARE_ONE;
@@ -72,7 +75,7 @@ void call_cluster(struct call *call)
     answer_bulk_end(&call->answer, begun);
 }
 
-/* Copies the name of a peer other than this node into `name`; answers an error when there is none. */
+/* Copies the name of a peer other than this node into `name`, or answers an error if no such peer is listed. */
 static bool find_peer(struct call *call, struct bytes word, char name[NODE_NAME_BYTES])
 {
     struct peer_report peers[NODE_PEERS_MAX];

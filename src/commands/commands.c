@@ -1,3 +1,8 @@
+/*
+ * Serves one input: tells the commands in it apart, lets requests for decisions join the queue
+ * (pending.c), has every other command executed (dispatch.c), and stops where the output has no
+ * room or the work of the turn is used up.
+ */
 #include "commands/commands.h"
 
 #include "commands/call.h"
@@ -46,27 +51,27 @@ void session_open(struct session *session, struct commands *commands, uint64_t i
     session_reset(session, commands);
 }
 
-/* Units of work, see command.h, besides what a command has in the table. */
+/* Work is counted in the units of command.h. This is the work that the table of commands does not list. */
 enum {
     UNKNOWN_WORK = 10,
-    FRAME_WORK_BYTES = 128, /* of a request */
-    OUTPUT_WORK_BYTES = 64, /* of an answer */
+    FRAME_WORK_BYTES = 128, /* bytes of a request that cost one unit */
+    OUTPUT_WORK_BYTES = 64, /* bytes of an answer that cost one unit */
 };
 
 /* ---- serving ---- */
 
-/* What is served of one input. */
+/* The state of serving one input. */
 struct serving {
     struct commands *commands;
     struct session *session;
     struct output *output;
     struct turn turn;
-    uint32_t work; /* that was done, see command.h */
+    uint32_t work; /* units that were done so far, see command.h */
     bool joins;    /* requests may join `pending`: the client is known, and no transaction queues them */
     bool closes;   /* the connection is to be closed */
 };
 
-/* At first, and whenever a command may have changed the session or the rules. */
+/* Must be called first, and after each command that may have changed the session or the rules. */
 static void look_anew(struct serving *serving)
 {
     const struct session *session = serving->session;
@@ -74,7 +79,7 @@ static void look_anew(struct serving *serving)
     shapes_renew(serving->commands, serving->turn);
 }
 
-/* `words`, which `frame` was parsed to. False: the connection is to be closed. */
+/* Executes `words`, which were parsed from `frame`. False: the connection must be closed. */
 static bool execute(struct serving *serving, const struct resp_command *words, struct bytes frame)
 {
     struct commands *commands = serving->commands;
@@ -114,7 +119,7 @@ static void decide_if_full(struct serving *serving)
         decide(serving);
 }
 
-/* What a command costs but for its answer. */
+/* The units that a command costs, without its answer. */
 static uint32_t work_of(const struct resp_command *words, size_t frame_size)
 {
     enum command_id id = command_find(words->args[0]);
@@ -122,7 +127,7 @@ static uint32_t work_of(const struct resp_command *words, size_t frame_size)
            (id == COMMAND_ID_COUNT ? UNKNOWN_WORK : command_table[id].work);
 }
 
-/* One command of any kind, or what is none. False: the connection is to be closed. */
+/* Serves one command of any kind, or answers input that is no command. False: the connection must be closed. */
 static bool serve_words(struct serving *serving, enum resp_status parsed, const struct resp_command *words,
                         struct bytes frame, const char *error)
 {
@@ -147,7 +152,7 @@ static bool serve_words(struct serving *serving, enum resp_status parsed, const 
     return false;
 }
 
-/* For the longest answer, or what EXEC may come to. */
+/* True if the output has room for the longest answer, or for all answers of EXEC. */
 static bool has_room(const struct serving *serving)
 {
     const struct output *output = serving->output;
@@ -156,7 +161,10 @@ static bool has_room(const struct serving *serving)
            (transaction > longest ? transaction : longest) + (size_t)PENDING_ANSWERS_BYTES;
 }
 
-/* Serves one command at the front of `input`, or several of a kind. Their size; 0: the first one is not whole. */
+/*
+ * Serves one command at the front of `input`, or several commands of one kind. Returns their size;
+ * 0: the first command is not complete.
+ */
 static size_t serve_front(struct serving *serving, struct bytes input)
 {
     struct resp_command words;
@@ -175,7 +183,7 @@ static size_t serve_front(struct serving *serving, struct bytes input)
     return frame;
 }
 
-/* What MULTI queued, for EXEC: none of it begins, ends or leaves a transaction. */
+/* Serves the commands that MULTI queued, for EXEC. None of them may begin, end or leave a transaction. */
 static void serve_queued(struct serving *serving)
 {
     struct session *session = serving->session;
@@ -188,7 +196,7 @@ static void serve_queued(struct serving *serving)
     transaction_end(session, serving->commands);
 }
 
-/* Answers from `begun` on included. */
+/* The units that were done so far, with the answers that begin at `begun`. */
 static uint32_t work_done(const struct serving *serving, size_t begun)
 {
     return serving->work + (uint32_t)((serving->output->size - begun) / OUTPUT_WORK_BYTES);

@@ -1,11 +1,11 @@
 /*
  * commands: executes what clients ask: bytes in, decisions of the node, bytes out.
  *
- * The one idea: everything that one read brought is served in one call, at one time. CAN_ACCESS,
- * CHECK and the like wait in one queue, whose keys are fetched from memory together (pending.h). It
- * does no I/O: what only the server can do (an event for the node) goes through a hook. Each thread
- * that serves has commands of its own, all over one node: what only decides, they do at the same
- * time; for the rest, a hook makes one of them alone.
+ * The one idea: one call serves everything that one read brought, at one time. CAN_ACCESS, CHECK
+ * and the other requests for decisions wait in one queue, whose keys are fetched from memory
+ * together (pending.h). The commands do no I/O: a hook does what only the server can do (an event
+ * for the node). Each thread that serves has commands of its own, and all threads share one node.
+ * The threads decide side by side. For everything else, a hook lets one thread run alone.
  */
 #ifndef HEADGATE_COMMANDS_COMMANDS_H
 #define HEADGATE_COMMANDS_COMMANDS_H
@@ -30,8 +30,9 @@
 
 enum {
     SESSION_NAME_BYTES = 64, /* with the terminator; longer names are refused */
-    SESSION_REFUSED_MAX = 5, /* wrong passwords of one connection: with the last one it is closed */
-    SESSION_DELAY_MS = 250,  /* before the first one is answered; each further one takes twice as long */
+    SESSION_REFUSED_MAX = 5, /* wrong passwords of one connection: the last one closes the connection */
+    /* delay of the answer to the first wrong password; each further delay is twice as long */
+    SESSION_DELAY_MS = 250,
 };
 
 struct transport;
@@ -48,7 +49,8 @@ struct transport;
     X(auth_failures, "wrong passwords")                                                                            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
 
-#define SESSION_WAITS_REFUSED UINT64_MAX /* instead of a ticket: for the answer to a wrong password */
+/* stands in waits_for instead of a ticket: the session waits for the answer to a wrong password */
+#define SESSION_WAITS_REFUSED UINT64_MAX
 
 struct commands_stats {
 #define X(name, help) uint64_t name;
@@ -56,29 +58,36 @@ struct commands_stats {
 #undef X
 };
 
-/* What MULTI queued, see transaction.c. */
+/* What MULTI queued. See transaction.c. */
 struct transaction {
     bool open;                  /* commands are queued */
-    bool failed;                /* one could not be: EXEC will refuse all */
-    bool runs;                  /* EXEC was asked for, and answered that so many answers follow */
-    uint32_t count;             /* of queued commands */
-    uint32_t size;              /* of their bytes, */
-    uint32_t answer_bytes;      /* and of their answers at most */
-    struct pool_buffer *queued; /* of the commands' pool; NULL: nothing is queued */
+    bool failed;                /* a command could not be queued: EXEC will refuse all commands */
+    bool runs;                  /* EXEC was called, and the head of its answer is written */
+    uint32_t count;             /* queued commands */
+    uint32_t size;              /* bytes of the queued commands */
+    uint32_t answer_bytes;      /* bytes that the answers of the queued commands may have at most */
+    struct pool_buffer *queued; /* a buffer of the commands' pool; NULL: nothing is queued */
 };
 
-/* What one connection remembers between commands. Lives in the listener's memory, zeroed before session_open. */
+/*
+ * What one connection remembers between commands. A session lives in the listener's memory, which
+ * must be zero before session_open.
+ */
 struct session {
     uint64_t id;
     uint8_t protocol; /* 2 or 3 */
     bool authenticated;
-    uint8_t waits_form;     /* enum change_form, of the answer to a change of rules */
-    uint8_t refused;        /* wrong passwords, one after the other */
-    uint32_t late_count;    /* answers that are put off */
-    uint64_t waits_for;     /* a change of rules that is in work, by its ticket; 0: for nothing */
-    uint64_t waits_kept;    /* until the store keeps what was put up to that number; 0: for nothing */
-    uint64_t changed_rules; /* what is then to be answered, */
-    uint64_t warned_of;     /* with the warnings of that change, by its ticket; 0: there are none */
+    uint8_t waits_form;  /* enum change_form: the form in which a change of rules is answered */
+    uint8_t refused;     /* wrong passwords since the last right one */
+    uint32_t late_count; /* answers that are put off until commands_answer */
+    /* the ticket of the change of rules that the session waits for; 0: the session waits for no change */
+    uint64_t waits_for;
+    /* the session waits until the store keeps everything that was put up to this number; 0: it does not wait */
+    uint64_t waits_kept;
+    /* how many rules the change changed: part of the answer that the session waits for */
+    uint64_t changed_rules;
+    /* the ticket of a change that has warnings, for the same answer; 0: the change has no warnings */
+    uint64_t warned_of;
     struct transaction transaction;
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];
@@ -86,76 +95,84 @@ struct session {
     char library_version[SESSION_NAME_BYTES];
 };
 
-/* When something is served, by the node's clock and the world's, and how much of it. */
+/* The time of one call on the node's clock and on the world's clock, and how much work the call may do. */
 struct turn {
     uint64_t now_ns;
     uint64_t wall_ns;  /* since 1970 */
-    uint32_t work_max; /* the command that uses it up is the last one; 0: no bound */
+    uint32_t work_max; /* the command that uses this work up is the last one of the call; 0: no bound */
 };
 
-/* A long text of rules on its way in, in pieces: of one connection at a time. */
+/*
+ * A text of rules that is too long for one request and arrives in pieces. One connection at a time
+ * has such a text.
+ */
 struct staged {
-    uint64_t session; /* whose; 0: nobody's */
+    uint64_t session; /* the id of the session that sends the text; 0: no session does */
     uint64_t touched_ns;
     char *text;
     size_t size, room;
 };
 
-/* All that serve over one node, for INFO. */
+/* The commands of all threads of one node, for INFO. */
 struct commands_worker_threads {
     uint32_t count;
     const struct commands
-        *member[GATE_THREADS_MAX]; /* what they count is read when all others are outside the gate */
-    const struct gate *gate;       /* NULL: there is one */
+        /* a thread may read the counters of the others when all others are outside the gate */
+        *member[GATE_THREADS_MAX];
+    const struct gate *gate; /* NULL: there is one thread */
 };
 
-/* The memory that the process had when the system was asked last. */
+/* The memory that the process had when the system was last asked for it. */
 struct resident {
-    uint64_t bytes, asked_ns; /* 0: never */
+    uint64_t bytes, asked_ns; /* 0: the system was never asked */
 };
 
 struct commands {
-    /* Set by the composition before the first call; all pointers are its own and outlive this. */
+    /*
+     * The composition sets these before the first call. It owns everything that the pointers point
+     * to, which must outlive the commands.
+     */
     struct node *node;
     const struct named_limits *limits; /* for INFO */
     struct hash_key hash_key;
     const char *name, *region;
-    const char *version;                                  /* of the program: "1.2.3" */
-    const char *config_path;                              /* for INFO; may be NULL */
-    const char *password;                                 /* NULL: none is asked for */
-    uint32_t reservation_ttl_max_ms;                      /* of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
-    bool debug;                                           /* DEBUG DROP and HEAL are allowed */
-    bool puts_off;                                        /* commands_answer will be called: see SERVE_LATER */
-    uint8_t thread;                                       /* the number of this thread: see node_use_thread */
-    uint64_t started_ns;                                  /* monotonic, for the uptime */
-    uint16_t port;                                        /* where clients connect, for INFO and CLIENT */
+    const char *version;             /* of the program: "1.2.3" */
+    const char *config_path;         /* for INFO; may be NULL */
+    const char *password;            /* NULL: clients need no password */
+    uint32_t reservation_ttl_max_ms; /* the longest time of RESERVE and RENEW; 0: COMMAND_TTL_MAX_MS */
+    bool debug;                      /* DEBUG DROP and HEAL are allowed */
+    bool puts_off;                   /* the caller of commands_serve will call commands_answer: see SERVE_LATER */
+    uint8_t thread;                  /* the number of this thread: see node_use_thread */
+    uint64_t started_ns;             /* monotonic, for the uptime */
+    uint16_t port;                   /* the port that clients connect to, for INFO and CLIENT */
     const struct listener_stats *listener;                /* for INFO; may be NULL */
-    const struct commands_worker_threads *worker_threads; /* for INFO; NULL: these are alone */
+    const struct commands_worker_threads *worker_threads; /* for INFO; NULL: this is the only thread */
     struct store *store;                                  /* keeps changes of rules; NULL: nothing is kept */
     struct transport *transport;                          /* for INFO; NULL: there is none */
     /*
-     * Hands an event to the node (filling in the times) and carries out its effects, before it returns. `event`
-     * and what it points to are valid during the call. What the node says of rules is copied to `result`, unless
-     * NULL.
+     * Hands an event to the node and carries out its effects, before it returns. The hook fills in
+     * the times of `event`. `event` and everything that it points to are valid during the call. The
+     * hook copies the node's result about rules to `result`, unless `result` is NULL.
      */
     void (*submit)(void *context, const struct event *event, struct rules_result *result);
     /*
-     * Called with true before what no other thread may decide during, and with false after it; more such pairs and
-     * `submit` come in between. What was put off is answered before; what was found of the node before may have
-     * changed. NULL: there are no other threads.
+     * Called with true before work during which no other thread may decide, and with false after
+     * that work. More such pairs, and calls of `submit`, may come in between. The hook answers all
+     * requests that were put off before it lets this thread run alone; a fact that was read from
+     * the node before the call may have changed after it. NULL: there are no other threads.
      */
     void (*alone)(void *context, bool alone);
-    /* A wrong password came from that client; `barred`: its address is barred for it. May be NULL. */
+    /* Called when the client at `address` sends a wrong password. `barred`: this bars its address. May be NULL. */
     void (*refused)(void *context, const char *address, bool barred);
     void *context;
 
-    /* The commands' own: */
-    uint32_t worked; /* in the last call of commands_serve */
+    /* Private to the commands: */
+    uint32_t worked; /* work that the last call of commands_serve did */
     struct commands_stats stats;
     struct resident resident;
-    struct pool queues; /* of transactions */
+    struct pool queues; /* queued commands of transactions */
     struct staged staged;
-    struct request access_request; /* CAN_ACCESS, but for its key and cost */
+    struct request access_request; /* the request of a CAN_ACCESS, without its key and its cost */
     struct key_id throttle_salt[THROTTLE_DIALECTS];
     struct shapes shapes;
     struct pending pending;
@@ -163,28 +180,33 @@ struct commands {
     struct guessers guessers; /* addresses that send wrong passwords */
 };
 
-/* `commands` is filled as above. */
+/* The caller must have filled the fields of `commands` that the composition sets. */
 void commands_init(struct commands *commands);
 void commands_close(struct commands *commands);
 
 void session_open(struct session *session, struct commands *commands, uint64_t id, const char *address);
 void session_close(struct session *session, struct commands *commands);
 
-/* As struct service asks of `serve` and `answer`, with the time of this turn. Afterwards see node_wants_step, and for
- * SERVE_DELAY session_delay_ms. */
+/*
+ * Implements `serve` of struct service at the time of `turn`. Afterwards the caller must ask
+ * node_wants_step, and, for SERVE_DELAY, session_delay_ms.
+ */
 enum serve_status commands_serve(struct commands *commands, struct session *session, struct bytes input,
                                  struct output *output, struct turn turn, size_t *consumed);
-/* Some answers are put off: what they were asked under must stay until commands_answer. */
+/* Some answers are put off: the rules and the node under which they were asked must stay until commands_answer. */
 static inline bool commands_have_late(const struct commands *commands)
 {
     return commands->late.count > 0;
 }
 void commands_answer(struct commands *commands, struct session *session, struct output *output, struct turn turn);
-/* For how long the answer to a wrong password waits. */
+/* How long the answer to a wrong password must wait. */
 uint32_t session_delay_ms(const struct session *session);
-/* As struct service asks of `knows`: it has asked something, after the password if there is one. */
+/*
+ * Implements `knows` of struct service: true once the client has sent the right password, or if
+ * there is no password.
+ */
 bool session_is_known(const struct session *session);
-/* As struct service asks of `resume`: what became of a change of rules, once that is known. */
+/* Implements `resume` of struct service: answers a change of rules once its result is known and kept. */
 bool commands_resume(struct commands *commands, struct session *session, struct output *output);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * From a command's words to the function that executes it, or the error that says why none does.
+ * Finds the function that executes a command, checks the command's words and the client's rights,
+ * and calls the function, or answers an error that says why no function is called.
  */
 #include "commands/call.h"
 
@@ -44,7 +45,7 @@ static void call_quit(struct call *call)
     call->close = true;
 }
 
-/* Of a key, or of the connection. */
+/* Resets a key, or the connection. */
 static void call_reset_either(struct call *call)
 {
     if (call->words->count > 1)
@@ -74,13 +75,13 @@ static void (*const calls[COMMAND_ID_COUNT])(struct call *call) = {
     [COMMAND_DEBUG] = call_debug,
 };
 
-/* The command that can be called; COMMAND_ID_COUNT: an error was answered. */
+/* Finds a command that may be called. COMMAND_ID_COUNT: the call has answered an error. */
 static enum command_id find_call(struct call *call)
 {
     struct bytes name = call->words->args[0];
     enum command_id id = command_find(name);
     if (id == COMMAND_ID_COUNT && (word_is(name, "post") || word_is(name, "host:"))) {
-        /* A web page made a browser talk to us: what follows may be anything. */
+        /* A web page may have made a browser send this request: the rest of the input may be anything. */
         answer_error(&call->answer, "ERR Protocol error: this is not an HTTP server");
         call->commands->stats.protocol_errors++;
         call->close = true;

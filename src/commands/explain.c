@@ -1,5 +1,5 @@
 /*
- * EXPLAIN: why a request is allowed or refused here, for people.
+ * Answers EXPLAIN: tells people why this node allows or refuses a request.
  */
 #include "base/units.h"
 #include "commands/call.h"
@@ -23,7 +23,7 @@ static const char *reason_text(enum verdict_reason reason)
     return "?";
 }
 
-/* The same where this node decides nothing. */
+/* The reason for a refusal: that of the verdict, or that this node does not decide at all. */
 static const char *reason_here(const struct call *call, enum verdict_reason reason)
 {
     struct node_status status;
@@ -41,7 +41,7 @@ static void print_ms(struct output *output, const char *label, uint64_t ns)
         output_print(output, "%s%lld ms\n", label, (long long)call_ms(ns));
 }
 
-/* "user=alice ip=1.2.3.4", as far as a line goes. */
+/* Prints "user=alice ip=1.2.3.4", as many ids as fit a line. */
 static void print_ids(struct output *output, const struct command_query *query)
 {
     for (uint32_t i = 0; i < query->id_count; i++)
@@ -70,7 +70,7 @@ static void print_terms(struct output *output, const struct limit *limit)
         output_print(output, "shared            by a static split: each peer has its part and no more\n");
 }
 
-/* "user=alice under rule login of shop: " */
+/* Prints "user=alice under rule login of shop: ". */
 static void print_rule(struct output *output, const struct command_query *query, const struct matched *matched)
 {
     const struct ruled *rule = matched->rule;
@@ -154,12 +154,12 @@ static void print_explanation(struct call *call, const struct question *question
 /* ---- elsewhere: rules of other services, or for other endpoints, that count the same identifiers ---- */
 
 enum {
-    ELSEWHERE_RULES_MAX = 1000, /* that are looked at */
+    ELSEWHERE_RULES_MAX = 1000, /* rules that are looked at */
     ELSEWHERE_LINES_MAX = 16,
 };
 
 struct elsewhere {
-    uint32_t concerned; /* rules that count these identifiers and are not in the explanation */
+    uint32_t concerned; /* rules that count these identifiers and do not stand in the explanation */
     uint32_t lines;
 };
 
@@ -174,7 +174,7 @@ static bool is_explained(const struct match *match, const struct ruled *rule)
     return false;
 }
 
-/* The shortest endpoint that a pattern covers; none for "*". */
+/* The shortest endpoint that a pattern covers; empty for "*". */
 static struct bytes covered(struct bytes pattern)
 {
     bool is_prefix = pattern.size > 0 && pattern.data[pattern.size - 1] == '*';
@@ -188,7 +188,10 @@ static void print_elsewhere(struct output *output, const struct ruled *rule, con
                  version->endpoint.data, version->mode == RULE_SHADOW ? " (shadow)" : "");
 }
 
-/* What one rule says of the same identifiers: a line, if it refuses one more or if anything of its key is used. */
+/*
+ * Prints a line about one rule and the same identifiers if the rule refuses one more request or if
+ * its key is in use.
+ */
 static void look_at(struct call *call, const struct question *question, const struct ruled *rule,
                     struct elsewhere *elsewhere)
 {
@@ -215,7 +218,8 @@ static void look_at(struct call *call, const struct question *question, const st
         return;
     elsewhere->concerned++;
     (void)ask_decide(call->commands, &match, false, NULL, call->now_ns, verdict);
-    bool allowed = verdict[0].allowed; /* of a shadow rule: what it would have said */
+    /* for a shadow rule: whether the rule would have allowed the request if it were in force */
+    bool allowed = verdict[0].allowed;
     node_explain(node, match.charge[0].id, match.charge[0].limit, call->now_ns, &seen);
     if ((allowed && !seen.tracked) || elsewhere->lines++ >= ELSEWHERE_LINES_MAX)
         return;
@@ -230,7 +234,7 @@ static void look_at(struct call *call, const struct question *question, const st
                      (long long)call_ms(verdict[0].retry_after_ns));
 }
 
-/* All rules of the service that was named, or of all services if none was. */
+/* Looks at all rules of the service that the request names, or of all services if it names none. */
 static void explain_elsewhere(struct call *call, const struct question *question)
 {
     struct output *output = call->answer.output;

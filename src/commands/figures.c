@@ -1,3 +1,7 @@
+/*
+ * Adds up the counters of all threads while no other thread decides, and asks the system for the
+ * memory of the process.
+ */
 #include "commands/figures.h"
 
 #include "base/metric.h"

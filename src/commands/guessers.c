@@ -1,8 +1,13 @@
+/*
+ * Keeps one number for each address: when its bucket of wrong passwords will be full again. A set
+ * of the table is full when all its places are taken; then the address whose bucket is full first
+ * makes room.
+ */
 #include "commands/guessers.h"
 
 #include "base/network.h"
 
-enum { IPV6_SITE_BITS = 64 }; /* what one customer has at least */
+enum { IPV6_SITE_BITS = 64 }; /* one customer has at least such a prefix */
 
 uint64_t guessers_address(const struct hash_key *key, struct bytes peer)
 {
@@ -23,7 +28,8 @@ uint64_t guessers_address(const struct hash_key *key, struct bytes peer)
 uint64_t guessers_barred_ns(const struct guessers *guessers, uint64_t address, uint64_t now_ns)
 {
     const struct guesser *set = guessers->set[address % GUESSERS_SETS];
-    const uint64_t free_ns = now_ns + (GUESSES_MAX - 1) * GUESS_NS; /* full again by then: one more fits */
+    /* a bucket that is full by then has room for one more wrong password now */
+    const uint64_t free_ns = now_ns + (GUESSES_MAX - 1) * GUESS_NS;
     for (unsigned i = 0; i < GUESSERS_IN_A_SET; i++)
         if (set[i].clear_ns > 0 && set[i].address == address)
             return set[i].clear_ns > free_ns ? set[i].clear_ns - free_ns : 0;

@@ -1,14 +1,14 @@
 /*
- * Clients that send one CAN_ACCESS at a time bring no runs: what several of them sent at about the same time is put
- * off, and decided together when the listener asks for it: at once where there are few, else when the loop has heard
- * them all.
+ * Puts off single CAN_ACCESS requests of several clients and decides them together. A client that
+ * sends one CAN_ACCESS at a time brings no run of its own. The listener asks for the answers at
+ * once where few clients are heard, and otherwise when the loop has heard all of them.
  */
 #include "commands/call.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { PUT_OFF_MAX = 4 }; /* of one client: more have each other to wait with */
+enum { PUT_OFF_MAX = 4 }; /* requests of one client; a client with more requests has a run of its own */
 
 _Static_assert(PUT_OFF_MAX *DECISION_BYTES <= LISTENER_LATE_BYTES, "what is put off has room to be answered");
 _Static_assert((int)PUT_OFF_MAX *(int)LISTENER_LATE_MAX <= (int)LATE_REQUESTS_MAX, "all that may wait have room");

@@ -1,5 +1,6 @@
 /*
- * Decides requests by themselves, for other protocols and EXPLAIN, and takes tokens back: REFUND and RESET.
+ * Decides single requests, for other protocols and for EXPLAIN. Gives tokens back: REFUND and
+ * RESET.
  */
 #include "commands/call.h"
 

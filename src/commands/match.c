@@ -1,5 +1,5 @@
 /*
- * From a client's words to charges, and from verdicts to what a client reads.
+ * Turns a client's words into charges, and verdicts into the figures that a client reads.
  */
 #include "commands/call.h"
 
@@ -23,7 +23,10 @@ void call_fill_request(struct request *request, const struct command_query *quer
         request->id[i] = (struct request_id){query->id[i].dimension, query->id[i].value};
 }
 
-/* Says that a request names a service or a rule that is not there, or not yet; `of`: the service, for a rule. */
+/*
+ * Fills `error`: the service or rule that a request names does not exist, or does not exist yet.
+ * `of` is the service of a rule.
+ */
 static bool refuse_name(const struct commands *commands, const char *kind, struct bytes name, const char *of,
                         struct bytes service, char *error)
 {
@@ -89,7 +92,10 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
 
 /* ---- the rule that decided ---- */
 
-/* Of those that deny the one that does so longest; else the one with the least left, which is the next to deny. */
+/*
+ * True if `a` decides rather than `b`. Of charges that deny, the one that denies for longest
+ * decides; if none denies, the one with the least tokens left, because it will be the next to deny.
+ */
 static bool decides_before(const struct verdict *a, const struct verdict *b, bool allowed)
 {
     if (!allowed && a->retry_after_ns != b->retry_after_ns)
@@ -114,7 +120,7 @@ int decision_of(const struct match *match, bool allowed, const struct verdict *v
 
 /* ---- the figures of a verdict ---- */
 
-/* Of what counts nothing: no limit, or denied for good. */
+/* The figures of a request that nothing counts: it has no limit, or a list denies it for good. */
 static struct verdict_figures figures_of_none(bool allowed)
 {
     const int64_t none = allowed ? -1 : 0;
@@ -137,7 +143,7 @@ static void answer_named(struct answer *answer, bool allowed, const struct verdi
     }
 }
 
-/* An array in RESP2, whose elements have fixed places; a map in RESP3. */
+/* Begins an array in RESP2, whose elements have fixed places, or a map in RESP3. */
 static void answer_figures(struct answer *answer, size_t more, bool allowed, const struct verdict_figures *figures,
                            struct bytes rule)
 {
@@ -186,8 +192,9 @@ void call_answer_next(struct answer *answer, const char *name)
 /* ---- WAIT ---- */
 
 /*
- * A leaky bucket lets through what fits into it and drains at its rate: whoever wants an even stream holds each
- * request until what came before it has drained. The longest of all rules counts.
+ * A leaky bucket admits a request that fits the bucket and drains at its rate. For an even stream,
+ * a client must hold each request until the requests before it have drained. The longest time of
+ * all rules counts.
  */
 void call_answer_wait(struct answer *answer, const struct node *node, const struct match *match, bool allowed,
                       const struct verdict *verdicts)

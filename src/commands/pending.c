@@ -1,6 +1,7 @@
 /*
- * A request that joins becomes keys, whose tags memory is asked for. A request of a known shape (shapes.c) needs its
- * values hashed and nothing else. Any other request is parsed, and its rules are matched.
+ * Turns each request into keys and asks memory for the tags of the keys. A request of a known shape
+ * (shapes.c) needs only its values hashed. Any other request is parsed, and its rules are matched.
+ * Decides the queue by one call of the node, and writes the answers.
  *
  * The load bounds requests, keys and answers by one number: see load_of.
  */
@@ -26,7 +27,7 @@ _Static_assert((int)PENDING_ANSWER_BYTES + 2 * (int)CHARGES_MAX * (int)RULE_ANSW
                    (int)OUTPUT_REPLY_MAX_BYTES,
                "an answer with VERBOSE is never too long");
 
-/* What a request adds to the load: by its answer, or by its keys. */
+/* What a request adds to the load: the larger of a number for its answer and a number for its keys. */
 enum {
     LOAD_KEYS = NODE_KEYS_MAX / PENDING_LOAD_MAX,
     LOAD_OF_FIGURES = 2,
@@ -57,7 +58,7 @@ bool pending_is_full(const struct pending *pending)
 
 /* ---- joining ---- */
 
-/* `count` requests more, whose keys are the next `key_count` ids. */
+/* Adds `count` requests to the queue. Their keys are the next `key_count` ids. */
 static inline void add(struct pending *pending, enum command_id command, uint32_t shape, uint32_t count,
                        uint32_t key_count, uint32_t load)
 {
@@ -96,7 +97,10 @@ static struct pending_run *add_single(struct commands *commands, enum command_id
     return &pending->run[pending->run_count - 1];
 }
 
-/* CAN_ACCESS, where each request comes to one key: the sizes of those at the front of `input`. */
+/*
+ * Lets the CAN_ACCESS at the front of `input` join, where each request comes to one key. Returns
+ * the sum of their sizes.
+ */
 static size_t join_access_run(struct commands *commands, struct bytes input, uint32_t *work)
 {
     struct pending *pending = &commands->pending;
@@ -130,7 +134,7 @@ static void match_access(struct commands *commands, struct bytes key, uint64_t c
     (void)add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count);
 }
 
-/* The size of a request of a known shape at the front of `input`, which joined; or 0. */
+/* Lets one request of a known shape at the front of `input` join. Returns its size; 0: it has no known shape. */
 static size_t join_shape(struct commands *commands, struct bytes input, struct turn turn)
 {
     struct shapes *shapes = &commands->shapes;
@@ -183,7 +187,7 @@ static bool join_access(struct commands *commands, const struct resp_command *wo
     return true;
 }
 
-/* CHECK, PEEK and RESERVE. */
+/* Lets a CHECK, a PEEK or a RESERVE join. */
 static bool join_query(struct commands *commands, enum command_id command, const struct resp_command *words,
                        struct bytes frame, struct turn turn, struct answer *refusal)
 {
@@ -205,7 +209,7 @@ static bool join_query(struct commands *commands, enum command_id command, const
     else if (!query.wait && !query.verbose)
         shapes_learn(commands, frame, words, command, &single->match);
     if (query.verbose)
-        commands->pending.load = PENDING_LOAD_MAX; /* no other answer follows such a long one */
+        commands->pending.load = PENDING_LOAD_MAX; /* the answer is long: no other answer may follow it */
     return true;
 }
 
@@ -264,7 +268,7 @@ static const struct match *match_of(const struct commands *commands, uint32_t in
                                : &commands->shapes.known[shape].match.match;
 }
 
-/* Run number `index` as the node is to decide it. What no key counts is decided already. */
+/* Run `index` as the node must decide it. A request that charges no key is decided here. */
 static struct run run_of(struct commands *commands, uint32_t index)
 {
     const struct pending_run *joined = &commands->pending.run[index];
@@ -285,20 +289,26 @@ static struct run run_of(struct commands *commands, uint32_t index)
     return run;
 }
 
-/* Answers of CAN_ACCESS have no figures, and a single charge that is no shadow's needs none to be counted. */
+/*
+ * Answers to CAN_ACCESS have no figures. A single charge that is not of a shadow rule needs no
+ * figures to be counted.
+ */
 static bool needs_figures(const struct pending_run *joined, const struct run *run)
 {
     return joined->command != COMMAND_CAN_ACCESS || run->charge_count != 1 || run->charge->shadow;
 }
 
-/* Counts what was decided over requests that came to that match. */
+/* Counts the decisions about the requests of a run for the rules of `match`. */
 static void note_run(const struct match *match, const struct run *run)
 {
     const uint32_t allowed_count = bits_count(run->allowed), denied_count = run->request_count - allowed_count;
     bool has_shadow = false;
     for (uint32_t i = 0; i < run->charge_count; i++)
         has_shadow |= match->charge[i].shadow;
-    /* Of an allowed request every charge is, but for a shadow's; of a denied one not every charge is denied. */
+    /*
+     * If a request is allowed, every charge of a rule in force is allowed. If a request is denied,
+     * not every charge is denied.
+     */
     if (!has_shadow && (denied_count == 0 || run->charge_count <= 1)) {
         ruleset_note_many(match, allowed_count, denied_count);
         return;
@@ -358,7 +368,7 @@ static void answer_run(struct commands *commands, uint32_t index, const struct r
         reserve_answer_id(run->allowed != 0 ? run->hold : NULL, answer);
 }
 
-/* noinline: keeps its large frame off the way of CAN_ACCESS. */
+/* noinline: keeps its large frame off the path of CAN_ACCESS. */
 __attribute__((noinline)) static void decide_any(struct commands *commands, struct answer *answer, uint64_t now_ns)
 {
     const struct pending *pending = &commands->pending;

@@ -1,5 +1,6 @@
 /*
- * INFO: figures about this server, `# Section` and `key:value` lines as monitoring tools know them.
+ * Answers INFO: figures about this server as `# Section` and `key:value` lines, which monitoring
+ * tools know.
  */
 #include "base/metric.h"
 #include "base/units.h"
@@ -10,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A line as "name:12" is a name and what the protocol writes for a number: without a format to read. */
+/* Writes a line like "name:12" without a printf format, by the function that writes numbers of the protocol. */
 static void field_number(struct output *output, const char *name, uint64_t value)
 {
     output_append(output, name, strlen(name));
@@ -34,9 +35,10 @@ static void print_server(const struct report *report)
     struct output *output = call->answer.output;
     uint64_t up_ns = call->now_ns > commands->started_ns ? call->now_ns - commands->started_ns : 0;
     field_text(output, "headgate_version", commands->version);
-    field_text(output, "redis_version", "7.0.0"); /* whose protocol is spoken: some libraries compare it */
+    /* the version of redis whose protocol this server speaks: some libraries compare it */
+    field_text(output, "redis_version", "7.0.0");
     field_text(output, "redis_mode", "standalone");
-    field_number(output, "loading", 0); /* some libraries wait for it */
+    field_number(output, "loading", 0); /* some libraries wait until this is 0 */
     field_text(output, "node", commands->name);
     field_text(output, "region", commands->region);
     field_number(output, "tcp_port", commands->port);
@@ -46,7 +48,7 @@ static void print_server(const struct report *report)
     field_number(output, "debug", commands->debug);
 }
 
-/* One line for each thread, and how often threads waited for each other at the gate. */
+/* Writes a line for each thread, and how often threads waited for each other at the gate. */
 static void print_threads(const struct report *report, const struct commands_worker_threads *worker_threads)
 {
     struct output *output = report->call->answer.output;
@@ -98,7 +100,7 @@ static void print_limits(const struct report *report)
     }
 }
 
-enum { RULES_SHOWN_MAX = 100 }; /* RULE LIST shows all */
+enum { RULES_SHOWN_MAX = 100 }; /* RULE LIST shows all rules */
 
 struct rules_report {
     struct call *call;
@@ -157,7 +159,7 @@ static void print_table(const struct report *report)
 #undef X
 }
 
-/* What redis-cli --stat and monitors of redis look at. */
+/* Writes the figures that redis-cli --stat and monitors of redis read. */
 static void print_memory(const struct report *report)
 {
     struct call *call = report->call;
@@ -282,7 +284,7 @@ static bool wanted(const struct resp_command *words, const char *section)
     return words->count == 1;
 }
 
-/* Sections that are not ours are passed over: tools ask for those of redis. */
+/* Unknown sections are skipped: tools ask for the sections of redis. */
 void call_info(struct call *call)
 {
     struct output *output = call->answer.output;

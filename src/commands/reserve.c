@@ -1,5 +1,6 @@
 /*
- * Costs that are known only afterwards: RESERVE, then COMMIT or CANCEL; RENEW holds on.
+ * Serves costs that are known only afterwards: RESERVE, then COMMIT or CANCEL; RENEW extends a
+ * reservation.
  */
 #include "commands/call.h"
 

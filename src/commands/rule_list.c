@@ -1,14 +1,16 @@
 /*
- * Rules as they are and were: RULE GET, LIST and HISTORY.
+ * Answers with rules as they are and as they were: RULE GET, LIST and HISTORY.
  *
- * Answers are bounded: of lists, as many rows come as fit; whoever wants the rest asks on from there.
+ * Answers are bounded: a list has as many rows as fit. A client asks for the rows that follow from
+ * the last one that it got.
  */
 #include "commands/call.h"
 #include "wire/command_rules.h"
 
 enum {
-    ROW_MAX_BYTES = 4 * 1024,                                    /* of any row, its text apart */
-    ROWS_MAX_BYTES = OUTPUT_REPLY_MAX_BYTES - 2 * ROW_MAX_BYTES, /* a further row is begun below */
+    ROW_MAX_BYTES = 4 * 1024, /* bytes of any row without its text */
+    /* another row is begun only while the answer is shorter than this */
+    ROWS_MAX_BYTES = OUTPUT_REPLY_MAX_BYTES - 2 * ROW_MAX_BYTES,
 };
 
 static bool has_room(const struct call *call, size_t begun, size_t further)
@@ -37,7 +39,7 @@ struct rule_version *call_rule_version(struct call *call, struct bytes service, 
     return NULL;
 }
 
-/* The newest version's text; that of a canary is the candidate's. */
+/* Answers the text of the newest version. For a rule with a canary that is the text of the candidate. */
 void call_rule_get(struct call *call)
 {
     const struct rulebook_rule *rule =
@@ -99,7 +101,7 @@ static int compare_bytes(struct bytes a, struct bytes b)
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-/* The index of the first rule of the book that follows the given one, by service and id. */
+/* The index of the first rule of the book behind the given one, in the order of service and id. */
 static size_t index_after(const struct rulebook *book, struct bytes service, struct bytes id)
 {
     size_t low = 0, high = rulebook_rules(book);
@@ -180,7 +182,7 @@ static void answer_history_row(struct call *call, size_t begun, const struct rul
     answer_bool(answer, record->deleted);
     answer_count(answer, "canary_millionths", record->share_millionths);
     answer_pair(answer, "note", record->note);
-    answer_text(answer, "text"); /* nil where the answer has no room for it */
+    answer_text(answer, "text"); /* nil if the answer has no room for the text */
     if (record->deleted || !has_room(call, begun, record->text.size))
         answer_null(answer);
     else

@@ -1,5 +1,5 @@
 /*
- * Changes of rules: RULE SET, APPLY, STAGE, DEL and ROLLBACK; and HEALTH. rule_list.c shows rules.
+ * Changes rules: RULE SET, APPLY, STAGE, DEL and ROLLBACK. Answers HEALTH. rule_list.c shows rules.
  */
 #include "commands/call.h"
 #include "rules/rule_text.h"
@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STAGED_KEPT_NS 30000000000u /* a text that nobody adds to any more gives way to another */
+/* a text that got no piece for so long gives way to the text of another connection */
+#define STAGED_KEPT_NS 30000000000u
 
 /* ---- staged texts ---- */
 
-/* Longer texts than a request holds come in pieces. One connection at a time has one. */
+/* Takes one piece of a text that is longer than a request. One connection at a time may have such a text. */
 static void stage(struct call *call)
 {
     struct staged *staged = &call->commands->staged;
@@ -33,7 +34,7 @@ static void stage(struct call *call)
         return;
     }
     if (staged->text == NULL)
-        staged->text = malloc(RULES_TEXT_MAX_BYTES); /* untouched pages take no memory */
+        staged->text = malloc(RULES_TEXT_MAX_BYTES); /* pages that are not touched take no memory */
     if (staged->text == NULL) {
         answer_error(&call->answer, "ERR no memory for a text in pieces");
         return;
@@ -54,14 +55,17 @@ static void forget_staged(struct staged *staged)
 
 /* ---- changes ---- */
 
-/* What is said of a change that is in force. */
+/* The answer to a change that is in force. */
 enum change_form {
     CHANGE_COUNT,   /* how many rules changed */
     CHANGE_SIMPLE,  /* OK, and a warning if there is one */
-    CHANGE_VERBOSE, /* how many, and a warning or nothing */
+    CHANGE_VERBOSE, /* how many rules changed, and a warning or an empty text */
 };
 
-/* Rules that admit nothing at some daemon: "" if there are none, or if that is too long ago to be remembered. */
+/*
+ * Fills `warning` with the rules that admit nothing at some daemon. "": there are none, or the node
+ * has forgotten them because the change is too long ago.
+ */
 static void find_warning(const struct commands *commands, const struct session *session, char *warning, size_t room)
 {
     struct rules_result result;
@@ -91,7 +95,10 @@ static void answer_changed(const struct commands *commands, struct answer *answe
         answer_text(answer, warning);
 }
 
-/* Answers once the store keeps what was put; false: it does not yet. */
+/*
+ * Answers if the store keeps everything that the change put. False: the store does not keep it yet,
+ * and nothing is answered.
+ */
 static bool answer_if_kept(struct commands *commands, struct session *session, struct answer *answer)
 {
     char why[NODE_NOTICE_BYTES] = "";
@@ -112,7 +119,7 @@ static bool answer_if_kept(struct commands *commands, struct session *session, s
     return true;
 }
 
-/* What became of a change: a refusal is answered at once, everything else when it is kept. */
+/* Answers a refused change at once, and every other change when the store keeps it. */
 static bool answer_change(struct commands *commands, struct session *session, struct answer *answer,
                           const struct rules_result *result)
 {
@@ -127,7 +134,7 @@ static bool answer_change(struct commands *commands, struct session *session, st
     return answer_if_kept(commands, session, answer);
 }
 
-/* Answers in that form, now or when what came of it is known and kept. */
+/* Makes the changes and answers in the given form: now, or when the result is known and kept. */
 static void change(struct call *call, const struct rule_changes *changes, enum change_form form)
 {
     struct event event = {.kind = EVENT_RULES, .now_ns = call->now_ns, .rules = changes};
@@ -207,7 +214,8 @@ static void del(struct call *call)
     const struct rules_result none = {.asked = true};
     call->session->waits_form = CHANGE_COUNT;
     if (rule == NULL || (rulebook_stable(rule) == NULL && rulebook_candidate(rule) == NULL))
-        (void)answer_change(call->commands, call->session, &call->answer, &none); /* its end may not be kept yet */
+        /* the end of the old version may not be kept yet */
+        (void)answer_change(call->commands, call->session, &call->answer, &none);
     else
         delete_rule(call, service, id, bytes_of(""));
 }
@@ -224,7 +232,7 @@ static void rollback(struct call *call)
     struct rule_version *version = call_rule_version(call, words->args[2], words->args[3], number);
     if (version == NULL)
         return;
-    version = rule_version_retain(version); /* the book may push it out while it takes the new one */
+    version = rule_version_retain(version); /* the rulebook may drop this version when it takes the new one */
     struct output text = output_over(note, sizeof note - 1);
     output_print(&text, "rollback to version %.*s", call_shown(number), number.data);
     struct rule_changes changes = {.text = version->record.text, .file = "rules", .note = bytes_of(note)};
@@ -255,7 +263,7 @@ void call_rule(struct call *call)
     else if (id == SUBCOMMAND_RULE_HISTORY)
         call_rule_history(call);
     else
-        assert(id == SUBCOMMAND_ID_COUNT); /* answered already */
+        assert(id == SUBCOMMAND_ID_COUNT); /* call_subcommand has answered */
 }
 
 /* ---- HEALTH ---- */

@@ -1,5 +1,6 @@
 /*
- * What a connection says about itself: HELLO, AUTH, CLIENT and the like, as ordinary client libraries do.
+ * Serves what a connection says about itself as ordinary client libraries do: HELLO, AUTH, CLIENT
+ * and the like.
  */
 #include "commands/call.h"
 
@@ -27,7 +28,7 @@ void call_ping(struct call *call)
         answer_simple(&call->answer, "PONG");
 }
 
-/* Compares keyed hashes, so that the time taken tells nothing about the password. */
+/* Compares keyed hashes, so that the time of the comparison tells nothing about the password. */
 static bool password_fits(const struct commands *commands, struct bytes user, struct bytes password)
 {
     struct bytes expected = bytes_of(commands->password);
@@ -55,7 +56,7 @@ enum password_verdict ask_password(struct commands *commands, const char *addres
     return PASSWORD_WRONG;
 }
 
-/* The answer waits, and longer each time, so that guessing takes time; other connections do not notice. */
+/* Delays the answer, each time for longer, so that guessing takes time. Other connections are served meanwhile. */
 static void refuse(struct call *call)
 {
     struct session *session = call->session;
@@ -84,7 +85,7 @@ bool session_is_known(const struct session *session)
     return session->authenticated;
 }
 
-/* False: an error was answered. */
+/* False: the call has answered an error. */
 static bool authenticate(struct call *call, struct bytes user, struct bytes password)
 {
     if (call->commands->password == NULL) {
@@ -123,7 +124,7 @@ void call_auth(struct call *call)
     answer_simple(&call->answer, "OK");
 }
 
-/* Printable and without blanks, as it stands in lists of clients. */
+/* A name must be printable and without blanks, because it stands in lists of clients. */
 static bool name_fits(struct bytes name)
 {
     if (name.size >= SESSION_NAME_BYTES)
@@ -171,7 +172,7 @@ static void answer_hello(struct call *call)
     answer_array(answer, 0);
 }
 
-/* All options are checked before any takes effect. */
+/* Checks all options before any takes effect. */
 void call_hello(struct call *call)
 {
     const struct resp_command *words = call->words;
@@ -280,7 +281,7 @@ void call_client(struct call *call)
     else if (id == SUBCOMMAND_CLIENT_REPLY)
         answer_ok_to(call, word_is(args[2], "on"), "ON: every command is answered");
     else
-        assert(id == SUBCOMMAND_ID_COUNT); /* answered already */
+        assert(id == SUBCOMMAND_ID_COUNT); /* call_subcommand has answered */
 }
 
 void call_select(struct call *call)

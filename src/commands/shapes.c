@@ -1,11 +1,13 @@
 /*
- * Most programs ask the same again and again, about other values. A CHECK or a PEEK that is written as one before, but
- * for the values of its ids, is recognised as a whole, and comes to the same charges of other keys, where rules have
- * not changed since. CAN_ACCESS of a key is known without being learned.
+ * Recognises requests by how they are written. Most programs send the same request again and again
+ * with other values. A CHECK or a PEEK that differs from an earlier one only in the values of its
+ * ids is recognised as a whole. It comes to the same charges of other keys, as long as the rules
+ * have not changed. CAN_ACCESS of a key is known without being learned.
  *
- * What is learned is a few shapes; now and then a request that is not recognised takes the place of the oldest. Where
- * requests are too different for that, little is spent on finding out: while less than half of them are recognised,
- * few are looked at, and a shape that was learned in vain is followed by others ever more seldom.
+ * Few shapes are known at a time. Now and then a request that is not recognised replaces the oldest
+ * shape. Where requests differ too much for that, recognition must cost little: while less than
+ * half of the requests are recognised, only a few are compared with the known shapes, and after
+ * each shape that was learned in vain more requests pass until the next one is learned.
  */
 #include "commands/call.h"
 
@@ -14,10 +16,10 @@
 enum {
     TRUST_MAX = 64,
     TRUST_BEGUN = 16,
-    TRY_EVERY = 32,             /* requests, without trust */
-    LEARN_EVERY = 16,           /* unknown requests, at first, */
-    LEARN_RARELY = 2048,        /* and at last */
-    LEARNED = SHAPE_ACCESS + 1, /* the first one that is learned */
+    TRY_EVERY = 32,             /* without trust, one of so many requests is compared */
+    LEARN_EVERY = 16,           /* one of so many unknown requests is learned at first */
+    LEARN_RARELY = 2048,        /* and one of so many at last */
+    LEARNED = SHAPE_ACCESS + 1, /* the first learned shape */
     LEARNED_MAX = SHAPES_MAX - LEARNED,
 };
 
@@ -93,7 +95,7 @@ size_t shapes_find(struct shapes *shapes, struct bytes input, uint32_t *shape, s
 
 /* ---- learning ---- */
 
-/* Of those that are unknown, it is the turn of one to be remembered. */
+/* True if the unknown request at hand is the one to be learned. */
 static bool is_turn(struct shapes *shapes)
 {
     if (shapes->unknown > 0) {
@@ -109,7 +111,10 @@ static bool is_turn(struct shapes *shapes)
     return true;
 }
 
-/* The oldest that may be replaced; SHAPES_MAX: none may. */
+/*
+ * The oldest shape that may be replaced. `used` has a bit for each shape that may not. SHAPES_MAX:
+ * no shape may be replaced.
+ */
 static uint32_t oldest_of(const struct shapes *shapes, uint32_t used)
 {
     for (uint32_t i = 0; i < LEARNED_MAX; i++) {

@@ -1,12 +1,14 @@
 /*
- * The dialects of two other servers: redis-cell's CL.THROTTLE and throttlecrab's THROTTLE.
+ * Serves the dialects of two other servers: CL.THROTTLE of redis-cell and THROTTLE of throttlecrab.
  *
- * The one idea: both are GCRA, which a token bucket of the same size and rate decides alike: their theoretical
- * arrival time minus now is our time until full. Every request brings its limit; one key may come with another
- * limit each time, and then its time until full stays. Tokens come one by one, after whole nanoseconds, as there.
+ * The one idea: both servers use GCRA, which decides like a token bucket of the same size and rate:
+ * their theoretical arrival time minus now is our time until full. Every request brings its limit.
+ * One key may come with another limit each time, and its time until full then stays. Tokens come
+ * one by one, after whole nanoseconds, as at those servers.
  *
- * They say nothing of overshoot. So that one request may have the whole burst wherever it comes, as it would there,
- * every region decides by all that it has heard; what several hand out within one interval may be too much.
+ * Their requests say nothing of overshoot. One request may have the whole burst in any region, as
+ * it may at one of those servers. So every region decides by all spends that it has heard of, and
+ * the spends of several regions within one interval may come to more than the burst.
  */
 #include "commands/call.h"
 #include "wire/command_throttle.h"
@@ -16,10 +18,11 @@
 
 enum {
     SECOND_NS = 1000000000,
-    WHOLE_BURST = NODE_PEERS_MAX, /* an overshoot of so many bursts lets the smallest share see a whole one */
+    /* an overshoot of so many bursts lets the peer with the smallest share see a whole burst */
+    WHOLE_BURST = NODE_PEERS_MAX,
 };
 
-/* What comes of it. */
+/* The result of a decided request, before its dialect rounds it. */
 struct throttled {
     bool allowed, never;
     uint64_t remaining, full_ns, retry_ns;
@@ -37,7 +40,10 @@ static struct key_id key_of(const struct commands *commands, enum throttle_diale
     return key_join(commands->throttle_salt[dialect], hash_128(&commands->hash_key, key.data, key.size));
 }
 
-/* period / count, cut to nanoseconds as doubles are there; 0 if it is none, negative if one of the two is. */
+/*
+ * period / count, cut to nanoseconds as those servers cut a double. 0 if the count is 0; negative
+ * if the count or the period is negative.
+ */
 static int64_t emission_of(const struct command_throttle *asked)
 {
     if (asked->count == 0)
@@ -46,7 +52,7 @@ static int64_t emission_of(const struct command_throttle *asked)
     return ns >= 9e18 ? INT64_MAX : ns <= -9e18 ? INT64_MIN : (int64_t)ns;
 }
 
-/* The exact terms; of what is beyond all that can be counted, less is to be shared. */
+/* The exact terms. A capacity that is too large for an overshoot of WHOLE_BURST gets less overshoot. */
 static struct limit_terms terms_of(const struct throttle *throttle)
 {
     uint64_t capacity = (uint64_t)throttle->capacity;
@@ -54,7 +60,10 @@ static struct limit_terms terms_of(const struct throttle *throttle)
     return (struct limit_terms){LIMIT_BUCKET, 0, capacity, 1, throttle->emission_ns, whole};
 }
 
-/* The exact terms if they can be counted; else the same rate in other units, or less to be shared. */
+/*
+ * The index of a limit with the exact terms if they can be counted; otherwise with the same rate in
+ * other units, or with less overshoot. Less than 0: `error` says why there is none.
+ */
 static int intern(struct call *call, const struct throttle *throttle, const struct command_throttle *asked,
                   struct error *error)
 {
@@ -87,9 +96,11 @@ static void fill_charge(const struct commands *commands, struct bytes key, int l
 }
 
 /*
- * When `quantity` can be had: what is missing, from the time until full. The verdict counts the time on top until
- * other peers have acknowledged what was spent, yet it then counts as of when it was spent. A wait that is much
- * longer is none for acknowledgements: some peer is out of reach.
+ * The time until `quantity` tokens can be had, from the time until full and the tokens that are
+ * missing. The verdict adds the time until other peers have acknowledged the spends; but after
+ * their acknowledgement, spends count as of the time when they were made, so that this time is not
+ * added here. A wait that is longer by a second or more does not come from acknowledgements: some
+ * peer is out of reach, and the verdict's time holds.
  */
 static uint64_t retry_of(const struct throttle *throttle, const struct verdict *verdict, int64_t quantity)
 {
@@ -122,7 +133,7 @@ static struct throttled result_of(const struct throttle *throttle, bool allowed,
     };
 }
 
-/* Tokens of a quantity below zero are given back. */
+/* Gives tokens back if the quantity is below zero. */
 static void give_back(struct node *node, const struct throttle *throttle, uint64_t now_ns)
 {
     struct charge charge = throttle->charge;
@@ -133,11 +144,11 @@ static void give_back(struct node *node, const struct throttle *throttle, uint64
     (void)node_return(node, &charge, 1, charge.cost, now_ns);
 }
 
-/* What words come to. */
+/* The result of parsing the words. */
 enum sense {
     SENSE_MADE,  /* the request is to be decided; capacity >= 1, emission_ns > 0 */
-    SENSE_NEVER, /* there never is a token: what is answered, is clear */
-    SENSE_NONE,  /* an error */
+    SENSE_NEVER, /* there will never be a token: the answer needs no decision */
+    SENSE_NONE,  /* the words are wrong, and `error` says why */
 };
 
 __attribute__((format(printf, 2, 3))) static enum sense no_sense(char *error, const char *format, ...)
@@ -177,7 +188,7 @@ static enum sense understand_cell(const struct resp_command *words, struct comma
     return countable(asked, throttle, error);
 }
 
-/* Up to the next second, by milliseconds: what is finer is cut first, as there. */
+/* Rounds up to whole seconds, after cutting to milliseconds, as redis-cell does. */
 static int64_t seconds_up(uint64_t ns)
 {
     return (int64_t)(ns / SECOND_NS + (ns % SECOND_NS >= 1000000));
@@ -218,7 +229,7 @@ static enum sense understand_crab(const struct resp_command *words, struct comma
     return countable(asked, throttle, error);
 }
 
-/* Its key is forgotten, and so reset, one burst after it is full, less two tokens. */
+/* throttlecrab forgets a key, and so resets it, one burst less two tokens after the key is full. */
 static uint64_t crab_reset_ns(const struct throttle *throttle, uint64_t full_ns)
 {
     uint64_t tail_ns;
@@ -230,7 +241,7 @@ static uint64_t crab_reset_ns(const struct throttle *throttle, uint64_t full_ns)
     return full_ns;
 }
 
-/* More than the burst is refused with a time as if it could be had. */
+/* throttlecrab refuses a quantity above the burst with a time after which the quantity could be had. */
 static uint64_t crab_retry_ns(const struct throttle *throttle, const struct throttled *result)
 {
     uint64_t beyond_ns;
@@ -289,7 +300,10 @@ bool throttle_prepare(const struct commands *commands, enum throttle_dialect dia
     return true;
 }
 
-/* A request that could not join: it is wrong, gives something back, or is the first one of its limit. */
+/*
+ * Serves a request that could not join the queue: it is wrong, gives tokens back, or is the first
+ * one of its limit.
+ */
 static void call_either(struct call *call, enum throttle_dialect dialect)
 {
     const struct turn turn = {.now_ns = call->now_ns, .wall_ns = call->wall_ns};

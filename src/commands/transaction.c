@@ -1,17 +1,18 @@
 /*
- * MULTI, EXEC and DISCARD: client libraries wrap their pipelines in them.
+ * Serves MULTI, EXEC and DISCARD, in which client libraries wrap their pipelines.
  *
- * Commands are queued as they came, in a buffer of the commands' pool, with the longest answer that each may have. So
- * EXEC needs no memory: it serves the buffer as if it had just been read, and all answers fit the output. Nothing
- * else of this thread is served in between; other threads decide about their keys at the same time.
+ * Commands are queued as they came, in a buffer of the commands' pool. The transaction adds up the
+ * longest answer that each command may have. So EXEC needs no memory: it serves the buffer as if it
+ * had just been read, and all answers fit the output. This thread serves nothing else in between;
+ * other threads decide about the same keys meanwhile.
  */
 #include "commands/call.h"
 
 #include <assert.h>
 
 enum {
-    ANSWER_BYTES = 256,        /* of most commands, and of an error */
-    NAMED_ANSWER_BYTES = 376,  /* the same where the figures have names */
+    ANSWER_BYTES = 256,        /* the longest answer of most commands, and of an error */
+    NAMED_ANSWER_BYTES = 376,  /* the longest answer of a command whose figures have names */
     ANSWERS_HEADER_BYTES = 16, /* "*1024\r\n" */
     QUEUED_MAX_BYTES = POOL_LARGE_BYTES,
 };
@@ -48,7 +49,7 @@ static size_t answer_bytes_of(const struct resp_command *words, enum command_id 
     return bytes;
 }
 
-/* Room for so many bytes behind those that are queued. False: there is none. */
+/* Makes room for `size` bytes behind the queued ones. False: there is no room. */
 static bool make_room(struct pool *pool, struct transaction *transaction, size_t size)
 {
     size_t whole = transaction->size + size;
@@ -103,7 +104,7 @@ void call_multi(struct call *call)
     answer_simple(&call->answer, "OK");
 }
 
-/* What is queued follows as soon as this is answered: see commands.c. */
+/* The queued commands are served as soon as this call is answered: see commands.c. */
 void call_exec(struct call *call)
 {
     struct transaction *transaction = &call->session->transaction;
