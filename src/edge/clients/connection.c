@@ -1,9 +1,14 @@
+/*
+ * The beginning and the end of a connection: accepts or refuses a client, changes states, lets the
+ * client take the last answers, and closes the connection at its deadline.
+ */
 #include "edge/clients/connection_parts.h"
 
 #include <assert.h>
 #include <string.h>
 
-enum { FAREWELL_MAX_BYTES = 256 }; /* an error before a connection is closed for its silence */
+/* bytes of the error that a client gets before its connection is closed for its silence */
+enum { FAREWELL_MAX_BYTES = 256 };
 
 size_t connection_bytes(size_t session_bytes)
 {
@@ -17,7 +22,7 @@ void connection_set_state(struct connection *connection, enum connection_state s
 {
     struct listener_stats *stats = &connection->listener->stats;
     if (connection->state == CONNECTION_BLOCKED)
-        metric_add(&stats->blocked_clients, UINT64_MAX); /* one less */
+        metric_add(&stats->blocked_clients, UINT64_MAX); /* subtracts one */
     connection->state = state;
     if (state == CONNECTION_BLOCKED)
         metric_add(&stats->blocked_clients, 1);
@@ -29,7 +34,7 @@ void connection_listen(struct connection *connection)
         connection_close(connection);
 }
 
-/* An admitted connection is one no more. */
+/* Takes an admitted connection off the count of connections. */
 static void dismiss(struct listener *listener)
 {
     if (listener->options.connected)
@@ -148,8 +153,9 @@ void connection_refuse(struct connection *connection, struct listener *listener,
 /* ---- closing ---- */
 
 /*
- * Closing a socket with unread input resets it, and a reset overtakes the last reply. So: say that nothing
- * more comes, and throw input away until the client closes too or the deadline comes.
+ * Closing a socket that has unread input resets the connection, and the reset overtakes the last
+ * reply. So the daemon says that no more output comes, and throws input away until the client
+ * closes as well or the deadline comes.
  */
 void connection_linger(struct connection *connection)
 {
@@ -210,7 +216,7 @@ void connection_expire(struct connection *connection)
     struct listener *listener = connection->listener;
     const size_t rest_bytes = stream_rest_bytes(&connection->stream);
     if (connection->state == CONNECTION_BLOCKED && rest_bytes < connection->rest_bytes) {
-        connection->rest_bytes = rest_bytes; /* it moves */
+        connection->rest_bytes = rest_bytes; /* the reader took some bytes since the last deadline */
         listener_watch(listener, connection, listener->options.stall_timeout_ms);
         return;
     }

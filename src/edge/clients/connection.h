@@ -1,11 +1,12 @@
 /*
  * connection: one client's stream, from accept to close. Internal to the listener.
  *
- * The one idea: a connection is read only while it owes nothing, and only when it is its turn. When a
- * reader does not take its replies, what is left of them and of its unserved input waits in buffers of
- * the pool, and reading stops: memory per connection is bounded, and the client's own socket pushes back
- * on it. Three things, a file each: connection_input.c reads, connection_turn.c has the service serve
- * what was read, connection_output.c writes. connection.c has the beginning and the end.
+ * The one idea: a connection is read only while it owes nothing, and only when it is its turn. When
+ * a reader does not take its replies, the rest of the replies and of the unserved input waits in
+ * buffers of the pool, and reading stops. So memory per connection is bounded, and the client's own
+ * socket holds back what the client sends. Each part has a file: connection_input.c reads,
+ * connection_turn.c has the service serve what was read, connection_output.c writes, connection.c
+ * has the beginning and the end.
  */
 #ifndef HEADGATE_EDGE_CLIENTS_CONNECTION_H
 #define HEADGATE_EDGE_CLIENTS_CONNECTION_H
@@ -20,33 +21,36 @@
 
 enum connection_state {
     CONNECTION_FREE,
-    CONNECTION_OPEN,      /* read from; owes no output */
-    CONNECTION_BLOCKED,   /* not read; its output waits for the reader */
-    CONNECTION_LAST,      /* not read; closes when its output was taken */
-    CONNECTION_LINGERING, /* told the end of our output; its input is thrown away until it ends as well */
-    CONNECTION_CLOSING,   /* stream_close was called */
+    CONNECTION_OPEN,    /* read from; owes no output */
+    CONNECTION_BLOCKED, /* not read; its output waits for the reader */
+    CONNECTION_LAST,    /* not read; closes when the reader has taken its output */
+    /* the client knows that no more output comes; its input is thrown away until the client closes as well */
+    CONNECTION_LINGERING,
+    CONNECTION_CLOSING, /* stream_close was called */
 };
 
 struct connection {
     struct listener *listener;
-    const struct service *service; /* the socket's that accepted it */
-    struct list link;              /* of all connections, or of the free ones */
-    struct list timed;             /* in a list of the listener's while it has a deadline */
-    struct list late;              /* in the listener's list while its answers are put off, */
-    struct list waiting;           /* and while it waits for one: then it is not read */
-    struct list aside;     /* in the listener's list of its weight while it waits for a turn: then it is not read */
-    struct list heard;     /* in the listener's list of strangers or of those that it knows */
-    struct list unwritten; /* in the listener's list while it has answers there that are not written, */
-    size_t unwritten_at, unwritten_bytes; /* and where they are */
-    uint64_t deadline_ms;                 /* on the loop's clock */
-    size_t rest_bytes;                    /* not yet taken by the reader when the deadline was set */
-    uint64_t heard_ms;  /* when it was heard, within LISTENER_HEARD_STEP_MS; a stranger: accepted */
-    uint64_t resume_ms; /* when it has waited with SERVE_DELAY for long enough */
-    uint64_t turn;      /* of the loop in which it was served last */
+    const struct service *service; /* the service of the socket that accepted the connection */
+    struct list link;              /* in the listener's list of all connections, or of free ones */
+    struct list timed;             /* in a list of the listener while the connection has a deadline */
+    struct list late;              /* in the listener's list of connections whose answers are put off */
+    struct list waiting; /* in the listener's list of connections that wait for an answer, and are not read */
+    /* in the listener's list of connections of one weight that wait for a turn, and are not read */
+    struct list aside;
+    struct list heard;     /* in the listener's list of strangers, or of connections that the service knows */
+    struct list unwritten; /* in the listener's list of connections with unwritten answers */
+    size_t unwritten_at, unwritten_bytes; /* where the unwritten answers stand in the listener's output */
+    uint64_t deadline_ms;                 /* on the clock of the loop */
+    size_t rest_bytes;                    /* bytes that the reader had not taken when the deadline was set */
+    /* when the connection was heard, within LISTENER_HEARD_STEP_MS; for a stranger: when it was accepted */
+    uint64_t heard_ms;
+    uint64_t resume_ms; /* when the wait of SERVE_DELAY is over */
+    uint64_t turn;      /* the turn of the loop in which the connection was served last */
     struct pool_buffer *input, *output;
-    size_t input_at, input_size; /* what is held, in `input` */
-    bool input_whole;            /* that may be whole requests: they are served before more is read */
-    bool input_more;             /* the last read filled its room: more may be there */
+    size_t input_at, input_size; /* the part of `input` that holds unserved bytes */
+    bool input_whole; /* the held input may have whole requests: they must be served before more is read */
+    bool input_more;  /* the last read filled its room: there may be more to read */
     bool stranger;
     enum listener_weight weight;
     enum connection_state state;
@@ -58,9 +62,15 @@ struct connection {
 /* The bytes that a connection with such a session occupies. */
 size_t connection_bytes(size_t session_bytes);
 
-/* Takes over what that socket of the listener has accepted and the listener has admitted; `id` is the session's. */
+/*
+ * Takes over a client that socket number `socket` has accepted and the listener has admitted. `id`
+ * is the session's.
+ */
 void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, uint64_t id);
-/* Takes over what that socket has accepted, says why it is not served, and closes. */
+/*
+ * Takes over a client that socket number `socket` has accepted, tells the client why it is not
+ * served, and closes.
+ */
 void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket);
 /* Asks the service for the answers that the service put off, and writes the answers. */
 void connection_answer(struct connection *connection);
@@ -89,31 +99,34 @@ void listener_write(struct listener *listener);
 /* ---- the listener's deadlines: listener_deadlines.c ---- */
 
 void listener_deadlines_init(struct listener *listener);
-/* The connection has a deadline in `timeout_ms`, in place of the one that it had. */
+/* Gives the connection a deadline in `timeout_ms`. The deadline replaces an earlier one. */
 void listener_watch(struct listener *listener, struct connection *connection, uint64_t timeout_ms);
-/* It was accepted. */
+/* Must be called when the connection was accepted. */
 void listener_meet(struct listener *listener, struct connection *connection);
-/* It was served: the service may know it now. */
+/* Must be called when the connection was served: the service may know its client from then on. */
 void listener_ask_known(struct listener *listener, struct connection *connection);
-/* It was heard after LISTENER_HEARD_STEP_MS or more. */
+/* Must be called when the connection was heard, LISTENER_HEARD_STEP_MS or more after the time before. */
 void listener_note_heard(struct listener *listener, struct connection *connection);
-/* It begins a request that is not whole yet. */
+/* Must be called when the connection begins a request that is not complete yet. */
 void listener_note_begun(struct listener *listener, struct connection *connection);
-/* It waits with SERVE_DELAY. */
+/* Has the connection resumed in `delay_ms`, for SERVE_DELAY. */
 void listener_delay(struct listener *listener, struct connection *connection, uint32_t delay_ms);
-/* Closes the one that was silent for longest, a stranger first. False: none was silent for long. */
+/*
+ * Closes the connection that was silent for longest, a stranger first. False: no connection was
+ * silent for long enough.
+ */
 bool listener_make_room(struct listener *listener);
 
 /* ---- the listener's turns: listener_turns.c ---- */
 
 void listener_turns_init(struct listener *listener);
-/* Whether one that has something to read is served now. Otherwise it is put aside. */
+/* True if a connection that has something to read is served now. Otherwise it must be put aside. */
 bool listener_serves_now(const struct listener *listener, const struct connection *connection);
-/* It waits for another turn, behind others of its weight: it is not read. */
+/* Lets the connection wait for another turn, behind others of its weight. It is not read meanwhile. */
 void listener_put_aside(struct listener *listener, struct connection *connection);
-/* It was served for so much work, after which something is left or not: that makes its weight. */
+/* Sets the weight of the connection. The connection was served for `work` units; `left`: unserved input is left. */
 void listener_weigh(struct listener *listener, struct connection *connection, uint32_t work, bool left);
-/* A turn of the loop ends. */
+/* Must be called when a turn of the loop ends. */
 void listener_end_turn(struct listener *listener);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Reading: a piece at a time, about as much as one or two turns can serve. What a client sends ahead waits in its
- * socket, not in the daemon's buffers.
+ * Reads a connection piece by piece. A piece is about as much as one or two turns can serve. Input
+ * that a client sends ahead waits in its socket, not in the daemon's buffers.
  */
 #include "edge/clients/connection_parts.h"
 
@@ -9,8 +9,8 @@
 
 enum {
     READ_BYTES = 16 << 10,
-    MODEST_READ_BYTES = POOL_SMALL_BYTES, /* the unserved part fits a small buffer */
-    PLENTY_PART = 4,                      /* 1/4 of all buffers: beyond that, reads are modest */
+    MODEST_READ_BYTES = POOL_SMALL_BYTES, /* the unserved part of such a read fits a small buffer */
+    PLENTY_PART = 4,                      /* reads are modest while more than 1/4 of all buffers are taken */
 };
 
 static size_t room_of(const struct connection *connection)
@@ -32,7 +32,7 @@ static void note_read(struct connection *connection, size_t size)
         listener_note_heard(listener, connection);
 }
 
-/* What is held from earlier goes in front, so that the service sees one piece. */
+/* Puts the bytes that were held from earlier reads in front, so that the service sees one piece. */
 bool connection_read(struct connection *connection, struct bytes *whole)
 {
     char *input = connection->listener->input;
@@ -60,7 +60,7 @@ void connection_discard(struct connection *connection)
 
 /* ---- what is held ---- */
 
-/* Whether `data` lies in what is held. */
+/* True if `data` lies in the held input. */
 static bool is_held(const struct connection *connection, const char *data)
 {
     const struct pool_buffer *held = connection->input;
@@ -80,7 +80,7 @@ bool connection_hold(struct connection *connection, const char *data, size_t siz
     if (!fits && !held)
         pool_put(pool, &connection->input);
     struct pool_buffer *other = fits || size == 0 ? NULL : pool_take(pool, size);
-    if (held && other == NULL) { /* it stays where it is */
+    if (held && other == NULL) { /* the input stays where it is */
         connection->input_at = (size_t)(data - old->data);
         return true;
     }

@@ -1,5 +1,6 @@
 /*
- * Writing: at once as far as the system takes it. The rest waits in a buffer, and its connection is blocked.
+ * Writes answers at once, as far as the system takes them. The rest waits in a buffer, and its
+ * connection is blocked.
  */
 #include "edge/clients/connection_parts.h"
 
@@ -54,9 +55,9 @@ void connection_write_or_close(struct connection *connection, const struct outpu
 }
 
 /*
- * Writes when the loop has polled. Until then nobody is woken up for the answers of one connection, to sleep again
- * before those of the next are there; and the kernel, which has no room for itself beside the table in the nearest
- * caches, is entered so often in a row.
+ * Writes when the loop has polled. So no client is woken up for the answers of one connection, only
+ * to sleep again before the next answers are there. And the kernel, whose code finds no room beside
+ * the table in the nearest caches, is entered many times in a row.
  */
 void connection_write_soon(struct connection *connection, const struct output *output)
 {

@@ -1,7 +1,7 @@
 /*
- * connection_parts: what the files of connection.h share, and nobody else.
+ * connection_parts: what the files of connection.h share. No other file may include it.
  *
- * None of them knows more of the others than is declared here.
+ * The one idea: each of these files knows only what is declared here of the others.
  */
 #ifndef HEADGATE_EDGE_CLIENTS_CONNECTION_PARTS_H
 #define HEADGATE_EDGE_CLIENTS_CONNECTION_PARTS_H
@@ -22,9 +22,9 @@ static inline void connection_count_buffers(struct listener *listener)
 /* ---- connection.c ---- */
 
 void connection_set_state(struct connection *connection, enum connection_state state);
-/* Has it read when something comes; closes it if that cannot be. */
+/* Has the connection read when something comes. Closes the connection if the loop cannot watch it. */
 void connection_listen(struct connection *connection);
-/* Says that nothing more comes, and waits for the client to say so as well. */
+/* Says that no more output comes, and waits until the client says the same. */
 void connection_linger(struct connection *connection);
 void connection_close(struct connection *connection);
 void connection_close_for_want_of_room(struct connection *connection);
@@ -32,34 +32,34 @@ void connection_close_for_want_of_room(struct connection *connection);
 /* ---- connection_input.c ---- */
 
 /*
- * Reads what has come into the listener's input, behind what is held, a bounded piece of it. True: *whole is what there
- * is now. False: nothing has come, or the connection was closed.
+ * Reads what has come into the listener's input, behind the held input, up to a bound. True: *whole
+ * is all unserved input. False: nothing has come, or the connection was closed.
  */
 bool connection_read(struct connection *connection, struct bytes *whole);
-/* Keeps unserved input in place of what was kept. False when there is no buffer for it. */
+/* Holds unserved input in place of the input that was held before. False: there is no buffer for it. */
 bool connection_hold(struct connection *connection, const char *data, size_t size);
-/* Throws away what has come; closes it at the end. */
+/* Throws away what has come. Closes the connection at the end of the stream. */
 void connection_discard(struct connection *connection);
 
 /* ---- connection_turn.c ---- */
 
-/* Something has come to it. */
+/* Must be called when the connection has something to read. */
 void connection_hear(struct connection *connection);
-/* The reader has taken all: goes on where it had to stop. */
+/* Must be called when the reader has taken all output: serves and reads on. */
 void connection_go_on(struct connection *connection);
 
 /* ---- connection_output.c ---- */
 
 /*
- * Writes at once. What the reader does not take waits in a buffer; then the connection is blocked, neither
- * read nor served. False when the connection has to be closed.
+ * Writes at once. The part that the reader does not take waits in a buffer; then the connection is
+ * blocked and is neither read nor served. False: the connection must be closed.
  */
 bool connection_write_now(struct connection *connection, const struct output *output);
-/* The same, and closes it if it has to be. */
+/* Does the same, and closes the connection if it must be closed. */
 void connection_write_or_close(struct connection *connection, const struct output *output);
-/* The same when the loop has polled; a connection has one such piece at a time. */
+/* Does the same when the loop has polled. A connection has at most one such piece at a time. */
 void connection_write_soon(struct connection *connection, const struct output *output);
-/* The rest was taken, or never will be. */
+/* Must be called when the reader has taken the rest, or never will (`broken`). */
 void connection_note_written(struct connection *connection, bool broken);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A connection's turn: reads what there is of the connection and has the service serve it, as far as the turn's
- * work allows. The listener says which connection has a turn, and when (listener_turns.c).
+ * A connection's turn: reads the connection and has the service serve the input, as far as the
+ * turn's work allows. The listener says which connection has a turn, and when (listener_turns.c).
  */
 #include "edge/clients/connection_parts.h"
 
@@ -8,7 +8,10 @@
 
 /* ---- serving ---- */
 
-/* Every command at the front was served: half a one may be left, which has its time to become whole. */
+/*
+ * Called when every complete command at the front was served. A part of a command may be left, and
+ * must be complete before its deadline.
+ */
 static void note_served(struct connection *connection, size_t consumed, size_t left)
 {
     struct listener *listener = connection->listener;
@@ -22,7 +25,7 @@ static void note_served(struct connection *connection, size_t consumed, size_t l
         listener_note_begun(listener, connection);
 }
 
-/* Waits as `status` says, or goes. `left` is what was not served. */
+/* Lets the connection wait as `status` says, or ends it. `left` is the input that was not served. */
 static void leave(struct connection *connection, enum serve_status status, uint32_t delay_ms, struct bytes left)
 {
     struct listener *listener = connection->listener;
@@ -66,7 +69,7 @@ static void put_off(struct connection *connection, size_t size)
 /* Every whole request was served: the rest waits for more input, the answers wait for those of other connections. */
 static void finish(struct connection *connection, size_t consumed, struct bytes left, const struct output *output)
 {
-    assert(left.size < POOL_LARGE_BYTES); /* or there would be no room to read more */
+    assert(left.size < POOL_LARGE_BYTES); /* otherwise there would be no room to read more */
     note_served(connection, consumed, left.size);
     if (!connection_hold(connection, left.data, left.size))
         connection_close_for_want_of_room(connection);
@@ -75,8 +78,8 @@ static void finish(struct connection *connection, size_t consumed, struct bytes 
 }
 
 /*
- * Has `input` (the shared one, or what is held) served as far as `*work` allows, which becomes what is left of it.
- * Afterwards the connection is open, blocked, aside or on its way out.
+ * Has `input` served (the shared one, or the held one) as far as `*work` allows. *work becomes the
+ * work that is left. Afterwards the connection is open, blocked, aside, or about to close.
  */
 static void serve(struct connection *connection, struct bytes input, uint32_t *work)
 {
@@ -112,7 +115,10 @@ static void serve(struct connection *connection, struct bytes input, uint32_t *w
 
 /* ---- turns ---- */
 
-/* Writes all answers before anything is read: that may be the end of the stream. False: it is open no more. */
+/*
+ * Writes all answers before anything is read, because reading may find the end of the stream.
+ * False: the connection is not open any more.
+ */
 static bool settle(struct connection *connection)
 {
     if (!list_empty(&connection->unwritten))
@@ -189,7 +195,7 @@ void connection_answer(struct connection *connection)
         connection_write_or_close(connection, &output);
 }
 
-/* While earlier answers wait for the reader, this one waits as well. */
+/* The answer waits while the reader has not taken earlier answers. */
 void connection_resume(struct connection *connection)
 {
     struct listener *listener = connection->listener;
@@ -222,7 +228,8 @@ void listener_answer(struct listener *listener)
 void listener_resume(struct listener *listener)
 {
     struct list *end = listener->waiters.previous, *link = listener->waiters.next;
-    for (bool last = link == &listener->waiters; !last;) { /* who waits again is at the end */
+    /* a connection that waits again stands behind `end` */
+    for (bool last = link == &listener->waiters; !last;) {
         struct connection *connection = LIST_OWNER(link, struct connection, waiting);
         last = link == end;
         link = link->next;

@@ -1,3 +1,7 @@
+/*
+ * Sockets: binds them, accepts clients in turns, admits them up to connections_max or refuses them,
+ * and closes everything in order.
+ */
 #include "edge/clients/listener.h"
 
 #include "base/metric.h"
@@ -15,11 +19,12 @@
 
 enum {
     BACKLOG = 511,
-    SPARE_CONNECTIONS = 16,   /* slots to refuse from; more wait unaccepted until one is free */
-    OTHER_DESCRIPTORS = 1024, /* peers, files, the loop's own */
+    /* slots of connections that are refused; while none is free, further clients wait unaccepted */
+    SPARE_CONNECTIONS = 16,
+    OTHER_DESCRIPTORS = 1024, /* descriptors of peers, files and the loop itself */
 };
 
-/* Raises the soft limit of descriptors if it is under what the options promise; the hard limit is the operator's. */
+/* Raises the soft limit of descriptors to `count`, as far as the hard limit of the operator allows. */
 static void want_descriptors(uint64_t count)
 {
     struct rlimit limit;
@@ -36,7 +41,7 @@ static size_t slot_bytes(const struct listener *listener)
     return connection_bytes(listener->service.session_bytes);
 }
 
-/* A slot, used before or new; NULL when connections_max and the spare ones are all taken. */
+/* A free slot. NULL: connections_max slots and the spare ones are all taken. */
 static struct connection *obtain(struct listener *listener)
 {
     if (!list_empty(&listener->free_connections)) {
@@ -49,7 +54,7 @@ static struct connection *obtain(struct listener *listener)
     return (void *)(listener->slots + slot_bytes(listener) * listener->slots_used++);
 }
 
-/* False: there are as many connections as there may be, of all listeners that share the number. */
+/* False: all listeners that share the number have connections_max connections together. */
 static bool admit(struct listener *listener)
 {
     const struct listener_options *options = &listener->options;
@@ -76,7 +81,7 @@ static void on_connection(uv_stream_t *stream, int status)
     struct connection *connection = now ? obtain(listener) : NULL;
     listener->waiting[index] = connection == NULL;
     if (connection == NULL)
-        return; /* libuv listens on when it is accepted, in accept_waiting */
+        return; /* libuv waits until the client is accepted, in accept_waiting */
     listener->accepted_count++;
     if (!admit(listener) && !(listener_make_room(listener) && admit(listener))) {
         connection_refuse(connection, listener, index);
@@ -86,7 +91,7 @@ static void on_connection(uv_stream_t *stream, int status)
     listener->next_id += listener->options.id_step;
 }
 
-/* Those that had to wait for another turn, or for a slot. */
+/* Accepts clients that had to wait for another turn, or for a slot. */
 static void accept_waiting(struct listener *listener)
 {
     for (uint32_t i = 0; i < listener->socket_count && !listener->closing; i++)
@@ -114,7 +119,10 @@ static void on_handle_closed(uv_handle_t *handle)
     handle_closed(handle->data);
 }
 
-/* Its own handles go last: connections that linger have deadlines. */
+/*
+ * Closes the listener's own handles after all connections: connections that linger need the timer
+ * for their deadlines.
+ */
 static void close_after_connections(struct listener *listener)
 {
     if (!listener->closing || !list_empty(&listener->connections) || uv_is_closing((uv_handle_t *)&listener->timer))
@@ -183,7 +191,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     return true;
 }
 
-/* Splits "host:port" or "[host]:port". False when it is neither. */
+/* Splits "host:port" or "[host]:port". False: the address has neither form. */
 static bool split_address(const char *address, char *host, size_t host_room, char *port, size_t port_room)
 {
     const char *colon = strrchr(address, ':');
@@ -195,7 +203,7 @@ static bool split_address(const char *address, char *host, size_t host_room, cha
         start++;
         host_size -= 2;
     } else if (memchr(address, ':', host_size) != NULL) {
-        return false; /* a bare v6 address: where would its port begin? */
+        return false; /* a bare v6 address: nothing says where its port begins */
     }
     size_t port_size = strlen(colon + 1);
     if (host_size >= host_room || port_size == 0 || port_size >= port_room)
@@ -208,7 +216,7 @@ static bool split_address(const char *address, char *host, size_t host_room, cha
     return true;
 }
 
-/* Others of this program may listen on the same address, and get their part of the connections. */
+/* Lets other sockets of this program listen on the same address and get a part of its connections. */
 static int share_port(const uv_tcp_t *socket)
 {
     const int yes = 1;
@@ -220,8 +228,9 @@ static int share_port(const uv_tcp_t *socket)
 }
 
 /*
- * Binds and listens, or returns libuv's error; a socket that failed is closed and its place lost. The first one on an
- * address permits others only once it listens: where another program listens, it fails.
+ * Binds and listens, or returns libuv's error. A socket that failed is closed, and its place is
+ * lost. The first socket of an address permits others only once it listens: so it fails if another
+ * program listens there.
  */
 static int listen_on(struct listener *listener, const struct sockaddr *address, const struct service *service,
                      bool first)

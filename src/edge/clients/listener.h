@@ -1,14 +1,16 @@
 /*
- * listener: TCP sockets that clients connect to, and the limits that they live within.
+ * listener: TCP sockets that clients connect to, and the limits that clients live within.
  *
- * The one idea: all connections share one input and one output buffer, because a turn serves one of them at a
- * time; a connection holds a buffer of its own (from a bounded pool) only while it owes bytes: half a frame
- * received, what is not served yet, or a reply that its reader does not take. It knows no protocol: each address
- * has a struct service, which parses and answers what arrived in one read, and the replies leave in one write,
- * once all connections that the loop has heard of in a turn are served. Clients of all protocols share limits,
- * turns and buffers. What a service puts off waits for others' only where clients crowd. A connection that asks
- * for little is served when it is heard. Connections that ask for much share turn_work in each turn of the loop,
- * so that all others wait for one share of work at most (listener_turns.c). Silence has deadlines.
+ * The one idea: all connections share one input and one output buffer, because a turn serves one
+ * connection at a time. A connection holds a buffer of its own (from a bounded pool) only while it
+ * owes bytes: a part of a frame, input that is not served yet, or a reply that its reader does not
+ * take. The listener knows no protocol: each address has a struct service, which parses and answers
+ * what arrived in one read. The replies leave in one write, once all connections that the loop has
+ * heard of in a turn are served. Clients of all protocols share limits, turns and buffers. Answers
+ * that a service puts off wait for the answers of others only where many clients are heard at once.
+ * A connection that asks for little is served when it is heard. Connections that ask for much share
+ * turn_work in each turn of the loop, so that all others wait for one share of work at most
+ * (listener_turns.c). Silence has deadlines.
  */
 #ifndef HEADGATE_EDGE_CLIENTS_LISTENER_H
 #define HEADGATE_EDGE_CLIENTS_LISTENER_H
@@ -28,97 +30,112 @@
 enum {
     LISTENER_SOCKETS_MAX = 8,
     LISTENER_ADDRESS_BYTES = 64, /* "[ip]:port" of a client, with the terminator */
-    LISTENER_LATE_BYTES = 64,    /* answers of one connection that may be put off */
-    LISTENER_LATE_MAX = 16,      /* connections whose answers are: more clients would be idle for too long */
-    LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: a millisecond's work */
-    LISTENER_HEARD_STEP_MS = 1000,       /* how exactly it is known when a connection was heard */
+    LISTENER_LATE_BYTES = 64,    /* bytes of answers of one connection that may be put off */
+    LISTENER_LATE_MAX = 16,      /* connections with such answers; with more, clients would be idle for too long */
+    LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: about a millisecond's work */
+    LISTENER_HEARD_STEP_MS = 1000,       /* the time when a connection was heard is known to this precision */
 };
 
 /* How much a connection asks for. */
 enum listener_weight {
-    LISTENER_NEW,   /* the connection was not served yet */
-    LISTENER_LIGHT, /* it asked for less than light_work when it was served last */
+    LISTENER_NEW,   /* the connection was never served */
+    LISTENER_LIGHT, /* the connection asked for less than light_work when it was served last */
     LISTENER_HEAVY,
     LISTENER_WEIGHTS,
 };
 
 enum serve_status {
-    SERVE_MORE,   /* every complete command was served */
-    SERVE_AGAIN,  /* the output has no room for another reply: write it, then call again */
-    SERVE_CLOSE,  /* write the output, then close */
-    SERVE_LATER,  /* all of the input was taken, and nothing answered yet: `answer` will be asked, or is at once */
-    SERVE_WAIT,   /* the last command that was taken is not answered yet: `resume` will be asked, before all else */
-    SERVE_DELAY,  /* the same, and `resume`, which then knows, is asked in delay_ms */
-    SERVE_ENOUGH, /* as much as may be done was done: write the output, and call again in another turn */
+    SERVE_MORE,  /* every complete command was served */
+    SERVE_AGAIN, /* the output has no room for another reply: the listener must write it, then call again */
+    SERVE_CLOSE, /* the listener must write the output, then close */
+    /* all of the input was taken, and nothing is answered yet: the listener calls `answer` later, or at once */
+    SERVE_LATER,
+    /* the last command that was taken is not answered yet: the listener must call `resume` before all else */
+    SERVE_WAIT,
+    SERVE_DELAY,  /* like SERVE_WAIT, and `resume` has the answer when it is called after delay_ms */
+    SERVE_ENOUGH, /* the work is used up: the listener must write the output, and call again in another turn */
 };
 
 /* What one call of `serve` may do. */
 struct serve_budget {
-    /* So much, in units of the service: the last command is the one that uses it up. Becomes what is left. */
+    /* In units of the service. The last command is the one that uses up the work. Becomes the work that is left. */
     uint32_t work;
-    uint32_t delay_ms; /* set with SERVE_DELAY */
+    uint32_t delay_ms; /* set if the status is SERVE_DELAY */
 };
 
-/* What serves the bytes. All calls come from the loop's thread. */
+/* The functions that serve the bytes of a protocol. All calls come from the thread of the loop. */
 struct service {
     void *context;
-    size_t session_bytes; /* of a session's memory, owned by the listener, zeroed before `open` */
-    /* A connection was accepted; `id` > 0 is never used again. `address` is valid during the call. */
+    size_t session_bytes; /* size of a session's memory, which the listener owns and zeroes before `open` */
+    /* Called for each accepted connection. `id` > 0 is never used again. `address` is valid during the call. */
     void (*open)(void *context, void *session, uint64_t id, const char *address);
     /*
-     * Serves the complete commands at the front of `input` and appends their replies to `output`, which has
-     * room for one reply at least. *consumed <= input.size. With SERVE_MORE and input left over, that is the
-     * front of a frame, never longer than the input_max_bytes of the options: longer ones are the service's to
-     * refuse with SERVE_CLOSE.
+     * Serves the complete commands at the front of `input` and appends their replies to `output`,
+     * which has room for one reply at least. *consumed must be at most input.size. With SERVE_MORE,
+     * input that is left over is the front of a frame, and must be shorter than POOL_LARGE_BYTES:
+     * the service must refuse longer frames with SERVE_CLOSE.
      */
     enum serve_status (*serve)(void *context, void *session, struct bytes input, struct output *output,
                                struct serve_budget *budget, size_t *consumed);
     /*
-     * Appends what `serve` put off with SERVE_LATER, at most LISTENER_LATE_BYTES. Sessions are asked in the order in
-     * which they put off, all of them (the connection may be closed meanwhile) before any is served again. NULL if
-     * that never happens.
+     * Appends the answers that `serve` put off with SERVE_LATER, at most LISTENER_LATE_BYTES.
+     * Sessions are asked in the order in which they put off answers. All of them are asked before
+     * any is served again; a connection may have been closed meanwhile. NULL: the service never
+     * puts off answers.
      */
     void (*answer)(void *context, void *session, struct output *output);
     /*
-     * Appends, to an output as `serve` has it, what had to wait with SERVE_WAIT; false: it is not known yet. NULL if
-     * that never happens.
+     * Appends the answer that had to wait with SERVE_WAIT, to an output as `serve` gets it. False:
+     * there is no answer yet. NULL: the service never lets an answer wait.
      */
     bool (*resume)(void *context, void *session, struct output *output);
-    /* Whether the client has shown who it is. Asked after it was served, until it has. NULL: every one has. */
+    /*
+     * True if the client has shown who it is. Asked after each time the client was served, until it
+     * is true. NULL: it is true for every client.
+     */
     bool (*knows)(void *context, void *session);
     void (*close)(void *context, void *session); /* may be NULL */
-    /* What a client is told before its connection is closed, in the protocol's form; NULL: nothing. */
-    const char *too_many;    /* there are as many connections as there may be */
-    const char *unfinished;  /* a request that was begun is not whole in time */
+    /* The text that a client gets before its connection is closed, in the form of the protocol. NULL: no text. */
+    const char *too_many;    /* as many connections are open as are allowed */
+    const char *unfinished;  /* a request is not complete in time */
     const char *no_password; /* the client did not show in time who it is */
 };
 
 struct listener_options {
-    uint32_t connections_max; /* beyond: an error, and closed */
-    size_t buffers_max_bytes; /* of all buffers that connections hold; who needs more is closed */
+    uint32_t connections_max; /* a further client gets an error and is closed */
+    /* bytes of all buffers that connections hold; a connection that needs more is closed */
+    size_t buffers_max_bytes;
     /*
-     * Answers wait with SERVE_LATER only where the loop's turn before had so many reads (0: in any case). Decided and
-     * written one after the other, each takes a tenth less work; but who came first waits for who came last, and where
-     * there are few, the loop has time.
+     * Answers wait with SERVE_LATER only if the loop had at least so many reads in its turn before
+     * (0: always). Deciding and writing one answer after the other takes a tenth less work for
+     * each. But the first client waits for the last one, and where there are few clients, the loop
+     * has time.
      */
     uint32_t crowd_count;
-    uint64_t stall_timeout_ms; /* a reader that takes nothing of its replies for this long is closed */
-    uint64_t close_timeout_ms; /* how long a closing connection may take to read its last reply */
-    /* Beyond connections_max, a newcomer gets the place of an older stranger, or of one silent for so long. */
+    /* a connection is closed if its reader takes nothing of its replies for so long */
+    uint64_t stall_timeout_ms;
+    uint64_t close_timeout_ms; /* the time that a closing connection has to read its last reply */
+    /*
+     * When there are connections_max connections, a new one replaces a stranger that was accepted
+     * newcomer_ms ago or earlier, or a connection that was silent for quiet_ms.
+     */
     uint64_t newcomer_ms, quiet_ms;
-    uint64_t request_timeout_ms;  /* a request that is not whole after this long ends its connection */
-    uint64_t stranger_timeout_ms; /* a client that the service does not know after this long is closed; 0: never */
-    uint64_t idle_timeout_ms;     /* one that says nothing for this long is closed; 0: never */
-    /* Work is counted in units of the service. */
-    uint32_t light_work;  /* a connection that asks for less at a time is light; a light one gets so much at once */
-    uint32_t turn_work;   /* all other connections together get so much in a turn of the loop, visits included */
-    uint32_t visit_work;  /* what a visit to one of them counts by itself: a read and a write */
-    uint32_t accepts_max; /* connections that are accepted in a turn */
-    /* Several listeners, each on a loop and in a thread of its own: */
+    uint64_t request_timeout_ms; /* a connection is closed if a request is not complete after so long */
+    /* a connection is closed if the service does not know its client after so long; 0: never */
+    uint64_t stranger_timeout_ms;
+    uint64_t idle_timeout_ms; /* a connection is closed if it is silent for so long; 0: never */
+    /* All work is in units of the service. */
+    /* a connection is light if it asks for less at a time; a light one gets so much work at once */
+    uint32_t light_work;
+    uint32_t turn_work;   /* the work of all other connections together in a turn of the loop, with the visits */
+    uint32_t visit_work;  /* the work that one visit to such a connection costs by itself: a read and a write */
+    uint32_t accepts_max; /* connections that are accepted in one turn */
+    /* For several listeners, each with a loop in a thread of its own: */
     atomic_uint_least32_t
-        *connected;             /* connections of all: connections_max is of them together. NULL: it is alone */
+        /* the connections of all listeners, of which connections_max is the limit. NULL: there is one listener */
+        *connected;
     uint64_t id_first, id_step; /* ids are id_first, id_first + id_step and so on */
-    bool shares_port;           /* others may join it */
+    bool shares_port;           /* other listeners may share the port */
 };
 
 #define LISTENER_OPTIONS_DEFAULT                                                                                   \
@@ -137,7 +154,10 @@ struct listener_options {
                                .id_first = 1,                                                                      \
                                .id_step = 1})
 
-/* X(name, what it counts). The listener's loop writes them as base/metric.h does: any thread may read them. */
+/*
+ * X(name, what it counts). The listener's loop writes the counters as base/metric.h does: any
+ * thread may read them.
+ */
 #define LISTENER_STATS(X)                                                                                          \
     X(connected_clients, "connections (now)")                                                                      \
     X(blocked_clients, "connections that are not read because they do not take their replies (now)")               \
@@ -168,72 +188,82 @@ struct connection;
 
 struct listener {
     uv_loop_t *loop;
-    struct service service; /* of the addresses that have none of their own */
+    struct service service; /* for addresses without a service of their own */
     struct listener_options options;
     struct listener_stats stats;
     uv_tcp_t sockets[LISTENER_SOCKETS_MAX];
-    struct service socket_service[LISTENER_SOCKETS_MAX]; /* of the connections that come there */
-    bool waiting[LISTENER_SOCKETS_MAX]; /* a client waits there for a free slot, or for another turn */
+    struct service socket_service[LISTENER_SOCKETS_MAX]; /* for the connections of each socket */
+    bool waiting[LISTENER_SOCKETS_MAX]; /* a client of the socket waits for a free slot, or for another turn */
     uint32_t socket_count;
     uint32_t slots_used;
-    char *slots; /* room for all connections, touched as they come */
+    char *slots; /* room for all connections; memory is touched when a connection first uses it */
     struct list connections, free_connections;
-    struct list timed;            /* connections with a deadline */
-    struct list begun;            /* connections that hold half a request, by deadline */
-    struct list strangers, known; /* all connections by what the service knows, the longest silent one first */
-    struct list delayed;          /* connections that wait with SERVE_DELAY */
-    struct list aside[LISTENER_WEIGHTS]; /* connections that wait for a turn, the first one first */
-    uint64_t turn;                       /* of the loop, from 1, */
-    bool is_over;                        /* connections that are heard from now on wait for the next turn */
-    uint32_t accepted_count;             /* in this turn */
-    struct list late;                    /* connections whose answers are put off, the first one first */
+    struct list timed; /* connections with a deadline */
+    struct list begun; /* connections that hold half a request, by deadline */
+    /* all connections by whether the service knows the client; the longest silent connection first */
+    struct list strangers, known;
+    struct list delayed; /* connections that wait with SERVE_DELAY */
+    /* connections that wait for a turn; the one that waits for longest is the first */
+    struct list aside[LISTENER_WEIGHTS];
+    uint64_t turn;           /* number of the loop's turn, from 1 on */
+    bool is_over;            /* connections that are heard from now on must wait for the next turn */
+    uint32_t accepted_count; /* connections that were accepted in this turn */
+    struct list late; /* connections whose answers are put off; the one that waits for longest is the first */
     uint32_t late_count;
-    uint32_t heard_count;           /* reads in this turn of the loop, */
-    bool crowded;                   /* and whether the one before had crowd_count */
+    uint32_t heard_count;           /* reads in this turn of the loop */
+    bool crowded;                   /* the turn before had crowd_count reads */
     struct list waiters;            /* connections that wait with SERVE_WAIT */
-    struct list unwritten;          /* connections whose answers wait to be written, */
-    struct output unwritten_output; /* in here */
+    struct list unwritten;          /* connections whose answers wait to be written */
+    struct output unwritten_output; /* the answers that wait to be written */
     uv_timer_t timer;
     uv_check_t polled;
-    uv_idle_t busy; /* while connections are aside: serves them, and the loop does not sleep */
+    uv_idle_t busy; /* runs while connections are aside: serves them, and keeps the loop from sleeping */
     struct pool pool;
     char *input, *output; /* shared by all connections */
     uint64_t next_id;
-    uint32_t handles_open; /* of sockets, connections and its own three */
+    uint32_t handles_open; /* handles of sockets and connections, and the listener's own three */
     bool closing;
-    /* The listener's own: a connection calls it when nothing of the connection is in use any more. */
+    /* Private to the listener: a connection calls it when nothing of the connection is in use any more. */
     void (*released)(struct listener *listener, struct connection *connection);
     void (*closed)(void *context);
     void *closed_context;
 };
 
-/* No sockets yet. `loop` and what `service` points at outlive the listener. False only without memory. */
+/*
+ * Initialises a listener without sockets. `loop` and everything that `service` points to must
+ * outlive the listener. False only without memory.
+ */
 bool listener_init(struct listener *listener, uv_loop_t *loop, const struct service *service,
                    const struct listener_options *options, struct error *error);
 
 /*
- * Listens for clients of `service`, whose sessions must be no larger than those of listener_init's, on `address`:
- * "host:port", "[v6]:port", "*:port" (all interfaces, v6 and v4); port 0 takes a free one. May be called for several
- * addresses. False with EX_UNAVAILABLE (69) for a busy port, EX_CONFIG (78) for an address that makes no sense,
- * EX_NOHOST (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
+ * Listens for clients of `service` on `address`: "host:port", "[v6]:port", "*:port" (all
+ * interfaces, v6 and v4). Port 0 takes a free port. The sessions of `service` must not be larger
+ * than those of listener_init's service. May be called for several addresses. False with
+ * EX_UNAVAILABLE (69) for a busy port, EX_CONFIG (78) for an address of no known form, EX_NOHOST
+ * (68) for an unknown host, EX_NOPERM (77) for a port that needs root.
  */
 bool listener_bind(struct listener *listener, const char *address, const struct service *service,
                    struct error *error);
 
 /*
- * Listens where the next socket of `first` does, a listener of another thread that shares its ports: the system deals
- * out connections between them. Called once for each socket of `first`, in their order.
+ * Listens on the address of the next socket of `first`, a listener of another thread that shares
+ * its ports: the system deals out connections between the two. Must be called once for each socket
+ * of `first`, in their order.
  */
 bool listener_join(struct listener *listener, const struct listener *first, const struct service *service,
                    struct error *error);
 
 /*
- * Has everything answered that was put off, and written. The owner calls it whenever the loop has polled, and before it
- * changes what answers depend on; during `serve` as well.
+ * Has all answers that were put off appended and written. The owner must call it whenever the loop
+ * has polled, and, also during `serve`, before it changes anything that the answers depend on.
  */
 void listener_answer(struct listener *listener);
 
-/* Asks after all that wait. The owner calls it now and then while some do. */
+/*
+ * Asks the services for the answers of all connections that wait. The owner must call it now and
+ * then while some wait.
+ */
 void listener_resume(struct listener *listener);
 static inline bool listener_waits(const struct listener *listener)
 {
@@ -244,9 +274,9 @@ static inline bool listener_waits(const struct listener *listener)
 uint16_t listener_port(const struct listener *listener, uint32_t index);
 
 /*
- * Stops accepting and reading, lets readers take what was answered, or is about to be (close_timeout_ms at most),
- * closes all.
- * `closed` is called from the loop when nothing is left: then the listener's memory is free to go.
+ * Stops accepting and reading, lets readers take all answers that are given or about to be given
+ * (for close_timeout_ms at most), and closes everything. `closed` is called from the loop when
+ * nothing is left: from then on the listener's memory may be freed.
  */
 void listener_close(struct listener *listener, void (*closed)(void *context), void *context);
 

@@ -1,13 +1,16 @@
 /*
- * Deadlines of connections, without a timer for each: lists whose fronts are looked at ten times a second. All but one
- * are in the order in which deadlines come, as each has one timeout.
+ * Deadlines of connections without a timer for each: lists are looked at ten times a second. Three
+ * lists are in the order of their deadlines, so that only their fronts are looked at: requests that
+ * are not complete, strangers, and known connections. The short lists of connections that write or
+ * close, and of those with SERVE_DELAY, are looked at whole.
  */
 #include "base/metric.h"
 #include "edge/clients/connection.h"
 
 enum {
     DEADLINE_STEP_MS = 100,
-    LOOKED_AT_MAX = 16, /* connections, until one is found that may be closed for others */
+    /* connections that are looked at to find one that may be closed in favour of a newcomer */
+    LOOKED_AT_MAX = 16,
 };
 
 static void on_timer(uv_timer_t *timer);
@@ -53,7 +56,7 @@ void listener_ask_known(struct listener *listener, struct connection *connection
     queue_by_silence(listener, connection);
 }
 
-/* What strangers say gives them no more time. */
+/* Input of a stranger does not extend its time. */
 void listener_note_heard(struct listener *listener, struct connection *connection)
 {
     if (!connection->stranger)
@@ -71,8 +74,9 @@ static bool is_silent(const struct listener *listener, const struct connection *
 }
 
 /*
- * The first one that was silent for so long, of strangers or of those that are known. A known one may wait for the
- * daemon instead of the daemon for it: it is placed behind all others.
+ * The first connection of `list` that was silent for `silent_ms` and may be closed. A known
+ * connection may be waiting for the daemon, not the daemon for it: such a connection is moved
+ * behind all others.
  */
 static struct connection *find_silent(struct listener *listener, const struct list *list, uint64_t silent_ms)
 {
@@ -123,7 +127,10 @@ void listener_delay(struct listener *listener, struct connection *connection, ui
     run_timer(listener);
 }
 
-/* Expiring one never touches another, and puts it back at the end of the list at most. */
+/*
+ * Expiring a connection never touches another connection. At most it moves the connection to the
+ * end of the list.
+ */
 static void expire_timed(struct listener *listener, uint64_t now_ms)
 {
     struct list *end = listener->timed.previous, *link = listener->timed.next;

@@ -29,10 +29,10 @@ bool listener_serves_now(const struct listener *listener, const struct connectio
 void listener_put_aside(struct listener *listener, struct connection *connection)
 {
     stream_unwatch(&connection->stream);
-    list_remove(&connection->timed); /* now the client waits for the daemon */
+    list_remove(&connection->timed); /* from now on the client waits for the daemon */
     list_remove(&connection->aside);
     list_insert_before(&listener->aside[connection->weight], &connection->aside);
-    (void)uv_idle_start(&listener->busy, on_busy); /* so the loop does not sleep */
+    (void)uv_idle_start(&listener->busy, on_busy); /* keeps the loop from sleeping */
 }
 
 void listener_weigh(struct listener *listener, struct connection *connection, uint32_t work, bool left)
@@ -45,14 +45,15 @@ void listener_weigh(struct listener *listener, struct connection *connection, ui
     connection->weight = light ? LISTENER_LIGHT : LISTENER_HEAVY;
 }
 
-/* The first connection of that weight that has not had its turn yet; NULL: there is none. */
+/* The first connection of weight `weight` that has not had its turn yet. NULL: there is none. */
 static struct connection *first_of(const struct listener *listener, enum listener_weight weight)
 {
     const struct list *list = &listener->aside[weight];
     if (list_empty(list))
         return NULL;
     struct connection *connection = LIST_OWNER(list->next, struct connection, aside);
-    return connection->turn == listener->turn ? NULL : connection; /* and the connections behind it came later */
+    /* otherwise the connections behind this one have had theirs as well */
+    return connection->turn == listener->turn ? NULL : connection;
 }
 
 static void serve_light(struct listener *listener)
@@ -66,9 +67,9 @@ static void serve_light(struct listener *listener)
 }
 
 /*
- * Serves connections of that weight one after the other, as far as `work` goes. A visit by itself costs visit_work.
- * No visit begins with less than half of a turn's work: a pipeline in two pieces costs two visits. Returns the
- * work that is left.
+ * Serves connections of weight `weight` one after the other, as far as `work` goes. A visit by
+ * itself costs visit_work. No visit begins with less than half of a turn's work: a pipeline that is
+ * served in two pieces costs two visits. Returns the work that is left.
  */
 static uint32_t serve_some(struct listener *listener, enum listener_weight weight, uint32_t work)
 {
@@ -81,7 +82,7 @@ static uint32_t serve_some(struct listener *listener, enum listener_weight weigh
     return work;
 }
 
-/* Runs between two polls, when all light connections that were heard have their answers. */
+/* Runs between two polls, after all light connections that were heard have their answers. */
 static void on_busy(uv_idle_t *handle)
 {
     struct listener *listener = handle->data;

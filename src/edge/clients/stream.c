@@ -54,7 +54,10 @@ void stream_describe_peer(const struct stream *stream, char *text, size_t room)
 
 /* ---- reading ---- */
 
-/* No room: libuv then reads nothing, and says so as long as there is something. */
+/*
+ * Gives libuv no room: libuv then reads nothing, and calls on_readable again as long as there is
+ * something to read.
+ */
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     (void)handle, (void)suggested;

@@ -2,9 +2,9 @@
  * stream: a client's socket as the bytes that it carries.
  *
  * The one idea: every byte of a client comes through stream_read and leaves through stream_write or
- * stream_write_rest. The loop says only that there is something to read, and libuv reads nothing by
- * itself. A stream that encrypts differs in these three functions, and its owner does not notice.
- * It knows neither connections nor listeners.
+ * stream_write_rest. The loop only says that there is something to read, and libuv reads nothing by
+ * itself. A stream that encrypts differs in these three functions, and its owner does not notice. A
+ * stream knows neither connections nor listeners.
  */
 #ifndef HEADGATE_EDGE_CLIENTS_STREAM_H
 #define HEADGATE_EDGE_CLIENTS_STREAM_H
@@ -18,12 +18,12 @@
 
 struct stream;
 
-/* What a stream tells its owner. All calls come from the loop's thread. */
+/* The functions that tell the owner of a stream what happened. All calls come from the thread of the loop. */
 struct stream_events {
-    void (*readable)(struct stream *stream);             /* there is something to read, or the stream is over */
-    void (*written)(struct stream *stream, bool broken); /* the rest was taken, or will never be */
-    void (*broken)(struct stream *stream);               /* its end could not be told */
-    void (*closed)(struct stream *stream);               /* nothing of it is in use any more */
+    void (*readable)(struct stream *stream);             /* there is something to read, or the stream has ended */
+    void (*written)(struct stream *stream, bool broken); /* the rest was taken, or never will be (`broken`) */
+    void (*broken)(struct stream *stream);               /* the other side could not be told that the stream ends */
+    void (*closed)(struct stream *stream);               /* nothing of the stream is in use any more */
 };
 
 struct stream {
@@ -34,26 +34,35 @@ struct stream {
     uv_shutdown_t shutdown;
 };
 
-/* Makes it known to the loop: from here on it has to be closed. `events` outlives it. */
+/* Adds the stream to the loop: from then on the stream must be closed. `events` must outlive the stream. */
 void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_events *events);
-/* Takes over what `socket` has accepted. False: it was gone already, or there is no descriptor. */
+/*
+ * Takes over the connection that `socket` has accepted. False: the client has gone already, or no
+ * descriptor is free.
+ */
 bool stream_accept(struct stream *stream, uv_tcp_t *socket);
 /* Writes the other side's address to `text`: "ip:port" or "[v6]:port". */
 void stream_describe_peer(const struct stream *stream, char *text, size_t room);
 
-/* Has `readable` called while there is something to read, until stream_unwatch. False: that cannot be. */
+/*
+ * Has `readable` called while there is something to read, until stream_unwatch. False: the loop
+ * cannot watch the stream.
+ */
 bool stream_watch(struct stream *stream);
 void stream_unwatch(struct stream *stream);
 
-/* Has `rest` written as the other side takes it, then calls `written`. Only one at a time. False: it is broken. */
+/*
+ * Has `rest` written as the other side takes it, then calls `written`. Only one rest at a time.
+ * False: the stream is broken.
+ */
 bool stream_write_rest(struct stream *stream, char *rest, size_t size);
-/* How much of the rest was not taken yet. */
+/* The bytes of the rest that the other side has not taken yet. */
 size_t stream_rest_bytes(const struct stream *stream);
-/* Says that nothing more comes. False: that cannot be said. */
+/* Tells the other side that no more output comes. False: it cannot be told. */
 bool stream_shut(struct stream *stream);
 void stream_close(struct stream *stream);
 
-/* What has come, `room` bytes at most: how much. 0: nothing is there now; less: the stream is over. */
+/* Reads at most `room` bytes. Returns their number; 0: nothing is there now; less than 0: the stream has ended. */
 static inline ssize_t stream_read(struct stream *stream, char *data, size_t room)
 {
     ssize_t size;
@@ -65,7 +74,10 @@ static inline ssize_t stream_read(struct stream *stream, char *data, size_t room
     return size < 0 && errno == EAGAIN ? 0 : -1;
 }
 
-/* How much the system takes at once, never while there is a rest; less than 0: the stream is broken. */
+/*
+ * Returns how many bytes the system takes at once. Must not be called while there is a rest. Less
+ * than 0: the stream is broken.
+ */
 static inline ssize_t stream_write(struct stream *stream, const char *data, size_t size)
 {
     ssize_t sent;
