@@ -55,9 +55,9 @@ sub application {
 }
 
 sub daemon_of {
-    my ($name) = @_;
+    my ($request_headers) = @_;
     my $cluster = Headgate::cluster(regions => ['here'], listen_http => 1, threads => 1,
-                                    http => {request_headers => headers_of($name)});
+                                    $request_headers ? (http => {request_headers => $request_headers}) : ());
     my $daemon = $cluster->daemon('here')->start;
     is($daemon->client->command('RULE', 'SET', <<'RULES'), 'OK', 'the daemon has rules');
 rules:
@@ -107,7 +107,7 @@ sub gateway {
         plan skip_all => "there is no $program here" if system("command -v $program >/dev/null 2>&1") != 0;
         my $place = Headgate::scratch() . "/$name";
         mkdir $place or die "$place: $!";
-        my $daemon = daemon_of($file);
+        my $daemon = daemon_of(headers_of($file));
         $daemon->{tells} = $name ne 'caddy'; # which tells of limits where it refuses only
         my $pid = Headgate::spawn("$place/out", "$place/out", $start->($daemon, $place));
         behaves($daemon);
@@ -119,6 +119,91 @@ sub gateway {
     };
     return;
 }
+
+# A middleware inside of an application, which answers as `application` does. `source` is the application: it takes the
+# port, the daemon's port, and whether it refuses while no daemon answers.
+sub middleware {
+    my ($name, $needs, $file, $source, @command) = @_;
+    subtest $name => sub {
+        plan skip_all => "not all of this is here: $needs" if system("$needs >/dev/null 2>&1") != 0;
+        my $place = Headgate::scratch() . "/$name";
+        mkdir $place or die "$place: $!";
+        my $daemon = daemon_of();
+        $daemon->{tells} = 1;
+        my ($script) = map { Headgate::write_file("$place/$_->[0]", $_->[1]) }
+            $source, [$file, Headgate::read_file("$files/$file")];
+        my ($closed_port) = Headgate::free_ports(1);
+        my @running = map {
+            Headgate::spawn("$place/out", "$place/out", @command, $script, $_->[0], $daemon->{ports}{http}, $_->[1])
+        } [$gateway_port, 'open'], [$closed_port, 'closed'];
+        behaves($daemon);
+        is(ask('/free', 'X-Api-Key: ' . 'k' x 5000)->{status}, 400, 'a key that is too long does not get past');
+        my @zoe = ('Connection: close', 'X-Api-Key: zoe');
+        my $closed = sub { Http::connect($closed_port)->get('/free', @zoe)->{status} };
+        ok(Headgate::wait_until(20, sub { eval { $closed->() == 200 } }), 'the other one has a daemon as well');
+        $daemon->stop;
+        is($closed->(), 503, 'and refuses without one, as it was told');
+        $daemon->start;
+        ok(Headgate::wait_until(20, sub { $closed->() == 200 }), 'with it again it passes');
+        kill 'KILL', @running;
+        waitpid $_, 0 for @running;
+        delete @Headgate::running{@running};
+        diag(Headgate::read_file("$place/out")) if !Test::More->builder->is_passing;
+        $daemon->stop;
+    };
+    return;
+}
+
+my @python = ('/usr/bin/python3');
+my @node   = ('env', 'NODE_PATH=/usr/share/nodejs', 'node');
+
+middleware('wsgi', "@python -c 'import flask'", 'headgate_wsgi.py', ['application.py', <<'END'], @python);
+import sys
+from flask import Flask, request
+from headgate_wsgi import Headgate
+
+port, daemon_port, mode = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+app = Flask(__name__)
+app.wsgi_app = Headgate(app.wsgi_app, service="shop", port=daemon_port, timeout_s=5, closed=mode == "closed",
+                        identify=lambda environ: {"api_key": environ.get("HTTP_X_API_KEY")})
+
+@app.route("/<path:path>")
+def anything(path):
+    return f"the application has {request.path}\n"
+
+app.run("127.0.0.1", port, threaded=True)
+END
+
+middleware('asgi', "@python -c 'import fastapi, uvicorn, httpx'", 'headgate_asgi.py',
+           ['application.py', <<'END'], @python);
+import sys
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import PlainTextResponse
+from headgate_asgi import Headgate
+
+port, daemon_port, mode = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+app = FastAPI()
+app.add_middleware(Headgate, service="shop", address=f"http://127.0.0.1:{daemon_port}", timeout_s=5,
+                   closed=mode == "closed", identify=lambda request: {"api_key": request.headers.get("x-api-key")})
+
+@app.get("/{path:path}")
+async def anything(request: Request):
+    return PlainTextResponse(f"the application has {request.url.path}\n")
+
+uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+END
+
+middleware('express', "@node -e 'require(\"express\"); fetch'", 'headgate_express.js',
+           ['application.js', <<'END'], @node);
+const [port, daemonPort, mode] = process.argv.slice(2);
+const app = require('express')();
+app.use(require('./headgate_express')({service: 'shop', address: `http://127.0.0.1:${daemonPort}`, timeoutMs: 5000,
+                                       closed: mode === 'closed',
+                                       identify: (request) => ({api_key: request.get('x-api-key')})}));
+app.use((request, response) => response.type('text').send(`the application has ${request.path}\n`));
+app.listen(Number(port), '127.0.0.1');
+END
 
 application();
 

@@ -1,0 +1,57 @@
+"""
+Limits an application of FastAPI or Starlette: copy this file beside it. It needs httpx (Debian: python3-httpx).
+
+    from headgate_asgi import Headgate
+    app.add_middleware(Headgate, service="shop",
+                       identify=lambda request: {"api_key": request.headers.get("x-api-key"),
+                                                 "ip": request.client.host})
+
+`identify` says who asks: dimensions of rules with their values; None is an absent one, and without any the request
+passes. The path is the endpoint. A question that the daemon finds wrong (a value that is too long) gets 400. Without an
+answer within `timeout_s` the request passes, or with closed=True gets 503.
+"""
+import httpx
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+
+FIELDS = ("ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining",
+          "x-ratelimit-reset")
+
+
+class Headgate:
+    def __init__(self, app, identify, service="default", address="http://127.0.0.1:7073", password=None, timeout_s=0.25,
+                 closed=False):
+        head = {"Authorization": "Bearer " + password} if password else {}
+        self.app, self.identify, self.service, self.closed = app, identify, service, closed
+        self.daemon = httpx.AsyncClient(base_url=address, headers=head, timeout=timeout_s, trust_env=False)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        identifiers = {name: value for name, value in self.identify(Request(scope)).items() if value not in (None, "")}
+        if not identifiers:
+            return await self.app(scope, receive, send)
+        status, fields = await self.ask({"service_id": self.service, "endpoint": scope["path"],
+                                         "identifiers": identifiers})
+        if status == 429:
+            return await PlainTextResponse("429 Too Many Requests\n", 429, fields)(scope, receive, send)
+        if status in (400, 413):
+            return await PlainTextResponse("400 Bad Request\n", 400)(scope, receive, send)
+        if status != 200 and self.closed:
+            return await PlainTextResponse("503 Service Unavailable\n", 503, {"retry-after": "1"})(scope, receive, send)
+
+        async def send_with_fields(message):
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(fields)
+            await send(message)
+
+        return await self.app(scope, receive, send_with_fields)
+
+    async def ask(self, question):
+        """The status of the daemon's answer (0: there is none), and the fields that its head says of the limit."""
+        try:
+            answer = await self.daemon.post("/v1/check", json=question)
+        except httpx.TransportError:
+            return 0, {}
+        return answer.status_code, {name: answer.headers[name] for name in FIELDS if name in answer.headers}

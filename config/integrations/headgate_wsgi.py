@@ -1,0 +1,64 @@
+"""
+Limits an application of WSGI (Flask, Django, ...): copy this file beside it. It needs nothing but Python.
+
+    from headgate_wsgi import Headgate
+    app.wsgi_app = Headgate(app.wsgi_app, service="shop",
+                            identify=lambda environ: {"api_key": environ.get("HTTP_X_API_KEY"),
+                                                      "ip": environ.get("REMOTE_ADDR")})
+
+`identify` says who asks: dimensions of rules with their values; None is an absent one, and without any the request
+passes. The path is the endpoint. A question that the daemon finds wrong (a value that is too long) gets 400. Without an
+answer within `timeout_s` the request passes, or with closed=True gets 503.
+"""
+import http.client
+import json
+import threading
+
+FIELDS = ("ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit", "x-ratelimit-remaining",
+          "x-ratelimit-reset")
+
+
+class Headgate:
+    def __init__(self, app, identify, service="default", host="127.0.0.1", port=7073, password=None, timeout_s=0.25,
+                 closed=False):
+        self.app, self.identify, self.service, self.closed = app, identify, service, closed
+        self.host, self.port, self.timeout_s = host, port, timeout_s
+        self.head = {"Content-Type": "application/json"}
+        if password:
+            self.head["Authorization"] = "Bearer " + password
+        self.local = threading.local()  # a connection for each thread, kept open
+
+    def __call__(self, environ, start_response):
+        identifiers = {name: value for name, value in self.identify(environ).items() if value not in (None, "")}
+        if not identifiers:
+            return self.app(environ, start_response)
+        status, fields = self.ask({"service_id": self.service, "endpoint": environ.get("PATH_INFO") or "/",
+                                   "identifiers": identifiers})
+        if status == 429:
+            return refuse(start_response, "429 Too Many Requests", fields)
+        if status in (400, 413):
+            return refuse(start_response, "400 Bad Request", [])
+        if status != 200 and self.closed:
+            return refuse(start_response, "503 Service Unavailable", [("Retry-After", "1")])
+        return self.app(environ, lambda status, head, *more: start_response(status, list(head) + fields, *more))
+
+    def ask(self, question):
+        """The status of the daemon's answer (0: there is none), and the fields that its head says of the limit."""
+        connection = getattr(self.local, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=self.timeout_s)
+            self.local.connection = connection
+        try:
+            connection.request("POST", "/v1/check", json.dumps(question), self.head)
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException):
+            connection.close()  # the next request connects again
+            return 0, []
+        return answer.status, [(name, value) for name, value in answer.getheaders() if name.lower() in FIELDS]
+
+
+def refuse(start_response, status, fields):
+    body = status.encode() + b"\n"
+    start_response(status, [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))] + fields)
+    return [body]
