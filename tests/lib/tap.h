@@ -15,11 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Under a sanitizer everything takes many times longer, so tests make fewer rounds. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { TAP_SANITIZED = 1 };
+/*
+ * Under a sanitizer, and without the optimiser, everything takes many times longer: tests make fewer
+ * rounds.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+enum { TAP_SLOW = 1 };
 #else
-enum { TAP_SANITIZED = 0 };
+enum { TAP_SLOW = 0 };
 #endif
 
 __attribute__((format(printf, 4, 5))) bool tap_report(bool passed, const char *file, int line, const char *format,

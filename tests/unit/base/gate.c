@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <sched.h>
 
-enum { ROUNDS = TAP_SANITIZED ? 20000 : 200000 };
+enum { ROUNDS = TAP_SLOW ? 20000 : 200000 };
 enum { THREADS = 4, ALONE_EVERY = 64, STAYS_EVERY = 3 };
 
 static struct gate gate;

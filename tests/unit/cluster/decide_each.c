@@ -2,7 +2,7 @@
 #include "base/random.h"
 #include "tests/lib/cluster_harness.h"
 
-enum { KEYS = 24, TOGETHER = 8, CHARGES = 4, ROUNDS = TAP_SANITIZED ? 1000 : 5000, TENANT_KEYS = 16 };
+enum { KEYS = 24, TOGETHER = 8, CHARGES = 4, ROUNDS = TAP_SLOW ? 1000 : 5000, TENANT_KEYS = 16 };
 
 static const struct limit_terms slow = {.capacity = 160, .rate = 1, .period_ns = 3600000 * MS};
 static const struct limit_terms soon = {.capacity = 160, .rate = 160, .period_ns = 200 * MS};

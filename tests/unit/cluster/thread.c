@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-enum { ROUNDS = TAP_SANITIZED ? 1500 : 20000 };
+enum { ROUNDS = TAP_SLOW ? 1500 : 20000 };
 enum {
     THREADS = 4, /* the first one steps */
     KEYS = 48,   /* of each kind */

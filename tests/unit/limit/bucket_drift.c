@@ -7,7 +7,7 @@
 
 __extension__ typedef __int128 wide;
 
-enum { SLOW = TAP_SANITIZED ? 20 : 1 }; /* how many times fewer operations */
+enum { SLOW = TAP_SLOW ? 20 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
 
 /*

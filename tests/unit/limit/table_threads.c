@@ -12,7 +12,7 @@
  * What was admitted is counted outside the table: it never exceeds what buckets allow.
  */
 
-enum { SLOW = TAP_SANITIZED ? 10 : 1 }; /* how many times fewer operations */
+enum { SLOW = TAP_SLOW ? 10 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
 
 enum { BUCKET_FAST, CELL, LOG, BUCKET_HELD, LIMITS };
