@@ -1,11 +1,12 @@
 /*
- * truth: what really happened to one key, seen by nobody in the cluster.
+ * truth: what really happened to one key. No node of the cluster sees it.
  *
- * The one idea: two imaginary buckets that hear of every spend at the moment it is made and may go below
- * zero. The high one is refilled by the fastest clock of the cluster and is given back what a crash took
- * with it: below zero by more than E, a law is broken. The low one is refilled by the slowest: what a peer
- * sees below it, beyond its lateness, is a spend that nobody made. Its arithmetic is its own, so that a
- * mistake in the buckets under test cannot hide in it.
+ * The one idea: two imaginary buckets hear of every spend at the moment when it is made, and may go
+ * below zero. The high bucket is refilled by the fastest clock of the cluster, and gets back the
+ * spends that a crash may have taken with it: if it is below zero by more than E, a law is broken.
+ * The low bucket is refilled by the slowest clock: if a peer sees less than the low bucket, beyond
+ * the peer's lateness, the peer sees a spend that nobody made. The truth has its own arithmetic, so
+ * that a mistake in the buckets under test cannot hide in it.
  */
 #ifndef HEADGATE_TESTS_SIM_TRUTH_H
 #define HEADGATE_TESTS_SIM_TRUTH_H
@@ -15,7 +16,7 @@
 #include <stdint.h>
 
 struct truth {
-    int64_t high, low; /* units */
+    int64_t high, low; /* in units */
     uint64_t high_tick, low_tick;
     int64_t worst; /* the lowest that `high` ever was */
     uint64_t admitted_tokens, admitted_requests;
@@ -23,11 +24,14 @@ struct truth {
 
 void truth_init(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
 void truth_refill(struct truth *truth, const struct limit *limit, uint64_t fast_ns, uint64_t slow_ns);
-/* Spends, after a refill. */
+/* Spends `tokens`. The truth must have been refilled to the present time. */
 void truth_spend(struct truth *truth, const struct limit *limit, uint64_t tokens);
-/* For texts. */
+/* Units as tokens, for texts. */
 double truth_tokens(const struct limit *limit, int64_t units);
-/* Clocks are read in whole ticks, by the truth as by each node: a tick on either side explains no more than this. */
+/*
+ * The units that rounding explains: the truth and each node read clocks in whole ticks, so that
+ * each may be a tick off.
+ */
 int64_t truth_rounding_units(const struct limit *limit);
 /* Gives units back to the high bucket; what exceeds the capacity vanishes. */
 void truth_refund(struct truth *truth, const struct limit *limit, int64_t units);
