@@ -5,6 +5,8 @@
  */
 #include "worker.h"
 
+#include "http/live.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <sysexits.h>
@@ -178,6 +180,33 @@ static void on_http_open(void *context, void *session, uint64_t id, const char *
     http_open(session, address);
 }
 
+static void on_http_close(void *context, void *session)
+{
+    struct worker *worker = context;
+    http_close(session, &worker->commands);
+}
+
+static void on_http_feed(void *context, void *session, struct output *output)
+{
+    struct worker *worker = context;
+    (void)session;
+    http_feed(worker->http, output);
+}
+
+/* Clients that read /v1/live get the next event. */
+static void on_feeds(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    if (!listener_feeds(&worker->listener)) {
+        (void)uv_timer_stop(timer);
+        return;
+    }
+    enter(worker);
+    http_make_event(worker->http, worker_turn(worker));
+    leave(worker);
+    listener_feed(&worker->listener);
+}
+
 static enum serve_status on_http_serve(void *context, void *session, struct bytes input, struct output *output,
                                        struct serve_budget *budget, size_t *consumed)
 {
@@ -188,6 +217,8 @@ static enum serve_status on_http_serve(void *context, void *session, struct byte
     budget->work = left_of(budget->work, http_worked(worker->http));
     if (status == SERVE_DELAY)
         budget->delay_ms = http_delay_ms(session);
+    if (status == SERVE_FEED && !uv_is_active((uv_handle_t *)&worker->feeds))
+        (void)uv_timer_start(&worker->feeds, on_feeds, HTTP_LIVE_STEP_MS, HTTP_LIVE_STEP_MS);
     return status;
 }
 
@@ -299,6 +330,9 @@ bool worker_init(struct worker *worker, const struct worker_owner *owner, struct
     uv_unref((uv_handle_t *)&worker->sleeps);
     (void)uv_timer_init(&worker->loop, &worker->resumes);
     worker->resumes.data = worker;
+    (void)uv_timer_init(&worker->loop, &worker->feeds);
+    worker->feeds.data = worker;
+    uv_unref((uv_handle_t *)&worker->feeds);
     return true;
 }
 
@@ -324,6 +358,7 @@ void worker_close(struct worker *worker)
     uv_close((uv_handle_t *)&worker->polled, NULL);
     uv_close((uv_handle_t *)&worker->sleeps, NULL);
     uv_close((uv_handle_t *)&worker->resumes, NULL);
+    uv_close((uv_handle_t *)&worker->feeds, NULL);
     loop_clock_close(&worker->clock);
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
     int busy = uv_loop_close(&worker->loop);
@@ -357,6 +392,8 @@ static struct service http_service(struct worker *worker)
         .open = on_http_open,
         .serve = on_http_serve,
         .resume = on_http_resume,
+        .feed = on_http_feed,
+        .close = on_http_close,
         .knows = on_http_knows,
         .too_many = http_too_many,
         .unfinished = http_unfinished,
@@ -407,6 +444,7 @@ static void nothing(void *context)
 
 void worker_close_listener(struct worker *worker)
 {
+    (void)uv_timer_stop(&worker->feeds);
     if (worker->has_listener)
         listener_close(&worker->listener, nothing, NULL);
     worker->has_listener = false;

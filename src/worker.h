@@ -53,6 +53,7 @@ struct worker {
     uv_check_t polled;
     uv_prepare_t sleeps;
     uv_timer_t resumes;     /* runs while clients wait for the result of a change */
+    uv_timer_t feeds;       /* runs while clients read /v1/live */
     struct log log;         /* a copy of its own, because a log counts lines */
     uint64_t refused_count; /* wrong passwords since the last line about them */
     /* when the last line about a barred address was written; 0: never */

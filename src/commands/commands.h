@@ -46,6 +46,7 @@ struct transport;
     X(auth_barred, "passwords not looked at, of addresses that had sent too many wrong ones")                      \
     X(http_requests, "HTTP requests answered")                                                                     \
     X(http_errors, "HTTP requests answered with a status of 400 or more, but for 429")                             \
+    X(http_live, "connections that read /v1/live (now)")                                                           \
     X(auth_failures, "wrong passwords")                                                                            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
 

@@ -38,6 +38,7 @@ struct http {
     char arena_room[HTTP_JSON_BYTES];
     char decoded[HTTP_DECODED_BYTES];
     char body[HTTP_LONG_BYTES];
+    struct output event; /* over `body`, see http_make_event */
 };
 
 struct http_call {
@@ -52,6 +53,7 @@ struct http_call {
     struct output fields;     /* lines for the head, each with its CR LF */
     struct output body;
     bool closes;   /* the connection, after the answer */
+    bool feeds;    /* the body goes on until the connection ends: see live.h */
     bool delays;   /* the answer waits for session_delay_ms: a wrong password */
     uint32_t work; /* that the answer cost, see commands.h */
     char fields_room[HTTP_FIELDS_BYTES];
@@ -107,6 +109,8 @@ void http_cancel(struct http_call *call);
 /* health.c */
 void http_alive(struct http_call *call);
 void http_ready(struct http_call *call);
+/* live.c */
+void http_live(struct http_call *call);
 /* metrics.c */
 void http_metrics(struct http_call *call);
 

@@ -47,7 +47,7 @@ static void begin(struct http_call *call, struct http *http, struct http_session
     call->decoded = output_over(http->decoded, sizeof http->decoded);
     call->fields = output_over(call->fields_room, sizeof call->fields_room);
     call->body = output_over(http->body, HTTP_ANSWER_BYTES);
-    call->closes = call->delays = false;
+    call->closes = call->delays = call->feeds = false;
     call->work = 0;
 }
 
@@ -162,6 +162,8 @@ static enum serve_status serve_message(struct serving *serving, size_t size)
         return SERVE_DELAY;
     }
     http_write(&call, serving->output);
+    if (call.feeds)
+        return SERVE_FEED;
     return call.closes ? SERVE_CLOSE : SERVE_MORE;
 }
 

@@ -23,6 +23,7 @@ struct http_session {
     bool waits;      /* for the answer to a wrong password */
     bool waits_last; /* and is closed then */
     bool waits_head; /* which has no body */
+    bool live;       /* it reads events: see live.h */
     uint8_t refused; /* wrong passwords, one after the other */
     char address[LISTENER_ADDRESS_BYTES];
 };
@@ -35,6 +36,7 @@ struct http *http_create(struct commands *commands, const struct http_settings *
 void http_destroy(struct http **http);
 
 void http_open(struct http_session *session, const char *address);
+void http_close(struct http_session *session, struct commands *commands);
 /* As struct service asks of `serve`, with the time of this turn. For SERVE_DELAY see http_delay_ms. */
 enum serve_status http_serve(struct http *http, struct http_session *session, struct bytes input,
                              struct output *output, struct turn turn, size_t *consumed);

@@ -121,11 +121,13 @@ void http_write(struct http_call *call, struct output *output)
     put_date(output, call->http, call->turn.wall_ns);
     put_text(output, "\r\nContent-Type: ");
     put_text(output, call->type);
-    put_text(output, "\r\nContent-Length: ");
-    put_number(output, call->body.size);
+    if (!call->feeds) {
+        put_text(output, "\r\nContent-Length: ");
+        put_number(output, call->body.size);
+    }
     put_text(output, "\r\nCache-Control: no-store\r\n");
     output_append(output, call->fields.data, call->fields.size);
-    if (call->closes)
+    if (call->closes || call->feeds)
         put_text(output, "Connection: close\r\n");
     else if (message->is_1_0)
         put_text(output, "Connection: keep-alive\r\n");

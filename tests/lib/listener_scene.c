@@ -40,18 +40,29 @@ static bool on_resume(void *context, void *session, struct output *output)
     return true;
 }
 
-static bool on_knows(void *context, void *session)
-{
-    const struct visit *visit = session;
-    (void)context;
-    return visit->known;
-}
-
 static void answer_big(struct output *output, size_t size, uint32_t number)
 {
     static char block[OUTPUT_REPLY_MAX_BYTES];
     memset(block, 'a' + (int)(number % 26), size);
     output_append(output, block, size);
+}
+
+static void on_feed(void *context, void *session, struct output *output)
+{
+    char piece[32];
+    (void)context, (void)session;
+    seen.fed++;
+    if (seen.feed_bytes > 0)
+        answer_big(output, seen.feed_bytes, seen.fed);
+    else
+        output_append(output, piece, (size_t)snprintf(piece, sizeof piece, "piece %u\n", seen.fed));
+}
+
+static bool on_knows(void *context, void *session)
+{
+    const struct visit *visit = session;
+    (void)context;
+    return visit->known;
 }
 
 /* One line, with its end. False: it is not answered now, or the last one; then *status says so. */
@@ -63,10 +74,13 @@ static bool serve_line(struct visit *visit, const char *line, size_t size, bool 
               : strncmp(line, "wait\n", 5) == 0        ? SERVE_WAIT
               : strncmp(line, "delay\n", 6) == 0       ? SERVE_DELAY
               : strncmp(line, "quit", 4) == 0          ? SERVE_CLOSE
+              : strncmp(line, "feed\n", 5) == 0        ? SERVE_FEED
                                                        : SERVE_MORE;
     visit->known |= strncmp(line, "who\n", 4) == 0;
     if (*status == SERVE_CLOSE)
         output_append(output, "bye\n", 4);
+    if (*status == SERVE_FEED)
+        output_append(output, "begin\n", 6);
     if (*status != SERVE_MORE)
         return false;
     if (strncmp(line, "alone\n", 6) == 0) { /* as whoever changes what answers depend on */
@@ -137,6 +151,7 @@ void open_listener(const struct listener_options *options)
                               .serve = on_serve,
                               .answer = on_answer,
                               .resume = on_resume,
+                              .feed = on_feed,
                               .knows = on_knows,
                               .close = on_close,
                               .too_many = "-ERR max number of clients reached\r\n",

@@ -26,8 +26,8 @@ enum { DEADLINE_MS = 10000, RECEIVED_MAX = 8 << 20 };
 /*
  * ---- the service: it answers each line, and a line is work. "work N": N units of work. "big N":
  * an answer of N bytes. "late": answered only when listener_answer asks. "wait": answered when the
- * result is known. "delay": answered after a while. "who": makes the client known. "quit": ends the
- * connection ----
+ * result is known. "delay": answered after a while. "feed": an answer that goes on. "who": makes the client
+ * known. "quit": ends the connection ----
  */
 
 enum { DELAY_MS = 150, ORDER_MAX = 4096 };
@@ -47,7 +47,9 @@ struct seen_state {
     uint64_t order[LISTENER_LATE_MAX]; /* ids of the connections that were answered late */
     /* the result that lines "wait" wait for is known */
     bool known;
-    uint64_t unknown; /* but the connection with this id must go on waiting */
+    uint64_t unknown;  /* but the connection with this id must go on waiting */
+    uint32_t fed;      /* pieces of answers that go on: piece N is "piece N\n", */
+    size_t feed_bytes; /* or so many bytes if this is not 0 */
     bool session_was_zero;
     uint64_t writes; /* number of writes when the last line was served */
     uint64_t turn_of[ORDER_MAX], id_of[ORDER_MAX], work_of[ORDER_MAX],

@@ -174,7 +174,7 @@ void connection_finish(struct connection *connection)
     uint64_t timeout_ms = connection->listener->options.close_timeout_ms;
     switch (connection->state) {
     case CONNECTION_OPEN:
-        if (list_empty(&connection->waiting))
+        if (list_empty(&connection->waiting) || connection->fed)
             connection_close(connection);
         else
             listener_watch(connection->listener, connection, timeout_ms);

@@ -35,7 +35,8 @@ struct connection {
     struct list link;              /* in the listener's list of all connections, or of free ones */
     struct list timed;             /* in a list of the listener while the connection has a deadline */
     struct list late;              /* in the listener's list of connections whose answers are put off */
-    struct list waiting; /* in the listener's list of connections that wait for an answer, and are not read */
+    /* in the listener's list of connections that wait for an answer, or of those that are fed: they are not read */
+    struct list waiting;
     /* in the listener's list of connections of one weight that wait for a turn, and are not read */
     struct list aside;
     struct list heard;     /* in the listener's list of strangers, or of connections that the service knows */
@@ -51,6 +52,7 @@ struct connection {
     size_t input_at, input_size; /* the part of `input` that holds unserved bytes */
     bool input_whole; /* the held input may have whole requests: they must be served before more is read */
     bool input_more;  /* the last read filled its room: there may be more to read */
+    bool fed;         /* the answer goes on until the connection ends: `waiting` is in the listener's list `fed` */
     bool stranger;
     enum listener_weight weight;
     enum connection_state state;
@@ -78,6 +80,8 @@ void connection_answer(struct connection *connection);
 void connection_write(struct connection *connection);
 /* Asks the service for the answer that the connection waits for, and serves on if the service has it. */
 void connection_resume(struct connection *connection);
+/* Asks the service for the next piece of the answer that goes on, unless the reader has not taken the one before. */
+void connection_feed(struct connection *connection);
 /* Lets the client take all answers, then closes the connection. */
 void connection_finish(struct connection *connection);
 /*

@@ -25,6 +25,17 @@ static void note_served(struct connection *connection, size_t consumed, size_t l
         listener_note_begun(listener, connection);
 }
 
+/* The answer goes on: nothing more is read, so that what the client still says is of no interest. */
+static void begin_feeding(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    if (connection->stranger)
+        listener_ask_known(listener, connection);
+    (void)connection_hold(connection, NULL, 0);
+    connection->fed = true;
+    list_insert_before(&listener->fed, &connection->waiting);
+}
+
 /* Lets the connection wait as `status` says, or ends it. `left` is the input that was not served. */
 static void leave(struct connection *connection, enum serve_status status, uint32_t delay_ms, struct bytes left)
 {
@@ -41,6 +52,10 @@ static void leave(struct connection *connection, enum serve_status status, uint3
     }
     if (!blocked)
         list_remove(&connection->timed);
+    if (status == SERVE_FEED) {
+        begin_feeding(connection);
+        return;
+    }
     connection->input_whole = left.size > 0;
     if (!connection_hold(connection, left.data, left.size)) {
         connection_close_for_want_of_room(connection);
@@ -215,6 +230,16 @@ void connection_resume(struct connection *connection)
         connection_go_on(connection);
 }
 
+void connection_feed(struct connection *connection)
+{
+    struct output output = output_over(connection->listener->output, POOL_LARGE_BYTES);
+    if (connection->state != CONNECTION_OPEN)
+        return;
+    connection->service->feed(connection->service->context, connection->session, &output);
+    assert(output.size > 0 && !output.overflowed);
+    connection_write_or_close(connection, &output);
+}
+
 /* ---- all connections of the listener that wait ---- */
 
 void listener_answer(struct listener *listener)
@@ -234,5 +259,14 @@ void listener_resume(struct listener *listener)
         last = link == end;
         link = link->next;
         connection_resume(connection);
+    }
+}
+
+void listener_feed(struct listener *listener)
+{
+    struct list *next;
+    for (struct list *link = listener->fed.next; link != &listener->fed; link = next) {
+        next = link->next; /* this connection may close, no other */
+        connection_feed(LIST_OWNER(link, struct connection, waiting));
     }
 }

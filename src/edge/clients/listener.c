@@ -166,6 +166,7 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     list_init(&listener->free_connections);
     list_init(&listener->late);
     list_init(&listener->waiters);
+    list_init(&listener->fed);
     list_init(&listener->unwritten);
     listener->crowded = options->crowd_count == 0;
     pool_init(&listener->pool, options->buffers_max_bytes);

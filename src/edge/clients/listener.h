@@ -54,6 +54,8 @@ enum serve_status {
     SERVE_WAIT,
     SERVE_DELAY,  /* like SERVE_WAIT, and `resume` has the answer when it is called after delay_ms */
     SERVE_ENOUGH, /* the work is used up: the listener must write the output, and call again in another turn */
+    /* the last answer goes on until the connection ends: the listener must read no more, and calls `feed` */
+    SERVE_FEED,
 };
 
 /* What one call of `serve` may do. */
@@ -89,6 +91,11 @@ struct service {
      * there is no answer yet. NULL: the service never lets an answer wait.
      */
     bool (*resume)(void *context, void *session, struct output *output);
+    /*
+     * Appends, to an output as for `serve`, the next piece of an answer that goes on with SERVE_FEED.
+     * NULL: the service never has such an answer.
+     */
+    void (*feed)(void *context, void *session, struct output *output);
     /*
      * True if the client has shown who it is. Asked after each time the client was served, until it
      * is true. NULL: it is true for every client.
@@ -213,6 +220,7 @@ struct listener {
     uint32_t heard_count;           /* reads in this turn of the loop */
     bool crowded;                   /* the turn before had crowd_count reads */
     struct list waiters;            /* connections that wait with SERVE_WAIT */
+    struct list fed;                /* connections whose answer goes on with SERVE_FEED */
     struct list unwritten;          /* connections whose answers wait to be written */
     struct output unwritten_output; /* the answers that wait to be written */
     uv_timer_t timer;
@@ -268,6 +276,16 @@ void listener_resume(struct listener *listener);
 static inline bool listener_waits(const struct listener *listener)
 {
     return !list_empty(&listener->waiters);
+}
+
+/*
+ * Asks for the next piece of each answer that goes on. The owner calls it now and then while there are some. A reader
+ * that has not taken the piece before gets none this time; one that takes nothing is closed as any stalled reader is.
+ */
+void listener_feed(struct listener *listener);
+static inline bool listener_feeds(const struct listener *listener)
+{
+    return !list_empty(&listener->fed);
 }
 
 /* The port of the socket `index` in the order of binding: for tests that bind port 0. */

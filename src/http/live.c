@@ -1,0 +1,281 @@
+#include "http/live.h"
+
+#include "commands/figures.h"
+#include "http/call.h"
+#include "wire/command.h"
+
+enum {
+    LIVE_ROWS_MAX = 200,  /* rules in an event, and as many bounds; further ones are counted */
+    LIVE_END_BYTES = 256, /* kept for what stands behind the lists */
+    ROWS_FOR_A_WORK = 2,  /* so many are written in the time of a unit of work */
+    RETRY_LATER_S = 5,    /* where there are as many readers as there may be */
+    NS_IN_MS = 1000000,
+    MICRO = 1000000,
+};
+
+/* ---- members of objects ---- */
+
+static void name(struct output *output, const char *text)
+{
+    put_text(output, "\"");
+    put_text(output, text);
+    put_text(output, "\":");
+}
+
+static void member_text(struct output *output, const char *member, struct bytes text)
+{
+    name(output, member);
+    put_string(output, text);
+    put_text(output, ",");
+}
+
+static void member_number(struct output *output, const char *member, uint64_t number)
+{
+    name(output, member);
+    put_number(output, number);
+    put_text(output, ",");
+}
+
+static void member_flag(struct output *output, const char *member, bool flag)
+{
+    name(output, member);
+    put_text(output, flag ? "true," : "false,");
+}
+
+/* UINT64_MAX: not known. */
+static void member_ms(struct output *output, const char *member, uint64_t ns)
+{
+    name(output, member);
+    if (ns == UINT64_MAX)
+        put_text(output, "null");
+    else
+        put_number(output, ns / NS_IN_MS);
+    put_text(output, ",");
+}
+
+/* Of a share, with six decimals. */
+static void member_share(struct output *output, const char *member, uint64_t share)
+{
+    const uint64_t millionths = (share * MICRO + SHARE_ONE / 2) / SHARE_ONE;
+    name(output, member);
+    put_number(output, millionths / MICRO);
+    put_text(output, ".");
+    for (uint64_t unit = MICRO / 10; unit > 0; unit /= 10)
+        put_number(output, millionths / unit % 10);
+    put_text(output, ",");
+}
+
+/* Ends an object or an array: the comma behind its last member falls away. */
+static void end(struct output *output, const char *mark)
+{
+    if (output->size > 0 && output->data[output->size - 1] == ',')
+        output->size--;
+    put_text(output, mark);
+}
+
+/* ---- lists that end where there is no more room ---- */
+
+struct rows {
+    struct output *output;
+    uint32_t shown, left_out;
+    size_t begun; /* the row */
+};
+
+static bool begin_row(struct rows *rows)
+{
+    rows->begun = rows->output->size;
+    if (rows->shown == LIVE_ROWS_MAX) {
+        rows->left_out++;
+        return false;
+    }
+    put_text(rows->output, "{");
+    return true;
+}
+
+static void end_row(struct rows *rows)
+{
+    struct output *output = rows->output;
+    end(output, "},");
+    rows->shown += !output->overflowed;
+    rows->left_out += output->overflowed;
+    if (output->overflowed)
+        output->size = rows->begun;
+    output->overflowed = false;
+}
+
+static void visit_rule(void *context, const struct ruled *rule)
+{
+    struct rows *rows = context;
+    if (!begin_row(rows))
+        return;
+    const struct rule_counts counts = ruled_counts(rule);
+    member_text(rows->output, "service", rule->service);
+    member_text(rows->output, "rule", rule->id);
+    member_number(rows->output, "allowed", counts.allowed);
+    member_number(rows->output, "denied", counts.denied);
+    member_number(rows->output, "shadow_denied", counts.shadow_denied);
+    end_row(rows);
+}
+
+struct rule_rows {
+    struct rows rows;
+    struct node *node;
+};
+
+static void visit_service(void *context, const struct ruled_service *service)
+{
+    struct rule_rows *rule_rows = context;
+    ruleset_visit_rules(node_rules(rule_rows->node), service->name, visit_rule, &rule_rows->rows);
+}
+
+static void visit_amount(void *context, const struct ruled *rule, uint16_t index)
+{
+    struct rule_rows *rule_rows = context;
+    struct rows *rows = &rule_rows->rows;
+    if (!begin_row(rows))
+        return;
+    const struct limit *limit = node_limit(rule_rows->node, index);
+    member_text(rows->output, "service", rule->service);
+    member_text(rows->output, "rule", rule->id);
+    member_number(rows->output, "limit", limit->capacity);
+    member_number(rows->output, "overshoot", limit->overshoot);
+    member_number(rows->output, "worst_debt", node_worst_debt_tokens(rule_rows->node, index));
+    end_row(rows);
+}
+
+/* ---- the event ---- */
+
+static void put_peer(struct output *output, const struct peer_report *peer)
+{
+    put_text(output, "{");
+    member_text(output, "name", bytes_of(peer->name));
+    member_text(output, "region", bytes_of(peer->region));
+    member_flag(output, "self", peer->self);
+    member_text(output, "state", bytes_of(peer_state_name(peer->state)));
+    member_flag(output, "decides", peer->decides);
+    member_share(output, "share", peer->share);
+    member_ms(output, "heard_ms", peer->self ? 0 : peer->heard_ago_ns);
+    member_ms(output, "round_trip_ms", peer->round_trip_ns > 0 ? peer->round_trip_ns : UINT64_MAX);
+    member_number(output, "unacknowledged_batches", peer->lag_batches);
+    member_number(output, "log_batches", peer->log_batches);
+    member_flag(output, "config_differs", peer->config_differs);
+    end(output, "},");
+}
+
+static void put_cluster(struct output *output, const struct node *node, uint64_t now_ns)
+{
+    struct node_status status;
+    struct peer_report peers[NODE_PEERS_MAX];
+    node_status(node, &status);
+    const size_t all = node_peers(node, now_ns, peers, NODE_PEERS_MAX);
+    const size_t count = all < NODE_PEERS_MAX ? all : NODE_PEERS_MAX;
+    member_text(output, "state", bytes_of(peer_state_name(status.state)));
+    member_flag(output, "decides", count > 0 && status.state == PEER_ACTIVE && peers[0].decides);
+    member_text(output, "config", bytes_of(config_state_name(status.config_state)));
+    member_share(output, "share", status.share);
+    put_text(output, "\"peers\":[");
+    for (size_t i = 0; i < count; i++)
+        put_peer(output, &peers[i]);
+    end(output, "],");
+}
+
+static void put_state(struct output *output, struct commands *commands, const struct figures *figures,
+                      struct turn turn)
+{
+    struct rule_rows bounds = {.rows = {.output = output}, .node = commands->node}, rules = bounds;
+    const struct ruleset *ruleset = node_rules(commands->node);
+    const uint64_t up_ns = turn.now_ns > commands->started_ns ? turn.now_ns - commands->started_ns : 0;
+    put_text(output, "{");
+    member_ms(output, "time_ms", turn.wall_ns);
+    member_ms(output, "uptime_ms", up_ns);
+    member_text(output, "version", bytes_of(commands->version));
+    member_text(output, "node", bytes_of(commands->name));
+    member_text(output, "region", bytes_of(commands->region));
+    put_cluster(output, commands->node, turn.now_ns);
+    member_number(output, "admitted_requests", figures->node.admitted_requests);
+    member_number(output, "refused_requests", figures->node.refused_requests);
+    member_number(output, "worst_debt_tokens", figures->node.worst_debt_tokens);
+    const size_t room = output->room;
+    output->room -= LIVE_END_BYTES;
+    put_text(output, "\"bounds\":[");
+    ruleset_visit_amounts(ruleset, visit_amount, &bounds);
+    end(output, "],\"rules\":[");
+    ruleset_visit_services(ruleset, visit_service, &rules);
+    output->room = room;
+    end(output, "],");
+    member_number(output, "bounds_left_out", bounds.rows.left_out);
+    member_number(output, "rules_left_out", rules.rows.left_out);
+    end(output, "}");
+}
+
+static void put_event(struct output *output, struct commands *commands, const struct figures *figures,
+                      struct turn turn)
+{
+    put_text(output, "data: ");
+    put_state(output, commands, figures, turn);
+    put_text(output, "\n\n");
+}
+
+void http_make_event(struct http *http, struct turn turn)
+{
+    struct figures figures;
+    http->event = output_over(http->body, HTTP_LONG_BYTES);
+    figures_gather(http->commands, &figures);
+    put_event(&http->event, http->commands, &figures, turn);
+    assert(!http->event.overflowed);
+}
+
+void http_feed(const struct http *http, struct output *output)
+{
+    output_append(output, http->event.data, http->event.size);
+}
+
+/* ---- the first answer ---- */
+
+static void be_alone(const struct commands *commands, bool alone)
+{
+    if (commands->alone)
+        commands->alone(commands->context, alone);
+}
+
+/* One more reader, unless there are as many as there may be, in all threads. */
+static bool admit_reader(struct http_call *call, struct figures *figures)
+{
+    struct commands *commands = call->http->commands;
+    be_alone(commands, true);
+    figures_gather(commands, figures);
+    const bool admitted = figures->commands.http_live < HTTP_LIVE_MAX;
+    commands->stats.http_live += admitted;
+    be_alone(commands, false);
+    return admitted;
+}
+
+void http_live(struct http_call *call)
+{
+    struct commands *commands = call->http->commands;
+    struct figures figures;
+    struct ruleset_stats stats;
+    if (call->message->method == HTTP_METHOD_HEAD) {
+        call->type = "text/event-stream";
+        return;
+    }
+    if (!admit_reader(call, &figures)) {
+        http_problem(call, 503, NULL, "%d connections read /v1/live already: expected fewer", HTTP_LIVE_MAX);
+        put_text(&call->fields, "Retry-After: ");
+        put_number(&call->fields, RETRY_LATER_S);
+        put_text(&call->fields, "\r\n");
+        return;
+    }
+    call->feeds = call->session->live = true;
+    call->type = "text/event-stream";
+    put_text(&call->fields, "X-Accel-Buffering: no\r\n"); /* nginx would keep events back */
+    ruleset_stats(node_rules(commands->node), &stats);
+    call->work += command_table[COMMAND_INFO].work + stats.rules / ROWS_FOR_A_WORK;
+    put_event(&call->body, commands, &figures, call->turn);
+}
+
+void http_close(struct http_session *session, struct commands *commands)
+{
+    commands->stats.http_live -= session->live;
+    session->live = false;
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/perl
+# GET /v1/live: one event a second, for as many readers as there may be, whatever these do.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Headgate;
+use Http;
+use IO::Socket::INET;
+use JSON::PP qw(decode_json);
+use Test::More;
+
+use constant READERS_MAX => 32;
+
+my @limits = ({name => 'default', capacity => 5, rate => '1/h', overshoot => 3, default => 'true'});
+
+# A reader of events: the head is read, and says that they come.
+sub reader {
+    my ($daemon, @lines) = @_;
+    my $client = Http::connect($daemon);
+    $client->send_raw(join("\r\n", 'GET /v1/live HTTP/1.1', 'Host: here', @lines) . "\r\n\r\n");
+    $client->need while $client->{buffer} !~ /\r\n\r\n/;
+    $client->{buffer} =~ s/^(.*?\r\n)\r\n//s;
+    $client->{head} = $1;
+    return $client;
+}
+
+sub next_event {
+    my ($client) = @_;
+    $client->need while $client->{buffer} !~ /\n\n/;
+    $client->{buffer} =~ s/^data: (.*?)\n\n//s or die "no event: $client->{buffer}";
+    return decode_json($1);
+}
+
+# The first event that is as `wanted` says.
+sub event_until {
+    my ($client, $wanted) = @_;
+    my $event;
+    return Headgate::wait_until(60, sub { $event = next_event($client); $wanted->($event) }) ? $event : undef;
+}
+
+sub peer_of {
+    my ($event, $name) = @_;
+    my ($peer) = grep { $_->{name} eq $name } @{$event->{peers}};
+    return $peer;
+}
+
+sub rule_of {
+    my ($event, $id) = @_;
+    my ($rule) = grep { $_->{rule} eq $id } @{$event->{rules}};
+    return $rule;
+}
+
+sub readers_now { return $_[0]->client->fields('INFO', 'clients')->{http_live} }
+
+my $cluster = Headgate::cluster(limits => \@limits, listen_http => 1, interval => '20ms')->start;
+$cluster->wait_met(60) or die 'the daemons did not meet';
+my $daemon = $cluster->daemon('us-east');
+my $rule = '{id: two, service: shop, by: user, rate: 1/h, burst: 6, overshoot: 2}';
+is($daemon->client->command('RULE', 'SET', "rules: [$rule]"), 'OK', 'a rule');
+
+subtest 'what an event says' => sub {
+    my $reader = reader($daemon);
+    like($reader->{head}, qr{^HTTP/1\.1 200 OK\r\n.*^Content-Type: text/event-stream\r\n}ms, 'events');
+    unlike($reader->{head}, qr/^Content-Length/m, 'without an end');
+    my $event = next_event($reader);
+    is_deeply([@{$event}{qw(node region state config)}], ['us-east', 'us-east', 'active', 'same'], 'of this daemon');
+    is_deeply([map { "$_->{name} $_->{state} $_->{share}" } sort { $a->{name} cmp $b->{name} } @{$event->{peers}}],
+              ['ap-south active 0.333', 'eu-west active 0.333', 'us-east active 0.334'], 'and of all peers');
+    is_deeply([grep { !defined $_->{heard_ms} } @{$event->{peers}}], [], 'which were heard');
+    is_deeply($event->{bounds},
+              [{service => '', rule => 'default', limit => 5, overshoot => 3, worst_debt => 0},
+               {service => 'shop', rule => 'two', limit => 6, overshoot => 2, worst_debt => 0}], 'the declared bounds');
+    is_deeply(rule_of($event, 'two'),
+              {service => 'shop', rule => 'two', allowed => 0, denied => 0, shadow_denied => 0}, 'and counts');
+    is_deeply([@{$event}{qw(bounds_left_out rules_left_out)}], [0, 0], 'nothing is left out');
+    my $client = $daemon->client;
+    $client->command('CHECK', 'user=ann', 'SERVICE', 'shop') for 1 .. 20;
+    $event = event_until($reader, sub { my $rule = rule_of($_[0], 'two'); $rule->{allowed} + $rule->{denied} == 20 });
+    ok($event, 'decisions are counted by rule');
+    ok($event && $event->{refused_requests} >= 12, 'and in all');
+};
+
+subtest 'a peer that stands still' => sub {
+    my $reader = reader($daemon);
+    my $peer = $cluster->daemon('ap-south')->signal('STOP');
+    my $silent = event_until($reader, sub { peer_of($_[0], 'ap-south')->{state} eq 'silent' });
+    ok($silent, 'becomes silent in the events');
+    is($silent && peer_of($silent, 'eu-west')->{state}, 'active', 'alone');
+    $peer->signal('CONT');
+    ok(event_until($reader, sub { peer_of($_[0], 'ap-south')->{state} eq 'active' }), 'and comes back');
+};
+
+subtest 'readers' => sub {
+    ok(Headgate::wait_until(60, sub { readers_now($daemon) == 0 }), 'readers that went away are forgotten');
+    my @readers = map { reader($daemon) } 1 .. READERS_MAX;
+    is(readers_now($daemon), READERS_MAX, 'as many as there may be');
+    my $answer = Http::connect($daemon)->get('/v1/live');
+    is($answer->{status}, 503, 'one more is refused');
+    like($answer->{json}{detail}, qr/^32 connections read/, 'with the reason');
+    is($answer->{head}{'retry-after'}, 5, 'and when to come again');
+    is(Http::connect($daemon)->get('/healthz')->{status}, 200, 'other paths answer');
+    next_event($_), next_event($_) for @readers;
+    pass('each gets events');
+    $readers[0]->close;
+    ok(Headgate::wait_until(60, sub { readers_now($daemon) == READERS_MAX - 1 }), 'one goes');
+    next_event(reader($daemon));
+    pass('another one comes');
+};
+
+subtest 'a reader that says more' => sub {
+    ok(Headgate::wait_until(60, sub { readers_now($daemon) == 0 }), 'all readers went away');
+    my $reader = reader($daemon);
+    $reader->send_raw("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    next_event($reader) for 1 .. 3;
+    pass('gets events and nothing else');
+};
+
+subtest 'HEAD and other methods' => sub {
+    my $client = Http::connect($daemon);
+    is($client->request('HEAD', '/v1/live')->{head}{'content-type'}, 'text/event-stream', 'HEAD ends');
+    is($client->request('DELETE', '/v1/live')->{status}, 405, 'DELETE is refused');
+};
+
+my @open = map { reader($daemon) } 1 .. 3;
+ok($cluster->stop(60), 'daemons end in peace while readers are connected');
+ok(!(grep { Headgate::wait_until(60, sub { !eval { next_event($_); 1 } }) ? 0 : 1 } @open), 'and so do the events');
+
+subtest 'the password' => sub {
+    my $alone = Headgate::cluster(regions => ['here'], limits => \@limits, listen_http => 1, password => 'swordfish',
+                                  threads => 2, clients => {auth_timeout => '1s', idle_timeout => '1s'});
+    my $guarded = $alone->daemon('here')->spawn;
+    ok(Headgate::wait_until(60, sub { eval { Http::connect($guarded)->get('/readyz')->{status} == 200 } }), 'ready');
+    is(Http::connect($guarded)->get('/v1/live')->{status}, 401, 'must be said');
+    my $reader = reader($guarded, 'Authorization: Bearer swordfish');
+    my ($first, $last) = (next_event($reader));
+    $last = next_event($reader) for 1 .. 4;
+    cmp_ok($last->{uptime_ms} - $first->{uptime_ms}, '>', 2000,
+           'a reader is no silent client: deadlines of those do not end its events');
+    my @readers = map { reader($guarded, 'Authorization: Bearer swordfish') } 2 .. READERS_MAX;
+    is(Http::connect($guarded)->get('/v1/live', 'Authorization: Bearer swordfish')->{status}, 503,
+       'all threads have one bound');
+    ok($alone->stop(60), 'the daemon ends in peace');
+};
+
+done_testing();

@@ -1,0 +1,166 @@
+/*
+ * GET /v1/live by a node that is alone: what an event says, how much of it there is at most, and who reads.
+ */
+#include "http/live.h"
+
+#include "http/call.h"
+#include "tests/lib/served.h"
+
+#include <jansson.h>
+
+static struct http_settings settings;
+static struct http *http;
+static struct http_session sessions[HTTP_LIVE_MAX + 1];
+static enum serve_status status;
+static char answer[2 * 128 * 1024];
+
+static void begin(void)
+{
+    settings = (struct http_settings){0};
+    served_open();
+    http = http_create(&served.commands, &settings);
+    assert(http != NULL);
+    memset(sessions, 0, sizeof sessions);
+}
+
+static void end(void)
+{
+    http_destroy(&http);
+    served_close();
+}
+
+static struct turn now(void)
+{
+    return (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns};
+}
+
+static const char *ask(struct http_session *session, const char *method)
+{
+    struct output output = output_over(answer, 128 * 1024);
+    char request[64];
+    size_t consumed;
+    http_open(session, "10.0.0.1:1234");
+    (void)snprintf(request, sizeof request, "%s /v1/live HTTP/1.1\r\nHost: a\r\n\r\n", method);
+    status = http_serve(http, session, bytes_of(request), &output, now(), &consumed);
+    answer[output.size] = '\0';
+    return answer;
+}
+
+static const char *body(void)
+{
+    const char *blank = strstr(answer, "\r\n\r\n");
+    return blank != NULL ? blank + 4 : "";
+}
+
+/* What the next event is. */
+static const char *feed(void)
+{
+    struct output output = output_over(answer, 128 * 1024);
+    http_make_event(http, now());
+    http_feed(http, &output);
+    answer[output.size] = '\0';
+    return answer;
+}
+
+/* The JSON of an event; NULL: it is none. */
+static json_t *read_event(const char *text)
+{
+    const size_t size = strlen(text);
+    if (strncmp(text, "data: ", 6) != 0 || size < 8 || strcmp(text + size - 2, "\n\n") != 0)
+        return NULL;
+    return strchr(text, '\n') == text + size - 2 ? json_loadb(text + 6, size - 8, 0, NULL) : NULL;
+}
+
+#define BOUND(name, limit)                                                                                         \
+    "{\"service\":\"\",\"rule\":\"" name "\",\"limit\":" #limit ",\"overshoot\":0,\"worst_debt\":0}"
+
+static void test_event(void)
+{
+    begin();
+    served.commands.started_ns = served.now_ns;
+    served_wait_ms(1500);
+    OK(ask(&sessions[0], "GET") && status == SERVE_FEED, "an answer that goes on");
+    OK(strncmp(answer, "HTTP/1.1 200 OK\r\n", 17) == 0, "200");
+    OK(strstr(answer, "\r\nContent-Type: text/event-stream\r\n") != NULL, "of events");
+    OK(strstr(answer, "Content-Length") == NULL && strstr(answer, "\r\nConnection: close\r\n") != NULL,
+       "which ends with the connection");
+    OK_STRING(body(),
+              "data: {\"time_ms\":1795219203500,\"uptime_ms\":1500,\"version\":\"1.2.3\",\"node\":\"alone\","
+              "\"region\":\"here\",\"state\":\"active\",\"decides\":true,\"config\":\"same\","
+              "\"share\":1.000000,\"peers\":[{\"name\":\"alone\",\"region\":\"here\",\"self\":true,"
+              "\"state\":\"active\",\"decides\":true,\"share\":1.000000,\"heard_ms\":0,\"round_trip_ms\":null,"
+              "\"unacknowledged_batches\":0,\"log_batches\":0,\"config_differs\":false}],\"admitted_requests\":0,"
+              "\"refused_requests\":0,\"worst_debt_tokens\":0,\"bounds\":[" BOUND("slow", 5) "," BOUND(
+                  "default", 100) "],\"rules\":[],\"bounds_left_out\":0,\"rules_left_out\":0}\n\n",
+              "the first one comes with the head");
+    for (int i = 0; i < 7; i++)
+        (void)served_ask("CHECK user=bob RULE slow");
+    OK(strstr(feed(), "\"admitted_requests\":5,\"refused_requests\":2,") != NULL, "the next one counts decisions");
+    json_t *event = read_event(answer);
+    OK(event != NULL, "it is one line of JSON");
+    json_decref(event);
+    http_close(&sessions[0], &served.commands);
+    OK(ask(&sessions[1], "HEAD") && status == SERVE_MORE && body()[0] == '\0', "HEAD has a head alone");
+    OK_U64(served.commands.stats.http_live, 0, "and reads nothing");
+    end();
+}
+
+static void test_readers(void)
+{
+    uint32_t fed = 0;
+    begin();
+    for (int i = 0; i < HTTP_LIVE_MAX; i++) {
+        (void)ask(&sessions[i], "GET");
+        fed += status == SERVE_FEED;
+    }
+    OK_U64(fed, HTTP_LIVE_MAX, "so many may read");
+    OK(strncmp(ask(&sessions[HTTP_LIVE_MAX], "GET"), "HTTP/1.1 503 ", 13) == 0 && status == SERVE_MORE,
+       "one more may not, and may ask for something else");
+    OK(strstr(answer, "\r\nRetry-After: 5\r\n") != NULL, "it is told when to come again");
+    http_close(&sessions[HTTP_LIVE_MAX], &served.commands);
+    OK_U64(served.commands.stats.http_live, HTTP_LIVE_MAX, "and is none that goes");
+    http_close(&sessions[3], &served.commands);
+    OK(ask(&sessions[HTTP_LIVE_MAX], "GET") && status == SERVE_FEED, "until one goes");
+    end();
+}
+
+#define LONG "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijkl"
+
+static void fill(int service, int rule_count)
+{
+    static char text[64 * 1024];
+    size_t size = (size_t)snprintf(text, sizeof text, "rules:\n");
+    for (int i = 0; i < rule_count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size,
+                                 "- {id: " LONG "%03d, service: " LONG "%d, endpoint: /%d, by: user, rate: 1/m, "
+                                 "burst: 1}\n",
+                                 i, service, i);
+    assert(size < sizeof text);
+    OK(set_rules(text), "%d rules", rule_count);
+}
+
+static void test_bounds(void)
+{
+    begin();
+    for (int i = 0; i < 3; i++)
+        fill(i, 100);
+    json_t *event = read_event(feed());
+    const size_t size = strlen(answer);
+    OK(event != NULL && size <= HTTP_LONG_BYTES, "an event has an end");
+    const size_t shown = json_array_size(json_object_get(event, "rules"));
+    OK_U64(shown, 200, "with so many rules");
+    OK(json_integer_value(json_object_get(event, "rules_left_out")) == 100, "and the number of the others");
+    OK(json_integer_value(json_object_get(event, "bounds_left_out")) == 102 &&
+           json_array_size(json_object_get(event, "bounds")) == 200,
+       "as of bounds");
+    json_decref(event);
+    end();
+}
+
+int main(void)
+{
+    test_event();
+    test_readers();
+    test_bounds();
+    return tap_done();
+}
