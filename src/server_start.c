@@ -75,6 +75,16 @@ static bool open_transport(struct server *server, struct error *error)
     return server->transport != NULL;
 }
 
+static bool watch(struct server *server, struct error *error)
+{
+    const struct settings *settings = server->settings;
+    const uint64_t seed = hash_64(&settings->node.hash_key, "hot", 3);
+    bool good = worker_watch(&server->worker, settings->remember_names, seed, error);
+    for (uint32_t i = 0; i < server->worker_threads.count && good; i++)
+        good = worker_watch(&server->worker_threads.worker_thread[i].worker, settings->remember_names, seed, error);
+    return good;
+}
+
 static void set_commands(struct server *server, const char *config_path)
 {
     const struct settings *settings = server->settings;
@@ -157,7 +167,7 @@ static void on_populated(void *context, size_t bytes, int failed)
 
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
-    if (!open_listeners(server, error) || !open_transport(server, error))
+    if (!open_listeners(server, error) || !open_transport(server, error) || !watch(server, error))
         return false;
     server->node = node_create(&server->settings->node, error);
     if (!server->node)

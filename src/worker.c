@@ -5,6 +5,7 @@
  */
 #include "worker.h"
 
+#include "commands/hot.h"
 #include "http/live.h"
 
 #include <assert.h>
@@ -365,6 +366,7 @@ void worker_close(struct worker *worker)
     assert(busy == 0);
     http_destroy(&worker->http);
     commands_close(&worker->commands);
+    hot_destroy(&worker->hot);
 }
 
 static struct service resp_service(struct worker *worker)
@@ -424,12 +426,19 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
     return listen_at(worker, &http, addresses->http, first, error);
 }
 
+bool worker_watch(struct worker *worker, bool names, uint64_t seed, struct error *error)
+{
+    worker->hot = hot_create(names, seed + worker->thread);
+    return worker->hot != NULL || error_set(error, EX_OSERR, "not enough memory to note which keys are refused");
+}
+
 void worker_set_commands(struct worker *worker, const struct commands *like, const struct log *log)
 {
     worker->log = *log;
     worker->commands = *like;
     worker->commands.thread = (uint8_t)worker->thread;
     worker->commands.listener = &worker->listener.stats;
+    worker->commands.observer.hot = worker->hot;
     worker->commands.alone = worker->gate != NULL ? on_alone : NULL;
     worker->commands.refused = on_refused;
     worker->commands.submit = on_submit;

@@ -63,6 +63,7 @@ struct worker {
     struct listener listener;
     struct commands commands;
     struct http *http; /* NULL: HTTP is not served */
+    struct hot *hot;   /* what this thread notes for HOT */
 };
 
 /*
@@ -90,6 +91,8 @@ struct worker_addresses {
  */
 bool worker_listen(struct worker *worker, const struct listener_options *options,
                    const struct worker_addresses *addresses, const struct worker *first, struct error *error);
+/* Makes the memory for what HOT shows; before worker_set_commands. `names`: names of keys are remembered. */
+bool worker_watch(struct worker *worker, bool names, uint64_t seed, struct error *error);
 /*
  * Copies from `like` what the commands of all workers share, and fills in the rest. Must be called
  * before the loop runs.

@@ -12,8 +12,10 @@
 
 #include "base/bytes.h"
 #include "commands/commands.h"
+#include "commands/hot.h"
 #include "limit/reservation.h"
 #include "rules/match.h"
+#include "wire/command_hot.h"
 #include "wire/command_query.h"
 
 enum { RESERVATION_TEXT_BYTES = 2 * sizeof(struct reservation_id) };
@@ -37,8 +39,11 @@ void call_fill_request(struct request *request, const struct command_query *quer
  * does not exist yet, or is not about the request; question->match.status says which.
  */
 bool ask_match(const struct commands *commands, struct question *question, struct turn turn, char *error);
-/* Decides one matched request, and counts the decision for the rules if the request takes tokens. */
-void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
+/*
+ * Decides one matched request. Unless `asker` is NULL, the request takes tokens, and the decision is
+ * counted for the rules and noted for HOT.
+ */
+void call_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,
                  struct decision *decision);
 /* The index of the charge that decided, or -1 if none did. */
 int decision_of(const struct match *match, bool allowed, const struct verdict *verdicts);
@@ -81,6 +86,21 @@ bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t co
                 uint64_t *charged, char *error);
 /* CANCEL: *found says whether the reservation existed. */
 bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t now_ns, bool *found, char *error);
+
+/* ---- HOT ---- */
+
+/* One answer to HOT: the rules that have something to show, the loudest first. */
+struct hot_asked {
+    struct hot_query query;
+    uint64_t now_ns;
+    uint32_t threads, next;
+    struct hot *hots[GATE_THREADS_MAX];
+    struct hot_list list;
+};
+void ask_hot(const struct commands *commands, const struct command_hot *words, uint64_t now_ns,
+             struct hot_asked *asked);
+/* The view of the next rule. False: there is no further one. */
+bool ask_hot_next(struct hot_asked *asked, struct hot_view *view);
 
 enum password_verdict {
     PASSWORD_RIGHT,

@@ -81,12 +81,9 @@ void call_answer_wait(struct answer *answer, const struct node *node, const stru
 void call_answer_rules(struct answer *answer, const struct match *match, const struct verdict *verdicts);
 
 /* limit.c */
-/*
- * Decides one matched request. If the request takes tokens and its reservation has room (`hold`, or
- * NULL), counts the decision for the rules.
- */
-bool ask_decide(struct commands *commands, const struct match *match, bool take, struct hold *hold, uint64_t now_ns,
-                struct verdict *verdicts);
+/* As call_decide. With a reservation (`hold`, or NULL) that finds no room, nothing is counted or noted. */
+bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, struct hold *hold,
+                uint64_t now_ns, struct verdict *verdicts);
 void call_refund(struct call *call);
 void call_reset_keys(struct call *call);
 
@@ -95,6 +92,10 @@ void call_refused(struct call *call);
 
 /* explain.c */
 void call_explain(struct call *call);
+
+/* who.c */
+void call_hot(struct call *call);
+void call_fingerprint(struct call *call);
 
 /* reserve.c */
 /* Writes the answer to a RESERVE that finds no room for a reservation. */

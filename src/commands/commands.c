@@ -24,6 +24,7 @@ void commands_init(struct commands *commands)
     commands->guessers = (struct guessers){0};
     pool_init(&commands->queues, TRANSACTIONS_MAX_BYTES);
     throttle_init(commands);
+    observe_init(&commands->observer);
     commands->access_request = (struct request){.priority = RULE_PRIORITY_NORMAL,
                                                 .thread = commands->thread,
                                                 .id_count = 1,

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "cluster/node.h"
 #include "commands/guessers.h"
+#include "commands/observe.h"
 #include "commands/pending.h"
 #include "commands/shapes.h"
 #include "edge/clients/listener.h"
@@ -48,6 +49,7 @@ struct transport;
     X(http_errors, "HTTP requests answered with a status of 400 or more, but for 429")                             \
     X(http_live, "connections that read /v1/live (now)")                                                           \
     X(auth_failures, "wrong passwords")                                                                            \
+    X(hot_left_out, "refusals and samples that HOT lacks: of more rules at a time than a thread notes")            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
 
 /* stands in waits_for instead of a ticket: the session waits for the answer to a wrong password */
@@ -150,6 +152,7 @@ struct commands {
     const struct commands_worker_threads *worker_threads; /* for INFO; NULL: this is the only thread */
     struct store *store;                                  /* keeps changes of rules; NULL: nothing is kept */
     struct transport *transport;                          /* for INFO; NULL: there is none */
+    struct observer observer;                             /* its `hot` is the thread's own */
     /*
      * Hands an event to the node and carries out its effects, before it returns. The hook fills in
      * the times of `event`. `event` and everything that it points to are valid during the call. The

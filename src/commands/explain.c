@@ -127,7 +127,7 @@ static void print_explanation(struct call *call, const struct question *question
     struct output *output = call->answer.output;
     const struct match *match = &question->match;
     struct decision decision;
-    call_decide(call->commands, match, false, call->now_ns, &decision);
+    call_decide(call->commands, match, NULL, call->now_ns, &decision);
     int decider = decision_of(match, decision.allowed, decision.verdict);
     if (match->count + match->passed_count != 1) {
         print_ids(output, &question->query);
@@ -217,7 +217,7 @@ static void look_at(struct call *call, const struct question *question, const st
     if (match.status != MATCH_CHARGES || match.count == 0)
         return;
     elsewhere->concerned++;
-    (void)ask_decide(call->commands, &match, false, NULL, call->now_ns, verdict);
+    (void)ask_decide(call->commands, &match, NULL, NULL, call->now_ns, verdict);
     /* for a shadow rule: whether the rule would have allowed the request if it were in force */
     bool allowed = verdict[0].allowed;
     node_explain(node, match.charge[0].id, match.charge[0].limit, call->now_ns, &seen);

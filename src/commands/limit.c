@@ -4,9 +4,19 @@
  */
 #include "commands/call.h"
 
-bool ask_decide(struct commands *commands, const struct match *match, bool take, struct hold *hold, uint64_t now_ns,
-                struct verdict *verdicts)
+static void note(struct commands *commands, const struct match *match, bool allowed, const struct verdict *verdicts,
+                 const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
 {
+    const struct observed observed = {match, ids, verdicts, 1, allowed};
+    ruleset_note(match, verdicts);
+    if (observe_is_due(&commands->observer, 1, allowed))
+        observe(commands, &observed, asker, now_ns);
+}
+
+bool ask_decide(struct commands *commands, const struct match *match, const struct asker *asker, struct hold *hold,
+                uint64_t now_ns, struct verdict *verdicts)
+{
+    const bool take = asker != NULL;
     struct key_id ids[CHARGES_MAX];
     struct run run = {.charge = match->charge,
                       .charge_count = match->count,
@@ -20,14 +30,14 @@ bool ask_decide(struct commands *commands, const struct match *match, bool take,
     if (match->status == MATCH_CHARGES)
         node_decide(commands->node, &run, 1, ids, now_ns);
     if (take && (!hold || hold->room == RESERVATIONS_ROOM))
-        ruleset_note(match, verdicts);
+        note(commands, match, run.allowed != 0, verdicts, ids, asker, now_ns);
     return run.allowed != 0;
 }
 
-void call_decide(struct commands *commands, const struct match *match, bool take, uint64_t now_ns,
+void call_decide(struct commands *commands, const struct match *match, const struct asker *asker, uint64_t now_ns,
                  struct decision *decision)
 {
-    decision->allowed = ask_decide(commands, match, take, NULL, now_ns, decision->verdict);
+    decision->allowed = ask_decide(commands, match, asker, NULL, now_ns, decision->verdict);
 }
 
 uint64_t ask_refund(struct commands *commands, const struct question *question, uint64_t now_ns)

@@ -60,25 +60,27 @@ bool pending_is_full(const struct pending *pending)
 
 /* Adds `count` requests to the queue. Their keys are the next `key_count` ids. */
 static inline void add(struct pending *pending, enum command_id command, uint32_t shape, uint32_t count,
-                       uint32_t key_count, uint32_t load)
+                       uint32_t key_count, uint32_t load, struct bytes frames)
 {
     if (pending->run_count == 0 || shape == SHAPES_MAX || pending->run[pending->run_count - 1].shape != shape)
         pending->run[pending->run_count++] =
-            (struct pending_run){.command = (uint8_t)command, .shape = (uint8_t)shape};
+            (struct pending_run){.command = (uint8_t)command, .shape = (uint8_t)shape, .frames.data = frames.data};
     struct pending_run *last = &pending->run[pending->run_count - 1];
     last->request_count = (uint16_t)(last->request_count + count);
+    last->frames.size += frames.size;
     pending->shapes |= 1u << shape;
     pending->request_count += count;
     pending->key_count += key_count;
     pending->load += load;
 }
 
-static void add_one(struct commands *commands, enum command_id command, uint32_t shape, uint32_t key_count)
+static void add_one(struct commands *commands, enum command_id command, uint32_t shape, uint32_t key_count,
+                    struct bytes frame)
 {
     struct pending *pending = &commands->pending;
     for (uint32_t i = 0; i < key_count; i++)
         node_prefetch_tags(commands->node, pending->id[pending->key_count + i]);
-    add(pending, command, shape, 1, key_count, load_of(command, key_count));
+    add(pending, command, shape, 1, key_count, load_of(command, key_count), frame);
 }
 
 static struct pending_single *next_single(struct commands *commands)
@@ -87,13 +89,13 @@ static struct pending_single *next_single(struct commands *commands)
 }
 
 static struct pending_run *add_single(struct commands *commands, enum command_id command,
-                                      const struct charge *charges, uint32_t count)
+                                      const struct charge *charges, uint32_t count, struct bytes frame)
 {
     struct pending *pending = &commands->pending;
     struct key_id *ids = pending->id + pending->key_count;
     for (uint32_t i = 0; i < count; i++)
         ids[i] = charges[i].id;
-    add_one(commands, command, SHAPES_MAX, count);
+    add_one(commands, command, SHAPES_MAX, count, frame);
     return &pending->run[pending->run_count - 1];
 }
 
@@ -119,19 +121,20 @@ static size_t join_access_run(struct commands *commands, struct bytes input, uin
         all += size;
     }
     if (count > 0)
-        add(pending, COMMAND_CAN_ACCESS, SHAPE_ACCESS, count, count, count);
+        add(pending, COMMAND_CAN_ACCESS, SHAPE_ACCESS, count, count, count, (struct bytes){input.data, all});
     *work += count;
     return all;
 }
 
-static void match_access(struct commands *commands, struct bytes key, uint64_t cost, struct turn turn)
+static void match_access(struct commands *commands, struct bytes key, uint64_t cost, struct bytes frame,
+                         struct turn turn)
 {
     struct match *match = &next_single(commands)->match;
     struct request *request = &commands->access_request;
     request->id[0].value = key;
     request->cost = cost;
     (void)ruleset_match(node_rules(commands->node), request, turn.now_ns, turn.wall_ns, match);
-    (void)add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count);
+    (void)add_single(commands, COMMAND_CAN_ACCESS, match->charge, match->count, frame);
 }
 
 /* Lets one request of a known shape at the front of `input` join. Returns its size; 0: it has no known shape. */
@@ -143,7 +146,7 @@ static size_t join_shape(struct commands *commands, struct bytes input, struct t
     struct bytes key;
     size_t size = shape_read_access(input, &key);
     if (size > 0 && !shapes->access_is_known) {
-        match_access(commands, key, 1, turn);
+        match_access(commands, key, 1, (struct bytes){input.data, size}, turn);
         return size;
     }
     if (size > 0)
@@ -151,7 +154,8 @@ static size_t join_shape(struct commands *commands, struct bytes input, struct t
     else if ((size = shapes_find(shapes, input, &shape, ids)) == 0)
         return 0;
     const struct known_shape *known = &shapes->known[shape];
-    add_one(commands, (enum command_id)known->command, shape, known->match.match.count);
+    add_one(commands, (enum command_id)known->command, shape, known->match.match.count,
+            (struct bytes){input.data, size});
     return size;
 }
 
@@ -175,15 +179,15 @@ static bool refuse(struct answer *refusal, const char *code, const char *error)
     return false;
 }
 
-static bool join_access(struct commands *commands, const struct resp_command *words, struct turn turn,
-                        struct answer *refusal)
+static bool join_access(struct commands *commands, const struct resp_command *words, struct bytes frame,
+                        struct turn turn, struct answer *refusal)
 {
     char error[COMMAND_ERROR_BYTES];
     struct bytes key;
     uint64_t cost;
     if (!command_parse_can_access(words, &key, &cost, error))
         return refuse(refusal, "ERR ", error);
-    match_access(commands, key, cost, turn);
+    match_access(commands, key, cost, frame, turn);
     return true;
 }
 
@@ -201,7 +205,7 @@ static bool join_query(struct commands *commands, enum command_id command, const
     if (!call_match(commands, &query, turn, &single->match, error) ||
         (reserves && !ask_ttl_fits(commands, query.ttl_ms, error)))
         return refuse(refusal, "", error);
-    struct pending_run *run = add_single(commands, command, single->match.charge, single->match.count);
+    struct pending_run *run = add_single(commands, command, single->match.charge, single->match.count, frame);
     run->wait = query.wait;
     run->verbose = query.verbose;
     if (reserves)
@@ -218,7 +222,7 @@ void pending_join_throttle(struct commands *commands, enum throttle_dialect dial
 {
     next_single(commands)->throttle = *throttle;
     (void)add_single(commands, dialect == THROTTLE_THROTTLECRAB ? COMMAND_THROTTLE : COMMAND_CL_THROTTLE,
-                     &throttle->charge, 1);
+                     &throttle->charge, 1, (struct bytes){0});
 }
 
 static bool join_throttle(struct commands *commands, enum throttle_dialect dialect,
@@ -239,7 +243,7 @@ bool pending_join(struct commands *commands, const struct resp_command *words, s
     if (command == COMMAND_ID_COUNT || !command_arity_fits(command_table[command].arity, words->count))
         return false;
     if (command == COMMAND_CAN_ACCESS)
-        return join_access(commands, words, turn, refusal);
+        return join_access(commands, words, frame, turn, refusal);
     if (command == COMMAND_CHECK || command == COMMAND_PEEK || command == COMMAND_RESERVE)
         return join_query(commands, command, words, frame, turn, refusal);
     if (command == COMMAND_CL_THROTTLE)
@@ -299,7 +303,7 @@ static bool needs_figures(const struct pending_run *joined, const struct run *ru
 }
 
 /* Counts the decisions about the requests of a run for the rules of `match`. */
-static void note_run(const struct match *match, const struct run *run)
+static void count_run(const struct match *match, const struct run *run)
 {
     const uint32_t allowed_count = bits_count(run->allowed), denied_count = run->request_count - allowed_count;
     bool has_shadow = false;
@@ -317,8 +321,19 @@ static void note_run(const struct match *match, const struct run *run)
         ruleset_note(match, run->verdicts + (size_t)i * run->charge_count);
 }
 
+static void note_run(struct commands *commands, const struct match *match, const struct run *run,
+                     const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
+{
+    const bool all_allowed = bits_count(run->allowed) == run->request_count;
+    count_run(match, run);
+    if (!observe_is_due(&commands->observer, run->request_count, all_allowed))
+        return;
+    const struct observed observed = {match, ids, run->verdicts, run->request_count, run->allowed};
+    observe(commands, &observed, asker, now_ns);
+}
+
 uint64_t pending_decide_access(struct commands *commands, const struct key_id *ids, uint32_t count,
-                               struct turn turn)
+                               const struct asker *asker, struct turn turn)
 {
     const struct match *match = &commands->shapes.known[SHAPE_ACCESS].match.match;
     struct run run = {.charge = match->charge, .charge_count = 1, .request_count = count, .take = true};
@@ -326,6 +341,10 @@ uint64_t pending_decide_access(struct commands *commands, const struct key_id *i
     const uint32_t allowed_count = bits_count(run.allowed);
     ruleset_note_many(match, allowed_count, count - allowed_count);
     commands->stats.grouped_decisions += count;
+    if (observe_is_due(&commands->observer, count, allowed_count == count)) {
+        const struct observed observed = {match, ids, NULL, count, run.allowed};
+        observe(commands, &observed, asker, turn.now_ns);
+    }
     return run.allowed;
 }
 
@@ -338,7 +357,8 @@ void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
     output_append(output, answers, count * sizeof *answers);
 }
 
-static void answer_run(struct commands *commands, uint32_t index, const struct run *run, struct answer *answer)
+static void answer_run(struct commands *commands, uint32_t index, const struct run *run, const struct key_id *ids,
+                       struct answer *answer, uint64_t now_ns)
 {
     const struct pending_run *joined = &commands->pending.run[index];
     if (is_throttle(joined)) {
@@ -351,8 +371,10 @@ static void answer_run(struct commands *commands, uint32_t index, const struct r
         reserve_answer_full(commands, match, run->hold->room, answer);
         return;
     }
-    if (run->take)
-        note_run(match, run);
+    if (run->take) {
+        const struct asker asker = {.frames = joined->frames};
+        note_run(commands, match, run, ids, &asker, now_ns);
+    }
     if (joined->command == COMMAND_CAN_ACCESS) {
         answer_decisions(answer->output, run->allowed, run->request_count);
         return;
@@ -380,8 +402,11 @@ __attribute__((noinline)) static void decide_any(struct commands *commands, stru
         next += (size_t)runs[i].charge_count * runs[i].request_count;
     }
     node_decide(commands->node, runs, pending->run_count, pending->id, now_ns);
-    for (uint32_t i = 0; i < pending->run_count; i++)
-        answer_run(commands, i, &runs[i], answer);
+    const struct key_id *ids = pending->id;
+    for (uint32_t i = 0; i < pending->run_count; i++) {
+        answer_run(commands, i, &runs[i], ids, answer, now_ns);
+        ids += (size_t)runs[i].charge_count * runs[i].request_count;
+    }
     commands->stats.grouped_decisions += pending->request_count;
 }
 
@@ -390,11 +415,12 @@ void pending_decide(struct commands *commands, const struct session *session, st
 {
     struct pending *pending = &commands->pending;
     struct answer answer = {.output = output, .protocol = session->protocol};
+    const struct asker asker = {.frames = pending->run[0].frames};
     const uint32_t count = pending->request_count;
     if (count == 0)
         return;
     if (pending->run_count == 1 && pending->run[0].shape == SHAPE_ACCESS && commands->shapes.access_is_single)
-        answer_decisions(output, pending_decide_access(commands, pending->id, count, turn), count);
+        answer_decisions(output, pending_decide_access(commands, pending->id, count, &asker, turn), count);
     else
         decide_any(commands, &answer, turn.now_ns);
     pending_clear(pending);

@@ -15,6 +15,7 @@
 #include "wire/answer.h"
 #include "wire/output.h"
 
+struct asker;
 struct session;
 
 enum {
@@ -26,6 +27,7 @@ enum {
     RULE_ANSWER_BYTES = 1280,                        /* bytes of each rule in an answer to VERBOSE */
     DECISION_BYTES = 4,                              /* bytes of one answer to CAN_ACCESS: ":1\r\n" */
     LATE_REQUESTS_MAX = 64,                          /* requests of all clients together that are put off */
+    LATE_KEY_MAX_BYTES = 99,                         /* the longest key of a CAN_ACCESS of the known shape */
 };
 
 enum throttle_dialect { THROTTLE_REDIS_CELL, THROTTLE_THROTTLECRAB, THROTTLE_DIALECTS };
@@ -46,7 +48,8 @@ struct pending_run {
     uint8_t command; /* enum command_id */
     uint8_t shape;   /* SHAPES_MAX: the run is one request of no known shape */
     uint16_t request_count;
-    bool wait, verbose; /* the answer has the part of WAIT, or of VERBOSE */
+    bool wait, verbose;  /* the answer has the part of WAIT, or of VERBOSE */
+    struct bytes frames; /* the requests as they came, for names; the last ones may be missing */
 };
 
 /* A request of no known shape. */
@@ -93,7 +96,7 @@ void pending_clear(struct pending *pending);
  * LATE_REQUESTS_MAX. Returns bits: bit i is set if ids[i] is allowed.
  */
 uint64_t pending_decide_access(struct commands *commands, const struct key_id *ids, uint32_t count,
-                               struct turn turn);
+                               const struct asker *asker, struct turn turn);
 /*
  * Writes `count` answers to CAN_ACCESS: answer i says yes if bit i is set. `count` must be at most
  * PENDING_LOAD_MAX.
@@ -102,11 +105,18 @@ void answer_decisions(struct output *output, uint64_t allowed, uint32_t count);
 
 /* ---- late.c ---- */
 
+/* The key of one CAN_ACCESS of the known shape, in words. */
+struct late_key {
+    uint8_t size;
+    char text[LATE_KEY_MAX_BYTES];
+};
+
 /* Requests CAN_ACCESS of one key that wait to be decided together with those of other clients. */
 struct late {
     uint32_t count, answered;
     uint64_t allowed; /* the decisions, a bit for each, once they are made */
     struct key_id id[LATE_REQUESTS_MAX];
+    struct late_key key[LATE_REQUESTS_MAX]; /* filled only if names are remembered */
 };
 
 /*

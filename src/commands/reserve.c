@@ -83,8 +83,9 @@ void reserve_answer_id(const struct hold *hold, struct answer *answer)
 bool ask_reserve(struct commands *commands, const struct question *question, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error)
 {
+    const struct asker asker = {.query = &question->query};
     struct hold hold = {.ttl_ns = question->query.ttl_ms * 1000000};
-    decision->allowed = ask_decide(commands, &question->match, true, &hold, now_ns, decision->verdict);
+    decision->allowed = ask_decide(commands, &question->match, &asker, &hold, now_ns, decision->verdict);
     if (hold.room != RESERVATIONS_ROOM)
         return refuse_full(commands, &question->match, hold.room, error);
     if (decision->allowed)

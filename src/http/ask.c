@@ -69,7 +69,8 @@ struct verdict_report http_decide(struct http_call *call, const struct question 
                                   struct decision *decision)
 {
     struct commands *commands = call->http->commands;
-    call_decide(commands, &question->match, take, call->turn.now_ns, decision);
+    const struct asker asker = {.query = &question->query};
+    call_decide(commands, &question->match, take ? &asker : NULL, call->turn.now_ns, decision);
     call->work += command_table[COMMAND_CHECK].work;
     return verdict_report(commands, &question->match, decision->allowed, decision->verdict);
 }

@@ -113,5 +113,7 @@ void http_ready(struct http_call *call);
 void http_live(struct http_call *call);
 /* metrics.c */
 void http_metrics(struct http_call *call);
+/* hot.c */
+void http_hot(struct http_call *call);
 
 #endif

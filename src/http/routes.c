@@ -12,7 +12,7 @@ static const struct http_route routes[] = {
     {"/v1/reserve", HTTP_METHOD_POST, 0, http_reserve},    {"/v1/commit", HTTP_METHOD_POST, 0, http_commit},
     {"/v1/cancel", HTTP_METHOD_POST, 0, http_cancel},      {"/healthz", READS, HTTP_ROUTE_OPEN, http_alive},
     {"/readyz", READS, HTTP_ROUTE_OPEN, http_ready},       {"/metrics", READS, HTTP_ROUTE_LONG, http_metrics},
-    {"/v1/live", READS, HTTP_ROUTE_LONG, http_live},
+    {"/v1/live", READS, HTTP_ROUTE_LONG, http_live},       {"/v1/hot", READS, 0, http_hot},
 };
 
 const struct http_route *http_route(struct bytes path)

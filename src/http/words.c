@@ -98,28 +98,40 @@ static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
     return !decoded->overflowed;
 }
 
-static bool add_pair(struct http_words *words, struct bytes pair, struct output *decoded)
+static const char *read_pair(struct bytes pair, struct output *decoded, struct bytes *name, struct bytes *value)
 {
     const char *equals = memchr(pair.data, '=', pair.size);
-    struct bytes name = {pair.data, equals != NULL ? (size_t)(equals - pair.data) : pair.size}, value = {0};
+    *name = (struct bytes){pair.data, equals != NULL ? (size_t)(equals - pair.data) : pair.size};
     if (equals == NULL)
-        return fail(words, name, "a name of the query without '=': expected name=value");
-    const struct bytes raw = {equals + 1, pair.size - name.size - 1};
-    if (!decode(name, decoded, &name) || !decode(raw, decoded, &value))
-        return fail(words, name, "'%' in the query: expected two hexadecimal digits behind it");
-    return say(words, name, value);
+        return "a name of the query without '=': expected name=value";
+    const struct bytes raw = {equals + 1, pair.size - name->size - 1};
+    if (!decode(*name, decoded, name) || !decode(raw, decoded, value))
+        return "'%' in the query: expected two hexadecimal digits behind it";
+    return NULL;
+}
+
+bool http_query_next(struct bytes *query, struct output *decoded, struct http_pair *pair)
+{
+    while (query->size > 0) {
+        const char *end = memchr(query->data, '&', query->size);
+        const size_t size = end != NULL ? (size_t)(end - query->data) : query->size;
+        const size_t skipped = size < query->size ? size + 1 : size;
+        const struct bytes text = {query->data, size};
+        *query = (struct bytes){query->data + skipped, query->size - skipped};
+        if (size == 0)
+            continue;
+        pair->error = read_pair(text, decoded, &pair->name, &pair->value);
+        return true;
+    }
+    return false;
 }
 
 bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded)
 {
-    while (query.size > 0) {
-        const char *end = memchr(query.data, '&', query.size);
-        const size_t size = end != NULL ? (size_t)(end - query.data) : query.size;
-        const size_t skipped = size < query.size ? size + 1 : size;
-        if (size > 0 && !add_pair(words, (struct bytes){query.data, size}, decoded))
+    struct http_pair pair;
+    while (http_query_next(&query, decoded, &pair))
+        if (pair.error != NULL ? !fail(words, pair.name, pair.error) : !say(words, pair.name, pair.value))
             return false;
-        query = (struct bytes){query.data + skipped, query.size - skipped};
-    }
     return true;
 }
 

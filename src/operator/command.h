@@ -16,7 +16,8 @@
 
 enum {
     COMMAND_WORDS_MAX = 16,
-    COMMAND_TIMEOUT_MS = 2000, /* the default of --timeout */
+    COMMAND_TIMEOUT_MS = 2000,                              /* the default of --timeout */
+    COMMAND_REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options with their values */
 };
 
 /* The command line of a subcommand; the strings are argv's. */
@@ -37,6 +38,8 @@ int command_peek(const struct invocation *invocation);
 int command_explain(const struct invocation *invocation);
 int command_nodes(const struct invocation *invocation);
 int command_info(const struct invocation *invocation);
+int command_hot(const struct invocation *invocation);
+int command_fingerprint(const struct invocation *invocation);
 int command_forget(const struct invocation *invocation);
 
 /* Runs `headgate load`; argv holds the words behind "load". See load.h. */
@@ -53,6 +56,11 @@ struct headgate_client *command_connect(const char *name, const char *at, uint32
 int command_failed(const char *name, const struct headgate_client *client, enum headgate_client_status status);
 /* As command_failed, for a reply that no daemon gives. */
 int command_unexpected(const char *name, const char *at);
+
+/* Collects the words of a request: the command, the ids and the options that were given. The cost
+ * is left out if `digits` is NULL. */
+size_t command_request_words(const struct invocation *invocation, const char *command, const char *digits,
+                             const char *words[COMMAND_REQUEST_WORDS_MAX]);
 
 /* Runs a subcommand that asks once: sends `words` and prints a reply of the kind `expected`.
  * Returns an exit status; a status other than 0 was explained on stderr. */

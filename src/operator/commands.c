@@ -12,7 +12,6 @@
 #include <sysexits.h>
 
 enum {
-    REQUEST_WORDS_MAX = 1 + COMMAND_WORDS_MAX + 12, /* ids, and six options with their values */
     IDS_BYTES = 1024,
     LABEL_BYTES = 64,
 };
@@ -31,10 +30,8 @@ static const char *ids_text(const struct invocation *invocation, char *out, size
     return out;
 }
 
-/* Collects the words of a request: the command, the ids and the options that were given. The cost
- * is left out if `digits` is NULL. */
-static size_t request_words(const struct invocation *invocation, const char *command, const char *digits,
-                            const char *words[REQUEST_WORDS_MAX])
+size_t command_request_words(const struct invocation *invocation, const char *command, const char *digits,
+                             const char *words[COMMAND_REQUEST_WORDS_MAX])
 {
     const struct {
         const char *name, *value;
@@ -108,9 +105,9 @@ static int ask(const struct invocation *invocation, bool spend)
         return failure;
     struct headgate_client_verdict verdict;
     char digits[24];
-    const char *words[REQUEST_WORDS_MAX];
+    const char *words[COMMAND_REQUEST_WORDS_MAX];
     (void)snprintf(digits, sizeof digits, "%" PRIu64, invocation->cost);
-    size_t count = request_words(invocation, spend ? "CHECK" : "PEEK", digits, words);
+    size_t count = command_request_words(invocation, spend ? "CHECK" : "PEEK", digits, words);
     enum headgate_client_status status = headgate_client_ask(client, count, words, &verdict);
     if (status != HEADGATE_CLIENT_OK)
         failure = command_failed(invocation->name, client, status);
@@ -219,8 +216,8 @@ static void print_explanation(const struct invocation *invocation, const struct 
 
 int command_explain(const struct invocation *invocation)
 {
-    const char *words[REQUEST_WORDS_MAX];
-    size_t count = request_words(invocation, "EXPLAIN", NULL, words);
+    const char *words[COMMAND_REQUEST_WORDS_MAX];
+    size_t count = command_request_words(invocation, "EXPLAIN", NULL, words);
     return command_exchange(invocation, words, count, HEADGATE_REPLY_TEXT, print_explanation);
 }
 

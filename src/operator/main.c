@@ -44,6 +44,13 @@ static const struct subcommand {
      "Exit status: 0 it would be allowed, 1 it would be refused.\n"},
     {"explain", "id ...", "why it is allowed or refused at this daemon", 1, IDS_MAX, true, false, command_explain,
      ""},
+    {"hot", "[service [rule]]", "which keys were refused most, or asked most, at this daemon", 0, 8, false, false,
+     command_hot,
+     "Further words: count 1..64 (keys of each rule), by refused|asked, over minutes|hours. Keys have names only "
+     "where\n"
+     "the config says remember_names: true; else headgate fingerprint NAME tells whose fingerprint it is.\n"},
+    {"fingerprint", "id ...", "how headgate hot and the log of refusals call a key", 1, IDS_MAX, true, false,
+     command_fingerprint, ""},
     {"nodes", "", "the daemons of the cluster, as this one sees them", 0, 0, false, false, command_nodes, ""},
     {"info", "[section ...]",
      "figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace", 0,
@@ -61,10 +68,10 @@ static void help(FILE *out)
 {
     fputs("Usage: headgate [options] command [words]\n\n", out);
     for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        fprintf(out, "  %-8s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
-    fprintf(out, "  %-26s%s\n", "rules action ...",
+        fprintf(out, "  %-12s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
+    fprintf(out, "  %-30s%s\n", "rules action ...",
             "rules of all services: check, apply, diff, list, get, delete, history, rollback");
-    fprintf(out, "  %-26s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
+    fprintf(out, "  %-30s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
     fputs("\n\"headgate command --help\" tells more.\n\n", out);
     option_help(out, options, COST);
     fputs("\nA password is taken from $HEADGATE_PASSWORD.\n", out);

@@ -139,7 +139,8 @@ static struct finding find_amount(struct matcher *matcher, const struct variant 
         finding = look_up_lists(matcher, variant->roster);
     if (finding.why == WHY_RULE) {
         if (variant->tiers & matcher->tier) {
-            finding.amount = &variant->tier[bits_count(variant->tiers & (matcher->tier - 1))];
+            finding.id = (uint8_t)bits_count(variant->tiers & (matcher->tier - 1));
+            finding.amount = &variant->tier[finding.id];
             finding.why = WHY_TIER;
         } else {
             finding.amount = &variant->base;
@@ -236,10 +237,12 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
             charge->cost = 1;
         if (finding.amount->window)
             fill_window(matcher, variant, finding.amount->window, charge);
+        match->rule[match->count].identity = joined;
         fill_matched(variant, counter, finding.amount, finding.why, finding.id, &match->rule[match->count++]);
         return true;
     }
     assert(match->passed_count < CHARGES_MAX);
+    match->passed[match->passed_count].identity = joined;
     fill_matched(variant, counter, NULL, finding.why, finding.id, &match->passed[match->passed_count++]);
     if (finding.why != WHY_DENY_LIST || variant->shadow)
         return true;

@@ -70,9 +70,11 @@ struct matched {
     const struct ruled_version *version; /* the version of the rule that applies */
     uint64_t limit_tokens;               /* the limit of the amount; 0 if the rule counts nothing */
     uint8_t why;                         /* enum match_why */
-    uint8_t id;     /* overrides and lists: the index of the request's id that the entry names */
+    uint8_t
+        id; /* overrides and lists: the index of the request's id that the entry names; WHY_TIER: see match_tier */
     bool candidate; /* `version` is the canary's */
     bool shadow;
+    struct key_id identity; /* see match_identity; set for rules with windows and for deny lists */
 };
 
 struct match {
@@ -101,6 +103,14 @@ struct match {
  */
 bool ruleset_match(struct ruleset *ruleset, const struct request *request, uint64_t now_ns, uint64_t wall_ns,
                    struct match *match);
+
+/*
+ * The hash of the identifiers that charge number `charge` counts by, joined in any order: the same under all rules,
+ * versions and windows. `id` is the id of the charge's key.
+ */
+struct key_id match_identity(const struct match *match, uint32_t charge, struct key_id id);
+/* The tier of the amount that applies; empty: it is no tier's. */
+struct bytes match_tier(const struct ruleset *ruleset, const struct matched *matched);
 
 /* Counts the decisions: verdicts[match->count]. `verdicts` may be NULL if the count is 0. */
 void ruleset_note(const struct match *match, const struct verdict *verdicts);

@@ -1,9 +1,11 @@
 /*
- * Counts decisions, each rule by itself, in the counters of the calling thread.
+ * What is kept of a decision: counts, each rule by itself, in the counters of the calling thread; and whose it was.
  */
 #include "rules/match.h"
 
 #include "base/metric.h"
+#include "limit/key.h"
+#include "rules/ruleset_state.h"
 
 static inline void note(const struct matched *matched, bool allowed, uint64_t requests)
 {
@@ -47,6 +49,37 @@ void ruleset_note_many(const struct match *match, uint64_t allowed_count, uint64
     }
     note_passed(match, allowed_count + denied_count);
 }
+
+/* ---- whose ---- */
+
+static const struct variant *variant_of(const struct matched *matched)
+{
+    const char *version = (const char *)matched->version;
+    return (const void *)(version - offsetof(struct variant, version));
+}
+
+/* A key without a window is the salt and the identity, joined. */
+struct key_id match_identity(const struct match *match, uint32_t charge, struct key_id id)
+{
+    const struct matched *matched = &match->rule[charge];
+    if (match->charge[charge].window_ns > 0)
+        return matched->identity;
+    return key_join(id, variant_of(matched)->salt);
+}
+
+struct bytes match_tier(const struct ruleset *ruleset, const struct matched *matched)
+{
+    const struct bytes none = {NULL, 0};
+    if (matched->why != WHY_TIER)
+        return none;
+    const struct service *service = ruleset_service(ruleset, matched->rule->service);
+    uint64_t tiers = variant_of(matched)->tiers;
+    for (uint8_t passed = 0; passed < matched->id; passed++)
+        tiers &= tiers - 1;
+    return service && tiers ? service->tier[__builtin_ctzll(tiers)].text : none;
+}
+
+/* ---- names ---- */
 
 const char *match_why_name(enum match_why why)
 {

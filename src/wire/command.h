@@ -77,6 +77,11 @@ enum {
       "As throttlecrab: allowed, max_burst, remaining, reset_after s, retry_after s.")                             \
     X(EXPLAIN, "explain", -2, 200, COMMAND_READ | COMMAND_KEY, "limits", "id [id ...] " COMMAND_SELECTORS,         \
       "Why a request is allowed or refused here, for people.")                                                     \
+    X(HOT, "hot", -1, 400, COMMAND_READ | COMMAND_TOGETHER, "limits",                                              \
+      "[service [rule]] [COUNT n] [BY refused|asked] [OVER minutes|hours]",                                        \
+      "The keys that were refused most, or asked most, at this node: of each rule and tier.")                      \
+    X(FINGERPRINT, "fingerprint", -2, 20, COMMAND_READ | COMMAND_KEY | COMMAND_TOGETHER, "limits",                 \
+      "id [id ...] " COMMAND_SELECTORS, "By which HOT and the log of refusals know a key without its name.")       \
     X(RULE, "rule", -2, 100, 0, "rules", "subcommand ...", "The rules of all services, in every region.")          \
     X(HEALTH, "health", -2, 50, COMMAND_WRITE | COMMAND_FAST, "rules", "service [0.0..1.0 | LATENCY ms [ms ...]]", \
       "How well a service does: its adaptive rules scale with it. Alone: the scale now.")                          \

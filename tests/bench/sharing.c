@@ -16,6 +16,7 @@
  */
 #include "base/gate.h"
 #include "base/random.h"
+#include "commands/hot.h"
 #include "edge/process/memory.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/spread.h"
@@ -144,6 +145,9 @@ static void open_server(struct server *server, uint32_t thread)
     server->commands = served.commands;
     server->commands.thread = (uint8_t)thread;
     random_seed(&server->random, thread);
+    server->commands.observer.hot = hot_create(false, thread);
+    if (!server->commands.observer.hot)
+        give_up("memory is short");
     commands_init(&server->commands);
     session_open(&server->session, &server->commands, thread + 1, "127.0.0.1:50000");
     for (enum kind kind = 0; kind < KINDS; kind++)

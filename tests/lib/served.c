@@ -1,5 +1,7 @@
 #include "tests/lib/served.h"
 
+#include "commands/hot.h"
+
 struct served_state served;
 
 void served_step(struct event event)
@@ -96,6 +98,8 @@ void served_begin(void)
                                         .region = options->region,
                                         .version = "1.2.3",
                                         .submit = served_submit};
+    served.commands.observer.hot = hot_create(false, 1);
+    assert(served.commands.observer.hot != NULL);
     commands_init(&served.commands);
     session_open(&served.session, &served.commands, 7, "127.0.0.1:50000");
     served_wait_ms(2000);
@@ -115,6 +119,7 @@ void served_open(void)
 void served_close(void)
 {
     commands_close(&served.commands);
+    hot_destroy(&served.commands.observer.hot);
     effects_close(&served.effects);
     node_destroy(&served.node);
 }

@@ -73,6 +73,7 @@ struct settings {
     enum store_sync state_sync;
     enum log_level log_level;
     bool debug;
+    bool remember_names; /* HOT and the log of refusals may show names of keys */
     /* a sentence about a value that may be a mistake; "": none */
     char warning[SETTINGS_WARNING_BYTES];
     /* the system backs all memory of the table at the start, in the background */

@@ -23,7 +23,7 @@ enum {
     RULES_MOST = 1000000,
     MESSAGE_LEAST_BYTES = 64 << 10,
     MESSAGE_MOST_BYTES = 64 << 20,
-    KNOWN_BYTES = 400,
+    KNOWN_BYTES = 500,
 };
 
 /* ---- the table ---- */
@@ -110,6 +110,7 @@ const struct settings_key settings_keys[] = {
     {"secret", SECRET(secret)},
     {"password", TEXT(password)},
     {"log_level", CHOICE(log_level, &log_levels)},
+    {"remember_names", CHOICE(remember_names, &reader_booleans)},
     {"debug", CHOICE(debug, &reader_booleans)},
     {NULL, ENTRY},
 };
