@@ -1,7 +1,7 @@
 /*
  * Finds the rules of a request and fills their charges. The service's plan for the endpoint lists the steps
  * (ruleset_state.h); a step applies if the request names all of its dimensions. Nearly all steps are plain:
- * only the variant's own amount can apply. Lists, tiers, windows and canaries take the slower functions.
+ * only the variant's own amount can apply. Lists, conditions, tiers, windows and canaries take the slower functions.
  */
 #include "rules/match.h"
 
@@ -62,13 +62,7 @@ static bool is_selected(const struct variant *variant, struct key_id joined)
     return drawn >= variant->select_from && drawn < variant->select_below;
 }
 
-/* ---- amounts ---- */
-
-struct finding {
-    const struct amount *amount; /* NULL: no entry applies */
-    enum match_why why;
-    uint8_t id;
-};
+/* ---- rosters ---- */
 
 static const struct roster_entry *look_up(const struct roster *roster, struct key_id part)
 {
@@ -80,6 +74,42 @@ static const struct roster_entry *look_up(const struct roster *roster, struct ke
             return entry;
     }
 }
+
+/* Begins a walk over the patterns that cover the request's value. False: no pattern is about that dimension. */
+static bool begin_walk(const struct matcher *matcher, const struct roster *roster, unsigned dimension,
+                       struct roster_walk *walk)
+{
+    if (!roster->patterns || !(roster->patterns->dimensions >> dimension & 1))
+        return false;
+    roster_walk_begin(walk, roster->patterns, dimension, matcher->request->id[matcher->id_of[dimension]].value);
+    return true;
+}
+
+/* True if the request names each dimension of the variant's conditions with a value that one of them covers. */
+static bool meets_conditions(struct matcher *matcher, const struct variant *variant)
+{
+    const struct roster *when = variant->when;
+    if (!when)
+        return true;
+    if (when->dimensions & ~matcher->given)
+        return false;
+    for (uint32_t left = when->dimensions; left; left &= left - 1) {
+        unsigned dimension = (unsigned)__builtin_ctz(left);
+        struct roster_walk walk;
+        if (!look_up(when, part_of(matcher, dimension)) &&
+            !(begin_walk(matcher, when, dimension, &walk) && roster_walk_next(&walk)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- amounts ---- */
+
+struct finding {
+    const struct amount *amount; /* NULL: no entry applies */
+    enum match_why why;
+    uint8_t id;
+};
 
 /* The result of one dimension's entries, the most specific entry first. */
 struct dimension_result {
@@ -103,10 +133,9 @@ static struct dimension_result look_up_dimension(struct matcher *matcher, const 
     const struct roster_entry *entry = look_up(roster, part_of(matcher, dimension));
     if (entry)
         apply_entry(matcher, entry, &result);
-    if (!roster->patterns || !(roster->patterns->dimensions >> dimension & 1))
-        return result;
     struct roster_walk walk;
-    roster_walk_begin(&walk, roster->patterns, dimension, matcher->request->id[matcher->id_of[dimension]].value);
+    if (!begin_walk(matcher, roster, dimension, &walk))
+        return result;
     while (!result.denied && (entry = roster_walk_next(&walk)) != NULL)
         apply_entry(matcher, entry, &result);
     return result;
@@ -281,8 +310,8 @@ static void read_request(struct matcher *matcher)
     }
 }
 
-/* Follows a plan with canaries: see ruleset_state.h. */
-__attribute__((noinline)) static bool follow_canaries(struct matcher *matcher, const struct plan *plan)
+/* Follows a plan some of whose steps are about a part of the requests: see ruleset_state.h. */
+__attribute__((noinline)) static bool follow_partial(struct matcher *matcher, const struct plan *plan)
 {
     bool enforced = false, hides = false;
     matcher->match->plain = false;
@@ -294,7 +323,7 @@ __attribute__((noinline)) static bool follow_canaries(struct matcher *matcher, c
             continue;
         }
         struct key_id joined = joined_of(matcher, step->dimensions);
-        if (is_selected(variant, joined)) {
+        if (is_selected(variant, joined) && meets_conditions(matcher, variant)) {
             if (!apply(matcher, variant, joined))
                 return true;
             hides = hides || !variant->shadow;
@@ -316,8 +345,8 @@ static inline bool follow(struct matcher *matcher, const struct plan *plan)
         prefetch_read(step->variant);
         prefetch_read((const char *)step->variant + 64);
     }
-    if (plan->canaries)
-        return follow_canaries(matcher, plan);
+    if (plan->partial)
+        return follow_partial(matcher, plan);
     for (const struct step *step = plan->step; step < end; step++) {
         const struct variant *variant = step->variant;
         if (step->dimensions & ~matcher->given)
@@ -351,7 +380,8 @@ static bool match_one(struct matcher *matcher, bool by_default)
     for (int i = 0; i < 2; i++) {
         const struct variant *variant = slot->variant[i];
         if (!variant || (variant->dimensions & ~matcher->given) ||
-            !pattern_covers(&service->pattern[variant->pattern], request->endpoint))
+            !pattern_covers(&service->pattern[variant->pattern], request->endpoint) ||
+            !meets_conditions(matcher, variant))
             continue;
         concerned = true;
         struct key_id joined = joined_of(matcher, variant->dimensions);

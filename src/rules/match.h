@@ -46,8 +46,8 @@ enum match_status {
     MATCH_DENIED,          /* an enforced rule's deny list denies: `passed[denied_by]` */
     MATCH_UNKNOWN_SERVICE, /* no rule is about the service, which is not "default"; see ruleset_options */
     MATCH_UNKNOWN_RULE,    /* only_rule is no rule of the service */
-    /* `only_rule` does not cover the endpoint, or counts by a dimension that the request does not
-     * name. */
+    /* `only_rule` does not cover the endpoint, counts by a dimension that the request does not name, or
+     * has conditions that the request does not meet. */
     MATCH_RULE_NOT_CONCERNED,
 };
 
@@ -90,10 +90,11 @@ struct match {
 };
 
 /*
- * Finds the rules that apply. A rule may apply if it covers the endpoint and the request names all
- * of its dimensions. Among rules with the same dimensions (`by`) only the ones with the most
- * specific pattern apply. An exact pattern is more specific than a prefix, and a longer prefix is
- * more specific than a shorter one. A shadow rule hides no other rule; a rule that is off counts as
+ * Finds the rules that apply. A rule may apply if it covers the endpoint, the request names all of
+ * its dimensions, and the request meets its conditions (`when`). Among rules with the same
+ * dimensions (`by`) only the ones with the most specific pattern apply. An exact pattern is more
+ * specific than a prefix, and a longer prefix is more specific than a shorter one. A shadow rule
+ * hides no other rule; a rule that is off, or whose conditions the request does not meet, counts as
  * absent.
  *
  * Fills `match` and leaves unused elements as they are. now_ns is the node's monotonic clock,

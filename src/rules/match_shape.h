@@ -1,8 +1,8 @@
 /*
  * match_shape: the charges of all requests that differ only in the values of their identifiers.
  *
- * The one idea: where no rule has a list, a canary or a window, values decide nothing but the ids
- * of keys. So the charges of one request serve all requests of its shape until rules change; only
+ * The one idea: where no rule has a list, a condition, a canary or a window, values decide nothing
+ * but the ids of keys. So the charges of one request serve all requests of its shape until rules change; only
  * the values of each request must be hashed. The result equals ruleset_match's result, or
  * shape_match_of declines.
  */

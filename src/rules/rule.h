@@ -28,7 +28,7 @@ enum {
     RULE_DIMENSIONS_MAX = 8,
     RULE_TIERS_MAX = 16,
     RULE_OVERRIDES_MAX = 256,
-    RULE_LISTED_MAX = 256,           /* for `allow`, and again for `deny` */
+    RULE_LISTED_MAX = 256,           /* for `allow`, again for `deny`, and again for `when` */
     RULE_TEXT_MAX_BYTES = 32 * 1024, /* the canonical text of one rule; it fits into any message between peers */
     RULE_OVERSHOOT_MAX = 10000000,   /* millionths of the amount's limit: 1000% */
     RULE_OVERSHOOT_DEFAULT = 1000000,
@@ -107,7 +107,7 @@ struct rule_override {
     uint64_t until_s; /* seconds since 1970 (UTC) at which the override ends; 0: it never ends */
 };
 
-/* An identifier whose requests the rule admits uncounted (allow) or denies (deny). */
+/* An identifier whose requests the rule admits uncounted (allow), denies (deny), or is about (when). */
 struct rule_listed {
     struct bytes dimension; /* any name, not only one of `by` */
     struct bytes value;
@@ -137,10 +137,15 @@ struct rule {
     uint32_t priority_floor[RULE_PRIORITIES]; /* millionths of the limit, falling; 0 for critical */
     uint32_t adaptive_floor;      /* millionths of the amount, 1..1,000,000; 0: the rule is not adaptive */
     uint64_t adaptive_latency_ns; /* the target of latency samples; 0: none */
-    uint16_t tier_count, override_count, allow_count, deny_count;
+    uint16_t tier_count, override_count, allow_count, deny_count, when_count;
     const struct rule_tier *tiers;          /* sorted by name, without duplicates */
     const struct rule_override *overrides;  /* sorted by dimension, form and value, without duplicates */
     const struct rule_listed *allow, *deny; /* sorted by dimension, form and value, without duplicates */
+    /*
+     * Sorted likewise. The rule is about requests that name each dimension which is listed here, with a value that one
+     * of the dimension's entries covers. Empty: the rule is about all requests.
+     */
+    const struct rule_listed *when;
 };
 
 /* Frees a rule that rule_text.h made; *rule may be NULL. */

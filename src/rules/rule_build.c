@@ -12,9 +12,9 @@
 #include <sysexits.h>
 
 const char *const rule_field_names[RULE_FIELDS] = {
-    "id",        "service", "endpoint",  "by",       "algorithm",    "rate",    "burst",          "limit",
-    "window",    "zone",    "overshoot", "sync",     "on_isolation", "mode",    "priority_floor", "tiers",
-    "overrides", "allow",   "deny",      "adaptive", "persist",      "inherit",
+    "id",    "service",   "endpoint", "by",        "when",     "algorithm",    "rate",    "burst",
+    "limit", "window",    "zone",     "overshoot", "sync",     "on_isolation", "mode",    "priority_floor",
+    "tiers", "overrides", "allow",    "deny",      "adaptive", "persist",      "inherit",
 };
 
 /* ---- the block ---- */
@@ -40,8 +40,9 @@ static bool make_block(struct rule_builder *builder)
     const struct yaml_node *map = builder->reader.node;
     uint32_t tiers = entries(builder, RULE_FIELD_TIERS), overrides = entries(builder, RULE_FIELD_OVERRIDES);
     uint32_t allow = entries(builder, RULE_FIELD_ALLOW), deny = entries(builder, RULE_FIELD_DENY);
+    uint32_t when = rule_when_entries(builder);
     size_t arrays = tiers * sizeof(struct rule_tier) + overrides * sizeof(struct rule_override) +
-                    (allow + deny) * sizeof(struct rule_listed);
+                    (allow + deny + when) * sizeof(struct rule_listed);
     size_t texts = sizeof RULE_DEFAULT_SERVICE;
     for (const struct yaml_node *node = map; node < builder->reader.tree->nodes + map->end; node++)
         texts +=
@@ -55,7 +56,8 @@ static bool make_block(struct rule_builder *builder)
     builder->overrides = (struct rule_override *)(void *)(builder->tiers + tiers);
     builder->allow = (struct rule_listed *)(void *)(builder->overrides + overrides);
     builder->deny = builder->allow + allow;
-    builder->at = (char *)(builder->deny + deny);
+    builder->when = builder->deny + deny;
+    builder->at = (char *)(builder->when + when);
     builder->end = block + sizeof(struct rule) + arrays + texts;
     return true;
 }
@@ -143,11 +145,12 @@ static bool find_fields(struct rule_builder *builder)
         while (field < RULE_FIELDS && !bytes_equal(node->key, bytes_of(rule_field_names[field])))
             field++;
         if (field == RULE_FIELDS)
-            return rule_fail(&builder->reader, node->line,
-                             "%.64s is unknown: expected id, service, endpoint, by, algorithm, rate, burst, limit, "
-                             "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
-                             "allow, deny, adaptive, persist, inherit",
-                             node->key.data);
+            return rule_fail(
+                &builder->reader, node->line,
+                "%.64s is unknown: expected id, service, endpoint, by, when, algorithm, rate, burst, limit, "
+                "window, zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, overrides, "
+                "allow, deny, adaptive, persist, inherit",
+                node->key.data);
         builder->field[field] = node;
     }
     return true;
@@ -172,6 +175,7 @@ static bool read_groups(struct rule_builder *builder)
     const struct rule_reader *reader = &builder->reader;
     const struct yaml_node *const *field = builder->field;
     return rule_read_group(reader, field[RULE_FIELD_TIERS], "tiers", YAML_MAP, RULE_TIERS_MAX) &&
+           rule_read_group(reader, field[RULE_FIELD_WHEN], "when", YAML_MAP, RULE_DIMENSIONS_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_OVERRIDES], "overrides", YAML_LIST, RULE_OVERRIDES_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_ALLOW], "allow", YAML_LIST, RULE_LISTED_MAX) &&
            rule_read_group(reader, field[RULE_FIELD_DENY], "deny", YAML_LIST, RULE_LISTED_MAX) &&
@@ -184,17 +188,19 @@ static bool read_rule(struct rule_builder *builder)
     struct rule *rule = builder->rule;
     rule->id = rule_keep(builder, builder->reader.id);
     rule->service = rule_keep(builder, builder->reader.service);
-    bool good =
-        read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) && rule_read_choices(builder) &&
-        rule_read_floors(builder) && rule_read_tiers(builder) && rule_read_overrides(builder) &&
-        rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
-        rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) && rule_read_adaptive(builder);
+    bool good = read_endpoint(builder) && read_by(builder) && rule_read_amounts(builder) &&
+                rule_read_choices(builder) && rule_read_floors(builder) && rule_read_tiers(builder) &&
+                rule_read_overrides(builder) &&
+                rule_read_listed(builder, RULE_FIELD_ALLOW, builder->allow, &rule->allow_count) &&
+                rule_read_listed(builder, RULE_FIELD_DENY, builder->deny, &rule->deny_count) &&
+                rule_read_when(builder) && rule_read_adaptive(builder);
     if (!good)
         return false;
     rule->tiers = builder->tiers;
     rule->overrides = builder->overrides;
     rule->allow = builder->allow;
     rule->deny = builder->deny;
+    rule->when = builder->when;
     if (!rule_check_terms(builder))
         return false;
     size_t size = rule_print(rule, NULL, 0);

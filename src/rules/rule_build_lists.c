@@ -1,6 +1,6 @@
 /*
- * Reads the tiers, overrides, allow list and deny list of a rule, sorts them, and refuses
- * duplicates.
+ * Reads the tiers, overrides, allow list, deny list and conditions (`when`) of a rule, sorts them,
+ * and refuses duplicates.
  */
 #include "rules/rule_builder.h"
 #include "rules/rule_pattern.h"
@@ -176,6 +176,18 @@ static int compare_listed(const void *a, const void *b)
     return order != 0 ? order : rule_compare(left->value, right->value);
 }
 
+/* Sorts a list. False: an entry stands there twice. */
+static bool sort_listed(const struct rule_builder *builder, enum rule_field which, struct rule_listed *listed,
+                        uint16_t count)
+{
+    qsort(listed, count, sizeof *listed, compare_listed);
+    for (size_t i = 1; i < count; i++)
+        if (compare_listed(&listed[i - 1], &listed[i]) == 0)
+            return is_twice(builder, builder->field[which], rule_field_names[which], listed[i].dimension,
+                            (enum rule_form)listed[i].form, listed[i].value);
+    return true;
+}
+
 bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struct rule_listed *listed,
                       uint16_t *count)
 {
@@ -195,10 +207,69 @@ bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struc
         listed[*count].form = (uint8_t)pattern.form;
         ++*count;
     }
-    qsort(listed, *count, sizeof *listed, compare_listed);
-    for (size_t i = 1; i < *count; i++)
-        if (compare_listed(&listed[i - 1], &listed[i]) == 0)
-            return is_twice(builder, list, rule_field_names[which], listed[i].dimension, listed[i].form,
-                            listed[i].value);
+    return sort_listed(builder, which, listed, *count);
+}
+
+/* ---- conditions ---- */
+
+uint32_t rule_when_entries(const struct rule_builder *builder)
+{
+    const struct yaml_node *map = builder->field[RULE_FIELD_WHEN];
+    uint32_t count = 0;
+    for (const struct yaml_node *node = map ? yaml_first(map) : NULL; node;
+         node = yaml_next(builder->reader.tree, map, node))
+        count += node->kind == YAML_LIST ? node->count : 1;
+    return count;
+}
+
+static bool read_condition(struct rule_builder *builder, const struct yaml_node *node, const char *field,
+                           struct bytes dimension)
+{
+    struct rule_pattern pattern = {0};
+    struct rule_listed *listed = &builder->when[builder->rule->when_count];
+    if (node->kind != YAML_TEXT || node->text.size == 0 || node->text.size > PATTERN_TEXT_MAX_BYTES)
+        return rule_wrong(&builder->reader, node, field, "a value of 1 to 256 bytes, or a list of such values");
+    if (!read_pattern(builder, node, field, node->text, &pattern))
+        return false;
+    *listed = (struct rule_listed){.dimension = dimension, .value = keep_value(builder, &pattern)};
+    listed->form = (uint8_t)pattern.form;
+    builder->rule->when_count++;
     return true;
+}
+
+/* Reads the value or the list of values of one dimension. */
+static bool read_conditions(struct rule_builder *builder, const struct yaml_node *node)
+{
+    const struct rule_reader *reader = &builder->reader;
+    char field[KEY_DIMENSION_MAX_BYTES + 8];
+    if (node->key.size > KEY_DIMENSION_MAX_BYTES || !rule_is_name(node->key, ""))
+        return rule_fail(reader, node->line,
+                         "when has a dimension '%.32s': expected a name of 1 to 32 letters, digits, dots, dashes, "
+                         "underscores",
+                         node->key.data);
+    (void)snprintf(field, sizeof field, "when.%s", node->key.data);
+    const struct bytes dimension = rule_keep(builder, node->key);
+    if (node->kind != YAML_LIST)
+        return read_condition(builder, node, field, dimension);
+    if (node->count == 0)
+        return rule_fail(reader, node->line, "%s is empty: expected a value, or a list of values", field);
+    for (const struct yaml_node *child = yaml_first(node); child; child = yaml_next(reader->tree, node, child))
+        if (!read_condition(builder, child, field, dimension))
+            return false;
+    return true;
+}
+
+bool rule_read_when(struct rule_builder *builder)
+{
+    const struct yaml_node *map = builder->field[RULE_FIELD_WHEN];
+    if (!map)
+        return true;
+    const uint32_t count = rule_when_entries(builder);
+    if (map->count == 0 || count > RULE_LISTED_MAX)
+        return rule_fail(&builder->reader, map->line, "when has %u values: expected 1 to %d", count,
+                         RULE_LISTED_MAX);
+    for (const struct yaml_node *node = yaml_first(map); node; node = yaml_next(builder->reader.tree, map, node))
+        if (!read_conditions(builder, node))
+            return false;
+    return sort_listed(builder, RULE_FIELD_WHEN, builder->when, builder->rule->when_count);
 }

@@ -17,6 +17,7 @@ enum rule_field {
     RULE_FIELD_SERVICE,
     RULE_FIELD_ENDPOINT,
     RULE_FIELD_BY,
+    RULE_FIELD_WHEN,
     RULE_FIELD_ALGORITHM,
     RULE_FIELD_RATE,
     RULE_FIELD_BURST,
@@ -46,7 +47,7 @@ struct rule_builder {
     struct rule *rule;
     struct rule_tier *tiers; /* the rule's arrays while they are still writable */
     struct rule_override *overrides;
-    struct rule_listed *allow, *deny;
+    struct rule_listed *allow, *deny, *when;
     char *at, *end; /* free room for texts in the block */
 };
 
@@ -70,6 +71,9 @@ bool rule_read_overrides(struct rule_builder *builder);
 /* Reads the list `which`: RULE_FIELD_ALLOW or RULE_FIELD_DENY. */
 bool rule_read_listed(struct rule_builder *builder, enum rule_field which, struct rule_listed *listed,
                       uint16_t *count);
+/* How many entries the map `when` has, which may be NULL. */
+uint32_t rule_when_entries(const struct rule_builder *builder);
+bool rule_read_when(struct rule_builder *builder);
 
 /* Checks that a limit can have the terms of each amount. The rule must be complete. */
 bool rule_check_terms(const struct rule_builder *builder);

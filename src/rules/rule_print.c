@@ -240,6 +240,29 @@ static void listed(struct printer *printer, const char *field, const struct rule
     }
 }
 
+/* A dimension with one value is "dimension: value", with several "dimension: [value, value]". */
+static void conditions(struct printer *printer, const struct rule *rule)
+{
+    const struct rule_listed *when = rule->when;
+    if (rule->when_count > 0)
+        key(printer, 0, "when:\n");
+    for (size_t i = 0, next; i < rule->when_count; i = next) {
+        for (next = i + 1; next < rule->when_count && bytes_equal(when[next].dimension, when[i].dimension);
+             next++) {
+        }
+        key(printer, 1, "");
+        scalar(printer, (struct bytes){"", 0}, when[i].dimension);
+        put_string(printer, next > i + 1 ? ": [" : ": ");
+        for (size_t j = i; j < next; j++) {
+            char text[PATTERN_TEXT_MAX_BYTES];
+            const size_t size = rule_pattern_text((enum rule_form)when[j].form, when[j].value, text);
+            put_string(printer, j > i ? ", " : "");
+            scalar(printer, (struct bytes){"", 0}, (struct bytes){text, size});
+        }
+        put_string(printer, next > i + 1 ? "]\n" : "\n");
+    }
+}
+
 static void adaptive(struct printer *printer, const struct rule *rule)
 {
     char text[64];
@@ -265,6 +288,7 @@ static void put_rule(struct printer *printer, const struct rule *rule)
     if (!bytes_equal(rule->endpoint, bytes_of(RULE_ANY_ENDPOINT)))
         name(printer, "endpoint", rule->endpoint);
     by(printer, rule);
+    conditions(printer, rule);
     own_amount(printer, rule);
     behaviour(printer, rule);
     floors(printer, rule);

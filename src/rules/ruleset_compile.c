@@ -52,6 +52,8 @@ static bool add_words(const struct ruleset *ruleset, struct service *service, co
         good = add_dimension(ruleset, service, rule->allow[i].dimension, error);
     for (uint16_t i = 0; good && i < rule->deny_count; i++)
         good = add_dimension(ruleset, service, rule->deny[i].dimension, error);
+    for (uint16_t i = 0; good && i < rule->when_count; i++)
+        good = add_dimension(ruleset, service, rule->when[i].dimension, error);
     for (uint16_t i = 0; good && i < rule->tier_count; i++)
         good = add_word(&service->arena, service->tier, &service->tier_count, SERVICE_TIERS_MAX,
                         rule->tiers[i].name, "tiers", error);

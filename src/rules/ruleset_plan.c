@@ -176,12 +176,12 @@ static void add_step(struct planner *planner, const struct variant *variant)
     planner->step[planner->count++] = (struct step){.variant = variant, .dimensions = variant->dimensions};
 }
 
-/* Adds the steps of one level. Returns true if some rule of the level counts for every key, so that
- * less specific levels are hidden. */
+/* Adds the steps of one level. Returns true if some rule of the level counts for every request, so
+ * that less specific levels are hidden. */
 static bool add_level(struct planner *planner, const struct pattern *pattern, uint32_t dimensions)
 {
     bool hides = false;
-    /* Millionths of the keys that the current rule's enforced variants cover. */
+    /* Millionths of the keys that the current rule's enforced variants without conditions cover. */
     uint32_t first = planner->count, enforced = 0;
     const struct slot *slot = NULL;
     for (uint32_t i = 0; i < pattern->variant_count; i++) {
@@ -191,7 +191,7 @@ static bool add_level(struct planner *planner, const struct pattern *pattern, ui
         if (variant->slot != slot)
             enforced = 0;
         slot = variant->slot;
-        enforced += variant->shadow ? 0 : variant->select_below - variant->select_from;
+        enforced += variant->shadow || variant->when ? 0 : variant->select_below - variant->select_from;
         hides = hides || enforced >= MILLION;
         add_step(planner, variant);
     }
@@ -219,10 +219,10 @@ static bool has_group(const struct planner *planner, uint32_t dimensions)
     return false;
 }
 
-/* True if the variant covers all keys. */
+/* True if the variant is about all requests. */
 static bool is_whole(const struct variant *variant)
 {
-    return variant->select_from == 0 && variant->select_below == MILLION;
+    return variant->select_from == 0 && variant->select_below == MILLION && !variant->when;
 }
 
 static bool make_plan(struct service *service, uint32_t index, struct error *error)
@@ -248,7 +248,7 @@ static bool make_plan(struct service *service, uint32_t index, struct error *err
         return error_set(error, 71, "not enough memory for the rules");
     memcpy(pattern->plan.step, planner.step, planner.count * sizeof(struct step));
     for (uint32_t i = 0; i < planner.count; i++)
-        pattern->plan.canaries |= !is_whole(planner.step[i].variant);
+        pattern->plan.partial |= !is_whole(planner.step[i].variant);
     return true;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The lists and overrides of one version as hash tables: single values by their hash, prefixes and
- * networks by their bytes and length.
+ * The lists and overrides of one version as hash tables, and its conditions (`when`) as others: single
+ * values by their hash, prefixes and networks by their bytes and length.
  */
 #include "base/bits.h"
 #include "limit/key.h"
@@ -116,6 +116,15 @@ struct named {
     struct roster_entry entry;
 };
 
+static struct named condition_at(const struct variant *variant, const struct rule *rule, uint32_t index)
+{
+    (void)variant;
+    return (struct named){rule->when[index].dimension,
+                          rule->when[index].value,
+                          (enum rule_form)rule->when[index].form,
+                          {.kind = ROSTER_WHEN}};
+}
+
 static struct named named_at(const struct variant *variant, const struct rule *rule, uint32_t index)
 {
     if (index < rule->deny_count)
@@ -162,16 +171,18 @@ static bool make_patterns(struct roster_maker *maker, struct arena *arena, uint3
     return patterns->pattern && patterns->lengths;
 }
 
-bool roster_compile(struct service *service, struct variant *variant, const struct rule *rule, struct error *error)
+/* Makes the roster of these entries: *made, or NULL if there are none. */
+static bool make_roster(struct service *service, const struct variant *variant, const struct rule *rule,
+                        struct named (*entry_at)(const struct variant *, const struct rule *, uint32_t),
+                        uint32_t count, const struct roster **made, struct error *error)
 {
-    const uint32_t count = (uint32_t)rule->deny_count + rule->allow_count + rule->override_count;
     uint32_t patterns = 0, pattern_dimensions = 0;
     if (count == 0)
         return true;
     struct roster *roster = arena_take(&service->arena, 1, sizeof *roster);
     struct roster_maker maker = {.service = service, .roster = roster};
     for (uint32_t i = 0; i < count; i++) {
-        const struct named named = named_at(variant, rule, i);
+        const struct named named = entry_at(variant, rule, i);
         if (named.form != RULE_EXACT)
             pattern_dimensions |= (uint32_t)1 << dimension_of(&maker, named.dimension);
         patterns += named.form != RULE_EXACT;
@@ -183,7 +194,7 @@ bool roster_compile(struct service *service, struct variant *variant, const stru
         return error_set(error, 71, "not enough memory");
     roster->mask = slots_for(count - patterns) - 1;
     for (uint32_t i = 0; i < count; i++) {
-        const struct named named = named_at(variant, rule, i);
+        const struct named named = entry_at(variant, rule, i);
         unsigned dimension = dimension_of(&maker, named.dimension);
         roster->dimensions |= (uint32_t)1 << dimension;
         if (named.form == RULE_EXACT)
@@ -191,8 +202,15 @@ bool roster_compile(struct service *service, struct variant *variant, const stru
         else if (!add_pattern(&maker, &service->arena, dimension, named.form, named.value, named.entry, error))
             return false;
     }
-    variant->roster = roster;
+    *made = roster;
     return true;
+}
+
+bool roster_compile(struct service *service, struct variant *variant, const struct rule *rule, struct error *error)
+{
+    const uint32_t count = (uint32_t)rule->deny_count + rule->allow_count + rule->override_count;
+    return make_roster(service, variant, rule, named_at, count, &variant->roster, error) &&
+           make_roster(service, variant, rule, condition_at, rule->when_count, &variant->when, error);
 }
 
 /* ---- look-up ---- */

@@ -154,7 +154,7 @@ struct amount {
     uint16_t limit;        /* LIMIT_NONE: unlimited */
 };
 
-enum roster_kind { ROSTER_EMPTY, ROSTER_DENY, ROSTER_ALLOW, ROSTER_OVERRIDE };
+enum roster_kind { ROSTER_EMPTY, ROSTER_DENY, ROSTER_ALLOW, ROSTER_OVERRIDE, ROSTER_WHEN };
 
 /* The identifiers that a version names: an open addressing table, at most half full. */
 struct roster_entry {
@@ -221,6 +221,7 @@ struct variant {
     _Alignas(LINE_BYTES) struct key_id salt;
     struct amount base;
     const struct roster *roster; /* NULL: no list or override */
+    const struct roster *when;   /* the conditions; NULL: the variant is about all requests */
     struct amount *tier;         /* one for each bit of `tiers`, in the order of bits */
     uint64_t tiers;              /* bits: the tiers of the service that the variant has */
     struct slot *slot;
@@ -232,7 +233,7 @@ struct variant {
     uint8_t inherit, on_isolation;
     bool sliding, shadow, concurrency, candidate;
     /* Only the variant's own amount can apply unless the request has one of its tiers: no lists, windows or
-     * leases. */
+     * leases. The variant may have conditions: its plan is then partial. */
     bool plain;
     /* Requests do not need the following fields. */
     struct ruled_version version;
@@ -263,8 +264,11 @@ struct step {
 
 struct plan {
     uint32_t count;
-    /* True if a step covers only a part of the keys; otherwise a step applies if its dimensions are given. */
-    bool canaries;
+    /*
+     * True if some step is about a part of the requests: a canary's or a stable version's keys, or the requests that
+     * its conditions name. Otherwise a step applies if its dimensions are given.
+     */
+    bool partial;
     struct step *step;
 };
 
@@ -354,7 +358,7 @@ void service_destroy(struct service **service);
 /* Builds the patterns and plans of a service. All variants must be compiled. */
 bool service_plan(struct service *service, struct error *error);
 
-/* Builds the roster of a variant. Its amounts must be compiled. False, with a sentence. */
+/* Builds the rosters of a variant. Its amounts must be compiled. False, with a sentence. */
 bool roster_compile(struct service *service, struct variant *variant, const struct rule *rule, struct error *error);
 
 /*

@@ -26,6 +26,7 @@ static void check_rule(const struct rule *rule)
         assert(rule->overrides[i].dimension < rule->by_count);
     check_list(rule->allow, rule->allow_count);
     check_list(rule->deny, rule->deny_count);
+    check_list(rule->when, rule->when_count);
     struct rule *same = rule_parse((struct bytes){text, size}, "canonical", &error);
     assert(same);
     assert(rule_print(same, again, sizeof again) == size && memcmp(text, again, size) == 0);

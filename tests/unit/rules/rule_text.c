@@ -67,6 +67,10 @@ static const struct {
      "id: a\nalgorithm: token_bucket\nrate: 1/s\novershoot: 0\n"},
     {"an overshoot in tokens", "{id: a, rate: 1/s, overshoot: 1_000}",
      "id: a\nalgorithm: token_bucket\nrate: 1/s\novershoot: 1000\n"},
+    {"conditions are sorted, and a list of one is a value",
+     "{id: a, when: {type: [b, 'a*', a], ip: [10.0.0.0/8], zone: \"1\"}, rate: 1/s}",
+     "id: a\nwhen:\n  ip: \"10.0.0.0/8\"\n  type: [a, b, a*]\n  zone: \"1\"\nalgorithm: token_bucket\n"
+     "rate: 1/s\n"},
     {"what other programs take for a number or a truth is quoted",
      "id: \"12\"\nservice: \"on\"\nendpoint: \"a b: \\\"c\\\\\"\nby: \"no\"\nalgorithm: token_bucket\nrate: "
      "1/s\n"
@@ -165,7 +169,7 @@ static const struct {
      "r.yaml:2: rule a: service is 'b/c': expected 1 to 63 letters, digits, dots, dashes, underscores"},
     {"id: a\nservice: b", "r.yaml:1: rule b/a: rate is missing: expected a rate such as 100/m, or unlimited"},
     {"id: a\nrate: 1/s\n\nrtae: 1/s", "r.yaml:4: rule 1: rtae is unknown: expected id, service, endpoint, by, "
-                                      "algorithm, rate, burst, limit, window, "
+                                      "when, algorithm, rate, burst, limit, window, "
                                       "zone, overshoot, sync, on_isolation, mode, priority_floor, tiers, "
                                       "overrides, allow, deny, adaptive, persist, "
                                       "inherit"},
@@ -249,6 +253,19 @@ static const struct {
     {"id: a\nrate: 1/s\ndeny: [a=1, a=1]", "r.yaml:3: rule a: deny has a=1 twice"},
     {"id: a\nrate: 1/s\ndeny: ['=1']",
      "r.yaml:3: rule a: deny[0] is '=1': expected dimension=value, with 1 to 32 and 1 to 256 bytes"},
+    {"id: a\nrate: 1/s\nwhen: [a=1]", "r.yaml:3: rule a: when is a list: expected a map"},
+    {"id: a\nrate: 1/s\nwhen: {}", "r.yaml:3: rule a: when has 0 values: expected 1 to 256"},
+    {"id: a\nrate: 1/s\nwhen: {k: []}", "r.yaml:3: rule a: when.k is empty: expected a value, or a list of values"},
+    {"id: a\nrate: 1/s\nwhen: {k: [a, {b: c}]}",
+     "r.yaml:3: rule a: when.k is a map: expected a value of 1 to 256 bytes, or a list of such values"},
+    {"id: a\nrate: 1/s\nwhen: {k: ''}",
+     "r.yaml:3: rule a: when.k is '': expected a value of 1 to 256 bytes, or a list of such values"},
+    {"id: a\nrate: 1/s\nwhen: {k k: a}",
+     "r.yaml:3: rule a: when has a dimension 'k k': expected a name of 1 to 32 letters, digits, dots, dashes, "
+     "underscores"},
+    {"id: a\nrate: 1/s\nwhen: {k: [a, b, a]}", "r.yaml:3: rule a: when has k=a twice"},
+    {"id: a\nrate: 1/s\nwhen: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1}",
+     "r.yaml:3: rule a: when has 9 entries: expected at most 8"},
     {"id: a\nrate: 1/s\nadaptive: {flor: 5%}",
      "r.yaml:3: rule a: adaptive.flor is unknown: expected floor and latency"},
     {"id: a\nrate: 1/s\nadaptive: {floor: 0%}",
