@@ -56,6 +56,21 @@ struct rule_name {
     struct bytes service, id;
 };
 
+/* The state in which a change must find the rules when its turn comes. */
+enum rules_condition {
+    RULES_IF_ANY,
+    RULES_IF_ABSENT,  /* the rule `name` is not in force */
+    RULES_IF_PRESENT, /* it is */
+    RULES_IF_VERSION, /* the newest version of the rule `name` is in force and has this `stamp` */
+    RULES_IF_BOOK,    /* the rulebook has this `digest` */
+};
+struct rules_expectation {
+    enum rules_condition condition;
+    struct rule_name name;
+    struct rule_stamp stamp;
+    uint64_t digest;
+};
+
 /* A change of rules. It is applied as a whole or not at all, and needs no other peer. */
 struct rule_changes {
     struct bytes text;               /* rules to set, a document (rule_text.h); "": none */
@@ -67,6 +82,8 @@ struct rule_changes {
     uint32_t share_millionths;     /* a canary: part of the keys; 0: all. Deleted rules: 0 */
     uint64_t watch_ms;             /* a canary: becomes general after this; 0: never by itself */
     uint32_t threshold_millionths; /* a canary: how much the denial rate may rise */
+    struct rules_expectation expects;
+    bool dry_run; /* everything is checked, and nothing changes: the result says what would */
 };
 
 /*
@@ -77,9 +94,11 @@ struct rules_result {
     bool asked;   /* by an EVENT_RULES; an EVENT_HEALTH sets only `refused` and `error` */
     bool in_work; /* no result yet: ask node_rules_result with this ticket */
     bool refused; /* nothing changed: `error` says which field of which rule, and why */
+    bool unmet;   /* refused: the rules were not as `expects` says */
     uint64_t ticket;
     struct error error;
     size_t changed_rules, unchanged_rules;
+    size_t created_rules;    /* of the changed ones: those that were not in force */
     size_t warnings;         /* the changed rules that admit nothing at some daemon */
     struct error warning;    /* names the first of them and what to write instead */
     struct rule_stamp stamp; /* of the change; 0 if nothing changed */

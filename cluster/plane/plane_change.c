@@ -40,6 +40,11 @@ static struct rule_record new_record(const struct node *node, const struct plane
     };
 }
 
+static bool is_in_force(const struct rulebook_rule *known)
+{
+    return known && (rulebook_stable(known) || rulebook_candidate(known));
+}
+
 static bool says_the_same(const struct rule_version *version, struct bytes text)
 {
     return version && bytes_equal(version->record.text, text);
@@ -162,6 +167,7 @@ static bool set(struct node *node, struct plane_work *work, struct rule **rule)
     }
     if (!reaches(node, work, *rule))
         return false;
+    work->result.created_rules += !is_in_force(known);
     struct rule_record record = new_record(node, work, service, id);
     record.text = text;
     record.epoch = epoch_of(work, known, *rule, text);
@@ -182,7 +188,7 @@ static bool end_rule(struct node *node, struct plane_work *work, const struct ru
 {
     const struct rulebook_rule *known = rulebook_find(node->plane->book, name->service, name->id);
     struct rule *none = NULL;
-    if (!known || (!rulebook_stable(known) && !rulebook_candidate(known)))
+    if (!is_in_force(known))
         return error_set(&work->result.error, EX_DATAERR, "there is no rule %.*s/%.*s", (int)name->service.size,
                          name->service.data, (int)name->id.size, name->id.data);
     struct rule_record record = new_record(node, work, name->service, name->id);
@@ -192,8 +198,46 @@ static bool end_rule(struct node *node, struct plane_work *work, const struct ru
 
 /* ---- a change, one unit at a time ---- */
 
+static bool is_met(const struct node *node, const struct rules_expectation *expects)
+{
+    const struct rulebook *book = node->plane->book;
+    const struct rulebook_rule *known = rulebook_find(book, expects->name.service, expects->name.id);
+    switch (expects->condition) {
+    case RULES_IF_ANY:
+        return true;
+    case RULES_IF_ABSENT:
+        return !is_in_force(known);
+    case RULES_IF_PRESENT:
+        return is_in_force(known);
+    case RULES_IF_VERSION:
+        return is_in_force(known) && known->version[0]->record.stamp.lamport == expects->stamp.lamport &&
+               known->version[0]->record.stamp.author == expects->stamp.author;
+    case RULES_IF_BOOK:
+        return rulebook_digest(book) == expects->digest;
+    }
+    return false;
+}
+
+/* No other change touches the book before this one ends, so what is met now is met then. */
+static bool check_expectation(const struct node *node, struct plane_work *work)
+{
+    const struct rules_expectation *expects = &work->changes.expects;
+    if (is_met(node, expects))
+        return true;
+    work->result.unmet = true;
+    if (expects->condition == RULES_IF_BOOK)
+        return error_set(&work->result.error, EX_TEMPFAIL, "rules have changed since they were read");
+    return error_set(&work->result.error, EX_TEMPFAIL, "rule %.*s/%.*s %s", (int)expects->name.service.size,
+                     expects->name.service.data, (int)expects->name.id.size, expects->name.id.data,
+                     expects->condition == RULES_IF_ABSENT    ? "is there already"
+                     : expects->condition == RULES_IF_PRESENT ? "is not there"
+                                                              : "has changed since it was read, or is not there");
+}
+
 bool plane_change_begin(struct node *node, struct plane_work *work)
 {
+    if (!check_expectation(node, work))
+        return false;
     work->stamp = (struct rule_stamp){++node->plane->lamport, node->plane->author};
     work->text = malloc(RULE_TEXT_MAX_BYTES + 1);
     assert(work->text && "out of memory");
@@ -220,7 +264,7 @@ bool plane_change_read(struct node *node, struct plane_work *work, bool *ended)
 void plane_change_end(struct node *node, struct plane_work *work, struct effects *effects)
 {
     work->result.changed_rules = work->added;
-    if (work->added == 0)
+    if (work->added == 0 || work->changes.dry_run)
         return;
     work->result.stamp = work->stamp;
     node->stats.rule_changes++;
@@ -249,7 +293,9 @@ static void copy_changes(struct plane_work *work, const struct rule_changes *fro
 {
     struct bytes file = bytes_of(from->file);
     size_t names = from->deleted_count * sizeof *from->deleted;
-    size_t bytes = names + from->text.size + file.size + from->author.size + from->note.size + 4;
+    const struct rule_name *expected = &from->expects.name;
+    size_t bytes = names + from->text.size + file.size + from->author.size + from->note.size +
+                   expected->service.size + expected->id.size + 6;
     for (size_t i = 0; i < from->deleted_count; i++)
         bytes += from->deleted[i].service.size + from->deleted[i].id.size + 2;
     struct rule_name *deleted = malloc(bytes);
@@ -261,6 +307,7 @@ static void copy_changes(struct plane_work *work, const struct rule_changes *fro
     work->changes.file = keep(&room, file).data;
     work->changes.author = keep(&room, from->author);
     work->changes.note = keep(&room, from->note);
+    work->changes.expects.name = (struct rule_name){keep(&room, expected->service), keep(&room, expected->id)};
     for (size_t i = 0; i < from->deleted_count; i++) {
         deleted[i].service = keep(&room, from->deleted[i].service);
         deleted[i].id = keep(&room, from->deleted[i].id);

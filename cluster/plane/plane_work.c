@@ -234,7 +234,9 @@ static void commit(struct node *node, struct plane_work *work, struct work_slice
         slice->left = 0;
         return;
     }
-    if (work->added > 0)
+    if (work->changes.dry_run)
+        ruleset_abandon(node->plane->rules);
+    else if (work->added > 0)
         take_place(node, work, effects);
     if (work->asked) {
         plane_change_end(node, work, effects);

@@ -102,6 +102,34 @@ void ask_hot(const struct commands *commands, const struct command_hot *words, u
 /* The view of the next rule. False: there is no further one. */
 bool ask_hot_next(struct hot_asked *asked, struct hot_view *view);
 
+/* ---- changes of rules ---- */
+
+enum rules_status {
+    RULES_WAIT,     /* it is not known yet, or it is not on the disk yet: ask ask_rules_again */
+    RULES_DONE,     /* it is in force and on the disk: the counts of the wait */
+    RULES_REFUSED,  /* nothing changed: the error says why */
+    RULES_NOT_KEPT, /* it is in force and told to peers, but not on the disk: the error says why */
+};
+enum { RULES_WARNING_BYTES = ERROR_TEXT_BYTES + 64 };
+
+static inline bool rules_wait_is_open(const struct rules_wait *wait)
+{
+    return wait->ticket > 0 || wait->kept > 0;
+}
+/* Must be called while no other thread decides. Fills `wait`. */
+enum rules_status ask_rules(struct commands *commands, const struct rule_changes *changes, uint64_t now_ns,
+                            struct rules_wait *wait, struct error *error);
+/* The same for no change, which is kept once all changes before it are. */
+enum rules_status ask_rules_none(struct commands *commands, struct rules_wait *wait, struct error *error);
+enum rules_status ask_rules_again(struct commands *commands, struct rules_wait *wait, struct error *error);
+/* Which of the changed rules admit nothing at some daemon: "" if there are none, or if that is too long ago. */
+void ask_rules_warning(const struct commands *commands, const struct rules_wait *wait,
+                       char warning[RULES_WARNING_BYTES]);
+/* The newest version of a rule that is in force, or NULL. */
+const struct rule_version *ask_rule(const struct commands *commands, struct bytes service, struct bytes id);
+
+/* ---- the password ---- */
+
 enum password_verdict {
     PASSWORD_RIGHT,
     PASSWORD_WRONG,

@@ -44,7 +44,7 @@ static inline void call_alone(struct call *call, bool alone)
 /* The last command of the session is not answered yet: nothing that follows may be served before its answer. */
 static inline bool session_waits(const struct session *session)
 {
-    return session->waits_for > 0 || session->waits_kept > 0;
+    return session->waits_refused || rules_wait_is_open(&session->waits_rules);
 }
 
 /* How many bytes of a client's word an error may quote, for "%.*s". */

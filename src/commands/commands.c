@@ -235,7 +235,7 @@ enum serve_status commands_serve(struct commands *commands, struct session *sess
     if (!session_waits(session))
         decide(&serving);
     else
-        status = session->waits_for == SESSION_WAITS_REFUSED ? SERVE_DELAY : SERVE_WAIT;
+        status = session->waits_refused ? SERVE_DELAY : SERVE_WAIT;
     commands->worked = work_done(&serving, begun);
     return serving.closes ? SERVE_CLOSE : status;
 }

@@ -52,13 +52,19 @@ struct transport;
     X(hot_left_out, "refusals and samples that HOT lacks: of more rules at a time than a thread notes")            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
 
-/* stands in waits_for instead of a ticket: the session waits for the answer to a wrong password */
-#define SESSION_WAITS_REFUSED UINT64_MAX
-
 struct commands_stats {
 #define X(name, help) uint64_t name;
     COMMANDS_STATS(X)
 #undef X
+};
+
+/* A change of rules whose outcome somebody waits for. See ask_rules. All zero: nobody waits. */
+struct rules_wait {
+    uint64_t ticket;    /* the ticket of a change in work; 0: no change is in work */
+    uint64_t kept;      /* the store must keep everything that was put up to this number; 0: nothing */
+    uint64_t warned_of; /* the ticket of a change that has warnings; 0: the change has no warnings */
+    uint64_t changed_rules, created_rules, unchanged_rules;
+    bool unmet; /* the change was refused: rules were not as it expected */
 };
 
 /* What MULTI queued. See transaction.c. */
@@ -83,14 +89,8 @@ struct session {
     uint8_t waits_form;  /* enum change_form: the form in which a change of rules is answered */
     uint8_t refused;     /* wrong passwords since the last right one */
     uint32_t late_count; /* answers that are put off until commands_answer */
-    /* the ticket of the change of rules that the session waits for; 0: the session waits for no change */
-    uint64_t waits_for;
-    /* the session waits until the store keeps everything that was put up to this number; 0: it does not wait */
-    uint64_t waits_kept;
-    /* how many rules the change changed: part of the answer that the session waits for */
-    uint64_t changed_rules;
-    /* the ticket of a change that has warnings, for the same answer; 0: the change has no warnings */
-    uint64_t warned_of;
+    bool waits_refused;  /* the session waits for the answer to a wrong password */
+    struct rules_wait waits_rules;
     struct transaction transaction;
     char address[LISTENER_ADDRESS_BYTES];
     char name[SESSION_NAME_BYTES];

@@ -62,26 +62,10 @@ enum change_form {
     CHANGE_VERBOSE, /* how many rules changed, and a warning or an empty text */
 };
 
-/*
- * Fills `warning` with the rules that admit nothing at some daemon. "": there are none, or the node
- * has forgotten them because the change is too long ago.
- */
-static void find_warning(const struct commands *commands, const struct session *session, char *warning, size_t room)
+static void answer_done(const struct commands *commands, const struct session *session, struct answer *answer)
 {
-    struct rules_result result;
-    warning[0] = '\0';
-    if (session->warned_of == 0 || !node_rules_result(commands->node, session->warned_of, &result))
-        return;
-    if (result.warnings == 1)
-        (void)snprintf(warning, room, "%s", result.warning.text);
-    else if (result.warnings > 1)
-        (void)snprintf(warning, room, "%s (and so on for %zu more)", result.warning.text, result.warnings - 1);
-}
-
-static void answer_changed(const struct commands *commands, struct answer *answer, const struct session *session)
-{
-    char warning[ERROR_TEXT_BYTES + 64], said[sizeof warning + 16] = "OK";
-    find_warning(commands, session, warning, sizeof warning);
+    char warning[RULES_WARNING_BYTES], said[sizeof warning + 16] = "OK";
+    ask_rules_warning(commands, &session->waits_rules, warning);
     if (session->waits_form == CHANGE_SIMPLE) {
         if (warning[0] != '\0')
             (void)snprintf(said, sizeof said, "OK, but %s", warning);
@@ -90,81 +74,53 @@ static void answer_changed(const struct commands *commands, struct answer *answe
     }
     if (session->waits_form == CHANGE_VERBOSE)
         answer_array(answer, 2);
-    answer_integer(answer, (int64_t)session->changed_rules);
+    answer_integer(answer, (int64_t)session->waits_rules.changed_rules);
     if (session->waits_form == CHANGE_VERBOSE)
         answer_text(answer, warning);
 }
 
-/*
- * Answers if the store keeps everything that the change put. False: the store does not keep it yet,
- * and nothing is answered.
- */
-static bool answer_if_kept(struct commands *commands, struct session *session, struct answer *answer)
+/* False: the outcome is not known yet, and nothing is answered. */
+static bool answer_change(const struct commands *commands, const struct session *session, struct answer *answer,
+                          enum rules_status status, const struct error *error)
 {
-    char why[NODE_NOTICE_BYTES] = "";
-    enum store_kept kept = STORE_KEPT;
-    if (commands->store != NULL)
-        kept = store_versions_kept(commands->store, session->waits_kept, why);
-    if (kept == STORE_KEEPS)
+    switch (status) {
+    case RULES_WAIT:
         return false;
-    session->waits_kept = 0;
-    if (kept == STORE_KEPT)
-        answer_changed(commands, answer, session);
-    else
-        answer_error(
-            answer,
-            "NOTKEPT the change is in force and told to peers, but it is not on this node's disk (%s): it is "
-            "written as soon as that works",
-            why);
-    return true;
-}
-
-/* Answers a refused change at once, and every other change when the store keeps it. */
-static bool answer_change(struct commands *commands, struct session *session, struct answer *answer,
-                          const struct rules_result *result)
-{
-    if (!result->asked || result->refused) {
-        answer_error(answer, "ERR %s",
-                     result->refused ? result->error.text : "this node is ending: ask another one");
-        return true;
+    case RULES_DONE:
+        answer_done(commands, session, answer);
+        break;
+    case RULES_REFUSED:
+        answer_error(answer, "ERR %s", error->text);
+        break;
+    case RULES_NOT_KEPT:
+        answer_error(answer, "NOTKEPT %s", error->text);
+        break;
     }
-    session->changed_rules = result->changed_rules;
-    session->warned_of = result->warnings > 0 ? result->ticket : 0;
-    session->waits_kept = commands->store != NULL ? store_versions_put(commands->store) : 0;
-    return answer_if_kept(commands, session, answer);
+    return true;
 }
 
 /* Makes the changes and answers in the given form: now, or when the result is known and kept. */
 static void change(struct call *call, const struct rule_changes *changes, enum change_form form)
 {
-    struct event event = {.kind = EVENT_RULES, .now_ns = call->now_ns, .rules = changes};
-    struct rules_result result = {0};
-    call->commands->submit(call->commands->context, &event, &result);
-    call->session->waits_form = (uint8_t)form;
-    if (result.in_work)
-        call->session->waits_for = result.ticket;
-    else
-        (void)answer_change(call->commands, call->session, &call->answer, &result);
+    struct error error;
+    struct session *session = call->session;
+    session->waits_form = (uint8_t)form;
+    (void)answer_change(call->commands, session, &call->answer,
+                        ask_rules(call->commands, changes, call->now_ns, &session->waits_rules, &error), &error);
 }
 
 bool commands_resume(struct commands *commands, struct session *session, struct output *output)
 {
     struct answer answer = {.output = output, .protocol = session->protocol};
-    struct rules_result result;
+    struct error error;
     size_t before = output->size;
-    bool answered;
+    bool answered = true;
     assert(session_waits(session));
-    if (session->waits_for == SESSION_WAITS_REFUSED) {
+    if (session->waits_refused)
         session_resume_refused(session, &answer);
-        answered = true;
-    } else if (session->waits_for > 0) {
-        if (!node_rules_result(commands->node, session->waits_for, &result))
-            return false;
-        session->waits_for = 0;
-        answered = answer_change(commands, session, &answer, &result);
-    } else {
-        answered = answer_if_kept(commands, session, &answer);
-    }
+    else
+        answered = answer_change(commands, session, &answer,
+                                 ask_rules_again(commands, &session->waits_rules, &error), &error);
     if (answered)
         commands->stats.total_error_replies += output->data[before] == '-';
     return answered;
@@ -210,14 +166,15 @@ static void delete_rule(struct call *call, struct bytes service, struct bytes id
 static void del(struct call *call)
 {
     struct bytes service = call->words->args[2], id = call->words->args[3];
-    const struct rulebook_rule *rule = rulebook_find(node_rulebook(call->commands->node), service, id);
-    const struct rules_result none = {.asked = true};
-    call->session->waits_form = CHANGE_COUNT;
-    if (rule == NULL || (rulebook_stable(rule) == NULL && rulebook_candidate(rule) == NULL))
-        /* the end of the old version may not be kept yet */
-        (void)answer_change(call->commands, call->session, &call->answer, &none);
-    else
+    struct session *session = call->session;
+    struct error error;
+    if (ask_rule(call->commands, service, id) != NULL) {
         delete_rule(call, service, id, bytes_of(""));
+        return;
+    }
+    session->waits_form = CHANGE_COUNT; /* the end of the rule may not be kept yet */
+    (void)answer_change(call->commands, session, &call->answer,
+                        ask_rules_none(call->commands, &session->waits_rules, &error), &error);
 }
 
 static void rollback(struct call *call)

@@ -61,7 +61,7 @@ static void refuse(struct call *call)
 {
     struct session *session = call->session;
     if (++session->refused < SESSION_REFUSED_MAX) {
-        session->waits_for = SESSION_WAITS_REFUSED;
+        session->waits_refused = true;
         return;
     }
     answer_error(&call->answer, "%s", wrong_password);
@@ -76,7 +76,7 @@ uint32_t session_delay_ms(const struct session *session)
 
 void session_resume_refused(struct session *session, struct answer *answer)
 {
-    session->waits_for = 0;
+    session->waits_refused = false;
     answer_error(answer, "%s", wrong_password);
 }
 

@@ -22,6 +22,31 @@ static int shown(struct bytes text)
     return (int)size;
 }
 
+/*
+ * Marks the parts of a sentence that ends with `what`: "FIELD is 'VALUE': expected EXPECTED", of which all but the
+ * field may be missing or otherwise. Nothing is marked where the sentence was cut, or is about the rule itself (it).
+ */
+static void mark_parts(struct error *error, const char *what)
+{
+    static const char is[] = " is '", expected[] = ": expected ";
+    const size_t size = strlen(error->text), what_size = strlen(what), field_size = strcspn(what, " ");
+    const bool is_whole = what_size <= size && strcmp(error->text + size - what_size, what) == 0;
+    if (!is_whole || strncmp(what, "it ", 3) == 0 || strncmp(what, "its ", 4) == 0)
+        return;
+    const size_t begins = size - what_size;
+    const char *expects = strstr(what, expected), *value = what + field_size + sizeof is - 1;
+    error->field = (struct error_part){(uint16_t)begins, (uint16_t)field_size};
+    for (const char *next = expects; next; next = strstr(next + 1, expected))
+        expects = next; /* a value may say the same */
+    if (!expects)
+        return;
+    const size_t expects_at = (size_t)(expects - what) + sizeof expected - 1;
+    error->expected = (struct error_part){(uint16_t)(begins + expects_at), (uint16_t)(what_size - expects_at)};
+    if (strncmp(what + field_size, is, sizeof is - 1) == 0 && expects > value && expects[-1] == '\'')
+        error->value =
+            (struct error_part){(uint16_t)(begins + (size_t)(value - what)), (uint16_t)(expects - 1 - value)};
+}
+
 bool rule_fail(const struct rule_reader *reader, unsigned line, const char *format, ...)
 {
     char what[ERROR_TEXT_BYTES], number[16];
@@ -35,9 +60,11 @@ bool rule_fail(const struct rule_reader *reader, unsigned line, const char *form
     va_start(arguments, format);
     (void)vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return error_set(reader->error, EX_DATAERR, "%s:%u: rule %.*s%s%.*s: %s", reader->file, line,
-                     named ? shown(reader->service) : 0, named ? reader->service.data : "", named ? "/" : "",
-                     shown(id), id.data, what);
+    (void)error_set(reader->error, EX_DATAERR, "%s:%u: rule %.*s%s%.*s: %s", reader->file, line,
+                    named ? shown(reader->service) : 0, named ? reader->service.data : "", named ? "/" : "",
+                    shown(id), id.data, what);
+    mark_parts(reader->error, what);
+    return false;
 }
 
 bool rule_wrong(const struct rule_reader *reader, const struct yaml_node *node, const char *field,

@@ -395,6 +395,32 @@ static void draw_rule(struct random *random, char *text, size_t room)
                                            : other_lists);
 }
 
+static bool part_is(const struct error *error, struct error_part part, const char *text)
+{
+    return bytes_equal(error_bytes(error, part), bytes_of(text));
+}
+
+static void parts(void)
+{
+    static const struct {
+        const char *text, *field, *value, *expected;
+    } cases[] = {
+        {"{id: a, rate: 100}", "rate", "100", "a rate such as 100/m, or unlimited"},
+        {"{id: a, rate: 1/s, mode: ': expected x'}", "mode", ": expected x", "enforce, shadow or off"},
+        {"{id: a, rate: 1/s, mode: [off]}", "mode", "", "enforce, shadow or off"},
+        {"{id: a, rate: 1/s, items: 1}", "items", "", NULL},
+        {"{rate: 1/s}", "id", "", "a name"},
+        {"[7]", "", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error error;
+        struct rule *rule = rule_parse(bytes_of(cases[i].text), "x", &error);
+        OK(!rule && part_is(&error, error.field, cases[i].field) && part_is(&error, error.value, cases[i].value) &&
+               (!cases[i].expected || part_is(&error, error.expected, cases[i].expected)),
+           "the parts of a mistake are marked: %s", error.text);
+    }
+}
+
 static void any_rule(void)
 {
     struct random random;
@@ -428,6 +454,7 @@ int main(void)
     documents();
     fields();
     mistakes();
+    parts();
     limits();
     any_rule();
     return tap_done();

@@ -101,7 +101,7 @@ static enum serve_status send_line(const char *line)
     enum serve_status status =
         commands_serve(&served.commands, &served.session, bytes_of(line), &output,
                        (struct turn){.now_ns = served.now_ns, .wall_ns = served.wall_ns}, &consumed);
-    while (status == SERVE_WAIT && served.session.waits_for > 0 &&
+    while (status == SERVE_WAIT && served.session.waits_rules.ticket > 0 &&
            !commands_resume(&served.commands, &served.session, &output)) {
         served_step((struct event){.kind = EVENT_WAKE});
         put_versions();
@@ -118,7 +118,7 @@ static bool resume(void)
 static const char *resumed(void)
 {
     uint64_t end_ns = clock_monotonic_ns() + WAIT_S * SECOND_NS;
-    while (served.session.waits_kept > 0 && !resume() && clock_monotonic_ns() < end_ns)
+    while (served.session.waits_rules.kept > 0 && !resume() && clock_monotonic_ns() < end_ns)
         sleep_a_little();
     answers[output.size] = '\0';
     return answers;
