@@ -206,7 +206,7 @@ $(B)/tests/sim: $(patsubst %.c,$(O)/%.o,$(wildcard tests/sim/*.c)) $(TEST_LIB) $
 FUZZ_ROOMS := edge cluster wire rules limit base
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 # What of HTTP reads bytes of strangers.
-HTTP_READERS := $(patsubst %,src/http/%.c,message words json_query json_arena)
+HTTP_READERS := $(patsubst %,src/http/%.c,message words query json_query json_arena)
 $(B)/tests/fuzz/fuzz_http: $(O)/tests/fuzz/fuzz_http.o $(O)/tests/fuzz/replay.o $(TEST_LIB) \
     $(patsubst %.c,$(O)/%.o,$(HTTP_READERS)) $(objects_llhttp) $(foreach r,$(FUZZ_ROOMS),$(call archive,$(r)))
 	$(SAY) LD $@

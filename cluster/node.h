@@ -102,6 +102,8 @@ struct rules_result {
     size_t warnings;         /* the changed rules that admit nothing at some daemon */
     struct error warning;    /* names the first of them and what to write instead */
     struct rule_stamp stamp; /* of the change; 0 if nothing changed */
+    /* Of the newest version, after the change, of the rule that was read or ended last. */
+    struct rule_stamp newest;
 };
 
 /*

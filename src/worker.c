@@ -158,6 +158,12 @@ static inline void end_serving(struct worker *worker, enum serve_status status, 
     leave(worker);
 }
 
+static void resume_soon(struct worker *worker)
+{
+    if (!uv_is_active((uv_handle_t *)&worker->resumes))
+        (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
+}
+
 static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
                                   struct serve_budget *budget, size_t *consumed)
 {
@@ -168,8 +174,8 @@ static enum serve_status on_serve(void *context, void *session, struct bytes inp
     budget->work = left_of(budget->work, worker->commands.worked);
     if (status == SERVE_DELAY)
         budget->delay_ms = session_delay_ms(session);
-    if (status == SERVE_WAIT && !uv_is_active((uv_handle_t *)&worker->resumes))
-        (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
+    if (status == SERVE_WAIT)
+        resume_soon(worker);
     return status;
 }
 
@@ -220,13 +226,18 @@ static enum serve_status on_http_serve(void *context, void *session, struct byte
         budget->delay_ms = http_delay_ms(session);
     if (status == SERVE_FEED && !uv_is_active((uv_handle_t *)&worker->feeds))
         (void)uv_timer_start(&worker->feeds, on_feeds, HTTP_LIVE_STEP_MS, HTTP_LIVE_STEP_MS);
+    if (status == SERVE_WAIT)
+        resume_soon(worker);
     return status;
 }
 
 static bool on_http_resume(void *context, void *session, struct output *output)
 {
     struct worker *worker = context;
-    return http_resume(worker->http, session, output, worker_turn(worker));
+    enter(worker);
+    bool known = http_resume(worker->http, session, output, worker_turn(worker));
+    leave(worker);
+    return known;
 }
 
 static bool on_http_knows(void *context, void *session)

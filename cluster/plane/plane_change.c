@@ -127,6 +127,7 @@ static bool put(struct node *node, struct plane_work *work, const struct rule_re
     enum rulebook_result result = rulebook_add(work->book, version);
     assert(result == RULEBOOK_ADDED && "out of memory");
     work->added++;
+    work->result.newest = work->stamp;
     plane_work_touches(work, version);
     return true;
 }
@@ -163,6 +164,7 @@ static bool set(struct node *node, struct plane_work *work, struct rule **rule)
     struct bytes text = {work->text, rule_print(*rule, work->text, RULE_TEXT_MAX_BYTES + 1)};
     if (known && is_unchanged(known, changes, text)) {
         work->result.unchanged_rules++;
+        work->result.newest = known->version[0]->record.stamp;
         return true;
     }
     if (!reaches(node, work, *rule))

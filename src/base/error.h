@@ -31,7 +31,10 @@ static inline struct bytes error_bytes(const struct error *error, struct error_p
     return (struct bytes){error->text + part.at, part.size};
 }
 
-/* Fills `error` without parts (printf style, truncating) and returns false, so that a caller can `return error_set(...)`. */
+/*
+ * Fills `error` (printf style, truncating), without parts, and returns false, so that a caller can
+ * `return error_set(...)`.
+ */
 bool error_set(struct error *error, int exit_status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -54,6 +54,7 @@ static enum rules_status settle(struct commands *commands, const struct rules_re
     wait->changed_rules = result->changed_rules;
     wait->created_rules = result->created_rules;
     wait->unchanged_rules = result->unchanged_rules;
+    wait->newest = result->newest;
     wait->warned_of = result->warnings > 0 ? result->ticket : 0;
     wait->kept = commands->store != NULL ? store_versions_put(commands->store) : 0;
     return settle_if_kept(commands, wait, error);

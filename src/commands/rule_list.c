@@ -101,8 +101,7 @@ static int compare_bytes(struct bytes a, struct bytes b)
     return order != 0 ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-/* The index of the first rule of the book behind the given one, in the order of service and id. */
-static size_t index_after(const struct rulebook *book, struct bytes service, struct bytes id)
+size_t ask_rules_after(const struct rulebook *book, struct bytes service, struct bytes id)
 {
     size_t low = 0, high = rulebook_rules(book);
     while (low < high) {
@@ -135,7 +134,7 @@ void call_rule_list(struct call *call)
         end = index + count;
     }
     if (list.after) {
-        size_t after = index_after(book, list.after_service, list.after_id);
+        size_t after = ask_rules_after(book, list.after_service, list.after_id);
         index = after > index ? after : index;
     }
     size_t begun = answer_array_begin(&call->answer);

@@ -5,13 +5,11 @@
 
 enum { PLACED_BYTES = JSON_FIELD_BYTES + 16 };
 
-/* Other types a web page may have a browser send anywhere without asking. */
-static bool is_json(const struct http_message *message)
+bool http_is_type(const struct http_message *message, const char *name)
 {
-    static const char json[] = "application/json";
     const struct bytes type = http_header(message, "content-type");
-    const size_t size = sizeof json - 1;
-    return type.size >= size && strncasecmp(type.data, json, size) == 0 &&
+    const size_t size = strlen(name);
+    return type.size >= size && strncasecmp(type.data, name, size) == 0 &&
            (type.size == size || type.data[size] == ';' || type.data[size] == ' ');
 }
 
@@ -19,7 +17,8 @@ bool http_body(struct http_call *call, json_t **tree)
 {
     struct json_arena *arena = &call->http->arena;
     json_error_t fault;
-    if (!is_json(call->message)) {
+    /* Other types a web page may have a browser send anywhere without asking. */
+    if (!http_is_type(call->message, "application/json")) {
         http_problem(call, 415, "Content-Type", "expected a body of Content-Type: application/json");
         return false;
     }

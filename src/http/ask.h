@@ -10,6 +10,8 @@
 #include "http/json_query.h"
 #include "http/verdict.h"
 
+/* Whether the body has that Content-Type, in small letters. */
+bool http_is_type(const struct http_message *message, const char *name);
 /* The tree of the body, which has to be JSON. */
 bool http_body(struct http_call *call, json_t **tree);
 /* Reads an object; `place` names it in a batch ("[3]") or is "". */

@@ -66,6 +66,8 @@ void http_problem(struct http_call *call, unsigned status, const char *field, co
     __attribute__((format(printf, 4, 5)));
 /* The same for a sentence of the commands, "ERR ..." and the like. */
 void http_refuse(struct http_call *call, unsigned status, const char *field, const char *error);
+/* The same for an operator's mistake, with the parts that its sentence has. */
+void http_problem_of(struct http_call *call, unsigned status, const struct error *error);
 /* Writes what the call was answered with. */
 void http_write(struct http_call *call, struct output *output);
 
@@ -106,6 +108,12 @@ void http_reset(struct http_call *call);
 void http_reserve(struct http_call *call);
 void http_commit(struct http_call *call);
 void http_cancel(struct http_call *call);
+/* rules.c */
+void http_rules(struct http_call *call);
+void http_rules_below(struct http_call *call);
+/* rule_change.c: fills the call once it is known what became of session->change, and forgets that; false: it is not. */
+bool http_change_is_over(struct http_call *call);
+void http_change_forget(struct http_change **change);
 /* health.c */
 void http_alive(struct http_call *call);
 void http_ready(struct http_call *call);

@@ -2,7 +2,7 @@
  * GET /v1/hot: the keys that were refused most, or asked most, of each rule and tier; what HOT answers.
  */
 #include "http/call.h"
-#include "http/words.h"
+#include "http/query.h"
 
 enum { ROW_HEAD_BYTES = 1024, ROW_KEY_BYTES = 384, END_BYTES = 16 };
 

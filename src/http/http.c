@@ -1,6 +1,7 @@
 #include "http/http.h"
 
 #include "http/call.h"
+#include "http/live.h"
 
 #include <assert.h>
 
@@ -20,6 +21,12 @@ void http_open(struct http_session *session, const char *address)
     const size_t size = strnlen(address, sizeof session->address - 1);
     memcpy(session->address, address, size);
     session->address[size] = '\0';
+}
+
+void http_close(struct http_session *session, struct commands *commands)
+{
+    http_end_live(session, commands);
+    http_change_forget(&session->change);
 }
 
 uint32_t http_worked(const struct http *http)
@@ -64,10 +71,24 @@ static void split_target(struct http_call *call)
 
 static void answer_method(struct http_call *call, const struct http_route *route)
 {
+    static const struct {
+        unsigned method;
+        const char *name;
+    } names[] = {{HTTP_METHOD_GET, "GET"},
+                 {HTTP_METHOD_HEAD, "HEAD"},
+                 {HTTP_METHOD_POST, "POST"},
+                 {HTTP_METHOD_PUT, "PUT"},
+                 {HTTP_METHOD_DELETE, "DELETE"}};
+    const char *between = "Allow: ";
     http_problem(call, 405, NULL, "this path has other methods: see Allow");
-    put_text(&call->fields, route->methods == HTTP_METHOD_POST         ? "Allow: POST\r\n"
-                            : (route->methods & HTTP_METHOD_POST) != 0 ? "Allow: GET, HEAD, POST\r\n"
-                                                                       : "Allow: GET, HEAD\r\n");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if ((route->methods & names[i].method) == 0)
+            continue;
+        put_text(&call->fields, between);
+        put_text(&call->fields, names[i].name);
+        between = ", ";
+    }
+    put_text(&call->fields, "\r\n");
 }
 
 static void answer(struct http_call *call, const struct http_route *route)
@@ -88,11 +109,10 @@ static void count(struct http_call *call)
     stats->http_errors += call->status >= 400 && call->status != 429;
 }
 
-/* The answer to a wrong password waits; other requests of the connection wait behind it. */
+/* The answer waits; other requests of the connection wait behind it. */
 static void put_off(struct http_call *call)
 {
     struct http_session *session = call->session;
-    session->waits = true;
     session->waits_last = !call->message->keep_alive;
     session->waits_head = call->message->method == HTTP_METHOD_HEAD;
 }
@@ -103,9 +123,13 @@ bool http_resume(struct http *http, struct http_session *session, struct output 
     begin(&call, http, session, turn);
     http->message.method = session->waits_head ? HTTP_METHOD_HEAD : HTTP_METHOD_OTHER;
     http->message.is_1_0 = false;
-    http_problem(&call, 401, "Authorization", "the password is wrong");
+    if (session->change == NULL)
+        http_problem(&call, 401, "Authorization", "the password is wrong");
+    else if (http_change_is_over(&call))
+        count(&call);
+    else
+        return false;
     call.closes = session->waits_last;
-    session->waits = false;
     http_write(&call, output);
     return true;
 }
@@ -155,8 +179,12 @@ static enum serve_status serve_message(struct serving *serving, size_t size)
         call.body.room = HTTP_LONG_BYTES;
     }
     answer(&call, route);
-    count(&call);
     serving->work += REQUEST_WORK + (uint32_t)(size / INPUT_WORK_BYTES) + call.work;
+    if (call.session->change != NULL) {
+        put_off(&call);
+        return SERVE_WAIT;
+    }
+    count(&call);
     if (call.delays) {
         put_off(&call);
         return SERVE_DELAY;

@@ -4,7 +4,7 @@
  * The one idea: HTTP is a service of the listener beside RESP (struct service), so limits, deadlines, turns and buffers
  * are the same. It asks by the calls of commands/ask.h, so decisions are the same. Between the two lies only form:
  * message.h finds a request, routes.c its path, and the path's function fills an answer. No I/O; no allocation for a
- * request.
+ * request, but for those about rules.
  */
 #ifndef HEADGATE_HTTP_HTTP_H
 #define HEADGATE_HTTP_HTTP_H
@@ -15,16 +15,17 @@
 #include "http/message.h"
 
 struct http;
+struct http_change;
 
 /* What one connection remembers between requests. Lives in the listener's memory, zeroed before http_open. */
 struct http_session {
     struct http_framer framer;
-    bool known;      /* it has asked something, with the password if there is one */
-    bool waits;      /* for the answer to a wrong password */
-    bool waits_last; /* and is closed then */
-    bool waits_head; /* which has no body */
-    bool live;       /* it reads events: see live.h */
-    uint8_t refused; /* wrong passwords, one after the other */
+    bool known;                 /* it has asked something, with the password if there is one */
+    bool waits_last;            /* it waits for an answer, or has waited, and is closed then */
+    bool waits_head;            /* the answer has no body */
+    bool live;                  /* it reads events: see live.h */
+    uint8_t refused;            /* wrong passwords, one after the other */
+    struct http_change *change; /* of rules, whose outcome it waits for; NULL: none */
     char address[LISTENER_ADDRESS_BYTES];
 };
 

@@ -47,3 +47,11 @@ json_t *json_arena_parse(struct json_arena *arena, struct bytes text, json_error
     in_use = NULL;
     return tree;
 }
+
+char *json_arena_room(struct json_arena *arena, size_t size)
+{
+    in_use = arena;
+    char *room = take(size);
+    in_use = NULL;
+    return room;
+}

@@ -30,5 +30,7 @@ void json_arena_init(struct json_arena *arena, char *room, size_t size);
  * this arena. Duplicate names are refused.
  */
 json_t *json_arena_parse(struct json_arena *arena, struct bytes text, json_error_t *fault);
+/* Room beside the last tree, as long as that is valid; NULL: there is not so much. */
+char *json_arena_room(struct json_arena *arena, size_t size);
 
 #endif

@@ -274,7 +274,7 @@ void http_live(struct http_call *call)
     put_event(&call->body, commands, &figures, call->turn);
 }
 
-void http_close(struct http_session *session, struct commands *commands)
+void http_end_live(struct http_session *session, struct commands *commands)
 {
     commands->stats.http_live -= session->live;
     session->live = false;

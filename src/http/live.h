@@ -20,4 +20,7 @@ void http_make_event(struct http *http, struct turn turn);
 /* As struct service asks of `feed`. */
 void http_feed(const struct http *http, struct output *output);
 
+/* The connection reads events no more. */
+void http_end_live(struct http_session *session, struct commands *commands);
+
 #endif

@@ -212,10 +212,18 @@ static struct bytes path_of(struct bytes target)
 
 static enum http_method method_of(const llhttp_t *parser)
 {
-    return parser->method == HTTP_GET    ? HTTP_METHOD_GET
-           : parser->method == HTTP_HEAD ? HTTP_METHOD_HEAD
-           : parser->method == HTTP_POST ? HTTP_METHOD_POST
-                                         : HTTP_METHOD_OTHER;
+    static const struct {
+        uint8_t parsed;
+        enum http_method method;
+    } methods[] = {{HTTP_GET, HTTP_METHOD_GET},
+                   {HTTP_HEAD, HTTP_METHOD_HEAD},
+                   {HTTP_POST, HTTP_METHOD_POST},
+                   {HTTP_PUT, HTTP_METHOD_PUT},
+                   {HTTP_DELETE, HTTP_METHOD_DELETE}};
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (methods[i].parsed == parser->method)
+            return methods[i].method;
+    return HTTP_METHOD_OTHER;
 }
 
 /* ---- passes ---- */

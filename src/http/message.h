@@ -25,7 +25,14 @@ enum {
     HTTP_PARSER_BYTES = 128,           /* of llhttp's state */
 };
 
-enum http_method { HTTP_METHOD_GET = 1, HTTP_METHOD_HEAD = 2, HTTP_METHOD_POST = 4, HTTP_METHOD_OTHER = 8 };
+enum http_method {
+    HTTP_METHOD_GET = 1,
+    HTTP_METHOD_HEAD = 2,
+    HTTP_METHOD_POST = 4,
+    HTTP_METHOD_PUT = 8,
+    HTTP_METHOD_DELETE = 16,
+    HTTP_METHOD_OTHER = 32,
+};
 
 struct http_header {
     struct bytes name, value;

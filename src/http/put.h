@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "wire/output.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,7 +34,17 @@ static inline void put_number(struct output *output, uint64_t number)
     output_append(output, digits + at, sizeof digits - at);
 }
 
+/* 0.333, with at most that many places; null for what is no number. */
+void put_real(struct output *output, double number, int places);
+
+static inline void put_bool(struct output *output, bool value)
+{
+    put_text(output, value ? "true" : "false");
+}
+
 /* A JSON string, quoted. Bytes beyond ASCII become '?': names of rules are ASCII, and so are our sentences. */
 void put_string(struct output *output, struct bytes text);
+/* The same for a text that is known to be UTF-8: all of it is put. */
+void put_utf8(struct output *output, struct bytes text);
 
 #endif

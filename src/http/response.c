@@ -14,16 +14,20 @@ static const char *reason_of(unsigned status)
         const char *reason;
     } reasons[] = {
         {200, "OK"},
+        {201, "Created"},
+        {304, "Not Modified"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
         {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {409, "Conflict"},
+        {412, "Precondition Failed"},
         {413, "Content Too Large"},
         {414, "URI Too Long"},
         {415, "Unsupported Media Type"},
         {417, "Expectation Failed"},
+        {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
@@ -52,7 +56,13 @@ static void begin_problem(struct http_call *call, unsigned status, const char *f
         put_text(&call->body, ",\"field\":");
         put_string(&call->body, bytes_of(field));
     }
+}
+
+static void put_detail(struct http_call *call, struct bytes detail)
+{
     put_text(&call->body, ",\"detail\":");
+    put_string(&call->body, detail);
+    put_text(&call->body, "}\n");
 }
 
 void http_problem(struct http_call *call, unsigned status, const char *field, const char *format, ...)
@@ -63,16 +73,33 @@ void http_problem(struct http_call *call, unsigned status, const char *field, co
     (void)vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
     begin_problem(call, status, field);
-    put_string(&call->body, bytes_of(detail));
-    put_text(&call->body, "}\n");
+    put_detail(call, bytes_of(detail));
 }
 
 void http_refuse(struct http_call *call, unsigned status, const char *field, const char *error)
 {
     const char *blank = strchr(error, ' ');
     begin_problem(call, status, field);
-    put_string(&call->body, bytes_of(blank != NULL ? blank + 1 : error));
-    put_text(&call->body, "}\n");
+    put_detail(call, bytes_of(blank != NULL ? blank + 1 : error));
+}
+
+static void put_part(struct http_call *call, const char *name, const struct error *error, struct error_part part)
+{
+    if (part.size == 0)
+        return;
+    put_text(&call->body, ",\"");
+    put_text(&call->body, name);
+    put_text(&call->body, "\":");
+    put_string(&call->body, error_bytes(error, part));
+}
+
+void http_problem_of(struct http_call *call, unsigned status, const struct error *error)
+{
+    begin_problem(call, status, NULL);
+    put_part(call, "field", error, error->field);
+    put_part(call, "value", error, error->value);
+    put_part(call, "expected", error, error->expected);
+    put_detail(call, bytes_of(error->text));
 }
 
 /* ---- the head ---- */
@@ -119,9 +146,11 @@ void http_write(struct http_call *call, struct output *output)
     put_text(output, reason_of(call->status));
     put_text(output, "\r\nDate: ");
     put_date(output, call->http, call->turn.wall_ns);
-    put_text(output, "\r\nContent-Type: ");
-    put_text(output, call->type);
-    if (!call->feeds) {
+    if (call->status != 304) { /* which has no body, and whose type would be that of the other answer */
+        put_text(output, "\r\nContent-Type: ");
+        put_text(output, call->type);
+    }
+    if (call->status != 304 && !call->feeds) {
         put_text(output, "\r\nContent-Length: ");
         put_number(output, call->body.size);
     }
@@ -132,7 +161,7 @@ void http_write(struct http_call *call, struct output *output)
     else if (message->is_1_0)
         put_text(output, "Connection: keep-alive\r\n");
     put_text(output, "\r\n");
-    if (message->method != HTTP_METHOD_HEAD)
+    if (message->method != HTTP_METHOD_HEAD && call->status != 304)
         output_append(output, call->body.data, call->body.size);
     assert(!output->overflowed);
 }

@@ -3,16 +3,31 @@
  */
 #include "http/call.h"
 
-enum { READS = HTTP_METHOD_GET | HTTP_METHOD_HEAD, ANY = READS | HTTP_METHOD_POST | HTTP_METHOD_OTHER };
+enum {
+    READS = HTTP_METHOD_GET | HTTP_METHOD_HEAD,
+    CHANGES = HTTP_METHOD_POST | HTTP_METHOD_PUT | HTTP_METHOD_DELETE,
+    ANY = READS | CHANGES | HTTP_METHOD_OTHER
+};
 
+/* In the order in which a path is looked for. */
 static const struct http_route routes[] = {
-    {"/check", READS | HTTP_METHOD_POST, 0, http_gateway}, {"/check/", ANY, HTTP_ROUTE_BELOW, http_gateway_below},
-    {"/v1/check", HTTP_METHOD_POST, 0, http_check},        {"/v1/peek", HTTP_METHOD_POST, 0, http_peek},
-    {"/v1/refund", HTTP_METHOD_POST, 0, http_refund},      {"/v1/reset", HTTP_METHOD_POST, 0, http_reset},
-    {"/v1/reserve", HTTP_METHOD_POST, 0, http_reserve},    {"/v1/commit", HTTP_METHOD_POST, 0, http_commit},
-    {"/v1/cancel", HTTP_METHOD_POST, 0, http_cancel},      {"/healthz", READS, HTTP_ROUTE_OPEN, http_alive},
-    {"/readyz", READS, HTTP_ROUTE_OPEN, http_ready},       {"/metrics", READS, HTTP_ROUTE_LONG, http_metrics},
-    {"/v1/live", READS, HTTP_ROUTE_LONG, http_live},       {"/v1/hot", READS, 0, http_hot},
+    {"/check", READS | HTTP_METHOD_POST, 0, http_gateway},
+    {"/check/", ANY, HTTP_ROUTE_BELOW, http_gateway_below},
+    {"/v1/check", HTTP_METHOD_POST, 0, http_check},
+    {"/v1/peek", HTTP_METHOD_POST, 0, http_peek},
+    {"/v1/refund", HTTP_METHOD_POST, 0, http_refund},
+    {"/v1/reset", HTTP_METHOD_POST, 0, http_reset},
+    {"/v1/reserve", HTTP_METHOD_POST, 0, http_reserve},
+    {"/v1/commit", HTTP_METHOD_POST, 0, http_commit},
+    {"/v1/cancel", HTTP_METHOD_POST, 0, http_cancel},
+    {"/v1/rules", READS | HTTP_METHOD_POST, HTTP_ROUTE_LONG, http_rules},
+    {"/v1/rules/", READS | HTTP_METHOD_PUT | HTTP_METHOD_DELETE, HTTP_ROUTE_LONG | HTTP_ROUTE_BELOW,
+     http_rules_below},
+    {"/healthz", READS, HTTP_ROUTE_OPEN, http_alive},
+    {"/readyz", READS, HTTP_ROUTE_OPEN, http_ready},
+    {"/metrics", READS, HTTP_ROUTE_LONG, http_metrics},
+    {"/v1/live", READS, HTTP_ROUTE_LONG, http_live},
+    {"/v1/hot", READS, 0, http_hot},
 };
 
 const struct http_route *http_route(struct bytes path)

@@ -1,6 +1,7 @@
 #include "http/words.h"
 
-#include <sodium.h>
+#include "http/query.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -76,55 +77,6 @@ static bool was_said(const struct http_words *words, struct bytes name)
 }
 
 /* ---- the query ---- */
-
-/* "%41" is "A", and "+" a blank, as forms of web pages are encoded. False: half an escape, or no room. */
-static bool decode(struct bytes text, struct output *decoded, struct bytes *out)
-{
-    const size_t begun = decoded->size;
-    for (size_t i = 0; i < text.size; i++) {
-        char c = text.data[i];
-        if (c == '%') {
-            unsigned char byte;
-            if (text.size - i < 3 || sodium_hex2bin(&byte, 1, &text.data[i + 1], 2, NULL, NULL, NULL) != 0)
-                return false;
-            c = (char)byte;
-            i += 2;
-        } else if (c == '+') {
-            c = ' ';
-        }
-        output_append(decoded, &c, 1);
-    }
-    *out = (struct bytes){decoded->data + begun, decoded->size - begun};
-    return !decoded->overflowed;
-}
-
-static const char *read_pair(struct bytes pair, struct output *decoded, struct bytes *name, struct bytes *value)
-{
-    const char *equals = memchr(pair.data, '=', pair.size);
-    *name = (struct bytes){pair.data, equals != NULL ? (size_t)(equals - pair.data) : pair.size};
-    if (equals == NULL)
-        return "a name of the query without '=': expected name=value";
-    const struct bytes raw = {equals + 1, pair.size - name->size - 1};
-    if (!decode(*name, decoded, name) || !decode(raw, decoded, value))
-        return "'%' in the query: expected two hexadecimal digits behind it";
-    return NULL;
-}
-
-bool http_query_next(struct bytes *query, struct output *decoded, struct http_pair *pair)
-{
-    while (query->size > 0) {
-        const char *end = memchr(query->data, '&', query->size);
-        const size_t size = end != NULL ? (size_t)(end - query->data) : query->size;
-        const size_t skipped = size < query->size ? size + 1 : size;
-        const struct bytes text = {query->data, size};
-        *query = (struct bytes){query->data + skipped, query->size - skipped};
-        if (size == 0)
-            continue;
-        pair->error = read_pair(text, decoded, &pair->name, &pair->value);
-        return true;
-    }
-    return false;
-}
 
 bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded)
 {

@@ -27,14 +27,6 @@ struct http_words {
     char error[COMMAND_ERROR_BYTES];
 };
 
-/* A name of a query ("a=b&c=d") and its value, decoded. */
-struct http_pair {
-    struct bytes name, value;
-    const char *error; /* what is wrong with it; NULL: nothing */
-};
-/* Takes the next pair off the front of `query`. False: there is none. */
-bool http_query_next(struct bytes *query, struct output *decoded, struct http_pair *pair);
-
 void http_words_init(struct http_words *words);
 /* Decodes and adds the names of `query` ("a=b&c=d"); `decoded` outlives the words. False: field and error say why. */
 bool http_words_add_query(struct http_words *words, struct bytes query, struct output *decoded);

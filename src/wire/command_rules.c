@@ -61,7 +61,7 @@ static bool parse_note(struct bytes word, struct bytes *note, char *error)
     return true;
 }
 
-static bool parse_apply_option(struct bytes word, struct bytes value, struct command_apply *apply, char *error)
+bool command_apply_option(struct command_apply *apply, struct bytes word, struct bytes value, char *error)
 {
     if (word_is(word, "canary"))
         return parse_percent("CANARY", value, &apply->share_millionths, error);
@@ -73,6 +73,18 @@ static bool parse_apply_option(struct bytes word, struct bytes value, struct com
         return parse_note(value, &apply->note, error);
     return word_fail(error, "unknown option '%.*s': expected CANARY, WATCH, THRESHOLD, NOTE or VERBOSE",
                      word_shown(word), word.data);
+}
+
+bool command_apply_end(struct command_apply *apply, char *error)
+{
+    if (apply->share_millionths == 0 && (apply->watch_ms > 0 || apply->threshold_millionths > 0))
+        return word_fail(error,
+                         "WATCH and THRESHOLD are about a canary: expected CANARY and a percentage with them");
+    if (apply->share_millionths > 0 && apply->watch_ms == 0)
+        apply->watch_ms = DEFAULT_WATCH_MS;
+    if (apply->share_millionths > 0 && apply->threshold_millionths == 0)
+        apply->threshold_millionths = DEFAULT_THRESHOLD_MILLIONTHS;
+    return true;
 }
 
 bool command_parse_apply(const struct resp_command *command, struct command_apply *apply, char *error)
@@ -87,16 +99,11 @@ bool command_parse_apply(const struct resp_command *command, struct command_appl
         }
         if (i + 1 == command->count)
             return word_fail(error, "nothing after '%.*s': expected its value", word_shown(word), word.data);
-        if (!parse_apply_option(word, command->args[i + 1], apply, error))
+        if (!command_apply_option(apply, word, command->args[i + 1], error))
             return false;
     }
-    if (apply->share_millionths == 0 && (apply->watch_ms > 0 || apply->threshold_millionths > 0))
-        return word_fail(error,
-                         "WATCH and THRESHOLD are about a canary: expected CANARY and a percentage with them");
-    if (apply->share_millionths > 0 && apply->watch_ms == 0)
-        apply->watch_ms = DEFAULT_WATCH_MS;
-    if (apply->share_millionths > 0 && apply->threshold_millionths == 0)
-        apply->threshold_millionths = DEFAULT_THRESHOLD_MILLIONTHS;
+    if (!command_apply_end(apply, error))
+        return false;
     if (word_is(apply->text, "staged")) {
         apply->staged = true;
         apply->text = (struct bytes){0};

@@ -30,6 +30,9 @@ struct command_apply {
     struct bytes note; /* may be empty */
 };
 
+/* Sets the option of that name ("canary"): see command_parse_apply. The end checks them together. */
+bool command_apply_option(struct command_apply *apply, struct bytes name, struct bytes value, char *error);
+bool command_apply_end(struct command_apply *apply, char *error);
 /* Parses RULE SET and RULE APPLY; the arity must be checked. */
 bool command_parse_apply(const struct resp_command *command, struct command_apply *apply, char *error);
 

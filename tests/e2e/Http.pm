@@ -26,7 +26,7 @@ sub answer {
     my ($first, @lines) = split /\r\n/, $1;
     my ($status) = $first =~ m{^HTTP/1\.1 (\d{3}) } or die "no status line: $first";
     my %head = map { /^([^:]+): (.*)$/ ? (lc $1 => $2) : () } @lines;
-    my $size = $status == 100 || ($method // '') eq 'HEAD' ? 0 : $head{'content-length'};
+    my $size = $status == 100 || $status == 304 || ($method // '') eq 'HEAD' ? 0 : $head{'content-length'};
     $self->need while length $self->{buffer} < $size;
     my $body = substr $self->{buffer}, 0, $size, '';
     return {status => $status, head => \%head, body => $body, json => scalar eval { decode_json($body) }};
@@ -46,6 +46,14 @@ sub post {
     $body = encode_json($body) if ref $body;
     return $self->request('POST', $target, $body, 'Content-Type: application/json', @lines);
 }
+
+sub put {
+    my ($self, $target, $body, @lines) = @_;
+    $body = encode_json($body) if ref $body;
+    return $self->request('PUT', $target, $body, 'Content-Type: application/json', @lines);
+}
+
+sub delete { my ($self, $target, @lines) = @_; return $self->request('DELETE', $target, undef, @lines) }
 
 # The values of GET /metrics, by "name" or "name{labels}".
 sub metrics {

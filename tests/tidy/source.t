@@ -110,7 +110,7 @@ my $names_kinds = qr{^src/(?:limit/|(?:rules/rule(?:_reach)?|commands/(?:explain
 my $request_path = qr{^src/base/(?:bytes|error|hash|list|random)\.|^src/limit/(?:bucket|charge|key|limit|verdict)\.
     |^src/rules/match\.|^src/wire/(?:resp|request|reply|command|output)\.
     |^src/edge/clients/(?:connection(?:_input|_output|_turn)?|listener_turns|stream)\.
-    |^src/http/(?!create\.)
+    |^src/http/(?!create\.|rule_(?:change|plan)\.)
     |^src/commands/(?:pending|late|shapes|match)\.|^cluster/spend/(?:decide|decide_full|record|deferred)\.}x;
 
 # ---- shape ----

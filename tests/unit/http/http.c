@@ -299,7 +299,6 @@ static void test_password(void)
     OK_U64(code(answer), 401, "is refused");
     for (int i = 0; i < 3; i++)
         OK(with("Bearer guess") && status == SERVE_DELAY, "again");
-    session.waits = false;
     OK(with("Bearer guess") && status == SERVE_CLOSE && code(answer) == 401, "the fifth ends the connection");
     for (int i = 0; i < 40; i++) {
         session = (struct http_session){0};

@@ -1,94 +1,5 @@
 /* A change of rules is answered when it is on the disk, however long that takes; or with what became of it. */
-#include "tests/lib/served.h"
-#include "tests/lib/store.h"
-
-#include <errno.h>
-#include <sqlite3.h>
-#include <uv.h>
-
-/* ---- a disk that waits, or fails ---- */
-
-static struct {
-    uv_mutex_t mutex;
-    uv_cond_t changed;
-    bool waits, fails;
-    unsigned begun; /* writes that wait */
-} disk;
-
-static ssize_t write_slowly(int file, const void *bytes, size_t size, off_t offset)
-{
-    uv_mutex_lock(&disk.mutex);
-    disk.begun++;
-    uv_cond_broadcast(&disk.changed);
-    while (disk.waits)
-        uv_cond_wait(&disk.changed, &disk.mutex);
-    bool fails = disk.fails;
-    uv_mutex_unlock(&disk.mutex);
-    errno = ENOSPC;
-    return fails ? -1 : pwrite(file, bytes, size, offset);
-}
-
-static void disk_init(void)
-{
-    static const char *const names[] = {"pwrite", "pwrite64"};
-    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-    (void)uv_mutex_init(&disk.mutex);
-    (void)uv_cond_init(&disk.changed);
-    for (size_t i = 0; i < 2; i++)
-        (void)vfs->xSetSystemCall(vfs, names[i], (sqlite3_syscall_ptr)write_slowly);
-}
-
-static void disk_set(bool waits, bool fails)
-{
-    uv_mutex_lock(&disk.mutex);
-    disk.waits = waits;
-    disk.fails = fails;
-    disk.begun = 0;
-    uv_cond_broadcast(&disk.changed);
-    uv_mutex_unlock(&disk.mutex);
-}
-
-/* Until the store writes, and waits for the disk. */
-static void disk_wait_begun(void)
-{
-    uv_mutex_lock(&disk.mutex);
-    while (disk.begun == 0)
-        uv_cond_wait(&disk.changed, &disk.mutex);
-    uv_mutex_unlock(&disk.mutex);
-}
-
-/* ---- a daemon over it ---- */
-
-static struct store *store;
-
-static void put_versions(void)
-{
-    const struct effects *effects = &served.effects;
-    for (size_t i = 0; i < effects->version_count; i++)
-        store_put_versions(store, &effects->version[i]->record, 1);
-}
-
-static void submit(void *context, const struct event *event, struct rules_result *result)
-{
-    served_submit(context, event, result);
-    put_versions();
-}
-
-static void open_all(void)
-{
-    remove_all();
-    store = open_one();
-    (void)look(store, NULL);
-    served_open();
-    served.commands.store = store;
-    served.commands.submit = submit;
-}
-
-static void close_all(void)
-{
-    (void)store_close(&store);
-    served_close();
-}
+#include "tests/lib/slow_disk.h"
 
 static char answers[2 * OUTPUT_REPLY_MAX_BYTES];
 static struct output output;
@@ -104,7 +15,7 @@ static enum serve_status send_line(const char *line)
     while (status == SERVE_WAIT && served.session.waits_rules.ticket > 0 &&
            !commands_resume(&served.commands, &served.session, &output)) {
         served_step((struct event){.kind = EVENT_WAKE});
-        put_versions();
+        slow_disk_keep();
     }
     return status;
 }
@@ -130,72 +41,73 @@ static const char *resumed(void)
 
 static void slow_disk(void)
 {
-    open_all();
-    disk_set(true, false);
+    slow_disk_open();
+    slow_disk_set(true, false);
     OK(send_line(SET_RULE) == SERVE_WAIT, "RULE SET waits for the disk");
-    disk_wait_begun();
+    slow_disk_wait_begun();
     bool early = false;
     for (unsigned i = 0; i < 100; i++)
         early |= resume();
     OK(!early && output.size == 0, "and is not answered while it is being written");
     OK(rulebook_find(node_rulebook(served.node), bytes_of("shop"), bytes_of("x")) != NULL,
        "though it is in force already");
-    disk_set(false, false);
+    slow_disk_set(false, false);
     OK(strcmp(resumed(), "+OK\r\n") == 0, "it is answered when it is written");
-    OK(store_versions_kept(store, store_versions_put(store), answers) == STORE_KEPT, "and it is kept");
-    disk_set(true, false);
+    OK(store_versions_kept(served.commands.store, store_versions_put(served.commands.store), answers) == STORE_KEPT,
+       "and it is kept");
+    slow_disk_set(true, false);
     OK(send_line("RULE DEL shop x\r\n") == SERVE_WAIT, "RULE DEL waits as well");
-    disk_wait_begun();
+    slow_disk_wait_begun();
     OK(!resume(), "for as long");
-    disk_set(false, false);
+    slow_disk_set(false, false);
     OK(strcmp(resumed(), ":1\r\n") == 0, "and is answered then");
     (void)send_line("RULE DEL shop x\r\n");
     OK(strcmp(resumed(), ":0\r\n") == 0, "what changes nothing is answered at once");
-    close_all();
+    slow_disk_close();
 }
 
 /* Who asks for what is in force already, but not on the disk, waits for the disk as well. */
 static void asked_again(void)
 {
-    open_all();
-    disk_set(true, false);
+    slow_disk_open();
+    slow_disk_set(true, false);
     OK(send_line(SET_RULE) == SERVE_WAIT, "RULE SET waits");
-    disk_wait_begun();
+    slow_disk_wait_begun();
     struct session other = {0}, first;
     session_open(&other, &served.commands, 8, "127.0.0.1:50001");
     first = served.session;
     served.session = other;
     OK(send_line(SET_RULE) == SERVE_WAIT && !resume(),
        "the same of another client, which changes nothing, waits, too");
-    disk_set(false, false);
+    slow_disk_set(false, false);
     OK(strcmp(resumed(), "+OK\r\n") == 0, "until it is written");
     served.session = first;
     output.size = 0;
     OK(strcmp(resumed(), "+OK\r\n") == 0, "as does the first");
-    close_all();
+    slow_disk_close();
 }
 
 static void full_disk(void)
 {
-    open_all();
-    disk_set(false, true);
+    slow_disk_open();
+    slow_disk_set(false, true);
     static const char told[] =
         "-NOTKEPT the change is in force and told to peers, but it is not on this node's disk (";
     (void)send_line(SET_RULE);
     OK(strncmp(resumed(), told, sizeof told - 1) == 0,
        "a disk that fails is told, and what became of the change: %.*s", (int)output.size - 2, answers);
     OK(send_line("PING\r\n") == SERVE_MORE && memcmp(answers, "+PONG\r\n", 7) == 0, "the connection goes on");
-    disk_set(false, false);
-    OK(store_flush(store, WAIT_S * SECOND_NS), "when the disk takes it, it is written");
+    slow_disk_set(false, false);
+    OK(store_flush(served.commands.store, WAIT_S * SECOND_NS), "when the disk takes it, it is written");
     (void)send_line(SET_RULE);
     OK(strcmp(resumed(), "+OK\r\n") == 0, "and said again, it is OK");
-    close_all();
+    slow_disk_close();
 }
 
 int main(void)
 {
     store_scene_begin();
-    disk_init();
+    slow_disk_init();
     slow_disk();
     asked_again();
     full_disk();
