@@ -3,35 +3,7 @@
  */
 #include "base/units.h"
 #include "commands/call.h"
-
-static const char *reason_text(enum verdict_reason reason)
-{
-    switch (reason) {
-    case VERDICT_ALLOWED:
-        return "allowed";
-    case VERDICT_NO_TOKENS:
-        return "refused: the whole limit is spent, as far as this node knows";
-    case VERDICT_NO_SHARE:
-        return "refused: tokens are left, but not for this node until others have heard of its spends";
-    case VERDICT_TOO_LARGE:
-        return "refused: the cost is more than can ever be allowed here";
-    case VERDICT_JOINING:
-        return "refused: this node has no share yet";
-    case VERDICT_OVERLOAD:
-        return "refused: too many spends here that others have not acknowledged";
-    }
-    return "?";
-}
-
-/* The reason for a refusal: that of the verdict, or that this node does not decide at all. */
-static const char *reason_here(const struct call *call, enum verdict_reason reason)
-{
-    struct node_status status;
-    node_status(call->commands->node, &status);
-    return reason == VERDICT_JOINING && status.config_state == CONFIG_OUT
-               ? "refused: this node's config differs from that of its peers, and so it decides nothing"
-               : reason_text(reason);
-}
+#include "commands/elsewhere.h"
 
 static void print_ms(struct output *output, const char *label, uint64_t ns)
 {
@@ -100,7 +72,7 @@ static void print_charge(struct call *call, const struct charge *charge, const s
     node_explain(call->commands->node, charge->id, charge->limit, call->now_ns, &seen);
     output_print(output, "asked of          %s (%s), which holds %.2f%% of the limit\n", call->commands->name,
                  call->commands->region, seen.share * 100);
-    output_print(output, "one more now      %s\n", reason_here(call, verdict->reason));
+    output_print(output, "one more now      %s\n", ask_reason(call->commands, verdict->reason));
     if (!verdict->allowed)
         print_ms(output, "retry after       ", verdict->retry_after_ns);
     output_print(output, "remaining         %llu tokens of the whole limit, as far as is known here\n",
@@ -153,33 +125,12 @@ static void print_explanation(struct call *call, const struct question *question
 
 /* ---- elsewhere: rules of other services, or for other endpoints, that count the same identifiers ---- */
 
-enum {
-    ELSEWHERE_RULES_MAX = 1000, /* rules that are looked at */
-    ELSEWHERE_LINES_MAX = 16,
+enum { ELSEWHERE_LINES_MAX = 16 };
+
+struct elsewhere_lines {
+    struct call *call;
+    uint32_t count;
 };
-
-struct elsewhere {
-    uint32_t concerned; /* rules that count these identifiers and do not stand in the explanation */
-    uint32_t lines;
-};
-
-static bool is_explained(const struct match *match, const struct ruled *rule)
-{
-    for (uint32_t i = 0; i < match->count; i++)
-        if (match->rule[i].rule == rule)
-            return true;
-    for (uint32_t i = 0; i < match->passed_count; i++)
-        if (match->passed[i].rule == rule)
-            return true;
-    return false;
-}
-
-/* The shortest endpoint that a pattern covers; empty for "*". */
-static struct bytes covered(struct bytes pattern)
-{
-    bool is_prefix = pattern.size > 0 && pattern.data[pattern.size - 1] == '*';
-    return (struct bytes){pattern.data, pattern.size - is_prefix};
-}
 
 static void print_elsewhere(struct output *output, const struct ruled *rule, const struct ruled_version *version)
 {
@@ -188,76 +139,39 @@ static void print_elsewhere(struct output *output, const struct ruled *rule, con
                  version->endpoint.data, version->mode == RULE_SHADOW ? " (shadow)" : "");
 }
 
-/*
- * Prints a line about one rule and the same identifiers if the rule refuses one more request or if
- * its key is in use.
- */
-static void look_at(struct call *call, const struct question *question, const struct ruled *rule,
-                    struct elsewhere *elsewhere)
+static void print_line(void *context, const struct elsewhere *elsewhere)
 {
-    struct node *node = call->commands->node;
-    struct output *output = call->answer.output;
-    const struct ruled_version *version = rule->stable ? rule->stable : rule->candidate;
-    struct request request;
-    struct match match;
-    struct verdict verdict[CHARGES_MAX];
-    struct explanation seen;
-    call_fill_request(&request, &question->query, call->commands->thread);
-    request.service = rule->service;
-    request.endpoint = covered(version->endpoint);
-    request.only_rule = rule->id;
-    (void)ruleset_match(node_rules(node), &request, call->now_ns, call->wall_ns, &match);
-    if (match.status == MATCH_DENIED) {
-        elsewhere->concerned++;
-        if (elsewhere->lines++ < ELSEWHERE_LINES_MAX) {
-            print_elsewhere(output, rule, version);
-            output_print(output, "denied: deny list\n");
-        }
-    }
-    if (match.status != MATCH_CHARGES || match.count == 0)
+    struct elsewhere_lines *lines = context;
+    struct output *output = lines->call->answer.output;
+    const struct verdict *verdict = &elsewhere->verdict;
+    if (lines->count++ >= ELSEWHERE_LINES_MAX)
         return;
-    elsewhere->concerned++;
-    (void)ask_decide(call->commands, &match, NULL, NULL, call->now_ns, verdict);
-    /* for a shadow rule: whether the rule would have allowed the request if it were in force */
-    bool allowed = verdict[0].allowed;
-    node_explain(node, match.charge[0].id, match.charge[0].limit, call->now_ns, &seen);
-    if ((allowed && !seen.tracked) || elsewhere->lines++ >= ELSEWHERE_LINES_MAX)
-        return;
-    print_elsewhere(output, rule, version);
-    if (allowed)
-        output_print(output, "allowed, %llu tokens available now\n",
-                     (unsigned long long)verdict[0].available_tokens);
-    else if (verdict[0].retry_after_ns == UINT64_MAX)
-        output_print(output, "%s, at any time\n", reason_here(call, verdict[0].reason));
+    print_elsewhere(output, elsewhere->rule, elsewhere->version);
+    if (elsewhere->listed)
+        output_print(output, "denied: deny list\n");
+    else if (verdict->allowed)
+        output_print(output, "allowed, %llu tokens available now\n", (unsigned long long)verdict->available_tokens);
+    else if (verdict->retry_after_ns == UINT64_MAX)
+        output_print(output, "%s, at any time\n", ask_reason(lines->call->commands, verdict->reason));
     else
-        output_print(output, "%s, retry after %lld ms\n", reason_here(call, verdict[0].reason),
-                     (long long)call_ms(verdict[0].retry_after_ns));
+        output_print(output, "%s, retry after %lld ms\n", ask_reason(lines->call->commands, verdict->reason),
+                     (long long)call_ms(verdict->retry_after_ns));
 }
 
-/* Looks at all rules of the service that the request names, or of all services if it names none. */
 static void explain_elsewhere(struct call *call, const struct question *question)
 {
     struct output *output = call->answer.output;
-    const struct rulebook *book = node_rulebook(call->commands->node);
     const struct bytes service = question->query.service;
-    size_t from = 0, count = rulebook_rules(book);
-    struct elsewhere elsewhere = {0};
-    if (service.size > 0)
-        from = rulebook_service(book, service, &count);
-    size_t looked = count < ELSEWHERE_RULES_MAX ? count : ELSEWHERE_RULES_MAX;
+    struct elsewhere_lines lines = {.call = call};
+    const struct turn turn = {.now_ns = call->now_ns, .wall_ns = call->wall_ns};
     output_print(output, "\n");
-    for (size_t i = 0; i < looked; i++) {
-        const struct rulebook_rule *row = rulebook_at(book, from + i);
-        const struct ruled *rule = ruleset_find(node_rules(call->commands->node), row->service, row->id);
-        if (rule && !is_explained(&question->match, rule))
-            look_at(call, question, rule, &elsewhere);
-    }
-    if (elsewhere.lines > ELSEWHERE_LINES_MAX)
-        output_print(output, "elsewhere         and %u rules more\n", elsewhere.lines - ELSEWHERE_LINES_MAX);
+    const struct elsewhere_sum sum = ask_elsewhere(call->commands, question, turn, print_line, &lines);
+    if (lines.count > ELSEWHERE_LINES_MAX)
+        output_print(output, "elsewhere         and %u rules more\n", lines.count - ELSEWHERE_LINES_MAX);
     output_print(output,
                  "looked at         %s%.*s: %zu of %zu rules; further ones that count this: %u, in use: %u\n",
-                 service.size > 0 ? "service " : "all services", (int)service.size, service.data, looked, count,
-                 elsewhere.concerned, elsewhere.lines);
+                 service.size > 0 ? "service " : "all services", (int)service.size, service.data, sum.looked,
+                 sum.rules, sum.concerned, lines.count);
 }
 
 void call_explain(struct call *call)

@@ -71,6 +71,14 @@ void http_problem_of(struct http_call *call, unsigned status, const struct error
 /* Writes what the call was answered with. */
 void http_write(struct http_call *call, struct output *output);
 
+/* From true to false no other thread decides: see `alone` of the commands.
+ * What was found of the node before is void. */
+static inline void http_alone(struct commands *commands, bool alone)
+{
+    if (commands->alone != NULL)
+        commands->alone(commands->context, alone);
+}
+
 /* ---- routes.c ---- */
 
 enum {
@@ -108,6 +116,10 @@ void http_reset(struct http_call *call);
 void http_reserve(struct http_call *call);
 void http_commit(struct http_call *call);
 void http_cancel(struct http_call *call);
+/* explain.c */
+void http_explain(struct http_call *call);
+/* nodes.c */
+void http_nodes(struct http_call *call);
 /* rules.c */
 void http_rules(struct http_call *call);
 void http_rules_below(struct http_call *call);

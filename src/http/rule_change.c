@@ -119,12 +119,6 @@ static bool answer(struct http_call *call, const struct http_change *change, enu
 
 /* ---- changes ---- */
 
-static void begin_alone(struct commands *commands, bool alone)
-{
-    if (commands->alone != NULL)
-        commands->alone(commands->context, alone);
-}
-
 /* The plan of a dry run, in the room of the answer. */
 static struct bytes make_plan(struct http_call *call, const struct rule_changes *changes)
 {
@@ -149,13 +143,13 @@ void http_change(struct http_call *call, enum http_change_kind kind, const struc
     if (plan.size > 0)
         memcpy(change->plan, plan.data, plan.size);
     call->work += command_table[COMMAND_RULE].work;
-    begin_alone(commands, true);
+    http_alone(commands, true);
     change->missing = kind == HTTP_CHANGE_DELETE && changes->expects.condition == RULES_IF_ANY &&
                       ask_rule(commands, changes->deleted[0].service, changes->deleted[0].id) == NULL;
     const enum rules_status status = change->missing
                                          ? ask_rules_none(commands, &change->wait, &error)
                                          : ask_rules(commands, changes, call->turn.now_ns, &change->wait, &error);
-    begin_alone(commands, false);
+    http_alone(commands, false);
     if (answer(call, change, status, &error))
         http_change_forget(&change);
     else

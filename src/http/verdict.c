@@ -97,23 +97,33 @@ static void put_rule(struct output *output, const struct matched *matched, const
     put_string(output, bytes_of(match_why_name((enum match_why)matched->why)));
     put_text(output, matched->candidate ? ",\"canary\":true" : ",\"canary\":false");
     put_figures(output, report);
-    put_text(output, "}");
+}
+
+uint32_t verdict_rules(const struct match *match)
+{
+    return verdict_counted(match) + match->passed_count;
+}
+
+void put_verdict_rule(struct output *output, const struct commands *commands, const struct match *match,
+                      const struct decision *decision, uint32_t i)
+{
+    const uint32_t counted = verdict_counted(match);
+    const struct matched *matched = i < counted ? &match->rule[i] : &match->passed[i - counted];
+    const bool allowed = i < counted ? decision->verdict[i].allowed : matched->why != WHY_DENY_LIST;
+    const struct verdict_report report =
+        i < counted ? report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed)
+                    : report_of_none(allowed, matched->rule->id);
+    put_rule(output, matched, &report);
 }
 
 void put_verdict_rules(struct output *output, const struct commands *commands, const struct match *match,
                        const struct decision *decision)
 {
-    const uint32_t counted = match->status == MATCH_CHARGES ? match->count : 0;
     put_text(output, ",\"rules\":[");
-    for (uint32_t i = 0; i < counted + match->passed_count; i++) {
-        const struct matched *matched = i < counted ? &match->rule[i] : &match->passed[i - counted];
-        const bool allowed = i < counted ? decision->verdict[i].allowed : matched->why != WHY_DENY_LIST;
-        const struct verdict_report report =
-            i < counted ? report_of(commands, matched, &match->charge[i], &decision->verdict[i], allowed)
-                        : report_of_none(allowed, matched->rule->id);
-        if (i > 0)
-            put_text(output, ",");
-        put_rule(output, matched, &report);
+    for (uint32_t i = 0; i < verdict_rules(match); i++) {
+        put_text(output, i > 0 ? "," : "");
+        put_verdict_rule(output, commands, match, decision, i);
+        put_text(output, "}");
     }
     put_text(output, "]");
 }

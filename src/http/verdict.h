@@ -22,6 +22,15 @@ struct verdict_report verdict_report(const struct commands *commands, const stru
                                      const struct verdict *verdicts);
 /* Puts the object, without its closing bracket, so that more can follow. */
 void put_verdict(struct output *output, const struct verdict_report *report);
+/* The rules that a request falls under: those that count it first, and then those that only passed it or denied it. */
+static inline uint32_t verdict_counted(const struct match *match)
+{
+    return match->status == MATCH_CHARGES ? match->count : 0;
+}
+uint32_t verdict_rules(const struct match *match);
+/* Puts what one of them said, an object without its closing bracket. */
+void put_verdict_rule(struct output *output, const struct commands *commands, const struct match *match,
+                      const struct decision *decision, uint32_t i);
 /* Puts ,"rules":[...]: what each rule said. */
 void put_verdict_rules(struct output *output, const struct commands *commands, const struct match *match,
                        const struct decision *decision);

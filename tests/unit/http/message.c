@@ -84,8 +84,9 @@ static void test_whole(void)
     is("GET http://a.example/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "1 /x?y 1 [] all on");
     is("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n",
        "1 / 3 [] all on");
-    is("CONNECT a:1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz", "8 a:1 2 [xyz] all on");
-    is("DELETE / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n", "8 / 1 [] 16 behind on");
+    is("CONNECT a:1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz", "32 a:1 2 [xyz] all on");
+    is("DELETE / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n", "16 / 1 [] 16 behind on");
+    is("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz", "8 / 2 [xyz] all on");
 }
 
 static void test_unfinished(void)

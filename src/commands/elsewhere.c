@@ -1,0 +1,97 @@
+#include "commands/elsewhere.h"
+
+#include "commands/call.h"
+
+static const char *reason_text(enum verdict_reason reason)
+{
+    switch (reason) {
+    case VERDICT_ALLOWED:
+        return "allowed";
+    case VERDICT_NO_TOKENS:
+        return "refused: the whole limit is spent, as far as this node knows";
+    case VERDICT_NO_SHARE:
+        return "refused: tokens are left, but not for this node until others have heard of its spends";
+    case VERDICT_TOO_LARGE:
+        return "refused: the cost is more than can ever be allowed here";
+    case VERDICT_JOINING:
+        return "refused: this node has no share yet";
+    case VERDICT_OVERLOAD:
+        return "refused: too many spends here that others have not acknowledged";
+    }
+    return "?";
+}
+
+const char *ask_reason(const struct commands *commands, enum verdict_reason reason)
+{
+    struct node_status status;
+    node_status(commands->node, &status);
+    return reason == VERDICT_JOINING && status.config_state == CONFIG_OUT
+               ? "refused: this node's config differs from that of its peers, and so it decides nothing"
+               : reason_text(reason);
+}
+
+static bool is_explained(const struct match *match, const struct ruled *rule)
+{
+    for (uint32_t i = 0; i < match->count; i++)
+        if (match->rule[i].rule == rule)
+            return true;
+    for (uint32_t i = 0; i < match->passed_count; i++)
+        if (match->passed[i].rule == rule)
+            return true;
+    return false;
+}
+
+/* The shortest endpoint that a pattern covers; none for "*". */
+static struct bytes covered(struct bytes pattern)
+{
+    bool is_prefix = pattern.size > 0 && pattern.data[pattern.size - 1] == '*';
+    return (struct bytes){pattern.data, pattern.size - is_prefix};
+}
+
+/* Fills what one rule says. False: it does not concern the question, or (*concerned) nothing of its key is used. */
+static bool look_at(struct commands *commands, const struct question *question, struct turn turn,
+                    struct elsewhere *out, bool *concerned)
+{
+    struct node *node = commands->node;
+    struct request request;
+    struct match match;
+    struct verdict verdict[CHARGES_MAX];
+    struct explanation seen;
+    call_fill_request(&request, &question->query, commands->thread);
+    request.service = out->rule->service;
+    request.endpoint = covered(out->version->endpoint);
+    request.only_rule = out->rule->id;
+    (void)ruleset_match(node_rules(node), &request, turn.now_ns, turn.wall_ns, &match);
+    out->listed = match.status == MATCH_DENIED;
+    *concerned = out->listed || (match.status == MATCH_CHARGES && match.count > 0);
+    if (out->listed || !*concerned)
+        return out->listed;
+    (void)ask_decide(commands, &match, NULL, NULL, turn.now_ns, verdict);
+    node_explain(node, match.charge[0].id, match.charge[0].limit, turn.now_ns, &seen);
+    out->verdict = verdict[0];
+    return !verdict[0].allowed || seen.tracked;
+}
+
+struct elsewhere_sum ask_elsewhere(struct commands *commands, const struct question *question, struct turn turn,
+                                   void (*visit)(void *context, const struct elsewhere *elsewhere), void *context)
+{
+    const struct rulebook *book = node_rulebook(commands->node);
+    const struct bytes service = question->query.service;
+    struct elsewhere_sum sum = {.rules = rulebook_rules(book)};
+    size_t from = 0;
+    if (service.size > 0)
+        from = rulebook_service(book, service, &sum.rules);
+    sum.looked = sum.rules < ELSEWHERE_RULES_MAX ? sum.rules : ELSEWHERE_RULES_MAX;
+    for (size_t i = 0; i < sum.looked; i++) {
+        const struct rulebook_rule *row = rulebook_at(book, from + i);
+        const struct ruled *rule = ruleset_find(node_rules(commands->node), row->service, row->id);
+        bool concerned;
+        if (!rule || is_explained(&question->match, rule))
+            continue;
+        struct elsewhere found = {.rule = rule, .version = rule->stable ? rule->stable : rule->candidate};
+        if (look_at(commands, question, turn, &found, &concerned))
+            visit(context, &found);
+        sum.concerned += concerned;
+    }
+    return sum;
+}

@@ -1,0 +1,38 @@
+/*
+ * elsewhere: what an explanation says besides the verdicts of the rules that a request falls under: reasons in words,
+ * and other rules that count the same identifiers.
+ *
+ * The one idea: whoever is refused often asks about the wrong service or endpoint. So the rules that a question does
+ * not fall under are asked as well, each with an endpoint of its own. No output: EXPLAIN and HTTP print what is found.
+ */
+#ifndef HEADGATE_COMMANDS_ELSEWHERE_H
+#define HEADGATE_COMMANDS_ELSEWHERE_H
+
+#include "commands/ask.h"
+
+enum { ELSEWHERE_RULES_MAX = 1000 }; /* that are looked at */
+
+/* A rule that the question does not fall under, and that counts its identifiers: it refuses, or its key is used. */
+struct elsewhere {
+    const struct ruled *rule;
+    const struct ruled_version *version;
+    bool listed;            /* an identifier is on its deny list; there is no verdict */
+    struct verdict verdict; /* on one token more; of a shadow rule: what it would have said */
+};
+
+struct elsewhere_sum {
+    size_t looked, rules; /* how many were looked at, of how many */
+    uint32_t concerned;   /* of them count the identifiers, whether in use or not */
+};
+
+/*
+ * Visits the rules of the service that was named, or of all services if none was. Must be called while no other thread
+ * decides.
+ */
+struct elsewhere_sum ask_elsewhere(struct commands *commands, const struct question *question, struct turn turn,
+                                   void (*visit)(void *context, const struct elsewhere *elsewhere), void *context);
+
+/* The reason in words: "refused: ...". */
+const char *ask_reason(const struct commands *commands, enum verdict_reason reason);
+
+#endif

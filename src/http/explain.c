@@ -1,0 +1,172 @@
+/*
+ * GET /v1/explain: what EXPLAIN says, as JSON: what each rule decides of a request, and from which figures.
+ */
+#include "commands/elsewhere.h"
+#include "http/ask.h"
+#include "http/words.h"
+
+enum {
+    ELSEWHERE_ROWS_MAX = 16,
+    PLACES = 3, /* of tokens that are fractions */
+};
+
+static const char *const reason_names[] = {
+    [VERDICT_ALLOWED] = "allowed",     [VERDICT_NO_TOKENS] = "no_tokens", [VERDICT_NO_SHARE] = "no_share",
+    [VERDICT_TOO_LARGE] = "too_large", [VERDICT_JOINING] = "joining",     [VERDICT_OVERLOAD] = "overload",
+};
+
+static void put_reason(struct http_call *call, enum verdict_reason reason)
+{
+    put_text(&call->body, ",\"reason\":");
+    put_string(&call->body, bytes_of(reason_names[reason]));
+    put_text(&call->body, ",\"says\":");
+    put_string(&call->body, bytes_of(ask_reason(call->http->commands, reason)));
+}
+
+static void put_tokens(struct output *output, const char *name, double tokens)
+{
+    put_text(output, name);
+    put_real(output, tokens, PLACES);
+}
+
+/* Whose tokens are where. */
+static void put_key(struct http_call *call, const struct charge *charge)
+{
+    struct output *body = &call->body;
+    struct explanation seen;
+    node_explain(call->http->commands->node, charge->id, charge->limit, call->turn.now_ns, &seen);
+    put_text(body, ",\"share\":");
+    put_real(body, seen.share, 9);
+    put_tokens(body, ",\"settled\":", seen.settled_tokens);
+    put_tokens(body, ",\"unsettled\":", seen.unsettled_tokens);
+    put_tokens(body, ",\"allowance\":", seen.allowance_tokens);
+    put_tokens(body, ",\"overshoot_bound\":", seen.overshoot_bound_tokens);
+    put_text(body, ",\"overshoot_declared\":");
+    put_number(body, seen.overshoot_tokens);
+    put_tokens(body, ",\"in_flight_bound\":", seen.in_flight_bound_tokens);
+    put_tokens(body, ",\"worst_debt\":", seen.worst_debt_tokens);
+    put_text(body, ",\"last_spender\":");
+    if (seen.last_spender[0] != '\0')
+        put_string(body, bytes_of(seen.last_spender));
+    else
+        put_text(body, "null");
+    put_text(body, ",\"in_use\":");
+    put_bool(body, seen.tracked);
+}
+
+static void put_rules(struct http_call *call, const struct match *match, const struct decision *decision)
+{
+    const struct commands *commands = call->http->commands;
+    put_text(&call->body, ",\"rules\":[");
+    for (uint32_t i = 0; i < verdict_rules(match); i++) {
+        put_text(&call->body, i > 0 ? "," : "");
+        put_verdict_rule(&call->body, commands, match, decision, i);
+        if (i < verdict_counted(match)) {
+            put_reason(call, decision->verdict[i].reason);
+            put_key(call, &match->charge[i]);
+        }
+        put_text(&call->body, "}");
+    }
+    put_text(&call->body, "]");
+}
+
+/* ---- rules of other services, or for other endpoints ---- */
+
+struct rows {
+    struct http_call *call;
+    uint32_t count;
+};
+
+static void put_row(void *context, const struct elsewhere *elsewhere)
+{
+    struct rows *rows = context;
+    struct output *body = &rows->call->body;
+    const struct verdict *verdict = &elsewhere->verdict;
+    if (rows->count++ >= ELSEWHERE_ROWS_MAX)
+        return;
+    put_text(body, rows->count > 1 ? ",{\"service_id\":" : "{\"service_id\":");
+    put_string(body, elsewhere->rule->service);
+    put_text(body, ",\"rule\":");
+    put_string(body, elsewhere->rule->id);
+    put_text(body, ",\"endpoint\":");
+    put_utf8(body, elsewhere->version->endpoint);
+    put_text(body, ",\"mode\":");
+    put_string(body, bytes_of(rule_mode_name(elsewhere->version->mode)));
+    put_text(body, ",\"allowed\":");
+    put_bool(body, !elsewhere->listed && verdict->allowed);
+    if (elsewhere->listed) {
+        put_text(body, ",\"reason\":\"deny_list\",\"says\":\"denied: deny list\"}");
+        return;
+    }
+    put_reason(rows->call, verdict->reason);
+    const struct verdict_figures figures = verdict_figures(verdict);
+    put_text(body, ",\"available_now\":");
+    put_number(body, (uint64_t)figures.available);
+    put_text(body, ",\"retry_after_ms\":");
+    if (figures.retry_after_ms < 0)
+        put_text(body, "null");
+    else
+        put_number(body, (uint64_t)figures.retry_after_ms);
+    put_text(body, "}");
+}
+
+static void put_count(struct output *output, const char *name, uint64_t count)
+{
+    put_text(output, name);
+    put_number(output, count);
+}
+
+static void put_elsewhere(struct http_call *call, const struct question *question)
+{
+    struct rows rows = {.call = call};
+    struct elsewhere_sum sum = {0};
+    put_text(&call->body, ",\"elsewhere\":[");
+    if (question->query.rule.size == 0)
+        sum = ask_elsewhere(call->http->commands, question, call->turn, put_row, &rows);
+    put_count(&call->body, "],\"looked_at\":{\"looked\":", sum.looked);
+    put_count(&call->body, ",\"rules\":", sum.rules);
+    put_count(&call->body, ",\"concerned\":", sum.concerned);
+    put_count(&call->body, ",\"in_use\":", rows.count);
+    put_text(&call->body, "}");
+    call->work += (uint32_t)sum.looked;
+}
+
+/* ---- the path ---- */
+
+static void explain(struct http_call *call, struct question *question)
+{
+    const struct commands *commands = call->http->commands;
+    struct decision decision;
+    if (!http_match(call, question, ""))
+        return;
+    call->work += command_table[COMMAND_EXPLAIN].work;
+    const struct verdict_report report = http_decide(call, question, false, &decision);
+    put_verdict(&call->body, &report);
+    put_text(&call->body, ",\"node\":");
+    put_string(&call->body, bytes_of(commands->name));
+    put_text(&call->body, ",\"region\":");
+    put_string(&call->body, bytes_of(commands->region));
+    put_rules(call, &question->match, &decision);
+    put_elsewhere(call, question);
+    put_text(&call->body, "}\n");
+}
+
+void http_explain(struct http_call *call)
+{
+    struct commands *commands = call->http->commands;
+    struct http_words words;
+    struct question question;
+    http_words_init(&words);
+    if (!http_words_add_query(&words, call->query, &call->decoded) || !http_words_end(&words)) {
+        http_problem(call, 400, words.field[0] ? words.field : NULL, "%s", words.error);
+        return;
+    }
+    if (words.denied_status > 0) {
+        http_problem(call, 400, "denied", "an explanation denies nothing: expected no such name");
+        return;
+    }
+    question.query = words.query;
+    http_alone(commands, true);
+    explain(call, &question);
+    http_alone(commands, false);
+}

@@ -1,0 +1,81 @@
+/*
+ * GET /v1/nodes: what NODES says, as JSON: the peers as this daemon sees them.
+ */
+#include "cluster/node.h"
+#include "http/call.h"
+
+static void put_count(struct output *output, const char *name, uint64_t count)
+{
+    put_text(output, name);
+    put_number(output, count);
+}
+
+static void put_word(struct output *output, const char *name, const char *word)
+{
+    put_text(output, name);
+    put_string(output, bytes_of(word));
+}
+
+static void put_flag(struct output *output, const char *name, bool flag)
+{
+    put_text(output, name);
+    put_bool(output, flag);
+}
+
+static void put_share(struct output *output, uint64_t share)
+{
+    put_text(output, ",\"share\":");
+    put_real(output, (double)share / (double)SHARE_ONE, 6);
+}
+
+static void put_heard(struct output *output, const struct peer_report *peer)
+{
+    const int64_t heard_ms = peer->self ? 0 : call_ms(peer->heard_ago_ns);
+    put_text(output, ",\"heard_ago_ms\":");
+    if (heard_ms < 0)
+        put_text(output, "null");
+    else
+        put_number(output, (uint64_t)heard_ms);
+}
+
+static void put_peer(struct output *output, const struct peer_report *peer)
+{
+    put_word(output, "{\"node\":", peer->name);
+    put_word(output, ",\"region\":", peer->region);
+    put_word(output, ",\"address\":", peer->gossip_address);
+    put_word(output, ",\"state\":", peer_state_name(peer->state));
+    put_flag(output, ",\"self\":", peer->self);
+    put_flag(output, ",\"decides\":", peer->decides);
+    put_heard(output, peer);
+    put_count(output, ",\"round_trip_us\":", peer->round_trip_ns / 1000);
+    put_count(output, ",\"lag_batches\":", peer->lag_batches);
+    put_count(output, ",\"log_batches\":", peer->log_batches);
+    put_share(output, peer->share);
+    put_flag(output, ",\"config_differs\":", peer->config_differs);
+    put_count(output, ",\"incarnation\":", peer->incarnation);
+    put_text(output, "}");
+}
+
+void http_nodes(struct http_call *call)
+{
+    const struct commands *commands = call->http->commands;
+    struct output *body = &call->body;
+    struct peer_report peers[NODE_PEERS_MAX];
+    struct node_status status;
+    node_status(commands->node, &status);
+    const size_t count = node_peers(commands->node, call->turn.now_ns, peers, NODE_PEERS_MAX);
+    call->work += command_table[COMMAND_NODES].work;
+    put_word(body, "{\"node\":", commands->name);
+    put_word(body, ",\"region\":", commands->region);
+    put_word(body, ",\"state\":", peer_state_name(status.state));
+    put_flag(body, ",\"decides\":", status.decides);
+    put_word(body, ",\"config\":", config_state_name(status.config_state));
+    put_count(body, ",\"reachable_peers\":", status.reachable_peers);
+    put_share(body, status.share);
+    put_text(body, ",\"peers\":[");
+    for (size_t i = 0; i < count && i < NODE_PEERS_MAX; i++) {
+        put_text(body, i > 0 ? "," : "");
+        put_peer(body, &peers[i]);
+    }
+    put_text(body, "]}\n");
+}
