@@ -40,6 +40,7 @@ int command_nodes(const struct invocation *invocation);
 int command_info(const struct invocation *invocation);
 int command_hot(const struct invocation *invocation);
 int command_fingerprint(const struct invocation *invocation);
+int command_top(const struct invocation *invocation);
 int command_forget(const struct invocation *invocation);
 
 /* Runs `headgate load`; argv holds the words behind "load". See load.h. */

@@ -115,7 +115,7 @@ for my $case (
     is($status, 64, "headgate @$words: 64");
     like($err, $sentence, 'with a sentence');
 }
-for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info forget load rules)) {
+for my $words (['--help'], map { [$_, '--help'] } qw(check peek explain nodes info top forget load rules)) {
     ($status, $out, $err) = headgate(@$words);
     ok($status == 0 && $out =~ /^Usage: headgate .*Exit status/s && $err eq '', "headgate @$words");
 }
@@ -128,6 +128,14 @@ for my $words (['check', 'carol'], ['peek', 'carol'], ['explain', 'carol'], ['no
         ok($status == 0 && eval { decode_json($out); 1 }, "headgate @$order: JSON") or diag($out, $err);
     }
 }
+my $rule_file = Headgate::write_file(Headgate::scratch() . '/one.yaml', "rules: [{id: one, by: user, rate: 100/s}]\n");
+for my $words (['check', $rule_file], ['diff', $rule_file], ['apply', $rule_file], ['get', 'one'], ['history'],
+               ['apply', $rule_file], ['delete', 'one'], ['rollback', 'one']) {
+    ($status, $out, $err) = headgate('--json', 'rules', @$words);
+    ok($out ne '' && eval { decode_json($out); 1 }, "headgate rules @$words --json: JSON") or diag($out, $err);
+}
+($status, $out, $err) = headgate('top', 'count', '2', 'interval', '100ms', '--json');
+is(scalar(grep { eval { decode_json($_); 1 } } split /\n/, $out), 2, 'headgate top --json: a line for each look');
 for my $case (
     [['--cost', '2', 'nodes'], qr/^headgate nodes: --cost makes no sense here$/],
     [['--rule', 'api', 'forget', 'x'], qr/^headgate forget: --rule makes no sense here$/],
