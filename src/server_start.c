@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "base/version.h"
+#include "commands/replay.h"
 #include "edge/process/memory.h"
 #include "http/json_arena.h"
 #include "server_state.h"
@@ -85,6 +86,14 @@ static bool watch(struct server *server, struct error *error)
     return good;
 }
 
+static bool open_replays(struct server *server, struct error *error)
+{
+    if (!server->settings->http_address[0])
+        return true;
+    server->replays = replays_create(&server->settings->node.hash_key);
+    return server->replays != NULL || error_set(error, EX_OSERR, "not enough memory for idempotency keys");
+}
+
 static void set_commands(struct server *server, const char *config_path)
 {
     const struct settings *settings = server->settings;
@@ -106,6 +115,7 @@ static void set_commands(struct server *server, const char *config_path)
         .worker_threads = serving,
         .store = server->persist.store,
         .transport = server->transport,
+        .replays = server->replays,
     };
     worker_set_commands(&server->worker, &like, &server->log);
     for (uint32_t i = 0; i < server->worker_threads.count; i++)
@@ -167,7 +177,8 @@ static void on_populated(void *context, size_t bytes, int failed)
 
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
-    if (!open_listeners(server, error) || !open_transport(server, error) || !watch(server, error))
+    if (!open_listeners(server, error) || !open_transport(server, error) || !watch(server, error) ||
+        !open_replays(server, error))
         return false;
     server->node = node_create(&server->settings->node, error);
     if (!server->node)
@@ -235,6 +246,7 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     worker_close(&server->worker);
     effects_close(&server->effects);
     node_destroy(&server->node);
+    replays_destroy(&server->replays);
     gate_destroy(&server->gate);
     free(server);
     return started;

@@ -32,6 +32,7 @@ struct server {
     struct effects effects;
     /* NULL before it is open, and from the moment at which it closes */
     struct transport *transport;
+    struct replays *replays; /* NULL without HTTP */
     struct persist persist;
     struct populate populate;
     uv_async_t store_wakes;

@@ -87,6 +87,10 @@ bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t co
 /* CANCEL: *found says whether the reservation existed. */
 bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t now_ns, bool *found, char *error);
 
+/* RENEW: *renewed says whether the reservation existed, and ends `ttl_ms`, which must fit, after now. */
+bool ask_renew(struct commands *commands, struct bytes reservation, uint64_t ttl_ms, uint64_t now_ns, bool *renewed,
+               char *error);
+
 /* ---- HOT ---- */
 
 /* One answer to HOT: the rules that have something to show, the loudest first. */

@@ -36,6 +36,7 @@ enum {
     SESSION_DELAY_MS = 250,
 };
 
+struct replays;
 struct transport;
 
 /* X(name, what it counts) */
@@ -48,6 +49,8 @@ struct transport;
     X(http_requests, "HTTP requests answered")                                                                     \
     X(http_errors, "HTTP requests answered with a status of 400 or more, but for 429")                             \
     X(http_live, "connections that read /v1/live (now)")                                                           \
+    X(replayed_answers, "answers given again because of an idempotency key")                                       \
+    X(forgotten_answers, "such answers forgotten before their time, because others needed the place")              \
     X(auth_failures, "wrong passwords")                                                                            \
     X(hot_left_out, "refusals and samples that HOT lacks: of more rules at a time than a thread notes")            \
     X(grouped_decisions, "CAN_ACCESS, CHECK, PEEK, RESERVE and THROTTLE decided in batches")
@@ -152,6 +155,7 @@ struct commands {
     const struct listener_stats *listener;                /* for INFO; may be NULL */
     const struct commands_worker_threads *worker_threads; /* for INFO; NULL: this is the only thread */
     struct store *store;                                  /* keeps changes of rules; NULL: nothing is kept */
+    struct replays *replays;                              /* of all threads; NULL: idempotency keys are not known */
     struct transport *transport;                          /* for INFO; NULL: there is none */
     struct observer observer;                             /* its `hot` is the thread's own */
     /*

@@ -151,6 +151,16 @@ void call_cancel(struct call *call)
         answer_error(&call->answer, "%s", error);
 }
 
+bool ask_renew(struct commands *commands, struct bytes reservation, uint64_t ttl_ms, uint64_t now_ns, bool *renewed,
+               char *error)
+{
+    struct reservation_id id;
+    if (!parse_id(reservation, &id, error))
+        return false;
+    *renewed = node_renew(commands->node, id, ttl_ms * 1000000, now_ns) == RESERVE_DONE;
+    return true;
+}
+
 void call_renew(struct call *call)
 {
     char error[COMMAND_ERROR_BYTES];

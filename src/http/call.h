@@ -116,6 +116,7 @@ void http_reset(struct http_call *call);
 void http_reserve(struct http_call *call);
 void http_commit(struct http_call *call);
 void http_cancel(struct http_call *call);
+void http_renew(struct http_call *call);
 /* explain.c */
 void http_explain(struct http_call *call);
 /* nodes.c */

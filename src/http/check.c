@@ -1,23 +1,63 @@
 /*
  * POST /v1/check and /v1/peek: one request, or a batch of them in an array.
  */
-#include "http/ask.h"
+#include "http/once.h"
 
 #include <stdio.h>
 
-enum { ASKS = JSON_TAKES_IDS | JSON_TAKES_COST, PLACE_BYTES = 16 };
+enum { PLACE_BYTES = 16 };
+
+static unsigned takes_of(bool take)
+{
+    return JSON_TAKES_IDS | JSON_TAKES_COST | (take ? JSON_TAKES_KEY : 0);
+}
+
+/* Decides, or gives the answer that the key stands for. False: the call is answered. */
+static bool decide(struct http_call *call, const struct question *question, struct bytes key, bool take,
+                   struct decision *decision, struct verdict_report *report)
+{
+    struct http_once once;
+    const uint64_t request = key.data != NULL ? http_once_request(call, "check", &question->query) : 0;
+    switch (http_once_begin(call, &once, key, request)) {
+    case HTTP_ONCE_WRONG:
+        return false;
+    case HTTP_ONCE_AGAIN:
+        *report = http_once_report(&once, &call->decoded);
+        return true;
+    case HTTP_ONCE_FIRST:
+        break;
+    }
+    *report = http_decide(call, question, take, decision);
+    http_once_note(&once, report);
+    http_once_end(call, &once, report->allowed);
+    return true;
+}
+
+/* A key stands for a verdict, not for what each rule said. */
+static bool read_key(struct http_call *call, const struct json_query *read, bool take, struct bytes *key)
+{
+    *key = (struct bytes){0};
+    if (take && !http_once_key(call, read, key))
+        return false;
+    if (key->data == NULL || !read->verbose)
+        return true;
+    http_problem(call, 400, "verbose", "not with an idempotency key: expected one of the two");
+    return false;
+}
 
 static void answer_one(struct http_call *call, json_t *object, bool take)
 {
     struct json_query read;
     struct question question;
     struct decision decision;
-    if (!http_read(call, object, ASKS | JSON_TAKES_VERBOSE, "", &read))
+    struct verdict_report report;
+    struct bytes key;
+    if (!http_read(call, object, takes_of(take) | JSON_TAKES_VERBOSE, "", &read) ||
+        !read_key(call, &read, take, &key))
         return;
     question.query = read.query;
-    if (!http_match(call, &question, ""))
+    if (!http_match(call, &question, "") || !decide(call, &question, key, take, &decision, &report))
         return;
-    const struct verdict_report report = http_decide(call, &question, take, &decision);
     http_answer_verdict(call, &report);
     if (read.verbose)
         put_verdict_rules(&call->body, call->http->commands, &question.match, &decision);
@@ -26,36 +66,90 @@ static void answer_one(struct http_call *call, json_t *object, bool take)
 
 /* ---- batches ---- */
 
-/* Reads one of a batch, and finds its rules. */
-static bool question_at(struct http_call *call, json_t *batch, size_t index, struct question *question)
+/* The keys of a batch, as numbers. */
+struct batch_keys {
+    uint32_t count;
+    uint64_t key[HTTP_BATCH_MAX];
+};
+
+/* Reads one of a batch, and finds its rules. `key`: .data NULL: it has none. */
+static bool question_at(struct http_call *call, json_t *batch, size_t index, bool take, struct question *question,
+                        struct bytes *key)
 {
     struct json_query read;
     char place[PLACE_BYTES];
     (void)snprintf(place, sizeof place, "[%zu]", index);
     call->decoded.size = 0;
-    if (!http_read(call, json_array_get(batch, index), ASKS, place, &read))
+    if (!http_read(call, json_array_get(batch, index), takes_of(take), place, &read))
         return false;
     question->query = read.query;
+    *key = read.idempotency_key;
     return http_match(call, question, place);
 }
 
+/* Each key of a batch stands there once, and for no other request. */
+static bool check_key(struct http_call *call, struct bytes key, size_t index, const struct question *question,
+                      struct batch_keys *keys)
+{
+    const struct commands *commands = call->http->commands;
+    char field[PLACE_BYTES + 20];
+    if (key.data == NULL)
+        return true;
+    (void)snprintf(field, sizeof field, "[%zu].idempotency_key", index);
+    if (!http_once_is_key(key)) {
+        http_problem(call, 400, field, HTTP_ONCE_EXPECTED);
+        return false;
+    }
+    const uint64_t number = hash_64(&commands->hash_key, key.data, key.size);
+    for (uint32_t i = 0; i < keys->count; i++)
+        if (keys->key[i] == number) {
+            http_problem(call, 400, field,
+                         "it stands in this batch twice: expected a key of its own for each request");
+            return false;
+        }
+    keys->key[keys->count++] = number;
+    if (commands->replays == NULL ||
+        !replay_is_other(commands->replays, key, http_once_request(call, "check", &question->query),
+                         call->turn.now_ns))
+        return true;
+    http_problem(call, 422, field, HTTP_ONCE_OTHER);
+    return false;
+}
+
 /* All of a batch is understood before any of it is decided: nothing is charged by a batch that is refused. */
+static bool check_batch(struct http_call *call, json_t *batch, size_t count, bool take)
+{
+    struct question question;
+    struct batch_keys keys = {.count = 0};
+    struct bytes key;
+    if (count == 0 || count > HTTP_BATCH_MAX) {
+        http_problem(call, 400, NULL, "a batch of %zu requests: expected 1 to %d", count, HTTP_BATCH_MAX);
+        return false;
+    }
+    if (take && http_header(call->message, "idempotency-key").data != NULL) {
+        http_problem(call, 400, "Idempotency-Key",
+                     "one key for a batch: expected an idempotency_key in each request of it");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!question_at(call, batch, i, take, &question, &key) || !check_key(call, key, i, &question, &keys))
+            return false;
+    return true;
+}
+
 static void answer_batch(struct http_call *call, json_t *batch, bool take)
 {
     const size_t count = json_array_size(batch);
     struct question question;
     struct decision decision;
-    if (count == 0 || count > HTTP_BATCH_MAX) {
-        http_problem(call, 400, NULL, "a batch of %zu requests: expected 1 to %d", count, HTTP_BATCH_MAX);
+    struct verdict_report report;
+    struct bytes key;
+    if (!check_batch(call, batch, count, take))
         return;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (!question_at(call, batch, i, &question))
-            return;
     for (size_t i = 0; i < count; i++) {
-        if (!question_at(call, batch, i, &question))
+        if (!question_at(call, batch, i, take, &question, &key) ||
+            !decide(call, &question, key, take, &decision, &report))
             return;
-        const struct verdict_report report = http_decide(call, &question, take, &decision);
         put_text(&call->body, i > 0 ? "," : "[");
         put_verdict(&call->body, &report);
         put_text(&call->body, "}");

@@ -13,6 +13,7 @@ static const struct {
     {"rule", "rule", JSON_TAKES_IDS},          {"identifiers", NULL, JSON_TAKES_IDS},
     {"cost", "cost", JSON_TAKES_COST},         {"ttl_ms", "ttl", JSON_TAKES_TTL},
     {"verbose", NULL, JSON_TAKES_VERBOSE},     {"reservation", NULL, JSON_TAKES_RESERVATION},
+    {"idempotency_key", NULL, JSON_TAKES_KEY},
 };
 enum { MEMBERS = sizeof members / sizeof members[0] };
 
@@ -87,9 +88,11 @@ static bool read_member(struct json_query *out, unsigned index, json_t *value, s
         out->verbose = json_is_true(value);
         return json_is_boolean(value) || fail(out, "", name, "expected true or false");
     }
+    const bool is_key = members[index].taken_with == JSON_TAKES_KEY;
     if (!json_is_string(value))
-        return fail(out, "", name, "expected the text that /v1/reserve gave");
-    out->reservation = (struct bytes){json_string_value(value), json_string_length(value)};
+        return fail(out, "", name, is_key ? "expected a text" : "expected the text that /v1/reserve gave");
+    *(is_key ? &out->idempotency_key : &out->reservation) =
+        (struct bytes){json_string_value(value), json_string_length(value)};
     return true;
 }
 
@@ -117,7 +120,7 @@ bool json_query_read(struct json_query *out, json_t *object, unsigned takes, str
     json_t *value;
     command_query_clear(&out->query);
     out->verbose = false;
-    out->reservation = (struct bytes){0};
+    out->reservation = out->idempotency_key = (struct bytes){0};
     out->field[0] = out->error[0] = '\0';
     if (!json_is_object(object))
         return fail(out, "", "", "expected a JSON object");

@@ -25,12 +25,13 @@ enum {
     JSON_TAKES_TTL = 1 << 3,         /* ttl_ms, which must be there */
     JSON_TAKES_RESERVATION = 1 << 4, /* which must be there */
     JSON_NEEDS_COST = 1 << 5,        /* JSON_TAKES_COST, and it must be there */
+    JSON_TAKES_KEY = 1 << 6,         /* idempotency_key */
 };
 
 struct json_query {
     struct command_query query;
     bool verbose;
-    struct bytes reservation;
+    struct bytes reservation, idempotency_key; /* .data NULL: not said */
     char field[JSON_FIELD_BYTES]; /* the one that is wrong: "cost", "identifiers.ip"; "": the body itself */
     char error[COMMAND_ERROR_BYTES];
 };

@@ -20,6 +20,7 @@ static const struct http_route routes[] = {
     {"/v1/reserve", HTTP_METHOD_POST, 0, http_reserve},
     {"/v1/commit", HTTP_METHOD_POST, 0, http_commit},
     {"/v1/cancel", HTTP_METHOD_POST, 0, http_cancel},
+    {"/v1/renew", HTTP_METHOD_POST, 0, http_renew},
     {"/v1/explain", READS, 0, http_explain},
     {"/v1/nodes", READS, 0, http_nodes},
     {"/v1/rules", READS | HTTP_METHOD_POST, HTTP_ROUTE_LONG, http_rules},

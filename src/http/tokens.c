@@ -1,8 +1,8 @@
 /*
- * POST /v1/refund, /v1/reset, /v1/reserve, /v1/commit, /v1/cancel: giving back, and costs that are known only
- * afterwards.
+ * POST /v1/refund, /v1/reset, /v1/reserve, /v1/commit, /v1/cancel, /v1/renew: giving back, and costs that are known
+ * only afterwards.
  */
-#include "http/ask.h"
+#include "http/once.h"
 
 static void answer_number(struct http_call *call, const char *name, uint64_t number)
 {
@@ -13,12 +13,33 @@ static void answer_number(struct http_call *call, const char *name, uint64_t num
     put_text(&call->body, "}\n");
 }
 
+/* Begins what has a key; FIRST where it has none. `read` and `question` are filled. */
+static enum http_once_status begin_once(struct http_call *call, const char *operation,
+                                        const struct json_query *read, const struct question *question,
+                                        struct http_once *once)
+{
+    struct bytes key;
+    if (!http_once_key(call, read, &key))
+        return HTTP_ONCE_WRONG;
+    return http_once_begin(call, once, key,
+                           key.data != NULL ? http_once_request(call, operation, &question->query) : 0);
+}
+
 void http_refund(struct http_call *call)
 {
     struct json_query read;
     struct question question;
-    if (http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST, &read, &question))
-        answer_number(call, "refunded", ask_refund(call->http->commands, &question, call->turn.now_ns));
+    struct http_once once;
+    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_KEY, &read, &question))
+        return;
+    const enum http_once_status status = begin_once(call, "refund", &read, &question, &once);
+    if (status == HTTP_ONCE_WRONG)
+        return;
+    if (status == HTTP_ONCE_FIRST) {
+        once.answer.number = ask_refund(call->http->commands, &question, call->turn.now_ns);
+        http_once_end(call, &once, once.answer.number > 0);
+    }
+    answer_number(call, "refunded", once.answer.number);
 }
 
 void http_reset(struct http_call *call)
@@ -29,32 +50,61 @@ void http_reset(struct http_call *call)
         answer_number(call, "reset", ask_reset(call->http->commands, &question, call->turn.now_ns));
 }
 
-void http_reserve(struct http_call *call)
+static void answer_reservation(struct http_call *call, const struct verdict_report *report,
+                               const struct replay_answer *answer)
 {
-    struct commands *commands = call->http->commands;
-    struct json_query read;
-    struct question question;
-    struct decision decision;
-    char text[RESERVATION_TEXT_BYTES], error[COMMAND_ERROR_BYTES];
-    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_TTL, &read, &question))
-        return;
-    if (!ask_ttl_fits(commands, question.query.ttl_ms, error)) {
-        http_refuse(call, 400, "ttl_ms", error);
-        return;
-    }
-    if (!ask_reserve(commands, &question, call->turn.now_ns, &decision, text, error)) {
-        http_refuse(call, 503, NULL, error);
-        return;
-    }
-    const struct verdict_report report =
-        verdict_report(commands, &question.match, decision.allowed, decision.verdict);
-    http_answer_verdict(call, &report);
+    http_answer_verdict(call, report);
     put_text(&call->body, ",\"reservation\":");
-    if (report.allowed)
-        put_string(&call->body, (struct bytes){text, sizeof text});
+    if (report->allowed)
+        put_string(&call->body, (struct bytes){answer->reservation, sizeof answer->reservation});
     else
         put_text(&call->body, "null");
     put_text(&call->body, "}\n");
+}
+
+/* Reserves, and remembers the reservation. False: the call is answered. */
+static bool reserve(struct http_call *call, const struct question *question, struct http_once *once,
+                    struct verdict_report *report)
+{
+    struct commands *commands = call->http->commands;
+    struct decision decision;
+    char error[COMMAND_ERROR_BYTES];
+    if (!ask_reserve(commands, question, call->turn.now_ns, &decision, once->answer.reservation, error)) {
+        http_once_end(call, once, false);
+        http_refuse(call, 503, NULL, error);
+        return false;
+    }
+    *report = verdict_report(commands, &question->match, decision.allowed, decision.verdict);
+    http_once_note(once, report);
+    http_once_end(call, once, report->allowed);
+    return true;
+}
+
+void http_reserve(struct http_call *call)
+{
+    struct json_query read;
+    struct question question;
+    struct http_once once;
+    struct verdict_report report;
+    char error[COMMAND_ERROR_BYTES];
+    if (!http_question(call, JSON_TAKES_IDS | JSON_TAKES_COST | JSON_TAKES_TTL | JSON_TAKES_KEY, &read, &question))
+        return;
+    if (!ask_ttl_fits(call->http->commands, question.query.ttl_ms, error)) {
+        http_refuse(call, 400, "ttl_ms", error);
+        return;
+    }
+    switch (begin_once(call, "reserve", &read, &question, &once)) {
+    case HTTP_ONCE_WRONG:
+        return;
+    case HTTP_ONCE_AGAIN:
+        report = http_once_report(&once, &call->decoded);
+        break;
+    case HTTP_ONCE_FIRST:
+        if (!reserve(call, &question, &once, &report))
+            return;
+        break;
+    }
+    answer_reservation(call, &report, &once.answer);
 }
 
 /* Body and object of a request about a reservation. */
@@ -91,6 +141,22 @@ void http_cancel(struct http_call *call)
         return;
     if (ask_cancel(call->http->commands, read.reservation, call->turn.now_ns, &found, error))
         put_text(&call->body, found ? "{\"cancelled\":true}\n" : "{\"cancelled\":false}\n");
+    else
+        answer_unknown(call, error);
+}
+
+void http_renew(struct http_call *call)
+{
+    struct json_query read;
+    bool renewed;
+    char error[COMMAND_ERROR_BYTES];
+    if (!read_reservation(call, JSON_TAKES_TTL, &read))
+        return;
+    if (!ask_ttl_fits(call->http->commands, read.query.ttl_ms, error))
+        http_refuse(call, 400, "ttl_ms", error);
+    else if (ask_renew(call->http->commands, read.reservation, read.query.ttl_ms, call->turn.now_ns, &renewed,
+                       error))
+        put_text(&call->body, renewed ? "{\"renewed\":true}\n" : "{\"renewed\":false}\n");
     else
         answer_unknown(call, error);
 }

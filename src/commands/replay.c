@@ -1,0 +1,97 @@
+#include "commands/replay.h"
+
+#include "base/spin.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct place {
+    struct key_id id;
+    uint64_t request;
+    uint64_t until_ns; /* 0: empty */
+    struct replay_answer answer;
+};
+
+struct row {
+    atomic_bool locked;
+    struct place place[REPLAY_ROW_PLACES];
+};
+
+struct replays {
+    struct hash_key key;
+    struct row row[REPLAY_ROWS];
+};
+
+struct replays *replays_create(const struct hash_key *key)
+{
+    struct replays *replays = calloc(1, sizeof *replays); /* untouched rows take no memory */
+    if (replays != NULL)
+        replays->key = *key;
+    return replays;
+}
+
+void replays_destroy(struct replays **replays)
+{
+    free(*replays);
+    *replays = NULL;
+}
+
+/* The place of the id, or REPLAY_ROW_PLACES. */
+static uint32_t find(const struct row *row, struct key_id id, uint64_t now_ns)
+{
+    uint32_t place = 0;
+    while (place < REPLAY_ROW_PLACES &&
+           !(key_id_equal(row->place[place].id, id) && row->place[place].until_ns > now_ns))
+        place++;
+    return place;
+}
+
+/* A place that nothing is remembered in, or else the one whose answer is the oldest. */
+static uint32_t choose(const struct row *row)
+{
+    uint32_t oldest = 0;
+    for (uint32_t i = 1; i < REPLAY_ROW_PLACES; i++)
+        if (row->place[i].until_ns < row->place[oldest].until_ns)
+            oldest = i;
+    return oldest;
+}
+
+enum replay_status replay_open(struct replay *replay, struct replays *replays, struct bytes key, uint64_t request,
+                               uint64_t now_ns, struct replay_answer *answer)
+{
+    const struct key_id id = hash_128(&replays->key, key.data, key.size);
+    const uint32_t at = (uint32_t)(id.low % REPLAY_ROWS);
+    struct row *row = &replays->row[at];
+    spin_lock(&row->locked);
+    const uint32_t place = find(row, id, now_ns);
+    if (place == REPLAY_ROW_PLACES) {
+        *replay = (struct replay){replays, id, request, at, choose(row)};
+        return REPLAY_NEW;
+    }
+    const bool same = row->place[place].request == request;
+    if (same)
+        *answer = row->place[place].answer;
+    spin_unlock(&row->locked);
+    return same ? REPLAY_KNOWN : REPLAY_OTHER;
+}
+
+bool replay_close(struct replay *replay, const struct replay_answer *answer, uint64_t now_ns)
+{
+    struct row *row = &replay->replays->row[replay->row];
+    struct place *place = &row->place[replay->place];
+    const bool forgets = answer != NULL && place->until_ns > now_ns;
+    if (answer != NULL)
+        *place = (struct place){replay->id, replay->request, now_ns + REPLAY_NS, *answer};
+    spin_unlock(&row->locked);
+    return forgets;
+}
+
+bool replay_is_other(struct replays *replays, struct bytes key, uint64_t request, uint64_t now_ns)
+{
+    struct replay replay;
+    struct replay_answer answer;
+    const enum replay_status status = replay_open(&replay, replays, key, request, now_ns, &answer);
+    if (status == REPLAY_NEW)
+        (void)replay_close(&replay, NULL, now_ns);
+    return status == REPLAY_OTHER;
+}

@@ -1,0 +1,61 @@
+/*
+ * replay: answers that are remembered by an idempotency key, so that a request that is sent again is not charged again.
+ *
+ * The one idea: only requests that took or gave something are remembered; a refused one is decided anew, since that
+ * costs nothing and its client may have waited. A key stands for one request: the same key with another request is a
+ * mistake of the client. All threads of a daemon share one table of fixed size; other daemons know nothing of it.
+ *
+ * When all places of a key's row are taken, the oldest answer of the row is forgotten before its time, and counted: a
+ * request is rather charged twice then than refused.
+ */
+#ifndef HEADGATE_COMMANDS_REPLAY_H
+#define HEADGATE_COMMANDS_REPLAY_H
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "commands/ask.h"
+
+enum {
+    REPLAY_KEY_MAX_BYTES = 128,
+    REPLAY_ROWS = 8192, /* a power of two */
+    REPLAY_ROW_PLACES = 8,
+};
+#define REPLAY_NS 600000000000u /* for so long an answer is remembered, from the first one on */
+
+/* What is remembered of an answer: what it takes to give it again. */
+struct replay_answer {
+    char rule[LIMIT_NAME_BYTES]; /* the rule that decided; "": none */
+    struct verdict_figures figures;
+    int64_t window_ms;
+    uint64_t number;                          /* of a refund */
+    char reservation[RESERVATION_TEXT_BYTES]; /* of a reservation */
+};
+
+struct replays;
+
+/* NULL: memory is short. `key` hashes what clients send. */
+struct replays *replays_create(const struct hash_key *key);
+void replays_destroy(struct replays **replays);
+
+/* A request that has a key. While it is open, its row is locked: it must be closed soon, by the same thread. */
+struct replay {
+    struct replays *replays;
+    struct key_id id;
+    uint64_t request;
+    uint32_t row, place;
+};
+
+enum replay_status {
+    REPLAY_NEW,   /* decide it, then close the replay */
+    REPLAY_KNOWN, /* `answer` is the first one's; nothing is open */
+    REPLAY_OTHER, /* the key was used for another request; nothing is open */
+};
+/* `request` names the request: equal requests have equal numbers. */
+enum replay_status replay_open(struct replay *replay, struct replays *replays, struct bytes key, uint64_t request,
+                               uint64_t now_ns, struct replay_answer *answer);
+/* `answer` is to be remembered; NULL: nothing is. True: another answer was forgotten for it before its time. */
+bool replay_close(struct replay *replay, const struct replay_answer *answer, uint64_t now_ns);
+/* Whether the key is in use for another request. Opens nothing. */
+bool replay_is_other(struct replays *replays, struct bytes key, uint64_t request, uint64_t now_ns);
+
+#endif

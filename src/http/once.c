@@ -1,0 +1,129 @@
+#include "http/once.h"
+
+enum { NUMBERS = 4 };
+
+_Static_assert(REPLAY_KEY_MAX_BYTES == 128, "as HTTP_ONCE_EXPECTED says");
+
+static bool answer_key(struct http_call *call, const char *field)
+{
+    http_problem(call, 400, field, HTTP_ONCE_EXPECTED);
+    return false;
+}
+
+bool http_once_is_key(struct bytes key)
+{
+    if (key.size == 0 || key.size > REPLAY_KEY_MAX_BYTES)
+        return false;
+    for (size_t i = 0; i < key.size; i++)
+        if (key.data[i] < ' ' || key.data[i] > '~')
+            return false;
+    return key.data[0] != ' ' && key.data[key.size - 1] != ' ';
+}
+
+/* The field is a quoted string in the draft of the IETF, and mostly bare in use. */
+static struct bytes unquoted(struct bytes text)
+{
+    if (text.size >= 2 && text.data[0] == '"' && text.data[text.size - 1] == '"')
+        return (struct bytes){text.data + 1, text.size - 2};
+    return text;
+}
+
+bool http_once_key(struct http_call *call, const struct json_query *read, struct bytes *key)
+{
+    const struct bytes field = http_header(call->message, "idempotency-key"), said = unquoted(field);
+    *key = read->idempotency_key;
+    if (key->data != NULL && !http_once_is_key(*key))
+        return answer_key(call, "idempotency_key");
+    if (field.data == NULL)
+        return true;
+    if (!http_once_is_key(said))
+        return answer_key(call, "Idempotency-Key");
+    if (key->data != NULL && !bytes_equal(*key, said)) {
+        http_problem(call, 400, "idempotency_key", "another key than in Idempotency-Key: expected one of the two");
+        return false;
+    }
+    *key = said;
+    return true;
+}
+
+/* Appends a text with its size, so that two texts cannot be taken for two others. */
+static void add(struct output *output, struct bytes text)
+{
+    const uint32_t size = (uint32_t)text.size;
+    output_append(output, &size, sizeof size);
+    output_append(output, text.data, text.size);
+}
+
+uint64_t http_once_request(const struct http_call *call, const char *operation, const struct command_query *query)
+{
+    const struct hash_key *key = &call->http->commands->hash_key;
+    const uint64_t numbers[NUMBERS] = {(uint64_t)query->priority, query->cost, query->ttl_ms, query->id_count};
+    char room[2 * KEY_VALUE_MAX_BYTES + 4 * COMMAND_SELECTOR_MAX_BYTES + 256];
+    struct output output = output_over(room, sizeof room);
+    uint64_t ids = 0;
+    for (uint32_t i = 0; i < query->id_count; i++) {
+        output.size = 0;
+        add(&output, query->id[i].dimension);
+        add(&output, query->id[i].value);
+        ids += hash_64(key, output.data, output.size); /* in any order */
+    }
+    output.size = 0;
+    output_append(&output, &ids, sizeof ids);
+    output_append(&output, numbers, sizeof numbers);
+    add(&output, bytes_of(operation));
+    add(&output, query->service);
+    add(&output, query->endpoint);
+    add(&output, query->tier);
+    add(&output, query->rule);
+    return hash_64(key, output.data, output.size);
+}
+
+enum http_once_status http_once_begin(struct http_call *call, struct http_once *once, struct bytes key,
+                                      uint64_t request)
+{
+    struct replays *replays = call->http->commands->replays;
+    once->has_key = key.data != NULL && replays != NULL;
+    once->answer = (struct replay_answer){.number = 0};
+    if (!once->has_key)
+        return HTTP_ONCE_FIRST;
+    switch (replay_open(&once->replay, replays, key, request, call->turn.now_ns, &once->answer)) {
+    case REPLAY_NEW:
+        return HTTP_ONCE_FIRST;
+    case REPLAY_KNOWN:
+        call->http->commands->stats.replayed_answers++;
+        return HTTP_ONCE_AGAIN;
+    case REPLAY_OTHER:
+        break;
+    }
+    http_problem(call, 422, "idempotency_key", HTTP_ONCE_OTHER);
+    return HTTP_ONCE_WRONG;
+}
+
+void http_once_end(struct http_call *call, struct http_once *once, bool keeps)
+{
+    if (once->has_key && replay_close(&once->replay, keeps ? &once->answer : NULL, call->turn.now_ns))
+        call->http->commands->stats.forgotten_answers++;
+    once->has_key = false;
+}
+
+void http_once_note(struct http_once *once, const struct verdict_report *report)
+{
+    struct replay_answer *answer = &once->answer;
+    const size_t size = report->rule.size < sizeof answer->rule - 1 ? report->rule.size : sizeof answer->rule - 1;
+    if (size > 0)
+        memcpy(answer->rule, report->rule.data, size);
+    answer->rule[size] = '\0';
+    answer->figures = report->figures;
+    answer->window_ms = report->window_ms;
+}
+
+struct verdict_report http_once_report(const struct http_once *once, struct output *texts)
+{
+    const struct replay_answer *answer = &once->answer;
+    const struct bytes rule = {texts->data + texts->size, strlen(answer->rule)};
+    output_append(texts, answer->rule, rule.size);
+    return (struct verdict_report){.allowed = true,
+                                   .rule = texts->overflowed ? (struct bytes){0} : rule,
+                                   .figures = answer->figures,
+                                   .window_ms = answer->window_ms};
+}

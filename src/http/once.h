@@ -1,0 +1,43 @@
+/*
+ * once: a request with an idempotency key is charged once, and answered the same however often it comes.
+ *
+ * The one idea: a key stands in the member `idempotency_key`, or in the field Idempotency-Key of the head, which is the
+ * same for a body of one request. The request is named by what it asks, not by its bytes. Internal to src/http.
+ */
+#ifndef HEADGATE_HTTP_ONCE_H
+#define HEADGATE_HTTP_ONCE_H
+
+#include "commands/replay.h"
+#include "http/ask.h"
+
+enum http_once_status {
+    HTTP_ONCE_WRONG, /* the call is answered */
+    HTTP_ONCE_FIRST, /* decide it, and end it */
+    HTTP_ONCE_AGAIN, /* give `answer` */
+};
+
+struct http_once {
+    bool has_key;
+    struct replay replay;
+    struct replay_answer answer;
+};
+
+#define HTTP_ONCE_EXPECTED "expected 1 to 128 bytes of ASCII without blanks at its ends"
+#define HTTP_ONCE_OTHER "this key was used for another request: expected a key of its own for each request"
+
+bool http_once_is_key(struct bytes key);
+/* The key of a body of one request, or .data NULL. False: the call is answered. */
+bool http_once_key(struct http_call *call, const struct json_query *read, struct bytes *key);
+/* The request as a number; `operation` names the path. */
+uint64_t http_once_request(const struct http_call *call, const char *operation, const struct command_query *query);
+/* `key`: .data NULL: it has none, and is always the first. Nothing that waits may be done until the end. */
+enum http_once_status http_once_begin(struct http_call *call, struct http_once *once, struct bytes key,
+                                      uint64_t request);
+/* `keeps`: what was done must not be done again: once->answer is remembered. */
+void http_once_end(struct http_call *call, struct http_once *once, bool keeps);
+
+/* The answer of a verdict, and back; `texts` outlives the report. */
+void http_once_note(struct http_once *once, const struct verdict_report *report);
+struct verdict_report http_once_report(const struct http_once *once, struct output *texts);
+
+#endif
