@@ -20,6 +20,7 @@
 #include "cluster/spend/outbox.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
+#include "cluster/state/origin.h"
 #include "cluster/state/plane_state.h"
 #include "cluster/view.h"
 
@@ -68,8 +69,20 @@ static bool word_of_others_will_do(const struct node *node, const struct member 
 }
 
 /*
- * True if no peer counts this node's share as its own any more. Each peer has said that it knows
- * this incarnation; or the peer cannot tell, and counts this node's share whatever the incarnation.
+ * True if the peer knows this incarnation, and this node knows what the peer spent by a share that
+ * was not divided yet. The peer tells those spends before it says that it knows (shares_divide).
+ * Where all configs name this node, the peer has counted this node's share all the time.
+ */
+static bool has_given_up(const struct node *node, uint32_t index)
+{
+    const struct member *member = &node->member[index];
+    bool always_counted = member->reserves_ours && member->configured && node->options.join_timeout_ns > 0;
+    return member->knows_me && (always_counted || origins_cover_spends(node, index));
+}
+
+/*
+ * True if no peer counts this node's share as its own any more. Each peer has given it up; or the
+ * peer cannot tell, and counts this node's share whatever the incarnation.
  */
 static bool share_is_ours(const struct node *node)
 {
@@ -77,7 +90,7 @@ static bool share_is_ours(const struct node *node)
     bool waited = node->now_ns - node->life.started_ns > node->options.silent_after_ns;
     for (uint32_t i = 0; i < node->member_end; i++) {
         const struct member *member = &node->member[i];
-        if (!member_needed(member) || member->knows_me)
+        if (!member_needed(member) || has_given_up(node, i))
             continue;
         bool heard = member_hears(node, &node->member[node->me], i);
         bool cannot_tell = peer_is_out_of_reach(member) || (waited && !heard);
@@ -143,6 +156,8 @@ void join_step(struct node *node, struct effects *effects)
     if (node->snapshot.done) {
         if (share_is_ours(node) && plane_knows_the_rules(node))
             become_active(node, effects, "its state comes from a peer");
+        else
+            snapshot_renew(node, effects);
     } else if (node->snapshot.running) {
         snapshot_ask(node, effects);
     } else if (source >= 0) {

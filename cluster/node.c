@@ -330,6 +330,7 @@ static void look_after_keys(struct node *node)
  */
 static void speak(struct node *node, struct effects *effects)
 {
+    shares_tell_former(node);
     tell_much_urgent(node);
     publish_if_due(node, effects);
     if (node->life.stopping)

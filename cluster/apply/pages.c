@@ -111,24 +111,21 @@ void pages_add(struct snapshot *snapshot, const struct page *page)
     insert_page(snapshot, from, &added);
 }
 
-uint32_t pages_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond)
+uint32_t pages_beyond(const struct node *node, const struct page *part, const uint32_t *slots, uint32_t count,
+                      uint64_t *beyond)
 {
     const struct snapshot *snapshot = &node->snapshot;
-    const struct page asked = {.prefix = prefix, .bits = bits};
-    uint32_t count = 0;
     bool some = false;
-    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
-        const struct origin *origin = &node->origin[slot];
-        if (!origin->uid)
-            continue;
-        beyond[count] = 0;
+    for (uint32_t o = 0; o < count; o++) {
+        const uint32_t slot = slots[o];
+        beyond[o] = 0;
         for (uint32_t p = 0; p < snapshot->page_count; p++) {
             const struct page *page = &snapshot->page[p];
-            if (page->beyond[slot] > origin->applied && page->beyond[slot] > beyond[count] &&
-                page_start(page) <= page_last(&asked) && page_start(&asked) <= page_last(page))
-                beyond[count] = page->beyond[slot];
+            if (page->beyond[slot] > node->origin[slot].applied && page->beyond[slot] > beyond[o] &&
+                page_start(page) <= page_last(part) && page_start(part) <= page_last(page))
+                beyond[o] = page->beyond[slot];
         }
-        some |= beyond[count++] > 0;
+        some |= beyond[o] > 0;
     }
     return some ? count : 0;
 }

@@ -27,10 +27,11 @@ void snapshot_abandon(struct node *node);
  */
 uint64_t pages_contain(const struct node *node, struct key_id id, uint32_t slot, uint64_t *beyond);
 /*
- * For each origin, in the order of messages: up to which batch figures in that part may be beyond
- * the digest. Returns the number of origins; 0: no figure is beyond the digest.
+ * For each of these origin slots: up to which batch figures in that part may be beyond the digest.
+ * Returns their number; 0: no figure is beyond the digest.
  */
-uint32_t pages_beyond(const struct node *node, uint64_t prefix, uint32_t bits, uint64_t *beyond);
+uint32_t pages_beyond(const struct node *node, const struct page *part, const uint32_t *slots, uint32_t count,
+                      uint64_t *beyond);
 /* Forgets pages without effect; to be called whenever a page may have become one. */
 void pages_forget(struct node *node);
 void pages_check(const struct node *node);

@@ -23,8 +23,57 @@ enum {
     ROWS_PART = 8, /* digests take at most this part of message_max */
 };
 
+/* The last ended incarnation of a withheld member; 0: it was never heard. */
+static uint64_t former_incarnation(const struct member *member)
+{
+    return member->former > member->retired_incarnation ? member->former : member->retired_incarnation;
+}
+
+/*
+ * True if this message must not name the member's incarnation: see shares_divide. The name of one
+ * that has spent already, by the word of others, is no secret, and its origin needs it.
+ */
+static bool is_withheld(const struct node *node, const struct member *member)
+{
+    if (!member->withheld)
+        return false;
+    for (uint32_t slot = 0; slot < node->origin_end; slot++) {
+        const struct origin *origin = &node->origin[slot];
+        bool is_empty = origin->applied == 0 && list_empty(&origin->log);
+        if (origin->uid && &node->member[origin->member] == member && !is_empty &&
+            origin->incarnation > former_incarnation(member))
+            return false;
+    }
+    return true;
+}
+
+static bool is_origin_named(const struct node *node, const struct origin *origin)
+{
+    const struct member *member = &node->member[origin->member];
+    return !is_withheld(node, member) || origin->incarnation <= former_incarnation(member);
+}
+
+/* A withheld member looks as it did before it came. */
+static void put_withheld(struct message *header, const struct member *member)
+{
+    const bool left = member->former_left || member->retired_incarnation > member->former;
+    header->members[header->member_count++] = (struct member_record){
+        .name = bytes_of(member->name),
+        .region = bytes_of(member->region),
+        .gossip_address = bytes_of(member->gossip_address),
+        .snapshot_address = bytes_of(member->snapshot_address),
+        .incarnation = former_incarnation(member),
+        .retired_incarnation = member->retired_incarnation,
+        .state = left ? PEER_LEFT : PEER_JOINING,
+    };
+}
+
 static void put_member(const struct node *node, struct message *header, const struct member *member)
 {
+    if (is_withheld(node, member)) {
+        put_withheld(header, member);
+        return;
+    }
     header->members[header->member_count++] = (struct member_record){
         .name = bytes_of(member->name),
         .region = bytes_of(member->region),
@@ -109,7 +158,7 @@ void header_begin_slots(struct node *node, enum message_kind kind, uint32_t *slo
     uint32_t count = 0;
     for (uint32_t slot = 0; slot < node->origin_end; slot++) {
         const struct origin *origin = &node->origin[slot];
-        if (!origin->uid)
+        if (!origin->uid || !is_origin_named(node, origin))
             continue;
         slots[count] = slot;
         header->origins[count++] = (struct origin_record){(uint32_t)record_of[origin->member], origin->incarnation,

@@ -10,6 +10,7 @@
 #include "cluster/codec/effects.h"
 #include "cluster/log/origins.h"
 #include "cluster/members/incarnation.h"
+#include "cluster/members/shares.h"
 #include "cluster/members/stores.h"
 #include "cluster/state/member.h"
 #include "cluster/state/node_state.h"
@@ -114,6 +115,20 @@ void membership_init(struct node *node, struct effects *effects)
     node->origin[slot].mine = true;
 }
 
+/*
+ * True if the member takes a part of a share of this node's region that nobody counted for it
+ * before. Of a member that the config does not name, earlier messages may have told that it exists;
+ * its share counts since then, but what was spent before may be untold.
+ */
+static bool divides_our_share(const struct node *node, const struct member *member,
+                              const struct member_record *record)
+{
+    const struct bytes ours = bytes_of(node->options.region);
+    bool is_new = member->incarnation == 0 && !member->configured;
+    bool moves = !bytes_equal(record->region, bytes_of(member->region));
+    return bytes_equal(record->region, ours) && (is_new || moves || member->share_freed);
+}
+
 /* The member started anew: its earlier acknowledgements say nothing of its present state. */
 static void adopt_incarnation(struct node *node, uint32_t index, const struct member_record *record,
                               struct effects *effects)
@@ -121,6 +136,8 @@ static void adopt_incarnation(struct node *node, uint32_t index, const struct me
     struct member *member = &node->member[index];
     bool first = member->incarnation == 0;
     bool was_left = member->state == PEER_LEFT;
+    if (divides_our_share(node, member, record))
+        shares_divide(node, index);
     stores_start_anew(node, index, record->incarnation);
     if (was_left)
         member->reserved = member->configured && !member->forgotten;
@@ -164,7 +181,7 @@ void membership_left(struct node *node, uint32_t index, bool forgotten, struct e
     member->state = PEER_LEFT;
     member->left_ns = node->now_ns;
     member->reserved = member->configured && !forgotten;
-    member->share_freed = false;
+    member->share_freed = member->withheld = false;
     member->knows_me = false;
     effects_emit(effects, EFFECT_DISCONNECT, member->gossip_address, effects->arena_size);
     effects_notice(effects, NOTICE_INFO, "%s %s", member->name, why);

@@ -1,10 +1,12 @@
 /*
  * shares computes which part of every limit this node has, and refreshes the budgets of all limits
- * when that has changed. It frees the shares of members that have left for good. state/share.c has
- * the formula of a share.
+ * when that has changed. It frees the shares of members that have left for good, and withholds the
+ * name of a member that divides this node's share until all former spends are told. state/share.c
+ * has the formula of a share.
  */
 #include "cluster/members/shares.h"
 
+#include "cluster/log/tell.h"
 #include "cluster/spend/deferred.h"
 #include "cluster/spend/limits.h"
 #include "cluster/state/member.h"
@@ -62,4 +64,37 @@ void shares_refresh(struct node *node)
 {
     refresh_freed(node);
     refresh_budgets(node);
+}
+
+/*
+ * The newcomer must not spend its part while spends by the larger share are unknown to it: both
+ * together may be more than the limit allows. It becomes active when a message of this node names
+ * its incarnation and it has applied all that this node had told by then (join.c). So the name
+ * waits for the spends. The share itself is smaller from this step on.
+ */
+void shares_divide(struct node *node, uint32_t index)
+{
+    struct member *member = &node->member[index];
+    if (!member->withheld) {
+        member->former = member->incarnation;
+        member->former_left = member->state == PEER_LEFT;
+    }
+    member->withheld = true;
+    node->sharing.withholds = true;
+    node->sharing.divided_ns = node->now_ns;
+}
+
+void shares_tell_former(struct node *node)
+{
+    if (!node->sharing.withholds)
+        return;
+    bool all = tell_some(node);
+    if (!all && outbox_age_ns(node) >= node->now_ns - node->sharing.divided_ns) {
+        todo_add(&node->todo, DO_STEP);
+        return;
+    }
+    node->sharing.withholds = false;
+    for (uint32_t i = 0; i < node->member_end; i++)
+        node->member[i].withheld = false;
+    todo_add(&node->todo, DO_ANSWER);
 }

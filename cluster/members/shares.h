@@ -7,8 +7,18 @@
 #ifndef HEADGATE_CLUSTER_MEMBERS_SHARES_H
 #define HEADGATE_CLUSTER_MEMBERS_SHARES_H
 
+#include <stdint.h>
+
 struct node;
 
 void shares_refresh(struct node *node);
+/*
+ * To be called when that member takes a part of a share of this region that it had not before. This
+ * node's messages do not name the member's incarnation before they, and earlier ones, have told all
+ * that this node spent by its larger share. To be called before the member has that incarnation.
+ */
+void shares_divide(struct node *node, uint32_t index);
+/* Tells these spends, as many as one step may work on, while some member waits for that. */
+void shares_tell_former(struct node *node);
 
 #endif

@@ -191,6 +191,22 @@ static bool donor_is_about_to_hear(struct node *node, uint32_t donor)
     return node->now_ns - snapshot->awaits_since_ns <= BEHIND_INTERVALS * node->options.interval_ns;
 }
 
+/* Snapshots are a load for donors, so some time lies between two of them. */
+static bool is_too_early(const struct node *node)
+{
+    uint64_t gap_ns = SNAPSHOT_GAP_INTERVALS * node->options.interval_ns;
+    return node->snapshot.started_ns && node->now_ns - node->snapshot.started_ns <= gap_ns;
+}
+
+void snapshot_renew(struct node *node, struct effects *effects)
+{
+    int donor = donor_of_what_is_missing(node);
+    if (donor < 0 || is_too_early(node))
+        return;
+    snapshot_start(node, (uint32_t)donor, false);
+    snapshot_ask(node, effects);
+}
+
 void snapshot_catch_up(struct node *node, struct effects *effects)
 {
     const struct snapshot *snapshot = &node->snapshot;
@@ -198,12 +214,11 @@ void snapshot_catch_up(struct node *node, struct effects *effects)
         snapshot_ask(node, effects);
         return;
     }
-    uint64_t gap_ns = SNAPSHOT_GAP_INTERVALS * node->options.interval_ns;
     int donor = donor_of_what_is_missing(node), source = donor < 0 ? stores_source(node) : -1;
     bool waits = donor >= 0 && donor_is_about_to_hear(node, (uint32_t)donor);
     if (donor < 0)
         donor = source >= 0 ? source : stores_active_source(node);
-    if (donor < 0 || waits || (snapshot->started_ns && node->now_ns - snapshot->started_ns <= gap_ns))
+    if (donor < 0 || waits || is_too_early(node))
         return;
     snapshot_start(node, (uint32_t)donor, source >= 0);
     snapshot_ask(node, effects);

@@ -240,11 +240,13 @@ static void serve_page(struct node *node, uint64_t prefix, uint32_t bits, struct
     if (!is_too_large(node, bits)) /* a part that is too large is not given */
         /* so that the part and the digest in the header have the same spends */
         urge_part(node, prefix, bits);
-    header_begin(node, MESSAGE_REPLY);
+    uint32_t slots[ORIGINS_MAX];
+    header_begin_slots(node, MESSAGE_REPLY, slots);
     message_begin(&writer, effects, &node->header);
     message_begin_batches(&writer, 0);
     uint64_t beyond[ORIGINS_MAX];
-    uint32_t origins = pages_beyond(node, prefix, bits, beyond);
+    const struct page part = {.prefix = prefix, .bits = bits};
+    uint32_t origins = pages_beyond(node, &part, slots, node->header.origin_count, beyond);
     size_t head =
         message_size(&writer) + PAGE_HEAD_BYTES + origins * (size_t)BEYOND_ENCODED_BYTES + MESSAGE_SEAL_BYTES;
     size_t room = node->options.message_max_bytes > head ? node->options.message_max_bytes - head : 0;

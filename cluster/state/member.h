@@ -37,6 +37,8 @@ struct member {
     uint64_t config;       /* digest of that incarnation's config; 0: unknown */
     bool forgotten;        /* left by an operator's word or forget_after */
     bool share_freed;      /* left for good, and all its spends are applied here */
+    bool withheld;         /* our messages do not name its incarnation yet: see shares_divide */
+    bool former_left;      /* of a withheld member: its incarnation before had left */
     bool has_store;        /* by its own word it began with counters of its store */
     enum peer_state state; /* JOINING, ACTIVE or LEFT, as last told */
     char name[NODE_NAME_BYTES];
@@ -44,6 +46,7 @@ struct member {
     char gossip_address[NODE_ADDRESS_BYTES];
     char snapshot_address[NODE_ADDRESS_BYTES];
     uint64_t incarnation; /* 0: never heard */
+    uint64_t former;      /* of a withheld member: the incarnation before; 0: it was never heard */
     uint64_t retired_incarnation;
     uint64_t store_known;     /* the incarnation whose store counters are known here; 0: none */
     uint64_t knows_stores;    /* bit i: it knows the store counters of member i */

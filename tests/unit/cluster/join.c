@@ -179,6 +179,96 @@ static void donor_is_gone(void)
     world_close();
 }
 
+/* After so long cat's hello comes to bob before his next message is due. */
+enum { STEP_KEYS = 2048, FEW = 10, HELLO_FIRST_MS = 80 };
+
+static bool is_active(unsigned i)
+{
+    struct node_status status;
+    node_status(world.host[i].node, &status);
+    return status.share > 0;
+}
+
+/*
+ * Bob and cat share a region, and no config names cat. Bob cannot be heard when cat begins to join,
+ * and spends by a share that is not divided yet.
+ */
+static void cut_off_from_a_newcomer(uint32_t step_keys)
+{
+    world_init(3);
+    world_name_peer(ANN, BOB);
+    world_name_peer(BOB, ANN);
+    world_name_peer(CAT, ANN);
+    world_name_peer(CAT, BOB);
+    memcpy(world.host[CAT].options.region, world.host[BOB].options.region, NODE_NAME_BYTES);
+    for (unsigned i = 0; i < 3; i++)
+        world.host[i].options.region_count = 2;
+    world.host[CAT].options.join_timeout_ns = 0;
+    world.host[BOB].options.step_keys = step_keys;
+    world_start(ANN);
+    world_start(BOB);
+    world_run(1000);
+    world_links(BOB, LINK_CUT);
+    world_start(CAT);
+    world_run(1000);
+    world_run(HELLO_FIRST_MS);
+    OK(!is_active(CAT), "cat waits for bob");
+}
+
+static struct {
+    unsigned keys, known;
+    bool active;
+} newcomer;
+
+/* Counts the keys of which cat knows that bob has spent, in the step in which she becomes active. */
+static void note_what_she_knows(unsigned host, const struct effects *effects)
+{
+    (void)effects;
+    if (host != CAT || newcomer.active || !is_active(CAT))
+        return;
+    newcomer.active = true;
+    newcomer.known = world_count_left(CAT, "user", newcomer.keys, 159);
+}
+
+/* Bob spends; then he hears of cat and answers her at once. */
+static void heal_after_spends(unsigned keys)
+{
+    newcomer.keys = keys;
+    newcomer.active = false;
+    OK_U64(world_spend_many(BOB, "user", keys), keys, "bob spends by his undivided share");
+    world.watch = note_what_she_knows;
+    world_links(BOB, LINK_FINE);
+    world_run(1000);
+    OK(newcomer.active, "cat is active after bob has answered");
+    OK_U64(newcomer.known, keys, "when cat has her share, she knows all of that");
+    OK(world_stats(BOB).step_keys_max < keys || world.host[BOB].options.step_keys > keys,
+       "no step of bob's told more than a step may");
+}
+
+static void former_spends(uint32_t step_keys, unsigned keys)
+{
+    cut_off_from_a_newcomer(step_keys);
+    heal_after_spends(keys);
+    world_close();
+}
+
+/* Cat has left, so bob has an undivided share again, and then she comes back. */
+static void former_spends_before_a_return(void)
+{
+    cut_off_from_a_newcomer(STEP_KEYS);
+    world_links(BOB, LINK_FINE);
+    world_run(1000);
+    world_stop(CAT);
+    world_run(5000);
+    world_links(BOB, LINK_CUT);
+    world_start(CAT);
+    world_run(1000);
+    world_run(HELLO_FIRST_MS);
+    OK(!is_active(CAT), "cat waits for bob when she comes back");
+    heal_after_spends(FEW);
+    world_close();
+}
+
 int main(void)
 {
     alone_meanwhile();
@@ -186,5 +276,8 @@ int main(void)
     kept_everywhere();
     named_by_some();
     donor_is_gone();
+    former_spends(STEP_KEYS, FEW);
+    former_spends(64, 1000);
+    former_spends_before_a_return();
     return tap_done();
 }
