@@ -160,6 +160,8 @@ void join_step(struct node *node, struct effects *effects)
             snapshot_renew(node, effects);
     } else if (node->snapshot.running) {
         snapshot_ask(node, effects);
+    } else if ((source >= 0 || donor >= 0) && snapshot_was_in_vain(node)) {
+        return; /* asked again at once, the donor would answer the same */
     } else if (source >= 0) {
         snapshot_start(node, (uint32_t)source, true);
         snapshot_ask(node, effects);

@@ -192,16 +192,20 @@ static bool donor_is_about_to_hear(struct node *node, uint32_t donor)
 }
 
 /* Snapshots are a load for donors, so some time lies between two of them. */
-static bool is_too_early(const struct node *node)
+static bool is_soon_after(const struct node *node, uint64_t then_ns)
 {
-    uint64_t gap_ns = SNAPSHOT_GAP_INTERVALS * node->options.interval_ns;
-    return node->snapshot.started_ns && node->now_ns - node->snapshot.started_ns <= gap_ns;
+    return then_ns > 0 && node->now_ns - then_ns <= SNAPSHOT_GAP_INTERVALS * node->options.interval_ns;
+}
+
+bool snapshot_was_in_vain(const struct node *node)
+{
+    return is_soon_after(node, node->snapshot.vain_ns);
 }
 
 void snapshot_renew(struct node *node, struct effects *effects)
 {
     int donor = donor_of_what_is_missing(node);
-    if (donor < 0 || is_too_early(node))
+    if (donor < 0 || is_soon_after(node, node->snapshot.started_ns))
         return;
     snapshot_start(node, (uint32_t)donor, false);
     snapshot_ask(node, effects);
@@ -218,7 +222,7 @@ void snapshot_catch_up(struct node *node, struct effects *effects)
     bool waits = donor >= 0 && donor_is_about_to_hear(node, (uint32_t)donor);
     if (donor < 0)
         donor = source >= 0 ? source : stores_active_source(node);
-    if (donor < 0 || waits || is_too_early(node))
+    if (donor < 0 || waits || is_soon_after(node, node->snapshot.started_ns))
         return;
     snapshot_start(node, (uint32_t)donor, source >= 0);
     snapshot_ask(node, effects);

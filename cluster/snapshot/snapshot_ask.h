@@ -21,7 +21,12 @@ void snapshot_start(struct node *node, uint32_t donor, bool of_store);
 void snapshot_ask(struct node *node, struct effects *effects);
 /* Starts a snapshot for batches that cannot arrive any more, from an active peer that has them. */
 void snapshot_catch_up(struct node *node, struct effects *effects);
-/* The same while this node joins: another snapshot, after the one that it has taken. */
+/*
+ * True if an answer that could not be used has just ended a snapshot: the next answer would be the
+ * same.
+ */
+bool snapshot_was_in_vain(const struct node *node);
+/* As snapshot_catch_up, while this node joins: another snapshot, after the one that it has taken. */
 void snapshot_renew(struct node *node, struct effects *effects);
 /* The part with that prefix that was asked for, or NULL. */
 struct part *snapshot_asked(struct snapshot *snapshot, uint64_t prefix, uint32_t bits);

@@ -99,6 +99,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
     bool sound = !reply->page_split || reply->page_bits < SNAPSHOT_PREFIX_BITS_MAX;
     node->stats.messages_invalid += !sound;
     if (!sound || (!reply->page_split && !merge(node, reply, member_map, reader))) {
+        snapshot->vain_ns = node->now_ns;
         snapshot_abandon(node);
         return;
     }

@@ -52,7 +52,8 @@ struct snapshot {
     uint64_t refused_ns;      /* when dropped batches last made us refuse a part; 0: never */
     /* when a part was first refused since the last complete snapshot; 0: none */
     uint64_t refused_since_ns;
-    uint32_t depth; /* bits of the first part that was not split; 0: none yet */
+    uint64_t vain_ns; /* when an answer that could not be used last ended a snapshot; 0: never */
+    uint32_t depth;   /* bits of the first part that was not split; 0: none yet */
     uint32_t todo_count, asked_count;
     struct part todo[SNAPSHOT_TODO_MAX], asked[SNAPSHOT_ASKED_MAX];
     /* by member: incarnations whose spends every part contains */

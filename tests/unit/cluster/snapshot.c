@@ -518,8 +518,41 @@ static void each_lacks_something(void)
     world_close();
 }
 
+static unsigned questions;
+
+static void count_questions(unsigned host, const struct effects *effects)
+{
+    for (size_t e = 0; e < effects->effect_count && host == ANN; e++)
+        questions += effects->effect[e].kind == EFFECT_REQUEST;
+}
+
+/* Bob is as near as can be, and what he answers is of no use to ann, who wants to join. */
+static void answered_in_vain(void)
+{
+    enum { ANSWERS = 20 };
+    world_init(2);
+    world_name_all();
+    world_start(ANN);
+    impostor_begin(MESSAGE_GOSSIP, 0, 0);
+    impostor_say(NULL);
+    world_run(100);
+    world.watch = count_questions;
+    questions = 0;
+    for (unsigned i = 0; i < ANSWERS; i++) {
+        impostor_begin(MESSAGE_REPLY, 0, 0);
+        impostor.row_count = 0; /* it is not said which batches the part contains */
+        impostor_reply(0, 0, false, NULL, 0);
+    }
+    OK_U64(questions, 0, "after an answer that is of no use ann does not ask again at once");
+    world_run(500);
+    OK(questions > 0, "she does so later");
+    skip_text();
+    world_close();
+}
+
 int main(void)
 {
+    answered_in_vain();
     each_lacks_something();
     merged_across_a_part();
     beyond_is_said();
