@@ -52,9 +52,14 @@ static int files_end(const struct pipes *pipes)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_MAX ? (int)limit.rlim_cur : FILES_MAX;
 }
 
+/*
+ * A pipe without a remote end has ended before nng told of it, for instance because a peer dialled
+ * while this process was paused, and gave up. Nothing is left to end then; and the socket that
+ * listens at the port has the same local end, and no remote end either.
+ */
 static bool is_looked_for(const struct pipe *pipe)
 {
-    return pipe->id != 0 && !pipe->looked_for;
+    return pipe->id != 0 && !pipe->looked_for && pipe->remote.port != 0;
 }
 
 static void try_descriptor(struct pipes *pipes, int fd, const struct endpoint *local)

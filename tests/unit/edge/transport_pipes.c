@@ -194,17 +194,59 @@ static bool none_is_stuck(void)
     return stats_of(&a).connections_stuck == 0 && stats_of(&a).connections == before_stranger;
 }
 
-static void stranger_comes(void)
+/* A connection to the gossip port of a, with the greeting of a subscriber. -1: there is none. */
+static int subscriber_by_hand(void)
 {
     static const uint8_t greeting[8] = {0, 'S', 'P', 0, 0, 0x21, 0, 0};
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     in.sin_port = htons((uint16_t)strtoul(strchr(a.gossip, ':') + 1, NULL, 10));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof in) == 0 &&
+        send(fd, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+static void stranger_comes(void)
+{
     before_stranger = stats_of(&a).connections;
-    stranger_fd = socket(AF_INET, SOCK_STREAM, 0);
-    OK(connect(stranger_fd, (struct sockaddr *)&in, sizeof in) == 0 &&
-           send(stranger_fd, greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting,
-       "somebody comes");
+    stranger_fd = subscriber_by_hand();
+    OK(stranger_fd >= 0, "somebody comes");
     OK(run_until(stranger_is_in, NULL), "and is connected");
+}
+
+/* ---- those who leave before they are let in ---- */
+
+enum { LEAVERS = 200, STUCK_WITHIN_MS = 5000 };
+
+static bool some_are_stuck_or_time_is_up(void)
+{
+    return stats_of(&a).connections_stuck > 0 || is_late();
+}
+static bool connections_are_as_before(void)
+{
+    return stats_of(&a).connections == before_stranger;
+}
+
+/*
+ * nng tells of many of them when they have no remote end any more. The socket that listens at the
+ * port has none either, and it must not be taken for theirs.
+ */
+static void leavers(void)
+{
+    before_stranger = stats_of(&a).connections;
+    for (int i = 0; i < LEAVERS; i++) {
+        int fd = subscriber_by_hand();
+        (void)close(fd);
+    }
+    until_ns = clock_monotonic_ns() + STUCK_WITHIN_MS * UINT64_C(1000000);
+    OK(run_until(some_are_stuck_or_time_is_up, NULL) && stats_of(&a).connections_stuck == 0,
+       "subscribers who leave before they are let in: none of them counts as stuck");
+    OK(run_until(connections_are_as_before, NULL), "none of them is kept");
+    stranger_comes();
+    (void)close(stranger_fd);
+    OK(run_until(connections_are_as_before, NULL), "and the next one is let in");
 }
 
 static void *close_aside(void *socket)
@@ -241,6 +283,7 @@ int main(void)
     peer_open(&hasty);
     pauses();
     quiet_links();
+    leavers();
     stuck();
     transport_destroy(&hasty.transport, on_closed, &hasty.closed);
     transport_destroy(&a.transport, on_closed, &a.closed);
