@@ -128,12 +128,12 @@ $daemon->start;
 is($daemon->stop, 0, 'SIGTERM: the same');
 
 my $low = Headgate::cluster(regions => ['low'], max_connections => 100_000)->daemon('low');
-Headgate::spawn("$scratch/low", "$scratch/low", 'sh', '-c', 'ulimit -n 600; exec "$@"', 'sh', $headgated, '-c',
+Headgate::spawn("$scratch/low", "$scratch/low", 'sh', '-c', 'ulimit -n 700; exec "$@"', 'sh', $headgated, '-c',
                 $low->{config});
 ok(Headgate::wait_until(10, sub { Headgate::read_file("$scratch/low") =~ / info listening / }),
    'few file descriptors: it starts');
 like(Headgate::read_file("$scratch/low"),
-     qr/^headgated: max_connections is 100000, but only 600 file descriptors are allowed \(ulimit -n\): /,
+     qr/^headgated: max_connections is 100000, but only 700 file descriptors are allowed \(ulimit -n\): /,
      'and says what that means');
 
 done_testing();

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MESSAGE_MAX = 100000, DEADLINE_S = 10 };
+enum { MESSAGE_MAX = 100000, DEADLINE_S = 60 };
 enum { HASTY_MS = 300, PATIENT_MS = DEADLINE_S * 1000 };
 
 struct peer {

@@ -43,12 +43,14 @@ enum {
     TRANSPORT_STRANGER_MAX = 16,
     /* connections at both ports that have not named their protocol yet */
     TRANSPORT_GREETING_MAX = 32,
+    /* descriptors of a request: its connection, and both ends of the pipe that tells of the reply */
+    TRANSPORT_REQUEST_FILES = 3,
     /*
-     * The most descriptors: one for each connection above, two for each request, and 20 for
+     * The most descriptors: one for each connection above, those of the requests, and 20 for
      * sockets, ports and libraries.
      */
-    TRANSPORT_FILES_MAX = TRANSPORT_LINKS_MAX + 2 * TRANSPORT_REQUESTS_MAX + TRANSPORT_SUBSCRIBERS_MAX +
-                          TRANSPORT_ASKERS_MAX + TRANSPORT_GREETING_MAX + 20,
+    TRANSPORT_FILES_MAX = TRANSPORT_LINKS_MAX + TRANSPORT_REQUEST_FILES * TRANSPORT_REQUESTS_MAX +
+                          TRANSPORT_SUBSCRIBERS_MAX + TRANSPORT_ASKERS_MAX + TRANSPORT_GREETING_MAX + 20,
 };
 
 /* transport_work makes the first three calls; `bytes` is valid during the call only. */

@@ -1,6 +1,7 @@
 /* Connections between peers end in an order that nng takes, and never while something may be arriving on them. */
 #include "tests/lib/transport_peers.h"
 
+#include <dirent.h>
 #include <nng/nng.h>
 #include <nng/protocol/pair0/pair.h>
 #include <pthread.h>
@@ -216,6 +217,45 @@ static void stranger_comes(void)
     OK(run_until(stranger_is_in, NULL), "and is connected");
 }
 
+/* ---- what a request takes ---- */
+
+static uint64_t before_asking;
+
+static bool all_ask(void)
+{
+    return stats_of(&hasty).connections == before_asking + TRANSPORT_REQUESTS_EACH;
+}
+static bool none_asks(void)
+{
+    return stats_of(&hasty).connections == before_asking;
+}
+
+static size_t descriptors(void)
+{
+    size_t count = 0;
+    DIR *files = opendir("/proc/self/fd");
+    assert(files);
+    while (readdir(files))
+        count++;
+    (void)closedir(files);
+    return count;
+}
+
+static void requests(void)
+{
+    before_asking = stats_of(&a).connections;
+    OK_U64(before_asking, 1, "one connection for requests is there");
+    OK(run_until(none_asks, NULL), "at both ends");
+    size_t before = descriptors();
+    a.lazy = true;
+    for (int i = 0; i < TRANSPORT_REQUESTS_EACH; i++)
+        transport_request(a.transport, hasty.snapshots, bytes_of("many?"));
+    OK(run_until(all_ask, NULL), "somebody asks as often as he may at one time");
+    size_t more = descriptors() - before, most = TRANSPORT_REQUESTS_EACH * (TRANSPORT_REQUEST_FILES + 1);
+    OK(more <= most, "each time takes no more descriptors than are kept for it, and one of who answers");
+    a.lazy = false;
+}
+
 /* ---- those who leave before they are let in ---- */
 
 enum { LEAVERS = 200, STUCK_WITHIN_MS = 5000 };
@@ -283,8 +323,9 @@ int main(void)
     peer_open(&hasty);
     pauses();
     quiet_links();
-    leavers();
+    requests();
     stuck();
+    leavers();
     transport_destroy(&hasty.transport, on_closed, &hasty.closed);
     transport_destroy(&a.transport, on_closed, &a.closed);
     OK(run_until(both_closed, NULL), "all close");
