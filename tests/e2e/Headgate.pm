@@ -1,7 +1,8 @@
 # Headgate.pm: what end-to-end tests share: free ports, configs, real daemons, a client, waiting with a deadline.
 #
 # Everything that is started is killed when the test ends, however it ends. Nothing here sleeps to wait: it
-# polls a condition until a deadline. HEADGATE_BUILD names the build tree (default build/release).
+# polls a condition until a deadline. Deadlines are those of a machine that has nothing else to do, and $patience
+# multiplies all of them. HEADGATE_BUILD names the build tree (default build/release).
 #
 #   my $cluster = Headgate::cluster(limits => [{name => 'default', capacity => 100, rate => '100/s'}]);
 #   $cluster->start;
@@ -28,6 +29,9 @@ $build = "$root/$build" unless $build =~ m{^/};
 # For daemons that were built with ASan, and with TSan.
 $ENV{LSAN_OPTIONS} //= "suppressions=$root/tests/e2e/lsan.txt:print_suppressions=0";
 $ENV{TSAN_OPTIONS} //= "suppressions=$root/tests/e2e/tsan.txt";
+
+# A deadline only ends a test that has failed, so that much of it costs nothing.
+our $patience = 6;
 
 our ($scratch, %running, @claims);
 my $owner = $$;
@@ -68,8 +72,14 @@ sub free_ports {
     return @ports;
 }
 
-# Calls `condition` until it is true and returns its value; after `seconds`, returns false.
+# Calls `condition` until it is true and returns its value; after `seconds`, with patience, returns false.
 sub wait_until {
+    my ($seconds, $condition) = @_;
+    return for_a_while($patience * $seconds, $condition);
+}
+
+# The same for exactly so many seconds: for what may well not become true, or is tried again if it does not.
+sub for_a_while {
     my ($seconds, $condition) = @_;
     my $deadline = time + $seconds;
     while (1) {
@@ -109,7 +119,8 @@ sub read_file {
     return $text // '';
 }
 
-# Runs a program to its end: (exit status, stdout, stderr); -1 when it outlived `seconds` and was killed.
+# Runs a program to its end: (exit status, stdout, stderr); -1 when it outlived `seconds`, with patience, and was
+# killed.
 sub run {
     my ($seconds, @command) = @_;
     my ($out, $err) = map { scratch() . "/run-$_-$$" } qw(out err);
@@ -328,9 +339,10 @@ use IO::Select;
 
 sub connect {
     my ($address) = @_;
-    my $socket = IO::Socket::INET->new(PeerAddr => $address, Timeout => 5) or die "connect $address: $!";
+    my $socket = IO::Socket::INET->new(PeerAddr => $address, Timeout => 5 * $Headgate::patience)
+        or die "connect $address: $!";
     binmode $socket;
-    return bless {socket => $socket, buffer => '', seconds => 10}, 'Headgate::Client';
+    return bless {socket => $socket, buffer => '', seconds => 10 * $Headgate::patience}, 'Headgate::Client';
 }
 
 sub encode { return join '', '*' . @_ . "\r\n", map { '$' . length($_) . "\r\n$_\r\n" } @_ }

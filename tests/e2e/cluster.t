@@ -115,7 +115,7 @@ cmp_ok(abs($share - 0.333), '<', 0.001, "ap-south still has its share: $share");
 cmp_ok($spent{'ap-south'}, '<=', $share * $capacity, "cut off, it spends its part and no more: $spent{'ap-south'}");
 cmp_ok($spent{'ap-south'}, '>=', 0.7 * $share * $capacity, 'and that part it has');
 # The others hear each other: asked again and again, they get what is theirs.
-Headgate::wait_until(3, sub {
+Headgate::for_a_while(3, sub {
     $spent{$_} += $client{$_}->command('CHECK', 'cut', 'RULE', 'slow')->[0] for @names[0, 1];
     return sum(values %spent) >= $capacity;
 });

@@ -37,7 +37,7 @@ sub frame { my ($payload) = @_; return pack('Q>', length $payload) . $payload }
 # Sends bytes and returns when the daemon has closed or has had time for a turn; its PING tells.
 sub throw {
     my ($port, $bytes) = @_;
-    my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Timeout => 5) or return 0;
+    my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Timeout => 30) or return 0;
     syswrite $socket, $bytes;
     return $socket;
 }

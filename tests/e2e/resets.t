@@ -33,7 +33,7 @@ sub reset_some {
     my ($port, $from) = @_;
     for (1 .. $resets) {
         my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $one->{ports}{$port},
-                                           LocalAddr => $from, Timeout => 5) or next;
+                                           LocalAddr => $from, Timeout => 30) or next;
         shutdown $socket, SHUT_WR;
         setsockopt $socket, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0;
         close $socket;
@@ -47,7 +47,7 @@ sub wait_there {
     my ($port, $protocol) = @_;
     for (1 .. $waiting) {
         my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $one->{ports}{$port},
-                                           LocalAddr => '127.0.0.77', Timeout => 5) or next;
+                                           LocalAddr => '127.0.0.77', Timeout => 30) or next;
         syswrite $socket, "\0SP\0" . pack 'nn', $protocol, 0;
         push @waiting, $socket;
     }
@@ -61,7 +61,7 @@ for my $port ('gossip', 'snapshots') {
         reset_some($port, '127.0.0.66');
         wait_there($port, $port eq 'gossip' ? 0x21 : 0x30);
     } until ++$tries == 5
-        || Headgate::wait_until(10, sub { of_one('transport')->{transport_ports_reopened} > $reopened });
+        || Headgate::for_a_while(10, sub { of_one('transport')->{transport_ports_reopened} > $reopened });
     cmp_ok(of_one('transport')->{transport_ports_reopened}, '>', $reopened,
            "the $port port is opened again after $tries times $resets connections");
 }

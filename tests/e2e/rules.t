@@ -101,7 +101,7 @@ ok(everywhere(5, sub { ask($_[0], qw(PEEK u SERVICE a ENDPOINT /co)) =~ /co$/ })
 for my $id (qw(tb lb fw sw sl qu co)) {
     my @line = ('CHECK', 'u', 'SERVICE', 'a', 'ENDPOINT', "/$id");
     my $taken = 0;
-    Headgate::wait_until(3, sub {
+    Headgate::for_a_while(3, sub {
         $taken += take($_, 4, @line) for @clients;
         return $taken >= 20 && !grep { $_->command(@line)->[0] } @clients;
     });
@@ -149,7 +149,7 @@ is(ask($west, qw(THROTTLE k 10 100 60)), '1 10 9 5 0', 'THROTTLE');
 ok(Headgate::in_time(1, sub {
     $user++;
     $said[0] = ask($east, 'CL.THROTTLE', $user, qw(15 30 60));
-    return Headgate::wait_until(5, sub { ask($south, 'CL.THROTTLE', $user, qw(15 30 60 0)) =~ /^0 16 15 / });
+    return Headgate::for_a_while(5, sub { ask($south, 'CL.THROTTLE', $user, qw(15 30 60 0)) =~ /^0 16 15 / });
 }), 'another region has heard of it');
 is($said[0], '0 16 15 -1 2', 'CL.THROTTLE: allowed');
 

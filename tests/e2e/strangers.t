@@ -31,7 +31,7 @@ my $strangers = 0;
 sub stranger {
     my ($port) = @_;
     return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $one->{ports}{$port},
-                                 LocalAddr => '127.0.' . (1 + $strangers++ % 5) . '.66', Timeout => 5);
+                                 LocalAddr => '127.0.' . (1 + $strangers++ % 5) . '.66', Timeout => 30);
 }
 
 sub heard_ms { return of_one('cluster')->{"peer_$two->{name}"} =~ /heard_ms=(\d+)/ ? $1 : 1e9 }
@@ -99,7 +99,7 @@ is(of_one('transport')->{transport_connections_stuck}, 0, 'nor does any keep one
 # One address alone, at which nobody of the cluster is.
 for (1 .. 2 * $each) {
     my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $one->{ports}{gossip},
-                                       LocalAddr => '127.0.9.66', Timeout => 5) or next;
+                                       LocalAddr => '127.0.9.66', Timeout => 30) or next;
     syswrite $socket, greeting($sub);
     push @open, $socket;
 }
