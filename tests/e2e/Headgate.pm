@@ -33,6 +33,9 @@ $ENV{TSAN_OPTIONS} //= "suppressions=$root/tests/e2e/tsan.txt";
 # A deadline only ends a test that has failed, so that much of it costs nothing.
 our $patience = 6;
 
+# A daemon with a hard limit below that lowers its max_connections, and says so before anything else.
+my $few_files = read_file('/proc/self/limits') =~ /^Max open files\s+\d+\s+(\d+)/m && $1 < 11_000;
+
 our ($scratch, %running, @claims);
 my $owner = $$;
 
@@ -70,6 +73,15 @@ sub free_ports {
     }
     die "no $count free ports" if @ports != $count;
     return @ports;
+}
+
+# So many connections, or as many as a daemon and this process have descriptors for.
+sub places {
+    my ($wanted) = @_;
+    my ($here, $daemon) = read_file('/proc/self/limits') =~ /^Max open files\s+(\d+)\s+(\d+)/m or return $wanted;
+    my ($most) = sort { $a <=> $b } $wanted, $here - 100, $daemon - 800;
+    die "only $here and $daemon file descriptors are allowed (ulimit -n)" if $most < 50;
+    return $most;
 }
 
 # Calls `condition` until it is true and returns its value; after `seconds`, with patience, returns false.
@@ -192,7 +204,8 @@ sub cluster {
             {node => $_, region => $_, gossip => "127.0.0.1:$address{$_}{gossip}",
              snapshots => "127.0.0.1:$address{$_}{snapshots}"}
         } grep { $_ ne $name } @names;
-        my %settings = (node => $name, region => $name, listen => \%listen,
+        my @room = $few_files ? (max_connections => places(10_000)) : ();
+        my %settings = (@room, node => $name, region => $name, listen => \%listen,
                         regions => [map { {name => $_, weight => $weights->{$_}} } @names],
                         limits => $limits, debug => 'true', secret => 'of-a-test', %options, %{$own->{$name} // {}});
         $settings{peers} = \@peers if @peers && !exists $settings{peers};

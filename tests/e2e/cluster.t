@@ -65,7 +65,9 @@ sub ask {
 my $victim = $cluster->daemon('ap-south');
 my ($begun, $phase, $restarted, $served, $admitted) = (time, 'before', 0, 0, 0);
 my (@alive, $count);
-while (time < $begun + 5) {
+# Five seconds, or until it serves again for one.
+my $patient = $begun + 10 * $Headgate::patience;
+while (time < $begun + 5 || ($phase ne 'serving' || time < $restarted + $served + 1) && time < $patient) {
     if ($phase eq 'before' && time > $begun + 1) {
         $victim->kill9;
         delete $client{'ap-south'};
@@ -89,14 +91,17 @@ while (time < $begun + 5) {
     my $ahead = $begun + $count / (10 * $rate) - time;
     sleep $ahead if $ahead > 0;
 }
+my $ended = time;
 is($phase, 'serving', 'killed under load and started again, a daemon serves again');
-cmp_ok($served, '<', 1, sprintf 'within a second: %.2f s', $served);
-cmp_ok($slowest, '<', 1, sprintf 'nobody stopped answering: %.3f s at worst', $slowest);
+cmp_ok($served, '<', 1 * $Headgate::patience, sprintf 'within a second, if nothing else runs: %.2f s', $served);
+cmp_ok($slowest, '<', 1 * $Headgate::patience, sprintf 'nobody stopped answering: %.3f s at worst', $slowest);
 # What it had spent and not told is lost with it: its allowance at most. The slowest answer blurs the figure.
 my $lost = 0.75 * $capacity * 0.333 + 1;
 cmp_ok($worst, '<=', $lost + $rate * $slowest,
        sprintf 'overshoot %.1f: what it could lose (%.1f) at most, under a limit that declares 0', $worst, $lost);
-cmp_ok($admitted, '>=', 0.7 * ($capacity + 5 * $rate), "and the load went on: $admitted admitted");
+# While it was gone, a third of the rate was its own.
+my $could = min($count, $capacity + $rate * ($ended - $begun - 0.333 * ($served + 0.5)));
+cmp_ok($admitted, '>=', 0.6 * $could, sprintf 'and the load went on: %d admitted of %d', $admitted, $could);
 
 # ---- a partition ----
 
