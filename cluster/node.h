@@ -83,6 +83,7 @@ struct rule_changes {
     uint64_t watch_ms;             /* a canary: becomes general after this; 0: never by itself */
     uint32_t threshold_millionths; /* a canary: how much the denial rate may rise */
     struct rules_expectation expects;
+    bool prune;   /* rules of the services that `text` names end, if it does not name them */
     bool dry_run; /* everything is checked, and nothing changes: the result says what would */
 };
 
@@ -98,7 +99,8 @@ struct rules_result {
     uint64_t ticket;
     struct error error;
     size_t changed_rules, unchanged_rules;
-    size_t created_rules;    /* of the changed ones: those that were not in force */
+    size_t created_rules;    /* of the changed ones: those that were not in force, */
+    size_t removed_rules;    /* and those that ended */
     size_t warnings;         /* the changed rules that admit nothing at some daemon */
     struct error warning;    /* names the first of them and what to write instead */
     struct rule_stamp stamp; /* of the change; 0 if nothing changed */

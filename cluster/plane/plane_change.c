@@ -195,7 +195,35 @@ static bool end_rule(struct node *node, struct plane_work *work, const struct ru
                          name->service.data, (int)name->id.size, name->id.data);
     struct rule_record record = new_record(node, work, name->service, name->id);
     record.deleted = true;
+    work->result.removed_rules++;
     return put(node, work, &record, &none);
+}
+
+/* Ends all rules of the service that the text does not name. Names in the book end with zeroes. */
+static bool prune_service(struct node *node, struct plane_work *work, struct bytes service)
+{
+    const struct rulebook *book = node->plane->book;
+    size_t count, first = rulebook_service(book, service, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct rulebook_rule *known = rulebook_at(book, first + i);
+        const struct rule_name name = {known->service, known->id};
+        if (is_in_force(known) && !rules_reading_has(&work->reading, name.service, name.id) &&
+            !end_rule(node, work, &name))
+            return false;
+    }
+    return true;
+}
+
+static bool prune(struct node *node, struct plane_work *work)
+{
+    struct bytes before = {0}, service, id;
+    for (size_t i = 0; i < rules_reading_count(&work->reading); i++) {
+        rules_reading_name(&work->reading, i, &service, &id);
+        if ((i == 0 || !bytes_equal(service, before)) && !prune_service(node, work, service))
+            return false;
+        before = service;
+    }
+    return true;
 }
 
 /* ---- a change, one unit at a time ---- */
@@ -259,6 +287,8 @@ bool plane_change_read(struct node *node, struct plane_work *work, bool *ended)
     rule_destroy(&rule); /* unless a version has taken it over */
     for (size_t i = 0; read && good && i < work->changes.deleted_count; i++)
         good = end_rule(node, work, &work->changes.deleted[i]);
+    if (read && good && work->changes.prune && work->reading_open)
+        good = prune(node, work);
     *ended = read;
     return good;
 }

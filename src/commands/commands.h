@@ -66,7 +66,7 @@ struct rules_wait {
     uint64_t ticket;    /* the ticket of a change in work; 0: no change is in work */
     uint64_t kept;      /* the store must keep everything that was put up to this number; 0: nothing */
     uint64_t warned_of; /* the ticket of a change that has warnings; 0: the change has no warnings */
-    uint64_t changed_rules, created_rules, unchanged_rules;
+    uint64_t changed_rules, created_rules, removed_rules, unchanged_rules;
     struct rule_stamp newest; /* of the newest version of the rule that was read or ended last */
     bool unmet;               /* the change was refused: rules were not as it expected */
 };

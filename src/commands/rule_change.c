@@ -53,6 +53,7 @@ static enum rules_status settle(struct commands *commands, const struct rules_re
     }
     wait->changed_rules = result->changed_rules;
     wait->created_rules = result->created_rules;
+    wait->removed_rules = result->removed_rules;
     wait->unchanged_rules = result->unchanged_rules;
     wait->newest = result->newest;
     wait->warned_of = result->warnings > 0 ? result->ticket : 0;

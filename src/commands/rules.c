@@ -60,6 +60,7 @@ enum change_form {
     CHANGE_COUNT,   /* how many rules changed */
     CHANGE_SIMPLE,  /* OK, and a warning if there is one */
     CHANGE_VERBOSE, /* how many rules changed, and a warning or an empty text */
+    CHANGE_PRUNED,  /* the same, and how many of the changed rules were removed */
 };
 
 static void answer_done(const struct commands *commands, const struct session *session, struct answer *answer)
@@ -72,11 +73,15 @@ static void answer_done(const struct commands *commands, const struct session *s
         answer_simple(answer, said);
         return;
     }
-    if (session->waits_form == CHANGE_VERBOSE)
-        answer_array(answer, 2);
+    const bool pruned = session->waits_form == CHANGE_PRUNED,
+               verbose = pruned || session->waits_form == CHANGE_VERBOSE;
+    if (verbose)
+        answer_array(answer, pruned ? 3 : 2);
     answer_integer(answer, (int64_t)session->waits_rules.changed_rules);
-    if (session->waits_form == CHANGE_VERBOSE)
+    if (verbose)
         answer_text(answer, warning);
+    if (pruned)
+        answer_integer(answer, (int64_t)session->waits_rules.removed_rules);
 }
 
 /* False: the outcome is not known yet, and nothing is answered. */
@@ -146,8 +151,13 @@ static void apply(struct call *call, bool alone)
         .share_millionths = asked.share_millionths,
         .watch_ms = asked.watch_ms,
         .threshold_millionths = asked.threshold_millionths,
+        .prune = asked.prune,
     };
-    change(call, &changes, alone ? CHANGE_SIMPLE : asked.verbose ? CHANGE_VERBOSE : CHANGE_COUNT);
+    change(call, &changes,
+           alone            ? CHANGE_SIMPLE
+           : !asked.verbose ? CHANGE_COUNT
+           : asked.prune    ? CHANGE_PRUNED
+                            : CHANGE_VERBOSE);
     if (asked.staged)
         forget_staged(staged);
 }

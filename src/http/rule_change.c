@@ -63,6 +63,8 @@ static void answer_done(struct http_call *call, const struct http_change *change
     put_number(&call->body, wait->changed_rules);
     put_text(&call->body, ",\"created\":");
     put_number(&call->body, wait->created_rules);
+    put_text(&call->body, ",\"removed\":");
+    put_number(&call->body, wait->removed_rules);
     put_text(&call->body, ",\"unchanged\":");
     put_number(&call->body, wait->unchanged_rules);
     put_text(&call->body, ",\"warning\":");

@@ -63,17 +63,50 @@ static void add_row(struct plan *plan, struct bytes service, struct bytes id, st
     plan->rows++;
 }
 
+static int compare_rules(const void *a, const void *b)
+{
+    const struct rule *left = *(struct rule *const *)a, *right = *(struct rule *const *)b;
+    const int order = strcmp(left->service.data, right->service.data);
+    return order != 0 ? order : strcmp(left->id.data, right->id.data);
+}
+
+/* The rules of a service that are not in the list, which is in order: they would end. */
+static void add_ends(struct plan *plan, const struct rule_list *list, struct bytes service)
+{
+    const struct rulebook *book = node_rulebook(plan->call->http->commands->node);
+    size_t count, first = rulebook_service(book, service, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct rulebook_rule *known = rulebook_at(book, first + i);
+        const struct rule wanted = {.service = known->service, .id = known->id}, *named = &wanted;
+        if (!known->version[0]->record.deleted &&
+            !bsearch(&named, list->rule, list->count, sizeof list->rule[0], compare_rules))
+            add_row(plan, known->service, known->id, (struct bytes){0}, 0);
+    }
+    plan->call->work += (uint32_t)count;
+}
+
+static void add_pruned(struct plan *plan, struct rule_list *list)
+{
+    qsort(list->rule, list->count, sizeof list->rule[0], compare_rules);
+    for (size_t i = 0; i < list->count; i++)
+        if (i == 0 || !bytes_equal(list->rule[i]->service, list->rule[i - 1]->service))
+            add_ends(plan, list, list->rule[i]->service);
+}
+
 static void add_rules(struct plan *plan, const struct rule_changes *changes)
 {
     struct rule_list list;
     struct error error;
     char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
-    if (rules_parse(changes->text, changes->file, &list, &error) && text != NULL)
+    if (rules_parse(changes->text, changes->file, &list, &error) && text != NULL) {
         for (size_t i = 0; i < list.count; i++) {
             const struct rule *rule = list.rule[i];
             const struct bytes after = {text, rule_print(rule, text, RULE_TEXT_MAX_BYTES + 1)};
             add_row(plan, rule->service, rule->id, after, changes->share_millionths);
         }
+        if (changes->prune)
+            add_pruned(plan, &list);
+    }
     rules_close(&list);
     free(text);
 }

@@ -23,7 +23,7 @@ struct rules_query {
     struct rule_name after;
     bool dry_run;
 };
-enum { TAKES_CHANGE = 1 << 0, TAKES_AFTER = 1 << 1, TAKES_DRY_RUN = 1 << 2 };
+enum { TAKES_CHANGE = 1 << 0, TAKES_AFTER = 1 << 1, TAKES_DRY_RUN = 1 << 2, TAKES_PRUNE = 1 << 3 };
 
 static bool word_is_name(struct bytes word, const char *name)
 {
@@ -44,18 +44,25 @@ static bool split_name(struct bytes text, struct rule_name *name)
 /* ---- the query ---- */
 
 /* NULL: it is fine. */
+static const char *read_flag(struct bytes value, bool *flag)
+{
+    *flag = word_is_name(value, "true");
+    return *flag || word_is_name(value, "false") ? NULL : "expected true or false";
+}
+
 static const char *read_word(struct rules_query *query, const struct http_pair *pair, unsigned takes, char *error)
 {
     if ((takes & TAKES_AFTER) != 0 && word_is_name(pair->name, "after"))
         return split_name(pair->value, &query->after) ? NULL : "expected service/rule";
-    if ((takes & TAKES_DRY_RUN) != 0 && word_is_name(pair->name, "dry_run")) {
-        query->dry_run = word_is_name(pair->value, "true");
-        return query->dry_run || word_is_name(pair->value, "false") ? NULL : "expected true or false";
-    }
+    if ((takes & TAKES_DRY_RUN) != 0 && word_is_name(pair->name, "dry_run"))
+        return read_flag(pair->value, &query->dry_run);
+    if ((takes & TAKES_PRUNE) != 0 && word_is_name(pair->name, "prune"))
+        return read_flag(pair->value, &query->apply.prune);
     if ((takes & TAKES_CHANGE) != 0 && (word_is_name(pair->name, "canary") || word_is_name(pair->name, "watch") ||
                                         word_is_name(pair->name, "threshold") || word_is_name(pair->name, "note")))
         return command_apply_option(&query->apply, pair->name, pair->value, error) ? NULL : error;
-    return (takes & TAKES_CHANGE) != 0    ? "unknown name: expected dry_run, note, canary, watch or threshold"
+    return (takes & TAKES_PRUNE) != 0    ? "unknown name: expected dry_run, prune, note, canary, watch or threshold"
+           : (takes & TAKES_CHANGE) != 0 ? "unknown name: expected dry_run, note, canary, watch or threshold"
            : (takes & TAKES_DRY_RUN) != 0 ? "unknown name: expected dry_run"
            : (takes & TAKES_AFTER) != 0   ? "unknown name: expected after"
                                           : "unknown name: expected none";
@@ -240,6 +247,7 @@ static struct rule_changes changes_of(const struct rules_query *query)
                                  .share_millionths = query->apply.share_millionths,
                                  .watch_ms = query->apply.watch_ms,
                                  .threshold_millionths = query->apply.threshold_millionths,
+                                 .prune = query->apply.prune,
                                  .dry_run = query->dry_run};
 }
 
@@ -343,7 +351,8 @@ static void apply(struct http_call *call)
     struct rules_query query;
     struct rules_expectation expects;
     json_t *tree;
-    if (!read_query(call, TAKES_CHANGE | TAKES_DRY_RUN, &query) || !read_book_expectation(call, &expects) ||
+    if (!read_query(call, TAKES_CHANGE | TAKES_DRY_RUN | TAKES_PRUNE, &query) ||
+        !read_book_expectation(call, &expects) ||
         (!http_is_type(call->message, "application/yaml") && !http_body(call, &tree)))
         return;
     struct rule_changes changes = changes_of(&query);

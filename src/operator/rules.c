@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, CONFIG, OPTION_COUNT };
+enum { AT, TIMEOUT, JSON, HELP, CANARY, WATCH, THRESHOLD, NOTE, TO, TEXT, CONFIG, PRUNE, OPTION_COUNT };
 
 static const struct option_spec options[OPTION_COUNT] = {
     [AT] = {"at", "host:port", "the daemon to ask, any one; default: $HEADGATE_AT or 127.0.0.1:7070"},
@@ -25,6 +25,7 @@ static const struct option_spec options[OPTION_COUNT] = {
     [NOTE] = {"note", "text", "apply: why, for the history"},
     [TO] = {"to", "n", "rollback: a version's number in the history; default: 2, the one before the newest"},
     [CONFIG] = {"config", "file", "check: a daemon's config, for its peers' shares and its caps"},
+    [PRUNE] = {"prune", NULL, "apply, diff: rules of these services that are not in the files end"},
     [TEXT] = {"text", NULL, "history: with each version's text"},
 };
 
@@ -40,9 +41,11 @@ static const struct action {
     {"check", "file ...", "what is wrong with the rules in files (- is stdin); asks no daemon", 1, RULES_WORDS_MAX,
      1u << JSON | 1u << HELP | 1u << CONFIG, rules_check},
     {"apply", "file ...", "adds or changes the rules in files (- is stdin), all of them or none", 1,
-     RULES_WORDS_MAX, ALWAYS | 1u << CANARY | 1u << WATCH | 1u << THRESHOLD | 1u << NOTE, rules_apply},
-    {"diff", "file ...", "what apply would change; exit status 1 if anything", 1, RULES_WORDS_MAX, ALWAYS,
-     rules_diff},
+     RULES_WORDS_MAX, ALWAYS | 1u << CANARY | 1u << WATCH | 1u << THRESHOLD | 1u << NOTE | 1u << PRUNE,
+     rules_apply},
+    {"diff", "file ...", "what apply would change; exit status 1 if anything", 1, RULES_WORDS_MAX,
+     ALWAYS | 1u << PRUNE, rules_diff},
+    {"export", "[service]", "the rules in force as a file, which apply takes back", 0, 1, ALWAYS, rules_export},
     {"list", "[service]", "the rules in force, and what they did", 0, 1, ALWAYS, rules_list},
     {"get", "[service/]id", "one rule, as YAML; the service is default unless named", 1, 1, ALWAYS, rules_get},
     {"delete", "[service/]id", "takes a rule out of force", 1, 1, ALWAYS, rules_delete},
@@ -182,6 +185,8 @@ static bool take_option(struct rules_invocation *invocation, int option, const c
         invocation->to = value;
     if (option == CONFIG)
         invocation->config = value;
+    if (option == PRUNE)
+        invocation->prune = true;
     if (option == TEXT)
         invocation->text = true;
     if (option != TIMEOUT)

@@ -1,6 +1,6 @@
 /*
- * rules: what an operator does with the rules of all services: check, apply, diff, list, get, delete,
- * history, rollback.
+ * rules: what an operator does with the rules of all services: check, apply, diff, export, list, get,
+ * delete, history, rollback.
  *
  * The one idea: files are read and checked here, so that a sentence about a mistake names the
  * operator's own file and line before a request is sent. The daemon gets the canonical text of the
@@ -23,7 +23,7 @@ struct rules_invocation {
     const char *at;
     uint32_t timeout_ms;
     const char *canary, *watch, *threshold, *note, *to, *config; /* NULL: not given */
-    bool json, text;
+    bool json, text, prune;
     const char *word[RULES_WORDS_MAX];
     uint32_t word_count;
     struct headgate_client *client; /* connects at the first request */
@@ -44,9 +44,17 @@ int rules_read_name(const struct rules_invocation *invocation, const char *word,
  * EX_OK, or a status that was explained on stderr. */
 int rules_read_files(const struct rules_invocation *invocation, struct rule_list *list);
 
+struct rules_names {
+    size_t count, room;
+    struct rules_name *name; /* in the order of service and id; the caller frees it */
+};
+/* Appends the names of the rules in force: of one service, or of all (NULL). As rules_ask. */
+int rules_find(struct rules_invocation *invocation, const char *service, struct rules_names *names);
+
 /* All actions return an exit status. */
 int rules_check(struct rules_invocation *invocation);
 int rules_apply(struct rules_invocation *invocation);
+int rules_export(struct rules_invocation *invocation);
 int rules_diff(struct rules_invocation *invocation);
 int rules_list(struct rules_invocation *invocation);
 int rules_get(struct rules_invocation *invocation);

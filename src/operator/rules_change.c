@@ -11,7 +11,7 @@
 
 enum {
     CHUNK_BYTES = 48 * 1024, /* size of a chunk of a text that is too long for one request */
-    APPLY_WORDS_MAX = 12,
+    APPLY_WORDS_MAX = 13,
 };
 
 static const char *plural(uint64_t count)
@@ -36,18 +36,24 @@ static int stage(struct rules_invocation *invocation, const char *text, size_t s
     return status;
 }
 
-static void report(const struct rules_invocation *invocation, uint64_t changed, uint64_t unchanged)
+static void report(const struct rules_invocation *invocation, uint64_t changed, uint64_t removed,
+                   uint64_t unchanged)
 {
     if (invocation->json) {
         struct json json;
         json_init(&json, stdout);
         json_open(&json, NULL, '{');
         json_count(&json, "changed", changed);
+        if (invocation->prune)
+            json_count(&json, "removed", removed);
         json_count(&json, "unchanged", unchanged);
         json_close(&json, '}');
         return;
     }
-    printf("%" PRIu64 " rule%s changed, %" PRIu64 " as before", changed, plural(changed), unchanged);
+    printf("%" PRIu64 " rule%s changed, ", changed, plural(changed));
+    if (invocation->prune)
+        printf("%" PRIu64 " removed, ", removed);
+    printf("%" PRIu64 " as before", unchanged);
     if (invocation->canary && changed > 0)
         printf("; on trial for %s of the keys, %s%s", invocation->canary,
                invocation->watch ? "watched for " : "watched for 60s", invocation->watch ? invocation->watch : "");
@@ -79,6 +85,10 @@ static int apply_text(struct rules_invocation *invocation, const char *text, siz
         words[used] = extra[i].value;
         sizes[used++] = strlen(extra[i].value);
     }
+    if (invocation->prune) {
+        words[used] = "PRUNE";
+        sizes[used++] = 5;
+    }
     words[used] = "VERBOSE";
     sizes[used++] = 7;
     const struct headgate_reply *reply;
@@ -89,7 +99,10 @@ static int apply_text(struct rules_invocation *invocation, const char *text, siz
     uint64_t changed = number && number->integer > 0 ? (uint64_t)number->integer : 0;
     if (warning && warning->kind == HEADGATE_REPLY_TEXT && warning->size > 0)
         fprintf(stderr, "headgate %s: %s\n", invocation->name, warning->text);
-    report(invocation, changed, count > changed ? count - changed : 0);
+    const struct headgate_reply *third = headgate_reply_at(reply, 2);
+    uint64_t removed = third && third->integer > 0 ? (uint64_t)third->integer : 0;
+    uint64_t set = changed > removed ? changed - removed : 0;
+    report(invocation, set, removed, count > set ? count - set : 0);
     return EX_OK;
 }
 

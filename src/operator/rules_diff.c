@@ -70,51 +70,97 @@ static bool print_changes(const struct lines *old, const struct lines *new)
     return true;
 }
 
-static bool print_diff(const struct rule *rule, const char *old, const char *new)
+static bool print_diff(const char *service, const char *id, const char *old, const char *new)
 {
     struct lines before = {0}, after = {0};
-    printf("--- %s/%s %s\n+++ %s/%s\n", rule->service.data, rule->id.data, *old ? "in force" : "is new",
-           rule->service.data, rule->id.data);
+    printf("--- %s/%s %s\n+++ %s/%s%s\n", service, id, *old ? "in force" : "is new", service, id,
+           *new ? "" : " is removed");
     bool good = cut(&before, old) && cut(&after, new) && print_changes(&before, &after);
     free(before.line);
     free(after.line);
     return good;
 }
 
-/* Compares one rule of the file with the daemon's rule. */
-static int compare(struct rules_invocation *invocation, const struct rule *rule, struct json *json, bool *differs)
+static void json_side(struct json *json, const char *key, const char *text)
 {
-    static const char *const keys[2] = {"old", "new"};
-    const char *const words[4] = {"RULE", "GET", rule->service.data, rule->id.data};
+    if (*text)
+        json_string(json, key, text);
+    else
+        json_null(json, key);
+}
+
+/* Compares the rule in force with `text`; "": there is to be none. */
+static int compare(struct rules_invocation *invocation, const char *service, const char *id, const char *text,
+                   struct json *json, bool *differs)
+{
+    const char *const words[4] = {"RULE", "GET", service, id};
     const struct headgate_reply *reply;
     int status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_TEXT, true, &reply);
     if (status != EX_OK)
         return status;
+    const char *old = reply->kind == HEADGATE_REPLY_TEXT ? reply->text : "";
+    if (strcmp(old, text) == 0)
+        return EX_OK;
+    *differs = true;
+    if (json) {
+        json_open(json, NULL, '{');
+        json_string(json, "service", service);
+        json_string(json, "id", id);
+        json_side(json, "old", old);
+        json_side(json, "new", text);
+        json_close(json, '}');
+    } else if (!print_diff(service, id, old, text)) {
+        fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
+        return EX_OSERR;
+    }
+    return EX_OK;
+}
+
+static int compare_rule(struct rules_invocation *invocation, const struct rule *rule, struct json *json,
+                        bool *differs)
+{
     char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
     if (!text) {
         fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
         return EX_OSERR;
     }
-    size_t size = rule_print(rule, text, RULE_TEXT_MAX_BYTES + 1);
-    const char *old = reply->kind == HEADGATE_REPLY_TEXT ? reply->text : "";
-    if (strcmp(old, text) != 0) {
-        *differs = true;
-        if (json) {
-            json_open(json, NULL, '{');
-            json_string(json, "service", rule->service.data);
-            json_string(json, "id", rule->id.data);
-            if (*old)
-                json_string(json, keys[0], old);
-            else
-                json_null(json, keys[0]);
-            json_text(json, keys[1], text, size);
-            json_close(json, '}');
-        } else if (!print_diff(rule, old, text)) {
-            fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
-            status = EX_OSERR;
-        }
-    }
+    (void)rule_print(rule, text, RULE_TEXT_MAX_BYTES + 1);
+    int status = compare(invocation, rule->service.data, rule->id.data, text, json, differs);
     free(text);
+    return status;
+}
+
+/* ---- what --prune would remove ---- */
+
+static bool has_service(const struct rule_list *list, size_t count, const char *service)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list->rule[i]->service.data, service) == 0)
+            return true;
+    return false;
+}
+
+static bool has_rule(const struct rule_list *list, const struct rules_name *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->rule[i]->service.data, name->service) == 0 &&
+            strcmp(list->rule[i]->id.data, name->id) == 0)
+            return true;
+    return false;
+}
+
+static int compare_others(struct rules_invocation *invocation, const struct rule_list *list, struct json *json,
+                          bool *differs)
+{
+    struct rules_names names = {0};
+    int status = EX_OK;
+    for (size_t i = 0; i < list->count && status == EX_OK; i++)
+        if (!has_service(list, i, list->rule[i]->service.data))
+            status = rules_find(invocation, list->rule[i]->service.data, &names);
+    for (size_t i = 0; i < names.count && status == EX_OK; i++)
+        if (!has_rule(list, &names.name[i]))
+            status = compare(invocation, names.name[i].service, names.name[i].id, "", json, differs);
+    free(names.name);
     return status;
 }
 
@@ -130,7 +176,9 @@ int rules_diff(struct rules_invocation *invocation)
     }
     bool begun = status == EX_OK && invocation->json;
     for (size_t i = 0; i < list.count && status == EX_OK; i++)
-        status = compare(invocation, list.rule[i], invocation->json ? &json : NULL, &differs);
+        status = compare_rule(invocation, list.rule[i], invocation->json ? &json : NULL, &differs);
+    if (status == EX_OK && invocation->prune)
+        status = compare_others(invocation, &list, invocation->json ? &json : NULL, &differs);
     if (begun)
         json_close(&json, ']');
     rules_close(&list);

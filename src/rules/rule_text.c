@@ -108,6 +108,25 @@ void rules_reading_close(struct rules_reading *reading)
     cow_array_close(&reading->seen);
 }
 
+size_t rules_reading_count(const struct rules_reading *reading)
+{
+    return reading->seen.count;
+}
+
+void rules_reading_name(const struct rules_reading *reading, size_t index, struct bytes *service, struct bytes *id)
+{
+    const struct seen *seen = cow_array_at(&reading->seen, index);
+    *service = seen->service;
+    *id = seen->id;
+}
+
+bool rules_reading_has(const struct rules_reading *reading, struct bytes service, struct bytes id)
+{
+    const struct seen wanted = {.service = service, .id = id};
+    const size_t at = cow_array_search(&reading->seen, is_before, &wanted);
+    return at < reading->seen.count && compare(cow_array_at(&reading->seen, at), &wanted) == 0;
+}
+
 /* Finds the first rule once the tree is complete. */
 static bool find_first(struct rules_reading *reading, struct error *error)
 {

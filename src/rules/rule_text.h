@@ -60,6 +60,11 @@ void rules_reading_close(struct rules_reading *reading);
 bool rules_reading_go_on(struct rules_reading *reading, unsigned events, struct rule **rule, bool *ended,
                          struct error *error);
 
+/* How many rules were built, and their names in the order of service and id: views of the reading. */
+size_t rules_reading_count(const struct rules_reading *reading);
+void rules_reading_name(const struct rules_reading *reading, size_t index, struct bytes *service, struct bytes *id);
+bool rules_reading_has(const struct rules_reading *reading, struct bytes service, struct bytes id);
+
 /* Reads a text of exactly one rule, which the caller destroys. Fails as rules_parse does, with
  * NULL. */
 struct rule *rule_parse(struct bytes text, const char *file, struct error *error);

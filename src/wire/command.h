@@ -145,7 +145,7 @@ enum {
     X(CONFIG, CONFIG_GET, "get", -3, "name ...", "Empty, but for what redis-benchmark asks.")                      \
     X(RULE, RULE_SET, "set", 3, "yaml", "Adds or changes the rules in a text, all or none; as APPLY.")             \
     X(RULE, RULE_APPLY, "apply", -3,                                                                               \
-      "yaml|STAGED [CANARY percent [WATCH time] [THRESHOLD percent]] [NOTE text] [VERBOSE]",                       \
+      "yaml|STAGED [CANARY percent [WATCH time] [THRESHOLD percent]] [NOTE text] [PRUNE] [VERBOSE]",               \
       "Adds or changes the rules in a text, all or none: how many changed.")                                       \
     X(RULE, RULE_STAGE, "stage", 3, "yaml", "Adds to the text of this connection's APPLY STAGED: its bytes now.")  \
     X(RULE, RULE_GET, "get", 4, "service id", "A rule's text, or nil.")                                            \

@@ -71,7 +71,7 @@ bool command_apply_option(struct command_apply *apply, struct bytes word, struct
         return parse_watch(value, &apply->watch_ms, error);
     if (word_is(word, "note"))
         return parse_note(value, &apply->note, error);
-    return word_fail(error, "unknown option '%.*s': expected CANARY, WATCH, THRESHOLD, NOTE or VERBOSE",
+    return word_fail(error, "unknown option '%.*s': expected CANARY, WATCH, THRESHOLD, NOTE, PRUNE or VERBOSE",
                      word_shown(word), word.data);
 }
 
@@ -80,6 +80,8 @@ bool command_apply_end(struct command_apply *apply, char *error)
     if (apply->share_millionths == 0 && (apply->watch_ms > 0 || apply->threshold_millionths > 0))
         return word_fail(error,
                          "WATCH and THRESHOLD are about a canary: expected CANARY and a percentage with them");
+    if (apply->share_millionths > 0 && apply->prune)
+        return word_fail(error, "PRUNE removes rules at once: expected it without CANARY");
     if (apply->share_millionths > 0 && apply->watch_ms == 0)
         apply->watch_ms = DEFAULT_WATCH_MS;
     if (apply->share_millionths > 0 && apply->threshold_millionths == 0)
@@ -92,8 +94,8 @@ bool command_parse_apply(const struct resp_command *command, struct command_appl
     *apply = (struct command_apply){.text = command->args[2]};
     for (uint32_t i = 3; i < command->count; i += 2) {
         struct bytes word = command->args[i];
-        if (word_is(word, "verbose")) {
-            apply->verbose = true;
+        if (word_is(word, "verbose") || word_is(word, "prune")) {
+            *(word_is(word, "prune") ? &apply->prune : &apply->verbose) = true;
             i--;
             continue;
         }

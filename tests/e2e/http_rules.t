@@ -29,7 +29,8 @@ subtest 'one rule' => sub {
     is($client->get($path)->{status}, 404, 'there is none');
     my $made = $client->put($path, {rate => '100/m', burst => 30});
     is($made->{status}, 201, 'one is made');
-    is_deeply($made->{json}, {changed => 1, created => 1, unchanged => 0, warning => undef}, 'and told so');
+    is_deeply($made->{json}, {changed => 1, created => 1, removed => 0, unchanged => 0, warning => undef},
+              'and told so');
     like($made->{head}{etag}, qr/^"\d+\.[0-9a-f]{16}"$/, 'with its version');
     my $read = $client->get($path);
     is_deeply($read->{json}, {id => 'per-user', service => 'shop', algorithm => 'token_bucket', rate => '100/m',
@@ -131,6 +132,23 @@ subtest 'many' => sub {
     my $yaml = "rules:\n  - {id: y, service: yaml, rate: 5/m}\n";
     is($client->request('POST', '/v1/rules', $yaml, 'Content-Type: application/yaml')->{json}{created}, 1,
        'a rule file as it is');
+};
+
+subtest 'the rules of a service, and no others' => sub {
+    my $client = Http::connect($daemon);
+    my $file = sub { return {rules => [map { {id => $_, service => 'whole', endpoint => "/$_", rate => '1/s'} } @_]} };
+    $client->post('/v1/rules', $file->(qw(a b c)));
+    my $tried = $client->post('/v1/rules?prune=true&dry_run=true', $file->(qw(b d)))->{json};
+    is_deeply([map { "$_->{id} $_->{change}" } @{$tried->{plan}}], ['b none', 'd create', 'a delete', 'c delete'],
+              'a plan that is read first');
+    is(scalar @{$client->get('/v1/rules/whole')->{json}{rules}}, 3, 'changes nothing');
+    my $done = $client->post('/v1/rules?prune=true', $file->(qw(b d)))->{json};
+    is_deeply([@{$done}{qw(changed created removed unchanged)}], [@{$tried}{qw(changed created removed unchanged)}],
+              'what it says is then done');
+    is(join(' ', map { $_->{id} } @{$client->get('/v1/rules/whole')->{json}{rules}}), 'b d',
+       'and nothing else is there');
+    is($client->put('/v1/rules/whole/b?prune=true', {rate => '1/s'})->{json}{field}, 'prune', 'not of one rule');
+    is($client->post('/v1/rules?prune=true&canary=5%25', $file->('b'))->{status}, 400, 'nor on trial');
 };
 
 subtest 'mistakes' => sub {

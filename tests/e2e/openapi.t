@@ -81,7 +81,8 @@ subtest 'answers' => sub {
     ask('GET', '/check');
     ask('DELETE', '/check/a/b');
     my $path = '/v1/rules/shop/per-user';
-    my $rule = {by => ['ip', 'user'], rate => '10/m', burst => 20, overshoot => 30, endpoint => '/v1/*', mode => 'shadow',
+    my $rule = {by => ['ip', 'user'], rate => '10/m', burst => 20, overshoot => 30, endpoint => '/v1/*',
+                mode => 'shadow',
                 priority_floor => {low => '50%'}, tiers => {free => '5/m'}, persist => JSON::PP::true,
                 overrides => [{for => 'user=vip', amount => '100/m', until => '2030-01-01'}], deny => ['ip=10.0.0.1'],
                 allow => ['user=root'], adaptive => {floor => '10%', latency => '50ms'}, inherit => 'reset',
@@ -97,8 +98,8 @@ subtest 'answers' => sub {
     my $all = ask('GET', '/v1/rules');
     ask('GET', '/v1/rules/shop');
     ask('POST', '/v1/rules', $all->{json});
-    ask('POST', '/v1/check', {service_id => 'shop', identifiers => {ip => '1.1.1.1', user => 'eve'}, endpoint => '/v1/a',
-                              verbose => JSON::PP::true});
+    ask('POST', '/v1/check', {service_id => 'shop', identifiers => {ip => '1.1.1.1', user => 'eve'},
+                              endpoint => '/v1/a', verbose => JSON::PP::true});
     ask('GET', '/v1/explain?user=bob&rule=five');
     ask('GET', '/v1/explain?user=eve&ip=1.1.1.1&service_id=shop&endpoint=/v1/a');
     ask('GET', '/v1/explain?user=eve&ip=1.1.1.1');

@@ -187,5 +187,30 @@ like($err, qr/rule few\/small: under rate \(1\/h\) a request of cost 1 is ever a
 is("$status $out", "0 1 rule changed, 0 as before\n", 'apply of a shadow rule that admits nothing');
 like($err, qr/\Aheadgate rules apply: rule few\/small: under rate .* at none of 3 daemons, $advice/, '... warns of it');
 
+# ---- as code: export, diff and apply --prune ----
+my $whole = file('whole.yaml', join '', map { "- {id: $_, service: code, endpoint: /$_, rate: 100/s}\n" } qw(a b c));
+is((rules('apply', $whole))[0], 0, 'three rules of a service');
+($status, my $exported) = rules('export', 'code');
+like($exported, qr{\Arules:\n  - id: a\n    service: code\n    endpoint: /a\n}, 'export: a file');
+my $file = file('exported.yaml', $exported);
+is((rules('apply', $file))[1], "0 rules changed, 3 as before\n", 'which apply takes back, and nothing changes');
+is((rules('diff', $file, '--prune'))[0], 0, 'diff --prune: nothing is missing there');
+like((rules('export'))[1], qr/service: code.*service: shop/s, 'export of all services');
+is(scalar @{json($one, 'export', 'code')}, 3, 'export for programs');
+my $less = file('less.yaml', "- {id: b, service: code, endpoint: /b, rate: 100/s}\n"
+                             . "- {id: d, service: code, rate: 200/s}\n");
+($status, $out) = rules('diff', $less, '--prune');
+is($status, 1, 'diff --prune: the plan');
+is(join(' ', $out =~ /^--- (\S+ .*)$/mg), 'code/d is new code/a in force code/c in force', 'names what would change');
+is(join(' ', $out =~ /^\+\+\+ (\S+) is removed$/mg), 'code/a code/c', 'and what would end');
+is(json($one, 'diff', $less, '--prune')->[1]{new}, undef, 'for programs as well');
+is((rules('apply', $less))[1], "1 rule changed, 1 as before\n", 'apply leaves the others');
+is((rules('apply', $less, '--prune'))[1], "0 rules changed, 2 removed, 2 as before\n", 'apply --prune does not');
+is((rules('apply', $less, '--prune'))[1], "0 rules changed, 0 removed, 2 as before\n",
+   'and then there is nothing to do');
+is(json($one, 'apply', $less, '--prune')->{removed}, 0, 'apply for programs');
+isnt((rules('get', 'shop/per-user'))[1], '', 'another service stays');
+is((rules('apply', $less, '--prune', '--canary', '10%'))[0], 65, 'a trial removes nothing: 65');
+
 ok($cluster->stop, 'all end well');
 done_testing();

@@ -96,10 +96,42 @@ static void test_dry_run(void)
     world_close();
 }
 
+/* Rules that a text does not name end with the change, of its services and no others. */
+static void test_prune(void)
+{
+    world_of(1);
+    (void)set(ANN, "rules: [{id: a, service: s, rate: 5/m}, {id: b, service: s, rate: 5/m}, {id: c, service: s, "
+                   "rate: 5/m}, {id: a, service: t, rate: 5/m}]");
+    (void)end_rule(ANN, "s", "c");
+    struct rule_changes changes = {.text = bytes_of("rules: [{id: a, service: s, rate: 5/m}, {id: d, service: s, "
+                                                    "rate: 6/m}]"),
+                                   .prune = true,
+                                   .dry_run = true};
+    struct rules_result result = apply(ANN, changes);
+    OK(result.changed_rules == 2 && result.removed_rules == 1 && result.unchanged_rules == 1 &&
+           rate(ANN, "s", "b") == 5,
+       "what would be is told");
+    changes.dry_run = false;
+    result = apply(ANN, changes);
+    OK(result.changed_rules == 2 && result.created_rules == 1 && result.removed_rules == 1, "one is new, one ends");
+    OK(rate(ANN, "s", "a") == 5 && rate(ANN, "s", "b") == 0 && rate(ANN, "s", "d") == 6 && rate(ANN, "t", "a") == 5,
+       "and other services stay");
+    OK_U64(history(ANN, "s", "b")->version[0]->record.stamp.lamport,
+           history(ANN, "s", "d")->version[0]->record.stamp.lamport, "all in one change");
+    changes.text = bytes_of("rules: [{id: a, service: s, rate: 5/m}, {id: d, service: s, rate: x}]");
+    result = apply(ANN, changes);
+    OK(result.refused && rate(ANN, "s", "d") == 6, "a mistake ends nothing");
+    changes.text = bytes_of("rules: []");
+    result = apply(ANN, changes);
+    OK(result.removed_rules == 0 && rate(ANN, "s", "a") == 5, "nor does a text without services");
+    world_close();
+}
+
 int main(void)
 {
     test_expects();
     test_waiting();
     test_dry_run();
+    test_prune();
     return tap_done();
 }

@@ -122,10 +122,13 @@ static void test_apply(void)
               "WATCH is 's': expected milliseconds, or a time as 60s or 5m, at most a week", "no number");
     OK_STRING(told_apply("RULE APPLY x WATCH 60s\n"),
               "WATCH and THRESHOLD are about a canary: expected CANARY and a percentage with them", "no canary");
+    OK_STRING(told_apply("RULE APPLY x PRUNE CANARY 10\n"),
+              "PRUNE removes rules at once: expected it without CANARY", "a trial removes nothing");
     OK_STRING(told_apply("RULE APPLY x NOTE \"a\\nb\"\n"), "NOTE has control characters: expected one line of text",
               "a note of two lines");
     OK_STRING(told_apply("RULE APPLY x FORCE 1\n"),
-              "unknown option 'FORCE': expected CANARY, WATCH, THRESHOLD, NOTE or VERBOSE", "an unknown option");
+              "unknown option 'FORCE': expected CANARY, WATCH, THRESHOLD, NOTE, PRUNE or VERBOSE",
+              "an unknown option");
 }
 
 static void test_list(void)

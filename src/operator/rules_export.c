@@ -1,0 +1,128 @@
+/*
+ * headgate rules export: the rules in force as one file, which apply takes back.
+ */
+#include "operator/command.h"
+#include "operator/json.h"
+#include "operator/rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+static int no_memory(const struct rules_invocation *invocation)
+{
+    fprintf(stderr, "headgate %s: not enough memory\n", invocation->name);
+    return EX_OSERR;
+}
+
+/* ---- names ---- */
+
+static bool add_name(struct rules_names *names, const char *service, const char *id)
+{
+    if (names->count == names->room) {
+        size_t room = names->room ? 2 * names->room : 64;
+        struct rules_name *grown = reallocarray(names->name, room, sizeof *grown);
+        if (!grown)
+            return false;
+        names->name = grown;
+        names->room = room;
+    }
+    struct rules_name *name = &names->name[names->count++];
+    (void)snprintf(name->service, sizeof name->service, "%s", service);
+    (void)snprintf(name->id, sizeof name->id, "%s", id);
+    return true;
+}
+
+int rules_find(struct rules_invocation *invocation, const char *service, struct rules_names *names)
+{
+    const char *words[6] = {"RULE", "LIST", service};
+    const size_t base = service ? 3 : 2;
+    struct rules_name last;
+    for (size_t count = base;; count = base + 3) {
+        const struct headgate_reply *rows;
+        int status = rules_ask(invocation, count, words, NULL, HEADGATE_REPLY_ARRAY, false, &rows);
+        if (status != EX_OK || rows->count == 0)
+            return status;
+        for (uint32_t i = 0; i < rows->count; i++) {
+            const struct headgate_reply *row = headgate_reply_at(rows, i);
+            if (!add_name(names, command_member_text(row, "service"), command_member_text(row, "id")))
+                return no_memory(invocation);
+        }
+        last = names->name[names->count - 1];
+        words[base] = "AFTER";
+        words[base + 1] = last.service;
+        words[base + 2] = last.id;
+    }
+}
+
+/* ---- texts ---- */
+
+/* Asks for one rule. A rule that has ended meanwhile is left out. */
+static int fetch(struct rules_invocation *invocation, const struct rules_name *name, struct rule_list *list)
+{
+    const char *const words[4] = {"RULE", "GET", name->service, name->id};
+    const struct headgate_reply *reply;
+    struct error error;
+    int status = rules_ask(invocation, 4, words, NULL, HEADGATE_REPLY_TEXT, true, &reply);
+    if (status != EX_OK || reply->kind == HEADGATE_REPLY_NIL)
+        return status;
+    struct rule *rule = rule_parse_kept((struct bytes){reply->text, reply->size}, "the daemon's rule", &error);
+    if (!rule) {
+        fprintf(stderr, "headgate %s: %s\n", invocation->name, error.text);
+        return EX_PROTOCOL;
+    }
+    list->rule[list->count++] = rule;
+    return EX_OK;
+}
+
+static int print_yaml(const struct rules_invocation *invocation, const struct rule_list *list)
+{
+    const struct rule *const *rules = (const struct rule *const *)list->rule;
+    size_t size = rules_print(rules, list->count, NULL, 0);
+    char *text = malloc(size + 1);
+    if (!text)
+        return no_memory(invocation);
+    (void)rules_print(rules, list->count, text, size + 1);
+    (void)fwrite(text, 1, size, stdout);
+    free(text);
+    return EX_OK;
+}
+
+static int print_json(const struct rules_invocation *invocation, const struct rule_list *list)
+{
+    struct json json;
+    char *text = malloc(RULE_TEXT_MAX_BYTES + 1);
+    if (!text)
+        return no_memory(invocation);
+    json_init(&json, stdout);
+    json_open(&json, NULL, '[');
+    for (size_t i = 0; i < list->count; i++) {
+        size_t size = rule_print(list->rule[i], text, RULE_TEXT_MAX_BYTES + 1);
+        json_open(&json, NULL, '{');
+        json_string(&json, "service", list->rule[i]->service.data);
+        json_string(&json, "id", list->rule[i]->id.data);
+        json_text(&json, "text", text, size);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    free(text);
+    return EX_OK;
+}
+
+int rules_export(struct rules_invocation *invocation)
+{
+    struct rules_names names = {0};
+    struct rule_list list = {0};
+    int status = rules_find(invocation, invocation->word_count > 0 ? invocation->word[0] : NULL, &names);
+    if (status == EX_OK) {
+        list.rule = calloc(names.count + 1, sizeof(struct rule *));
+        status = list.rule ? EX_OK : no_memory(invocation);
+    }
+    for (size_t i = 0; i < names.count && status == EX_OK; i++)
+        status = fetch(invocation, &names.name[i], &list);
+    if (status == EX_OK)
+        status = invocation->json ? print_json(invocation, &list) : print_yaml(invocation, &list);
+    free(names.name);
+    rules_close(&list);
+    return status;
+}
