@@ -9,6 +9,7 @@
 #   make unit         unit tests           make sim          the simulated cluster, 1,000 seeds
 #   make e2e          real processes       make sim-canary   planted bugs that it must find
 #   make fuzz         fuzz the decoders    make tidy         source rules, clang-tidy, cppcheck
+#   make pictures     the pictures of the dashboard in docs/pictures, anew
 #   make compose-check    three regions as containers (skips where no engine can be started)
 #   make bench        what it costs, next to others [MODE=full]
 #   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc
@@ -124,7 +125,18 @@ $(O)/llhttp/%.o: $(LLHTTP)/%.c $(B)/flags
 
 ALL_ARCHIVES := $(foreach r,$(rooms_all),$(call archive,$(r)))
 objects_commands := $(patsubst %.c,$(O)/%.o,$(wildcard src/commands/*.c))
-objects_http := $(patsubst %.c,$(O)/%.o,$(wildcard src/http/*.c)) $(objects_llhttp)
+# The page of the daemon: src/http/dashboard/dashboard.css becomes the array dashboard_css, and so on.
+objects_dashboard := $(patsubst src/%,$(O)/src/%.o,$(wildcard src/http/dashboard/*))
+$(O)/src/http/dashboard/%.c: src/http/dashboard/%
+	@mkdir -p $(@D)
+	$(Q){ printf '#include "http/dashboard.h"\nconst unsigned char $(subst .,_,$*)[] = {\n' && \
+	    od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' && \
+	    printf '};\nconst size_t $(subst .,_,$*)_bytes = sizeof $(subst .,_,$*);\n'; } >$@
+$(O)/src/http/dashboard/%.o: $(O)/src/http/dashboard/%.c $(B)/flags
+	$(SAY) CC $@
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+.PRECIOUS: $(O)/src/http/dashboard/%.c
+objects_http := $(patsubst %.c,$(O)/%.o,$(wildcard src/http/*.c)) $(objects_dashboard) $(objects_llhttp)
 DAEMON := $(patsubst %.c,$(O)/%.o,$(wildcard src/*.c)) $(objects_commands) $(objects_http) $(ALL_ARCHIVES)
 $(B)/headgated: $(DAEMON)
 	$(SAY) LD $@
@@ -335,7 +347,7 @@ TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit
     tests/unit/limit/table_threads.c tests/unit/rules/ruleset_threads.c tests/unit/served/hot_threads.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.
-E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/docs.t %/integrations.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
+E2E_ASAN := $(patsubst %,build/asan/%,$(filter-out %/dashboard.t %/docs.t %/integrations.t %/library.t %/load.t %/up.t,$(wildcard tests/e2e/*.t)))
 # And with TSan what makes several threads of a daemon work.
 E2E_TSAN := build/tsan/tests/e2e/threads.t
 build/asan/tests/e2e/%.t build/tsan/tests/e2e/%.t: tests/e2e/%.t
@@ -376,6 +388,13 @@ up:
 
 down:
 	@config/local-cluster.sh down
+
+# The page as Chromium draws it, for the README.
+.PHONY: pictures
+pictures:
+	@.ci/deps build browser
+	@$(SUBMAKE) -s all
+	@tests/e2e/browser/pictures
 
 compose-check:
 	@.ci/deps build

@@ -130,6 +130,10 @@ void http_change_forget(struct http_change **change);
 /* health.c */
 void http_alive(struct http_call *call);
 void http_ready(struct http_call *call);
+/* dashboard.c */
+void http_dashboard(struct http_call *call);
+void http_dashboard_css(struct http_call *call);
+void http_dashboard_js(struct http_call *call);
 /* live.c */
 void http_live(struct http_call *call);
 /* metrics.c */

@@ -30,6 +30,9 @@ static const struct http_route routes[] = {
     {"/readyz", READS, HTTP_ROUTE_OPEN, http_ready},
     {"/metrics", READS, HTTP_ROUTE_LONG, http_metrics},
     {"/v1/live", READS, HTTP_ROUTE_LONG, http_live},
+    {"/", READS, HTTP_ROUTE_OPEN, http_dashboard},
+    {"/dashboard.css", READS, HTTP_ROUTE_OPEN, http_dashboard_css},
+    {"/dashboard.js", READS, HTTP_ROUTE_OPEN, http_dashboard_js},
     {"/v1/hot", READS, 0, http_hot},
 };
 

@@ -21,7 +21,7 @@ sub paths {
             push @paths, substr $_, length("$root/") if -f;
         }}, $root);
     }
-    return sort grep { -f "$root/$_" } @paths;
+    return sort grep { -f "$root/$_" && !/\.png$/ } @paths; # pictures are no text
 }
 
 sub blank {

@@ -263,7 +263,7 @@ static void test_many(void)
     OK(status == SERVE_ENOUGH && consumed > 0 && consumed < size && http_worked(http) >= 100,
        "a turn has a bound, as for RESP");
     OK_U64(served.commands.stats.http_requests > 0, 1, "requests are counted");
-    OK(ask_bytes("GET / HTTP/1.1\r\nHost: a\r\n\r\n") && status == SERVE_MORE, "a 404 does not close");
+    OK(ask_bytes("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n") && status == SERVE_MORE, "a 404 does not close");
     OK(ask_bytes("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / ") && status == SERVE_CLOSE &&
            strcmp(field(answer, "Connection"), "close") == 0,
        "what asks to be closed is");
