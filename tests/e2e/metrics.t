@@ -1,12 +1,13 @@
 #!/usr/bin/perl
 # GET /metrics of three regions: promtool finds no fault with the page, and peers that come and go are seen in it. The
-# alerts of config/integrations and the config of docs/operations.md are held against promtool as well.
+# alerts and the Grafana dashboard of config/integrations and the config of docs/operations.md are held against it too.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Headgate;
 use Http;
+use JSON::PP qw(decode_json);
 use Test::More;
 
 my $alerts = "$Headgate::root/config/integrations/prometheus-alerts.yaml";
@@ -54,6 +55,39 @@ subtest 'a rule, and a page' => sub {
     like($page, qr/^headgate_$_ /m, $_) for qw(transport_links store_file_bytes store_failing used_keys);
 };
 
+# The queries of the Grafana dashboard, with what Grafana puts in the place of its variables.
+my $grafana = decode_json(Headgate::read_file("$Headgate::root/config/integrations/grafana.json"));
+my @queries = map { @{$_->{targets}} } @{$grafana->{panels}};
+sub filled { return $_[0] =~ s/\$__rate_interval/1m/gr =~ s/\$(?:job|instance)/.*/gr }
+
+# What a query asks for that the page has not: metrics, and labels of them. Prometheus itself adds job and instance.
+sub missing {
+    my ($query, $legend) = @_;
+    my @names = filled($query) =~ /\b((?:headgate|process)_\w+)/g;
+    my %label = (job => 1, instance => 1);
+    for my $name (@names) {
+        $label{$_} = 1 for map { /(\w+)="/g } $page =~ /^$name\{(.*)\} /mg;
+    }
+    my @used = ($legend =~ /\{\{(\w+)\}\}/g, $query =~ /[{,] ?(\w+)=/g);
+    push @used, map { split /, / } $query =~ /by \(([\w, ]+)\)/g;
+    return (grep { $page !~ /^$_[ {]/m } @names), (grep { !$label{$_} } @used), @names ? () : 'any metric';
+}
+
+subtest 'the Grafana dashboard' => sub {
+    cmp_ok(scalar @queries, '>', 15, 'has queries');
+    ok(Headgate::wait_until(60, sub {
+        $page = Http::connect($east)->get('/metrics')->{body};
+        return $page =~ /^headgate_peer_round_trip_seconds/m;
+    }), 'all figures are known');
+    is(join(', ', missing($_->{expr}, $_->{legendFormat})), '', $_->{expr}) for @queries;
+    my @variables = grep { $_->{type} eq 'query' } @{$grafana->{templating}{list}};
+    is(join(', ', missing($_->{definition}, '')), '', $_->{definition}) for @variables;
+    my @wrong = missing('sum by (rule, colour) (headgate_rules_total)', '{{shape}}');
+    is("@wrong", 'headgate_rules_total shape rule colour', 'what is not there would be found');
+    my %ids = map { $_->{id} => 1 } @{$grafana->{panels}};
+    is(scalar keys %ids, scalar @{$grafana->{panels}}, 'each panel has a number of its own');
+};
+
 subtest 'configs that differ' => sub {
     my %own = (b => {limits => [{name => 'default', capacity => 7, rate => '7/s', default => 'true'}]});
     my $two = Headgate::cluster(regions => [qw(a b)], listen_http => 1, interval => '50ms', nodes => \%own)->start(20);
@@ -98,6 +132,12 @@ subtest 'promtool' => sub {
     ($status, $out, $err) = Headgate::run(60, 'promtool', 'test', 'rules',
                                           "$Headgate::root/tests/e2e/prometheus-alerts.test.yaml");
     is($status, 0, 'which come when they should') or diag($out, $err);
+    my $number = 0;
+    my $recorded = '';
+    $recorded .= "- {record: 'panel:" . $number++ . "', expr: '" . filled($_->{expr}) . "'}\n" for @queries;
+    Headgate::write_file("$place/panels.yaml", "groups:\n- name: panels\n  rules:\n" . $recorded =~ s/^/  /gmr);
+    ($status, $out, $err) = Headgate::run(60, 'promtool', 'check', 'rules', "$place/panels.yaml");
+    is($status, 0, 'nor with a query of the Grafana dashboard') or diag($out, $err);
     my $document = Headgate::read_file("$Headgate::root/docs/operations.md");
     my ($config) = $document =~ /^    \$ cat prometheus\.yaml\n((?:    (?!\$).*\n)+)/m;
     Headgate::write_file("$place/prometheus.yaml", $config =~ s{^    }{}gmr =~ s{config/}{$Headgate::root/config/}r);
