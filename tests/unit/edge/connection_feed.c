@@ -13,6 +13,7 @@ static struct connection *last_connection(void)
 static void test_pieces(void)
 {
     struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.close_timeout_ms = LONG_MS;
     open_listener(&options);
     int fd = dial(), other = dial();
     TURN_UNTIL(listener.stats.connected_clients == 2);
