@@ -13,6 +13,7 @@
 #   make compose-check    three regions as containers (skips where no engine can be started)
 #   make bench        what it costs, next to others [MODE=full]
 #   make install      [DESTDIR=] [PREFIX=/usr/local]: binaries, headers, libheadgate, headgate.pc
+#   make deb          Debian packages, into build/deb
 #   make clean        remove build/
 #
 # FLAVOUR=release|asan|tsan|debug|clang chooses a build tree (build/<flavour>), V=1 shows whole commands,
@@ -66,7 +67,7 @@ ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
     $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lm -lpthread
+LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lsystemd -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V
@@ -422,6 +423,11 @@ install-library: library
 	    'Description: a rate limiter for your program, and a client of the headgate daemon' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lheadgate' \
 	    'Requires.private: libsodium' >$(DESTDIR)$(LIBDIR)/pkgconfig/headgate.pc
+
+.PHONY: deb
+deb:
+	@.ci/deps build package
+	@config/debian/build
 
 # ---- the rest --------------------------------------------------------------------------------------
 

@@ -326,6 +326,7 @@ static void on_lingered(uv_timer_t *timer)
     worker_threads_leave(&server->worker_threads);
     uv_close((uv_handle_t *)&server->awake, NULL);
     uv_close((uv_handle_t *)&server->wake, NULL);
+    supervisor_close(&server->supervisor);
     server_signals_close(server);
 }
 

@@ -29,6 +29,7 @@ static void leave(struct server *server, int number, const char *name)
     }
     log_write(&server->log, LOG_LEVEL_INFO, "%s: leaving the cluster", name);
     server->leaving = true;
+    supervisor_stopping();
     worker_close_listener(&server->worker);
     /* server_on_ended goes on when all workers have stopped */
     worker_threads_stop(&server->worker_threads);

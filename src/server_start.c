@@ -194,7 +194,10 @@ static bool start(struct server *server, const char *config_path, struct error *
     server_step(server, &(struct event){.kind = EVENT_START});
     if (!populate_start(&server->populate, &server->worker.loop, on_populated, server))
         return error_set(error, EX_OSERR, "table.populate: cannot start a thread");
-    return worker_threads_start(&server->worker_threads, error);
+    if (!worker_threads_start(&server->worker_threads, error))
+        return false;
+    supervisor_ready(&server->supervisor, server->settings->clients_address);
+    return true;
 }
 
 /* Makes the handles of the loop, and the other workers. */
@@ -210,6 +213,7 @@ static bool prepare(struct server *server, struct error *error)
     (void)uv_async_init(loop, &server->store_wakes, server_on_store_wakes);
     server->store_wakes.data = server;
     server_signals_init(server);
+    supervisor_init(&server->supervisor, loop);
     struct worker_threads_owner owner = {server, server_on_submit, server_on_wanted, server_on_ended};
     return worker_threads_init(&server->worker_threads, threads - 1, loop, gate, &owner, error);
 }

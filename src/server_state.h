@@ -10,6 +10,7 @@
 #include "edge/process/log.h"
 #include "edge/process/pace.h"
 #include "edge/process/populate.h"
+#include "edge/process/supervisor.h"
 #include "edge/settings/settings.h"
 #include "persist.h"
 #include "worker.h"
@@ -35,6 +36,7 @@ struct server {
     struct replays *replays; /* NULL without HTTP */
     struct persist persist;
     struct populate populate;
+    struct supervisor supervisor;
     uv_async_t store_wakes;
     uv_timer_t wake;
     /* runs while a step is due, so that the loop does not sleep */

@@ -132,7 +132,7 @@ sub function_length {
 
 sub whitespace {
     my ($file) = @_;
-    return () if $file->{path} =~ /(?:^|\/)Makefile$|\.go$/;
+    return () if $file->{path} =~ /(?:^|\/)Makefile$|^config\/debian\/rules$|\.go$/;
     my @faults;
     for my $i (0 .. $#{$file->{lines}}) {
         my $line = $file->{lines}[$i];
