@@ -79,7 +79,7 @@ static void add_ends(struct plan *plan, const struct rule_list *list, struct byt
         const struct rulebook_rule *known = rulebook_at(book, first + i);
         const struct rule wanted = {.service = known->service, .id = known->id}, *named = &wanted;
         if (!known->version[0]->record.deleted &&
-            !bsearch(&named, list->rule, list->count, sizeof list->rule[0], compare_rules))
+            !bsearch(&named, list->rule, list->count, sizeof(struct rule *), compare_rules))
             add_row(plan, known->service, known->id, (struct bytes){0}, 0);
     }
     plan->call->work += (uint32_t)count;
@@ -87,7 +87,7 @@ static void add_ends(struct plan *plan, const struct rule_list *list, struct byt
 
 static void add_pruned(struct plan *plan, struct rule_list *list)
 {
-    qsort(list->rule, list->count, sizeof list->rule[0], compare_rules);
+    qsort(list->rule, list->count, sizeof(struct rule *), compare_rules);
     for (size_t i = 0; i < list->count; i++)
         if (i == 0 || !bytes_equal(list->rule[i]->service, list->rule[i - 1]->service))
             add_ends(plan, list, list->rule[i]->service);
