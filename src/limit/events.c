@@ -100,12 +100,17 @@ static void link_between(struct events *events, struct event_list *list, uint32_
     *(newer ? &events->event[newer].older : &list->newest) = index;
 }
 
-static void unlink_event(struct events *events, struct event_list *list, uint32_t index)
+static void join_neighbours(struct events *events, struct event_list *list, uint32_t index)
 {
     const struct log_event *event = &events->event[index];
-    assert(event->held == 0);
     *(event->older ? &events->event[event->older].newer : &list->oldest) = event->newer;
     *(event->newer ? &events->event[event->newer].older : &list->newest) = event->older;
+}
+
+static void unlink_event(struct events *events, struct event_list *list, uint32_t index)
+{
+    assert(events->event[index].held == 0);
+    join_neighbours(events, list, index);
     give_event(events, index);
 }
 
@@ -159,15 +164,47 @@ bool events_append(struct events *events, struct event_list *list, uint32_t toke
     return true;
 }
 
-/* The pool is used up: the neighbour that ends later takes the tokens, or the newest event becomes newer. */
-static uint64_t merge_into(struct events *events, uint32_t older, uint32_t newer, const struct log_event *made)
+/* The newest event that has tokens of other peers alone; 0: none has. */
+static uint32_t newest_of_others(const struct events *events, const struct event_list *list)
 {
-    if (!older && !newer)
+    uint32_t index = list->newest;
+    while (index && events->event[index].own + (uint64_t)events->event[index].held > 0)
+        index = events->event[index].older;
+    return index;
+}
+
+/*
+ * The event becomes the newest, of that moment. A return tells when its tokens were spent, and own
+ * tokens have lost that moment: they count on, and can not be given back. Held tokens can: their
+ * reservation knows it.
+ */
+static void move_to_newest(struct events *events, struct event_list *list, uint32_t index, uint64_t at_ns)
+{
+    const uint64_t ms_ns = 1000000;
+    struct log_event moved = events->event[index];
+    uint64_t later_ms = (at_ns - moved.at_ns) / ms_ns;
+    moved.held_ms = moved.held_ms > later_ms ? moved.held_ms - (uint32_t)later_ms : 0;
+    moved.own = 0;
+    moved.at_ns = at_ns;
+    join_neighbours(events, list, index);
+    link_between(events, list, list->newest, 0, index, &moved);
+}
+
+/*
+ * The pool is used up: the next event, which ends later, takes the tokens. If there is none, an
+ * earlier event takes them and becomes newer, if possible one without own tokens.
+ */
+static uint64_t merge_into(struct events *events, struct event_list *list, uint32_t newer,
+                           const struct log_event *made)
+{
+    if (newer)
+        return add_tokens(&events->event[newer], made->tokens);
+    uint32_t heir = newest_of_others(events, list);
+    heir = heir ? heir : list->newest;
+    if (!heir)
         return 0;
-    struct log_event *heir = &events->event[newer ? newer : older];
-    if (!newer)
-        heir->at_ns = made->at_ns;
-    return add_tokens(heir, made->tokens);
+    move_to_newest(events, list, heir, made->at_ns);
+    return add_tokens(&events->event[heir], made->tokens);
 }
 
 uint64_t events_insert(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns)
@@ -185,7 +222,7 @@ uint64_t events_insert(struct events *events, struct event_list *list, uint64_t 
                                    .tokens = (uint32_t)(tokens < EVENTS_TOKENS_MAX ? tokens : EVENTS_TOKENS_MAX)};
     uint32_t index = take_event(events, events->room, older || newer ? &events->merged : &events->lost);
     if (!index)
-        return merge_into(events, older, newer, &made);
+        return merge_into(events, list, newer, &made);
     link_between(events, list, older, newer, index, &made);
     return made.tokens;
 }

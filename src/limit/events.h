@@ -59,8 +59,9 @@ bool events_append(struct events *events, struct event_list *list, uint32_t toke
 /* Takes the newest own tokens out, which were appended by mistake. Returns how many. */
 uint64_t events_take_back(struct events *events, struct event_list *list, uint64_t tokens);
 /*
- * Lists a spend at its place in time. Returns the tokens listed: fewer only when the pool is used up or `tokens` is
- * out of range.
+ * Lists a spend of others at its place in time. Returns the tokens listed: fewer only when the pool is used up or
+ * `tokens` is out of range. When the pool is used up, tokens of others may count for longer than they should. Own
+ * tokens keep their time, or cannot be given back any more.
  */
 uint64_t events_insert(struct events *events, struct event_list *list, uint64_t tokens, uint64_t at_ns);
 

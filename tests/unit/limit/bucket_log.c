@@ -362,8 +362,42 @@ static void pool(void)
     OK(small == NULL, "destroyed");
 }
 
+/* Others' spends arrive while the pool is used up. The time of own spends is told when they are given back. */
+static void own_time_in_a_full_pool(void)
+{
+    struct event_list list = {0};
+    struct events *full = events_create(2);
+    (void)events_insert(full, &list, 5, SECOND_NS);
+    (void)events_append(full, &list, 3, 2 * SECOND_NS);
+    OK_U64(events_insert(full, &list, 4, 3 * SECOND_NS), 4,
+           "a spend of others is listed where the pool is used up");
+    OK_U64(events_oldest_own_ns(full, &list), 2 * SECOND_NS, "own tokens keep their time");
+    OK_U64(events_expire(full, &list, 2 * SECOND_NS), 3, "and end with it");
+    OK_U64(events_expire(full, &list, 3 * SECOND_NS), 9, "others' tokens end when the newest of them does");
+    events_destroy(&full);
+}
+
+static void own_time_is_lost(void)
+{
+    uint64_t count;
+    struct event_list list = {0};
+    struct events *full = events_create(1);
+    (void)events_append(full, &list, 3, SECOND_NS);
+    uint64_t at_ns = events_hold(full, &list, 2, 5 * SECOND_NS);
+    (void)events_insert(full, &list, 4, 3 * SECOND_NS);
+    OK_U64(events_check(full, &list, &count), 7, "where all events have own tokens, one takes tokens of others");
+    OK_U64(events_remove_own(full, &list, 3), 0, "its own tokens are not given back: their time is lost");
+    OK_U64(events_held_end_ns(events_at(full, list.newest), 60 * SECOND_NS), 5 * SECOND_NS,
+           "a reservation ends as before");
+    OK_U64(events_release(full, &list, 2, at_ns), 2, "and has its tokens");
+    OK_U64(events_clear(full, &list), 5, "all others count on");
+    events_destroy(&full);
+}
+
 int main(void)
 {
+    own_time_in_a_full_pool();
+    own_time_is_lost();
     events = events_create(100000);
     const struct limit any = log_limit(1, 1, 0, events);
     budget_init(&alone, &any, SHARE_ONE, true);
