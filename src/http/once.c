@@ -120,10 +120,12 @@ void http_once_note(struct http_once *once, const struct verdict_report *report)
 struct verdict_report http_once_report(const struct http_once *once, struct output *texts)
 {
     const struct replay_answer *answer = &once->answer;
-    const struct bytes rule = {texts->data + texts->size, strlen(answer->rule)};
+    struct bytes rule = {texts->data + texts->size, strlen(answer->rule)};
     output_append(texts, answer->rule, rule.size);
+    if (texts->overflowed)
+        rule.size = 0;
     return (struct verdict_report){.allowed = true,
-                                   .rule = texts->overflowed ? (struct bytes){0} : rule,
+                                   .rule = rule,
                                    .figures = answer->figures,
                                    .window_ms = answer->window_ms};
 }
