@@ -194,16 +194,17 @@ cmp_ok($admitted, '<=', $one_bucket + $off, 'but no more');
 # ---- --busy: it does not sleep, and all else is as ever ----
 {
     my $used = sub {
+        my ($length, @options) = @_;
         my (undef, undef, @before) = times;
-        ($status, $report) = load('--rate', '10', '--seconds', '1.5', @_);
+        ($status, $report) = load('--rate', '10', '--seconds', 1.5 * $length, @options);
         my (undef, undef, @after) = times;
-        is("$status " . total($report, 'answered'), '0 15', "all are answered (@_)");
+        is("$status " . total($report, 'answered'), '0 ' . 15 * $length, "all are answered (@options)");
         return $after[0] + $after[1] - $before[0] - $before[1];
     };
-    # Once more where others had the processor that it would have taken.
+    # For longer where others had the processor that it would have taken.
     my ($sleeping, $busy);
-    for (1 .. 10) {
-        ($sleeping, $busy) = ($used->(), $used->('--busy'));
+    for my $length (1, 2, 4, 8, 16) {
+        ($sleeping, $busy) = ($used->($length), $used->($length, '--busy'));
         last if $busy > 4 * $sleeping + 0.1;
     }
     cmp_ok($busy, '>', 4 * $sleeping + 0.1, '--busy takes the processor');
