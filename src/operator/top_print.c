@@ -79,12 +79,12 @@ __attribute__((format(printf, 2, 3))) static void line(struct page *page, const 
 {
     char text[LINE_BYTES];
     va_list arguments;
-    if (page->rows == 0)
-        return;
-    page->rows--;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (page->rows == 0)
+        return;
+    page->rows--;
     for (char *at = text; *at != '\0'; at++)
         if (!isprint((unsigned char)*at))
             *at = '?';
