@@ -190,7 +190,12 @@ static void on_http_open(void *context, void *session, uint64_t id, const char *
 static void on_http_close(void *context, void *session)
 {
     struct worker *worker = context;
+    const struct http_session *client = session;
+    if (!client->live)
+        return;
+    enter(worker); /* other threads read its counts while this one is outside */
     http_close(session, &worker->commands);
+    leave(worker);
 }
 
 static void on_http_feed(void *context, void *session, struct output *output)
