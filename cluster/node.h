@@ -306,7 +306,6 @@ enum reserve_status node_cancel(struct node *node, struct reservation_id id, uin
  * anew.
  */
 enum reserve_status node_renew(struct node *node, struct reservation_id id, uint64_t ttl_ns, uint64_t now_ns);
-uint32_t node_reservations(const struct node *node);
 
 /* ---- threads ---- */
 

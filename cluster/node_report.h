@@ -55,6 +55,7 @@ size_t node_peers(const struct node *node, uint64_t now_ns, struct peer_report *
     X(refused_requests, "requests refused")                                                                        \
     X(admitted_tokens, "tokens handed out here")                                                                   \
     X(returned_tokens, "tokens given back here: refunds, and what reservations did not use")                       \
+    X(open_reservations, "reservations that have not ended (now)")                                                 \
     X(settled_tokens, "own tokens that every peer has acknowledged")                                               \
     X(applied_tokens, "tokens that other peers reported spent")                                                    \
     X(batches_closed, "own batches closed")                                                                        \

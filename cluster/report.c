@@ -98,6 +98,7 @@ void node_stats(const struct node *node, struct node_stats *stats)
     stats->batches_waiting = node->inbox.count;
     stats->log_keys = node->log.keys;
     stats->open_keys = outbox_count(node);
+    stats->open_reservations = node->reserving.pool ? reservations_count(node->reserving.pool) : 0;
     stats->refunds_forgotten = node->refundable.forgotten_count;
     for (uint32_t i = 0; i < node->thread_count; i++) {
         const struct thread_state *thread = &node->thread[i];
@@ -274,6 +275,8 @@ void node_validate(const struct node *node)
     for (uint32_t i = 0; i < node->limits.count; i++)
         assert(node->by_limit.budget[i].share <= SHARE_ONE);
     assert(node->snapshot.page_count <= PAGES_MAX);
+    if (node->reserving.pool)
+        reservations_check(node->reserving.pool);
     table_check(node->table);
 }
 

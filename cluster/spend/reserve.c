@@ -309,11 +309,6 @@ uint64_t reserved_tokens(struct node *node, struct key_id id)
     return tokens;
 }
 
-uint32_t node_reservations(const struct node *node)
-{
-    return node->reserving.pool ? reservations_count(node->reserving.pool) : 0;
-}
-
 static bool one_has_ended(const struct node *node, struct reservation_id *id)
 {
     return node->reserving.pool && may_record(node) && reservations_ended(node->reserving.pool, node->now_ns, id);

@@ -193,6 +193,11 @@ static uint64_t limit_debt(const struct commands *commands, uint16_t index)
     return node_worst_debt_tokens(commands->node, ruleset_named_limit(node_rules(commands->node), index));
 }
 
+static uint64_t limit_doubted(const struct commands *commands, uint16_t index)
+{
+    return node_doubted_tokens(commands->node, ruleset_named_limit(node_rules(commands->node), index));
+}
+
 static const struct {
     const char *name, *help;
     uint64_t (*value)(const struct commands *commands, uint16_t index);
@@ -200,6 +205,7 @@ static const struct {
     {"limit_capacity_tokens", "tokens of a full key of this limit of the config", limit_capacity},
     {"limit_overshoot_tokens", "tokens beyond the limit that the config declares", limit_overshoot},
     {"limit_worst_debt_tokens", "most tokens below zero that a key under these terms was seen at here", limit_debt},
+    {"limit_doubted_tokens", "the part of doubted_tokens that keys under these terms have", limit_doubted},
 };
 
 static void put_limits(struct metrics_page *page, const struct commands *commands)

@@ -116,13 +116,6 @@ bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct
     return bucket_spend_inline(bucket, limit, budget, cost, now_ns);
 }
 
-bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
-                 uint64_t floor_tokens, uint64_t now_ns)
-{
-    int64_t allowance;
-    return bucket_take_inline(bucket, limit, budget, cost, floor_tokens, now_ns, &allowance);
-}
-
 void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost)
 {
     int64_t units = (int64_t)cost * limit->units_per_token;

@@ -82,10 +82,6 @@ bool bucket_spend(struct bucket *bucket, const struct limit *limit, const struct
                   uint64_t now_ns);
 void bucket_unspend(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost);
 
-/* Refills, then spends `cost` tokens if the rule allows. */
-bool bucket_take(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
-                 uint64_t floor_tokens, uint64_t now_ns);
-
 /*
  * Gives back tokens that were spent here: after a refill, at most the tokens that are taken, a part of a token
  * counted as a whole one. Returns the number of tokens given back. `credit` of them paid off unsettled spends:

@@ -94,20 +94,6 @@ static inline bool bucket_spend_inline(struct bucket *bucket, const struct limit
     return true;
 }
 
-/*
- * `allowance`: what it was when that was decided, of all that is settled. Always in line: whoever decides over many
- * keeps what they have in common in registers.
- */
-__attribute__((always_inline)) static inline bool
-bucket_take_inline(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t cost,
-                   uint64_t floor_tokens, uint64_t now_ns, int64_t *allowance)
-{
-    bucket_refill_inline(bucket, limit, budget, now_ns);
-    *allowance = budget_allowance_inline(budget, bucket->settled);
-    return bucket_allows_knowing(bucket, limit, budget, cost, floor_tokens, *allowance) &&
-           bucket_spend_inline(bucket, limit, budget, cost, now_ns);
-}
-
 /* Whole tokens in `units`; none in a debt. */
 static inline uint64_t limit_whole_tokens(const struct limit *limit, int64_t units)
 {

@@ -188,7 +188,7 @@ struct question {
     bool peek;
 };
 
-/* bucket_take for a BUCKET that no peer shares. */
+/* Refills a BUCKET that no peer shares, and spends the cost if it is left. */
 static inline bool take(struct bucket *bucket, const struct limit *limit, uint64_t cost, uint64_t now_ns)
 {
     (void)bucket_refill_settled(bucket, limit, now_ns);

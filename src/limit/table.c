@@ -355,19 +355,3 @@ void table_visit(const struct table *table, uint64_t prefix, unsigned prefix_bit
             visit(context, entry);
     }
 }
-
-void table_clear(struct table *table)
-{
-    if (table->marks)
-        memset(table->marks, 0, mark_words(table->groups) * sizeof *table->marks);
-    for (uint64_t slot = 0; slot < table->groups * GROUP; slot++)
-        if (table->tags[slot] != 0)
-            empty_slot(table, slot);
-    if (has_floors(table)) {
-        memset(table->floors, 0, table->groups * sizeof(struct floor));
-        memset(table->window_floors, 0, table->groups * sizeof(struct window_floor));
-    }
-    memset(table->forgotten_ns, 0, table->limits->room * sizeof *table->forgotten_ns);
-    table->forgotten_any_ns = 0;
-    set_has_floors(table, false);
-}

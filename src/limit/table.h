@@ -95,7 +95,7 @@ void *table_memory(struct table *table, size_t *bytes);
 /*
  * From now on several threads use the table. A thread must hold the locks of the keys that it touches, or must be
  * alone: the caller keeps all other threads out. Functions marked "Alone" must be called alone and without locks;
- * so must table_clear and table_check. The pool of events is shared with the table. Call it once, before the
+ * so must table_check. The pool of events is shared with the table. Call it once, before the
  * threads start.
  */
 void table_share(struct table *table);
@@ -299,9 +299,6 @@ void table_lower(struct table *table, uint64_t prefix, unsigned prefix_bits, con
 
 /* Absent keys are known to be full at now_ns, not earlier: they start at that moment, whatever time a caller gives. */
 void table_absent_are_full(struct table *table, uint64_t now_ns);
-
-/* Forgets every key and every floor. */
-void table_clear(struct table *table);
 
 /* The caller holds no locks. While other threads go on, each stripe is read at a moment of its own. */
 void table_stats(const struct table *table, struct table_stats *stats);

@@ -178,6 +178,5 @@ const char *rule_algorithm_name(enum rule_algorithm algorithm);
 const char *rule_mode_name(enum rule_mode mode);
 const char *rule_priority_name(enum rule_priority priority);
 /* Ignores case; leaves `priority` unchanged if it returns false. */
-bool rule_priority_parse(struct bytes text, enum rule_priority *priority);
 
 #endif

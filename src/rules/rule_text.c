@@ -212,11 +212,11 @@ bool rules_parse(struct bytes text, const char *file, struct rule_list *list, st
     return parse(text, file, false, list, error);
 }
 
-static struct rule *parse_one(struct bytes text, const char *file, bool kept, struct error *error)
+struct rule *rule_parse_kept(struct bytes text, const char *file, struct error *error)
 {
     struct rule_list list;
     struct rule *rule = NULL;
-    if (!parse(text, file, kept, &list, error))
+    if (!parse(text, file, true, &list, error))
         return NULL;
     if (list.count == 1) {
         rule = list.rule[0];
@@ -226,14 +226,4 @@ static struct rule *parse_one(struct bytes text, const char *file, bool kept, st
     }
     rules_close(&list);
     return rule;
-}
-
-struct rule *rule_parse(struct bytes text, const char *file, struct error *error)
-{
-    return parse_one(text, file, false, error);
-}
-
-struct rule *rule_parse_kept(struct bytes text, const char *file, struct error *error)
-{
-    return parse_one(text, file, true, error);
 }

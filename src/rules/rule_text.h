@@ -65,13 +65,11 @@ size_t rules_reading_count(const struct rules_reading *reading);
 void rules_reading_name(const struct rules_reading *reading, size_t index, struct bytes *service, struct bytes *id);
 bool rules_reading_has(const struct rules_reading *reading, struct bytes service, struct bytes id);
 
-/* Reads a text of exactly one rule, which the caller destroys. Fails as rules_parse does, with
- * NULL. */
-struct rule *rule_parse(struct bytes text, const char *file, struct error *error);
 /*
- * As rule_parse, for a text that some version accepted before. Older versions took each listed
- * value literally; values that are refused today stay literals, so that the rule does not vanish
- * because of one entry.
+ * Reads a text of exactly one rule that some version accepted before. The caller must destroy the
+ * rule. Fails as rules_parse does, with NULL. Older versions took each listed value literally;
+ * values that are refused today stay literals, so that the rule does not vanish because of one
+ * entry.
  */
 struct rule *rule_parse_kept(struct bytes text, const char *file, struct error *error);
 

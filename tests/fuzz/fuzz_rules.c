@@ -27,10 +27,11 @@ static void check_rule(const struct rule *rule)
     check_list(rule->allow, rule->allow_count);
     check_list(rule->deny, rule->deny_count);
     check_list(rule->when, rule->when_count);
-    struct rule *same = rule_parse((struct bytes){text, size}, "canonical", &error);
-    assert(same);
-    assert(rule_print(same, again, sizeof again) == size && memcmp(text, again, size) == 0);
-    rule_destroy(&same);
+    struct rule_list same;
+    bool parsed = rules_parse((struct bytes){text, size}, "canonical", &same, &error);
+    assert(parsed && same.count == 1);
+    assert(rule_print(same.rule[0], again, sizeof again) == size && memcmp(text, again, size) == 0);
+    rules_close(&same);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -91,7 +91,6 @@ struct request world_request(const char *text)
             next = (struct bytes){text, strcspn(text, " ")};
             text += next.size + (text[next.size] == ' ');
         }
-        enum rule_priority priority;
         const char *equals = memchr(word.data, '=', word.size);
         switch (option) {
         case 0:
@@ -104,8 +103,9 @@ struct request world_request(const char *text)
             request.tier = next;
             break;
         case 3:
-            if (rule_priority_parse(next, &priority))
-                request.priority = (uint8_t)priority;
+            for (uint8_t i = 0; i < RULE_PRIORITIES; i++)
+                if (bytes_equal(bytes_of(rule_priority_name(i)), next))
+                    request.priority = i;
             break;
         case 4:
             request.cost = strtoull(next.data, NULL, 10);

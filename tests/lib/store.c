@@ -60,6 +60,19 @@ void sleep_a_little(void)
     (void)usleep(2000);
 }
 
+bool wait_until_written(struct store *store)
+{
+    uint64_t end_ns = clock_monotonic_ns() + WAIT_S * SECOND_NS;
+    while (true) {
+        const struct store_stats stats = stats_of(store);
+        if (stats.versions_waiting + stats.counters_waiting == 0)
+            return true;
+        if (clock_monotonic_ns() > end_ns)
+            return false;
+        sleep_a_little();
+    }
+}
+
 const char *next_notice(struct store *store)
 {
     static struct notice notice;

@@ -44,6 +44,8 @@ struct store *open_one(void);
 struct store_stats stats_of(struct store *store);
 
 void sleep_a_little(void);
+/* Waits until everything that was put is written. False: that took longer than WAIT_S. */
+bool wait_until_written(struct store *store);
 
 /* Waits for the next notice, which must come. */
 const char *next_notice(struct store *store);

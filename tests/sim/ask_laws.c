@@ -13,6 +13,8 @@
  */
 #include "tests/sim/sim.h"
 
+#include "tests/lib/node_figures.h"
+
 #include <inttypes.h>
 
 enum { SAME_CLOCK_NS = 1000000 };
@@ -298,14 +300,14 @@ static void check_reservations(struct sim *sim, unsigned i)
         held += at->used && at->reserved && at->node == i;
         ending += at->used && at->ending && at->node == i;
     }
-    if (node_reservations(sim->node[i].node) != held)
+    if (open_reservations(sim->node[i].node) != held)
         sim_fail(sim, "reservations: %s has %u, %u are open or to be given back", sim->node[i].name,
-                 node_reservations(sim->node[i].node), held);
+                 open_reservations(sim->node[i].node), held);
     const struct step_figures *was = &sim->node[i].was, *before = &sim->node[i].before;
     struct node_status status;
     node_status(sim->node[i].node, &status);
     bool has_room = was->log_keys <= sim->plan.log_keys_max && before->open_keys == 0;
-    if (ending > 0 && has_room && before->reservations == node_reservations(sim->node[i].node) &&
+    if (ending > 0 && has_room && before->reservations == open_reservations(sim->node[i].node) &&
         status.state != PEER_LEFT)
         sim_fail(sim, "reservations: %s keeps %u that have ended, and could tell that they have", sim->node[i].name,
                  ending);

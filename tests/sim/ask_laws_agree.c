@@ -10,6 +10,8 @@
  */
 #include "tests/sim/sim.h"
 
+#include "tests/lib/node_figures.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -179,9 +181,9 @@ void ask_laws_drained(struct sim *sim)
     for (unsigned i = 0; i < sim->plan.nodes; i++) {
         if (sim->node[i].life != LIFE_UP || sim->plan.asks.rules == 0)
             continue;
-        if (node_reservations(sim->node[i].node) > 0)
+        if (open_reservations(sim->node[i].node) > 0)
             sim_fail(sim, "leak: %s still holds %u reservations", sim->node[i].name,
-                     node_reservations(sim->node[i].node));
+                     open_reservations(sim->node[i].node));
         for (unsigned r = 0; r < sim->plan.asks.rules && !sim->evicted; r++)
             for (unsigned s = 0; s < ask_rule(sim, r)->subjects && rule_drain_ns(sim, ask_rule(sim, r)) > 0; s++) {
                 struct ask_part part = {.rule = r, .subject = s, .window = ask_window_now(sim, i, r)};

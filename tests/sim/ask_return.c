@@ -8,6 +8,8 @@
  */
 #include "tests/sim/sim.h"
 
+#include "tests/lib/node_figures.h"
+
 #include <inttypes.h>
 
 static int64_t left_of(struct sim *sim, unsigned i, const struct charge *charge)
@@ -94,7 +96,7 @@ static struct ask_held *first_ending(struct sim *sim, unsigned i)
 void ask_after_step(struct sim *sim, unsigned i)
 {
     const struct step_figures *before = &sim->node[i].before;
-    uint32_t left = node_reservations(sim->node[i].node);
+    uint32_t left = open_reservations(sim->node[i].node);
     struct ask_held *held;
     for (uint32_t count = before->reservations; count > left && (held = first_ending(sim, i)) != NULL; count--) {
         let_go(sim, held, before->batches_closed);
@@ -318,14 +320,14 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
     }
     uint64_t admitted = admitted_tokens(sim, i);
     bool commits = draw_one_in(&sim->asks.random, 2);
-    uint32_t reservations = node_reservations(sim->node[i].node);
+    uint32_t reservations = open_reservations(sim->node[i].node);
     enum reserve_status status =
         commits ? commit(sim, held, &charged, &actual) : node_cancel(sim->node[i].node, held->id, now_ns);
     if (status != RESERVE_DONE) {
         sim_fail(sim, "reservation: %s does not know one that should be there", sim->node[i].name);
         return;
     }
-    held->ending = node_reservations(sim->node[i].node) == reservations;
+    held->ending = open_reservations(sim->node[i].node) == reservations;
     held->ends_ns = now_ns;
     admitted = admitted_tokens(sim, i) - admitted;
     bool spends = !ask_views_may_jump(sim) || lost_tokens(sim, i, held, before) == admitted;

@@ -127,7 +127,7 @@ static struct step_figures figures(struct sim *sim, unsigned i)
         .batches_closed = stats.batches_closed,
         .step_keys_max = stats.step_keys_max,
         .doubted_tokens = stats.doubted_tokens,
-        .reservations = node_reservations(node),
+        .reservations = (uint32_t)stats.open_reservations,
     };
 }
 

@@ -38,7 +38,6 @@ static void destroy(struct store **store)
     store_queue_close(&(*store)->queue[1]);
     uv_mutex_destroy(&(*store)->mutex);
     uv_cond_destroy(&(*store)->work);
-    uv_cond_destroy(&(*store)->idle);
     free(*store);
     *store = NULL;
 }
@@ -52,7 +51,7 @@ struct store *store_open(const struct store_options *options, struct error *erro
     }
     store->options = *options;
     store->options.directory = NULL; /* the string belongs to the caller and is not needed again */
-    int failure = uv_mutex_init(&store->mutex) | uv_cond_init(&store->work) | uv_cond_init(&store->idle);
+    int failure = uv_mutex_init(&store->mutex) | uv_cond_init(&store->work);
     assert(failure == 0);
     (void)snprintf(store->path, sizeof store->path, "%s/headgate.db", options->directory);
     if (!make_queues(store)) {
@@ -143,20 +142,6 @@ void store_put_counters(struct store *store, const struct store_counter *counter
         store->stats.counters_dropped += !store_queue_add_counter(store->filling, &counter[i]);
     uv_cond_signal(&store->work);
     uv_mutex_unlock(&store->mutex);
-}
-
-bool store_flush(struct store *store, uint64_t timeout_ns)
-{
-    uint64_t end_ns = clock_monotonic_ns() + timeout_ns;
-    uv_mutex_lock(&store->mutex);
-    while (store->busy || !store_queue_empty(store->filling)) {
-        uint64_t now_ns = clock_monotonic_ns();
-        if (now_ns >= end_ns || uv_cond_timedwait(&store->idle, &store->mutex, end_ns - now_ns) != 0)
-            break;
-    }
-    bool empty = !store->busy && store_queue_empty(store->filling);
-    uv_mutex_unlock(&store->mutex);
-    return empty;
 }
 
 bool store_close(struct store **store)

@@ -135,9 +135,6 @@ struct store_stats {
 void store_stats(struct store *store, struct store_stats *stats);
 const char *store_path(const struct store *store);
 
-/* Waits until the queue is written. False: `timeout_ns` passed. For tests. */
-bool store_flush(struct store *store, uint64_t timeout_ns);
-
 /* Writes the queue, trying once, and closes the store. False: the queue could not be written and is
  * lost. */
 bool store_close(struct store **store);

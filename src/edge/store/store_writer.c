@@ -330,8 +330,6 @@ void store_writer_run(void *argument)
         if (done) {
             store_queue_clear(store->writing);
             store->busy = false;
-            if (store_queue_empty(store->filling))
-                uv_cond_broadcast(&store->idle);
         }
         if (store->stopping && tried)
             break; /* at the end the store tries once only */

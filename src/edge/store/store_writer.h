@@ -24,7 +24,7 @@ struct store {
     uv_thread_t thread;
 
     uv_mutex_t mutex; /* The mutex guards all fields down to the next empty line. */
-    uv_cond_t work, idle;
+    uv_cond_t work;
     /* Exchanged under the mutex; the queue behind `writing` belongs to the thread. */
     struct store_queue *filling, *writing;
     bool busy; /* the thread has not finished `writing` */

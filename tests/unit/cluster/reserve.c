@@ -1,3 +1,4 @@
+#include "tests/lib/node_figures.h"
 #include "tests/lib/reserving_world.h"
 
 static void commits(void)
@@ -7,7 +8,7 @@ static void commits(void)
     struct reservation_id id;
     uint64_t charged = 0;
     struct charge charges[2] = {held_at(ANN, "alice", &cell, 20), held_at(ANN, "slots", &leases, 1)};
-    OK(reserve(ANN, charges, 2, 5000, &id) && node_reservations(ann) == 1,
+    OK(reserve(ANN, charges, 2, 5000, &id) && open_reservations(ann) == 1,
        "20 of a window and a slot are reserved");
     OK(tokens_left(ANN, "alice", &cell) == 140 && tokens_left(ANN, "slots", &leases) == 3, "and taken");
     world_run(1000);
@@ -17,7 +18,7 @@ static void commits(void)
        "the rest is returned, and the slot");
     world_run(500);
     OK(tokens_left(BOB, "alice", &cell) == 155 && tokens_left(BOB, "slots", &leases) == 4, "everywhere");
-    OK(node_commit(ann, id, 5, world.now_ns, &charged) == RESERVE_UNKNOWN && node_reservations(ann) == 0, "once");
+    OK(node_commit(ann, id, 5, world.now_ns, &charged) == RESERVE_UNKNOWN && open_reservations(ann) == 0, "once");
     OK(reserve(ANN, charges, 2, 5000, &id), "another");
     OK(node_commit(ann, id, 30, world.now_ns, &charged) == RESERVE_DONE && charged == 30, "30 were used");
     OK(tokens_left(ANN, "alice", &cell) == 125, "the extra is taken");
@@ -66,7 +67,7 @@ static void cancels(void)
     OK(node_cancel(ann, id, world.now_ns) == RESERVE_DONE && tokens_left(ANN, "alice", &cell) == 160, "cancelled");
     OK(node_cancel(ann, id, world.now_ns) == RESERVE_UNKNOWN, "once");
     charge.cost = 100;
-    OK(!reserve(ANN, &charge, 1, 5000, &other) && node_reservations(ann) == 0, "what is denied reserves nothing");
+    OK(!reserve(ANN, &charge, 1, 5000, &other) && open_reservations(ann) == 0, "what is denied reserves nothing");
     charge.cost = 1;
     unsigned count = 0;
     while (count < 100 && reserve(ANN, &charge, 1, 5000, &id))
@@ -74,7 +75,7 @@ static void cancels(void)
     OK(count == 8 && tokens_left(ANN, "alice", &cell) == 152,
        "no more than there is room for, and then none is taken");
     world_run(6000);
-    OK(node_reservations(ann) == 0 && tokens_left(ANN, "alice", &cell) == 160 &&
+    OK(open_reservations(ann) == 0 && tokens_left(ANN, "alice", &cell) == 160 &&
            tokens_left(BOB, "alice", &cell) == 160,
        "whoever never comes back returns all in the end");
     OK(node_commit(ann, id, 1, world.now_ns, NULL) == RESERVE_UNKNOWN, "and comes too late");
@@ -142,7 +143,7 @@ static void waits_for_room(void)
         spent += world_ask(ANN, key, 0, 1).allowed;
         world_run(100);
     }
-    OK(spent < 32 && node_reservations(ann) == 1 && tokens_left(ANN, "alice", &cell) == 140,
+    OK(spent < 32 && open_reservations(ann) == 1 && tokens_left(ANN, "alice", &cell) == 140,
        "her log is full after %u spends: when the time is over, nothing is given back", spent);
     steps = 0;
     world_run(1000);
@@ -150,7 +151,7 @@ static void waits_for_room(void)
     world.watch = NULL;
     world_links(ANN, LINK_FINE);
     world_run(1000);
-    OK(node_reservations(ann) == 0 && tokens_left(ANN, "alice", &cell) == 160 &&
+    OK(open_reservations(ann) == 0 && tokens_left(ANN, "alice", &cell) == 160 &&
            tokens_left(BOB, "alice", &cell) == 160,
        "when she is heard, all comes back, everywhere");
     world_close();
@@ -161,7 +162,7 @@ static uint32_t held_before, ended_most;
 static void note_ended(unsigned host, const struct effects *effects)
 {
     (void)effects;
-    uint32_t held = host == ANN ? node_reservations(world.host[ANN].node) : held_before;
+    uint32_t held = host == ANN ? open_reservations(world.host[ANN].node) : held_before;
     if (held_before - held > ended_most)
         ended_most = held_before - held;
     held_before = held;
@@ -182,12 +183,12 @@ static void many_end(void)
         struct charge charge = held_at(ANN, key, &cell, 1);
         (void)reserve(ANN, &charge, 1, 2000, &id);
     }
-    held_before = node_reservations(world.host[ANN].node);
+    held_before = open_reservations(world.host[ANN].node);
     OK_U64(held_before, RESERVATIONS, "200 are reserved for 2 s");
     world.watch = note_ended;
     world_run(2100);
     OK(ended_most <= STEP_KEYS, "they end in one moment, %u in a step", ended_most);
-    OK(node_reservations(world.host[ANN].node) == 0 && tokens_left(ANN, "key 7", &cell) == 160, "all of them soon");
+    OK(open_reservations(world.host[ANN].node) == 0 && tokens_left(ANN, "key 7", &cell) == 160, "all of them soon");
     world_close();
 }
 

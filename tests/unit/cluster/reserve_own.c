@@ -1,3 +1,4 @@
+#include "tests/lib/node_figures.h"
 #include "tests/lib/reserving_world.h"
 
 /* A reservation is a thing of its own, with an end of its own: nobody else gives back what it holds. */
@@ -176,7 +177,7 @@ static void ends_in_time(void)
         world_run(ttls_ms[i] - 1);
         bool holds = tokens_left(ANN, "alice", &cell) == 140;
         world_run(1);
-        in_time += holds && tokens_left(ANN, "alice", &cell) == 160 && node_reservations(world.host[ANN].node) == 0;
+        in_time += holds && tokens_left(ANN, "alice", &cell) == 160 && open_reservations(world.host[ANN].node) == 0;
         world_close();
     }
     OK_U64(in_time, 5, "reservations of 7 ms to 1 s end in their millisecond, where intervals are of 500 ms");

@@ -52,7 +52,7 @@ static void round_trip(void)
     store_put_versions(store, &all, 1);
     store_put_versions(store, &none, 1);
     store_put_counters(store, &counter, 1);
-    OK(store_flush(store, WAIT_S * SECOND_NS), "it is written");
+    OK(wait_until_written(store), "it is written");
     struct store_stats stats = stats_of(store);
     OK(stats.versions_written == 2 && stats.counters_written == 1 && stats.versions_waiting == 0 &&
            stats.counters_waiting == 0 && !stats.failing && stats.file_bytes > 0,
@@ -109,7 +109,7 @@ static void counters_kept(void)
     }
     struct store_counter gone = counter_of(3, 1);
     store_put_counters(store, &gone, 1);
-    OK(store_flush(store, WAIT_S * SECOND_NS), "it is written");
+    OK(wait_until_written(store), "it is written");
     struct store_stats stats = stats_of(store);
     OK(stats.counters_written >= 3 && stats.counters_written <= 4001,
        "a value that waits is replaced by a newer one");
@@ -145,7 +145,7 @@ static void put_forever(int out)
         store_put_counters(store, counters, 10);
         store_put_versions(store, pair, 2);
         if (turn % 8 == 0) {
-            if (!store_flush(store, WAIT_S * SECOND_NS) || write(out, &turn, sizeof turn) != sizeof turn)
+            if (!wait_until_written(store) || write(out, &turn, sizeof turn) != sizeof turn)
                 _exit(1);
         }
     }
@@ -272,7 +272,7 @@ static void full(void)
     (void)look(store, NULL);
     struct store_counter counter = counter_of(0, 1);
     store_put_counters(store, &counter, 1);
-    bool good = store_flush(store, WAIT_S * SECOND_NS);
+    bool good = wait_until_written(store);
     set_file_limit(size_of(path_of("headgate.db-wal")));
     uint64_t begun_ns = clock_monotonic_ns();
     counter.number = 2;
@@ -309,7 +309,7 @@ static void full(void)
     set_file_limit(RLIM_INFINITY);
     said = next_notice(store);
     OK(strstr(said, "headgate.db is written again, after "), "room again: %s", said);
-    OK(store_flush(store, WAIT_S * SECOND_NS) && !stats_of(store).failing && store_wants_all(store),
+    OK(wait_until_written(store) && !stats_of(store).failing && store_wants_all(store),
        "all is written, and the owner is asked for what was dropped");
     store = reopen(store);
     struct seen *seen = look(store, NULL);
@@ -336,7 +336,7 @@ static void full_at_the_end(void)
     set_file_limit(RLIM_INFINITY);
     (void)look(store, NULL);
     store_put_counters(store, &counter, 1);
-    OK(store_flush(store, WAIT_S * SECOND_NS), "it begins to write when there is room");
+    OK(wait_until_written(store), "it begins to write when there is room");
     store = reopen(store);
     OK(look(store, NULL)->counters == 1, "and nothing is missing");
     (void)store_close(&store);

@@ -47,10 +47,10 @@ static void fill(uint64_t counters)
     bool written = true;
     for (uint64_t first = 0; first < counters; first += 1000) {
         put_some(store, first, counters - first < 1000 ? counters - first : 1000);
-        written = store_flush(store, WAIT_S * SECOND_NS) && written;
+        written = wait_until_written(store) && written;
     }
     store_put_versions(store, version, VERSIONS);
-    written = store_flush(store, WAIT_S * SECOND_NS) && written;
+    written = wait_until_written(store) && written;
     assert(written);
     (void)store_close(&store);
 }
@@ -80,7 +80,7 @@ static bool survives(size_t *counters, size_t *versions, bool *set_aside)
     *set_aside = stats_of(store).files_set_aside == 1;
     struct store_counter counter = counter_of((uint64_t)1 << 40, 5);
     store_put_counters(store, &counter, 1);
-    right = right && store_flush(store, WAIT_S * SECOND_NS) && !stats_of(store).failing;
+    right = right && wait_until_written(store) && !stats_of(store).failing;
     store = reopen(store);
     seen = look(store, NULL);
     right = right && seen->counters == *counters + 1 && seen->versions == *versions;
@@ -219,7 +219,7 @@ static void scribbled_while_open(void)
     (void)look(store, NULL);
     for (uint64_t first = 0; first < counters; first += 1000)
         put_some(store, first, 1000);
-    bool written = store_flush(store, WAIT_S * SECOND_NS);
+    bool written = wait_until_written(store);
     store = reopen(store);
     (void)look(store, NULL);
     uint64_t size = size_of(path_of("headgate.db"));
@@ -242,7 +242,7 @@ static void scribbled_while_open(void)
     struct store_counter counter = counter_of(0, 0);
     counter.number = right_number(counter.id);
     store_put_counters(store, &counter, 1);
-    OK(store_flush(store, WAIT_S * SECOND_NS), "the store goes on");
+    OK(wait_until_written(store), "the store goes on");
     store = reopen(store);
     struct seen *seen = look(store, right_number);
     OK(seen->wrong == 0 && seen->counters > 0, "with nothing wrong in it: %zu counters, %zu wrong", seen->counters,
@@ -257,7 +257,7 @@ static void removed(void)
     (void)look(store, NULL);
     struct store_counter counter = counter_of(1, 1);
     store_put_counters(store, &counter, 1);
-    OK(store_flush(store, WAIT_S * SECOND_NS), "it is written");
+    OK(wait_until_written(store), "it is written");
     remove_all();
     OK(strstr(next_notice(store), "headgate.db was gone: it is made anew"),
        "a file that somebody removes is missed within a second or so");

@@ -15,7 +15,7 @@ static struct store *open_written(void)
     (void)look(store, NULL);
     struct store_counter counter = counter_of(1, 1);
     store_put_counters(store, &counter, 1);
-    bool written = store_flush(store, WAIT_S * SECOND_NS);
+    bool written = wait_until_written(store);
     assert(written);
     return store;
 }

@@ -24,7 +24,7 @@ static void killed(void)
             (void)snprintf(id, sizeof id, "rule-%u", (unsigned)i);
             const struct rule_record version = version_of("service", id, i + 1, "a rule's text");
             store_put_versions(store, &version, 1);
-            if (!store_flush(store, WAIT_S * SECOND_NS))
+            if (!wait_until_written(store))
                 _exit(1);
         }
         (void)raise(SIGKILL);

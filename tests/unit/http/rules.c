@@ -117,7 +117,7 @@ static void test_full_disk(void)
            strstr(answers, "is in force and told to peers, but") != NULL,
        "a disk that fails is told, and what became of the change");
     slow_disk_set(false, false);
-    OK(store_flush(served.commands.store, WAIT_S * SECOND_NS), "when the disk takes it, it is written");
+    OK(wait_until_written(served.commands.store), "when the disk takes it, it is written");
     (void)serve(put("/v1/rules/shop/x", "{\"rate\":\"1/s\"}"), &rest);
     OK(strncmp(resumed(), "HTTP/1.1 200 ", 13) == 0, "and said again, it is well");
     end_all();

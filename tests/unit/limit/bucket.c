@@ -1,5 +1,6 @@
 #include "limit/bucket.h"
 #include "base/random.h"
+#include "tests/lib/bucket_take.h"
 #include "tests/lib/limits.h"
 #include "tests/lib/tap.h"
 

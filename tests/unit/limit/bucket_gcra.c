@@ -1,5 +1,6 @@
 #include "base/random.h"
 #include "limit/bucket.h"
+#include "tests/lib/bucket_take.h"
 #include "tests/lib/limits.h"
 #include "tests/lib/tap.h"
 

@@ -3,6 +3,7 @@
 
 #include "limit/bucket.h"
 #include "limit/events.h"
+#include "tests/lib/bucket_take.h"
 #include "tests/lib/limits.h"
 #include "tests/lib/tap.h"
 

@@ -1,5 +1,6 @@
 #include "limit/table.h"
 #include "base/random.h"
+#include "tests/lib/bucket_take.h"
 #include "tests/lib/tap.h"
 
 #include <assert.h>
@@ -8,6 +9,7 @@
 enum { SLOW = TAP_SLOW ? 10 : 1 }; /* how many times fewer operations */
 #define SECOND_NS 1000000000ull
 #define MS_NS 1000000ull
+#define HOUR_NS (3600 * SECOND_NS)
 
 enum { LIMITS = 5 };
 static struct limit_set limits;
@@ -71,8 +73,9 @@ static void basics(void)
        "... and found again");
     OK(table_obtain(table, other, 2, 0, 5 * SECOND_NS)->limit == 0, "an id keeps the limit that it came with");
     table_check(table);
-    table_clear(table);
-    OK(!table_find(table, other) && stats_of(table).used_keys == 0, "clear forgets everything");
+    OK(table_forget_full(table, 0, table_places(table), 5 * SECOND_NS + HOUR_NS) == 2 &&
+           !table_find(table, other) && stats_of(table).used_keys == 0,
+       "both are forgotten when they are full");
     table_check(table);
     table_destroy(&table);
     OK(!table, "destroy takes the pointer away");
@@ -123,7 +126,8 @@ static void expiry(void)
     OK_U64(stats.expired_keys + stats.evicted_harmless_keys + stats.used_keys, keys, "every key is accounted for");
     table_check(table);
 
-    table_clear(table);
+    table_destroy(&table);
+    table = table_create(5000, 4, &limits, alone);
     struct key_id hot[200];
     for (int i = 0; i < 3000; i++) {
         struct key_id id = hot[i % 200] = draw_id(&random);
@@ -186,9 +190,6 @@ static void floors(void)
     table_start(table, foreign, 1, 0, now_ns, &bucket);
     OK(bucket_is_full(&bucket, &limits.limit[1]), "keys of another limit do not suffer");
     table_check(table);
-    table_clear(table);
-    table_start(table, victim, 0, 0, now_ns, &bucket);
-    OK(bucket_is_full(&bucket, &limits.limit[0]), "clear forgets floors");
     table_destroy(&table);
 }
 

@@ -1,6 +1,7 @@
 /* A key found or obtained where it was guessed to stand is what it would be if it were searched for; and glances. */
 #include "base/random.h"
 #include "limit/table.h"
+#include "tests/lib/bucket_take.h"
 #include "tests/lib/tap.h"
 
 #include <assert.h>

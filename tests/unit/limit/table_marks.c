@@ -1,6 +1,7 @@
 /* Entries that wait are found among all others, wherever making room has moved them. */
 #include "base/random.h"
 #include "limit/table.h"
+#include "tests/lib/bucket_take.h"
 #include "tests/lib/tap.h"
 
 #include <assert.h>
@@ -86,9 +87,6 @@ static void few(void)
     OK(find(table, 0, from, &ascending) == 0 && find(table, from, places, &ascending) == 2,
        "where it was there is none now, the others are behind");
     OK(ascending, "in their order");
-    table_clear(table);
-    from = 0;
-    OK_U64(table_find_marked(table, &from, places, &found, 1), 0, "who clears a table forgets what waits");
     table_destroy(&table);
 }
 

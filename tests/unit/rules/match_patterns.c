@@ -3,6 +3,7 @@
 
 #include "base/network.h"
 #include "base/random.h"
+#include "tests/lib/rule_parse.h"
 #include "tests/lib/ruleset_ask.h"
 #include "tests/lib/tap.h"
 

@@ -2,6 +2,7 @@
 
 #include "limit/limit.h"
 #include "rules/rule_text.h"
+#include "tests/lib/rule_parse.h"
 #include "tests/lib/tap.h"
 
 static void terms(void)
@@ -55,11 +56,6 @@ static void terms(void)
 
 static void names(void)
 {
-    enum rule_priority priority = RULE_PRIORITY_LOW;
-    OK(rule_priority_parse(bytes_of("HIGH"), &priority) && priority == RULE_PRIORITY_HIGH,
-       "a priority is read in any case");
-    OK(!rule_priority_parse(bytes_of("higher"), &priority) && priority == RULE_PRIORITY_HIGH,
-       "... or left alone where there is none");
     OK_STRING(rule_priority_name(RULE_PRIORITY_CRITICAL), "critical", "priorities have names");
     OK_STRING(rule_algorithm_name(RULE_CONCURRENCY), "concurrency", "algorithms have names");
     OK_STRING(rule_mode_name(RULE_OFF), "off", "modes have names");

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "rules/rule_text.h"
+#include "tests/lib/rule_parse.h"
 #include "tests/lib/tap.h"
 
 #include <stdio.h>

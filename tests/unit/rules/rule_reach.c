@@ -2,6 +2,7 @@
 #include "rules/rule_reach.h"
 
 #include "rules/rule_text.h"
+#include "tests/lib/rule_parse.h"
 #include "tests/lib/tap.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "rules/rule_text.h"
 
 #include "base/random.h"
+#include "tests/lib/rule_parse.h"
 #include "tests/lib/tap.h"
 
 #include <stdlib.h>
@@ -121,7 +122,7 @@ static void documents(void)
     rules_close(&list);
     OK(rules_print(NULL, 0, printed, sizeof printed) == 10 && strcmp(printed, "rules: []\n") == 0,
        "... and that is written so");
-    OK(!rule_parse(bytes_of("rules: []"), "x", &error) &&
+    OK(!rule_parse_kept(bytes_of("rules: []"), "x", &error) &&
            strcmp(error.text, "x: there are 0 rules: expected one") == 0,
        "which is not one rule");
 }

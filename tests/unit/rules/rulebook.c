@@ -1,6 +1,7 @@
 #include "rules/rulebook.h"
 #include "base/random.h"
 #include "rules/rule_text.h"
+#include "tests/lib/rule_parse.h"
 #include "tests/lib/tap.h"
 
 #include <assert.h>

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "limit/key.h"
+#include "tests/lib/rule_parse.h"
 #include "tests/lib/ruleset_ask.h"
 #include "tests/lib/tap.h"
 

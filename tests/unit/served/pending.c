@@ -3,6 +3,7 @@
  * worlds, in one of them as they come, in the other command by command at the same times; every byte of the answers
  * is the same.
  */
+#include "tests/lib/node_figures.h"
 #include "tests/lib/served_worlds.h"
 
 enum {
@@ -168,7 +169,7 @@ static void every_question_waits_in_one_queue(void)
     served_serve((struct bytes){text, size}, &together.answers);
     OK_U64(served.commands.stats.grouped_decisions - before, 6,
            "RESERVE, and CHECK and PEEK with WAIT or VERBOSE, wait in the queue of all decisions");
-    OK_U64(node_reservations(served.node), 2, "and each RESERVE has a reservation");
+    OK_U64(open_reservations(served.node), 2, "and each RESERVE has a reservation");
     served_close();
 }
 

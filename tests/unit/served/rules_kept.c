@@ -98,7 +98,7 @@ static void full_disk(void)
        "a disk that fails is told, and what became of the change: %.*s", (int)output.size - 2, answers);
     OK(send_line("PING\r\n") == SERVE_MORE && memcmp(answers, "+PONG\r\n", 7) == 0, "the connection goes on");
     slow_disk_set(false, false);
-    OK(store_flush(served.commands.store, WAIT_S * SECOND_NS), "when the disk takes it, it is written");
+    OK(wait_until_written(served.commands.store), "when the disk takes it, it is written");
     (void)send_line(SET_RULE);
     OK(strcmp(resumed(), "+OK\r\n") == 0, "and said again, it is OK");
     slow_disk_close();

@@ -61,6 +61,7 @@ static const struct {
     {"CHECK alice\n", ALL, "user=alice cost:1 priority:1"},
     {"CHECK user=alice\n", ALL, "user=alice cost:1 priority:1"},
     {"CHECK ip=1.2.3.4 COST 5\n", ALL, "ip=1.2.3.4 cost:5 priority:1"},
+    {"CHECK a PRIORITY HIGH\n", ALL, "user=a cost:1 priority:2"},
     {"CHECK a=b=c rule slow\n", ALL, "a=b=c rule:slow cost:1 priority:1"},
     {"CHECK a RULE slow COST 7\n", ALL, "user=a rule:slow cost:7 priority:1"},
     {"CHECK COST COST 7\n", ALL, "user=COST cost:7 priority:1"},
