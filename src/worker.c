@@ -14,10 +14,6 @@
 
 enum {
     RESUME_MS = 1,
-    /* one line about wrong passwords in this time */
-    REFUSED_LOG_MS = 10000,
-    /* one line about barred addresses in this time */
-    BARRED_LOG_MS = 60000,
     /* A connection has room for the session of either protocol. */
     SESSION_BYTES =
         sizeof(struct session) > sizeof(struct http_session) ? sizeof(struct session) : sizeof(struct http_session),
@@ -312,21 +308,7 @@ static void on_submit(void *context, const struct event *event, struct rules_res
 static void on_refused(void *context, const char *address, bool barred)
 {
     struct worker *worker = context;
-    const uint64_t now_ms = uv_now(&worker->loop);
-    worker->refused_count++;
-    if (barred && (worker->barred_log_ms == 0 || now_ms - worker->barred_log_ms >= BARRED_LOG_MS)) {
-        log_write(&worker->log, LOG_LEVEL_WARNING,
-                  "too many wrong passwords from %s: one in %llu s of that address is looked at from now on",
-                  address, (unsigned long long)(GUESS_NS / 1000000000));
-        worker->barred_log_ms = now_ms > 0 ? now_ms : 1;
-    }
-    if (worker->refused_log_ms > 0 && now_ms - worker->refused_log_ms < REFUSED_LOG_MS)
-        return;
-    log_write(&worker->log, LOG_LEVEL_WARNING,
-              "wrong password from %s; wrong passwords since the last such line: %llu", address,
-              (unsigned long long)worker->refused_count);
-    worker->refused_log_ms = now_ms > 0 ? now_ms : 1;
-    worker->refused_count = 0;
+    refused_log_note(&worker->refused_log, &worker->log, address, barred, uv_now(&worker->loop));
 }
 
 /* ---- creation and end ---- */

@@ -16,6 +16,7 @@
 #include "edge/process/log.h"
 #include "edge/settings/http_settings.h"
 #include "http/http.h"
+#include "refused_log.h"
 
 #include <stdatomic.h>
 
@@ -52,14 +53,10 @@ struct worker {
     struct loop_clock clock;
     uv_check_t polled;
     uv_prepare_t sleeps;
-    uv_timer_t resumes;     /* runs while clients wait for the result of a change */
-    uv_timer_t feeds;       /* runs while clients read /v1/live */
-    struct log log;         /* a copy of its own, because a log counts lines */
-    uint64_t refused_count; /* wrong passwords since the last line about them */
-    /* when the last line about a barred address was written; 0: never */
-    uint64_t barred_log_ms;
-    /* when the last line about wrong passwords was written; 0: never */
-    uint64_t refused_log_ms;
+    uv_timer_t resumes; /* runs while clients wait for the result of a change */
+    uv_timer_t feeds;   /* runs while clients read /v1/live */
+    struct log log;     /* a copy of its own, because a log counts lines */
+    struct refused_log refused_log;
     struct listener listener;
     struct commands commands;
     struct http *http; /* NULL: HTTP is not served */

@@ -115,8 +115,12 @@ bool inlets_hear(struct transport *transport);
 /* Hands `message` to one of the receiver's functions, and frees it. */
 void transport_deliver(struct transport *transport, void (*function)(void *, struct bytes), nng_msg *message);
 
+/* ---- transport_send.c ---- */
+
 /* Makes an nng message with a copy of `bytes`. NULL: no memory, or too large; counted. */
 nng_msg *transport_message(struct transport *transport, struct bytes bytes);
+
+/* ---- deadlines, links and requests ---- */
 
 /* Makes the timer call request_sockets_expire and links_redial by `at_ns` at the latest. */
 void transport_wake_by(struct transport *transport, uint64_t at_ns);

@@ -4,8 +4,8 @@
 #include "base/random.h"
 #include "rules/match_shape.h"
 #include "tests/lib/draw.h"
-#include "tests/lib/ruleset_ask.h"
 #include "tests/lib/rule_parse.h"
+#include "tests/lib/ruleset_ask.h"
 #include "tests/lib/tap.h"
 
 #include <inttypes.h>
