@@ -4,10 +4,10 @@
 #include "operator/rules.h"
 
 #include "base/units.h"
+#include "edge/process/text_file.h"
 #include "operator/command.h"
 #include "operator/options.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -102,28 +102,6 @@ int rules_read_name(const struct rules_invocation *invocation, const char *word,
     return EX_OK;
 }
 
-/* Reads a whole file or stdin. The caller must free *text. */
-static int read_text(const struct rules_invocation *invocation, const char *path, char **text, size_t *size)
-{
-    bool from_stdin = strcmp(path, "-") == 0;
-    FILE *file = from_stdin ? stdin : fopen(path, "rb");
-    *text = malloc(RULES_TEXT_MAX_BYTES + 1); /* one byte more than the limit, so that a longer text shows */
-    int status = EX_OK;
-    if (!file || !*text) {
-        fprintf(stderr, "headgate %s: %s: %s\n", invocation->name, path, strerror(errno));
-        status = EX_NOINPUT;
-    } else {
-        *size = fread(*text, 1, RULES_TEXT_MAX_BYTES + 1, file);
-        if (ferror(file)) {
-            fprintf(stderr, "headgate %s: %s: %s\n", invocation->name, path, strerror(errno));
-            status = EX_NOINPUT;
-        }
-    }
-    if (file && !from_stdin)
-        (void)fclose(file);
-    return status;
-}
-
 /* Moves the rules of `more` to the end of `list`. */
 static bool append(struct rule_list *list, struct rule_list *more)
 {
@@ -143,14 +121,12 @@ int rules_read_files(const struct rules_invocation *invocation, struct rule_list
     int status = EX_OK;
     *list = (struct rule_list){0};
     for (uint32_t i = 0; i < invocation->word_count && status == EX_OK; i++) {
-        const char *path = invocation->word[i];
-        char *text = NULL;
+        const char *path = strcmp(invocation->word[i], "-") == 0 ? NULL : invocation->word[i];
         size_t size = 0;
         struct rule_list more = {0};
         struct error error;
-        status = read_text(invocation, path, &text, &size);
-        if (status == EX_OK &&
-            (!rules_parse((struct bytes){text, size}, strcmp(path, "-") == 0 ? "stdin" : path, &more, &error))) {
+        char *text = text_file_read(path, RULES_TEXT_MAX_BYTES, "a file of rules", &size, &error);
+        if (!text || !rules_parse((struct bytes){text, size}, path ? path : "stdin", &more, &error)) {
             fprintf(stderr, "headgate %s: %s\n", invocation->name, error.text);
             status = error.exit_status;
         }

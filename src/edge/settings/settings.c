@@ -1,6 +1,7 @@
 #include "edge/settings/settings.h"
 
 #include "base/units.h"
+#include "edge/process/text_file.h"
 #include "edge/settings/settings_cluster.h"
 #include "edge/settings/settings_http.h"
 #include "edge/settings/settings_keys.h"
@@ -8,12 +9,10 @@
 #include "edge/settings/settings_reader.h"
 #include "rules/ruleset.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 
 #define MILLISECOND ((uint64_t)1000000)
@@ -231,43 +230,15 @@ bool settings_parse(struct settings *settings, struct bytes text, const char *fi
 
 /* ---- the file ---- */
 
-/* The whole file, on the heap; NULL with `error` set. */
-static char *read_file(const char *path, size_t *size, struct error *error)
-{
-    struct stat status;
-    FILE *file = fopen(path, "rb");
-    bool known = file && fstat(fileno(file), &status) == 0;
-    char *text = NULL;
-    if (!known)
-        (void)error_set(error, EX_NOINPUT, "%s cannot be read: %s", path, strerror(errno));
-    else if (S_ISDIR(status.st_mode))
-        (void)error_set(error, EX_NOINPUT, "%s is a directory: expected a config file", path);
-    else if (!(text = malloc(SETTINGS_FILE_MAX_BYTES + 1)))
-        (void)error_set(error, EX_OSERR, "out of memory while reading %s", path);
-    if (text) {
-        *size = fread(text, 1, SETTINGS_FILE_MAX_BYTES + 1, file);
-        bool failed = ferror(file) != 0;
-        if (failed)
-            (void)error_set(error, EX_NOINPUT, "%s cannot be read: %s", path, strerror(errno));
-        else if (*size > SETTINGS_FILE_MAX_BYTES)
-            (void)error_set(error, EX_CONFIG, "%s is larger than 1 MiB: expected a config file", path);
-        if (failed || *size > SETTINGS_FILE_MAX_BYTES) {
-            free(text);
-            text = NULL;
-        }
-    }
-    if (file)
-        (void)fclose(file);
-    return text;
-}
-
 bool settings_read(struct settings *settings, const char *path, struct error *error)
 {
     size_t size;
-    char *text = read_file(path, &size, error);
+    char *text = text_file_read(path, SETTINGS_FILE_MAX_BYTES, "a config file", &size, error);
     if (!text)
         return false;
-    bool good = settings_parse(settings, (struct bytes){text, size}, path, error);
+    bool good = size <= SETTINGS_FILE_MAX_BYTES
+                    ? settings_parse(settings, (struct bytes){text, size}, path, error)
+                    : error_set(error, EX_CONFIG, "%s is larger than 1 MiB: expected a config file", path);
     free(text);
     return good;
 }
