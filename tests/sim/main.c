@@ -82,8 +82,8 @@ static bool run_seed(const struct arguments *arguments, uint64_t seed)
 
 static void print_failure(const struct arguments *arguments, uint64_t seed, const char *what)
 {
-    printf("%sseed %" PRIu64 ": %s    (%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed,
-           what, arguments->program,
+    printf("%sseed %" PRIu64 ": %s    (%s%s%s --seed %" PRIu64 " --verbose)\n", arguments->tap ? "# " : "", seed,
+           what, arguments->program, arguments->early ? " --early" : "",
            arguments->edits   ? " --edits"
            : arguments->disks ? " --disks"
            : arguments->odd   ? " --odd"
