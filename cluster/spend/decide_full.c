@@ -48,7 +48,9 @@ struct view {
  * For a silent peer and a rule that would rather err: the whole limit may be spent, as seen from
  * here.
  */
-static const struct budget whole = {.share = SHARE_ONE, .spendable = SHARE_ONE};
+static const struct budget whole = {.share = SHARE_ONE,
+                                    .spendable = SHARE_ONE / 2,
+                                    .reserve_units = (int64_t)3 << 60};
 
 static bool is_open(const struct node *node, const struct charge *charge)
 {

@@ -21,15 +21,17 @@ static void split(struct budget *budget, const struct limit *limit, uint64_t sha
     const uint64_t capacity_units = (uint64_t)limit->capacity_units;
     const uint64_t tokens = (uint64_t)(((wide)limit->capacity * share + SHARE_ONE / SPLIT_ROUNDING) >> 32);
     const uint64_t units = tokens * (uint64_t)limit->units_per_token;
-    budget->spendable = (uint64_t)(((wide)units << 32) / capacity_units);
-    budget->slack_units = (int64_t)units - units_times(limit->capacity_units, budget->spendable);
+    budget->spendable = (uint64_t)(((wide)units << 31) / capacity_units);
+    budget->reserve_units = 3 * limit->capacity_units;
+    budget->slack_units = (int64_t)units - units_times(2 * limit->capacity_units, budget->spendable);
 }
 
 void budget_init(struct budget *budget, const struct limit *limit, uint64_t share, bool alone)
 {
     assert(share <= SHARE_ONE);
     budget->share = share;
-    budget->spendable = share - (share + 3) / 4;
+    budget->spendable = share / 4;
+    budget->reserve_units = limit->capacity_units + (limit->capacity_units + 3) / 4;
     budget->slack_units = units_times(limit->overshoot_units, share);
     budget->alone = alone;
     if ((limit->flags & LIMIT_SPLIT) != 0)

@@ -33,11 +33,11 @@ struct bucket {
 
 /* What one peer may use of one limit; derived from its share, the same for all keys of the limit. */
 struct budget {
-    uint64_t share;     /* w, in 1/SHARE_ONE */
-    uint64_t spendable; /* (1 - k) * w with the reserve k = 1/4, in 1/SHARE_ONE; LIMIT_SPLIT: about w */
-    int64_t
-        slack_units; /* w * E; LIMIT_SPLIT: less than one token, rounds the part of a full key to whole tokens */
-    bool alone;      /* no other peer exists: spends settle at once, nothing is held back */
+    uint64_t share;        /* w, in 1/SHARE_ONE */
+    uint64_t spendable;    /* w / 4, in 1/SHARE_ONE: see bucket_allowance; LIMIT_SPLIT: about w / 2 */
+    int64_t reserve_units; /* 5 C / 4; LIMIT_SPLIT: 3 C, so that no level has a reserve */
+    int64_t slack_units;   /* w * E; LIMIT_SPLIT: rounds the part of a full key to whole tokens */
+    bool alone;            /* no other peer exists: spends settle at once, nothing is held back */
 };
 
 /*
@@ -57,7 +57,11 @@ void bucket_fill(struct bucket *bucket, const struct limit *limit, uint64_t now_
  */
 void bucket_refill(struct bucket *bucket, const struct limit *limit, const struct budget *budget, uint64_t now_ns);
 
-/* The most that `unsettled` may become by admitting: min(settled, (1-k) w settled + w E). May be negative. */
+/*
+ * The most that `unsettled` may become by admitting: min(settled, w (settled - reserve) + w E), where the reserve is
+ * min(settled / 2, C / 16 + (C - settled) / 4). May be negative. Four times `settled - reserve` is the higher one of
+ * 2 settled and 5 settled - 5 C / 4.
+ */
 int64_t bucket_allowance(const struct bucket *bucket, const struct budget *budget);
 
 /* The same for any settled level: for callers that join several buckets. */

@@ -29,7 +29,9 @@ static inline int64_t budget_allowance_inline(const struct budget *budget, int64
 {
     if (budget->alone)
         return settled;
-    int64_t part = units_times_inline(settled, budget->spendable) + budget->slack_units;
+    /* Wraps only for debts beyond any overshoot, and those allow nothing. */
+    int64_t low = 2 * settled, high = (int64_t)(5 * (uint64_t)settled - (uint64_t)budget->reserve_units);
+    int64_t part = units_times_inline(low > high ? low : high, budget->spendable) + budget->slack_units;
     return part < settled ? part : settled;
 }
 

@@ -24,9 +24,12 @@ static int64_t settled_for(int64_t needed, const struct budget *budget)
         return needed;
     if (budget->spendable == 0)
         return INT64_MAX;
-    wide settled = (((wide)(uint64_t)beyond_slack << 32) + budget->spendable - 1) / budget->spendable;
-    int64_t part = settled > (wide)INT64_MAX ? INT64_MAX : (int64_t)settled;
-    return part > needed ? part : needed;
+    wide part = (((wide)(uint64_t)beyond_slack << 32) + budget->spendable - 1) / budget->spendable;
+    if (part > UNITS_MOST * 4)
+        return INT64_MAX;
+    wide low = (part + 1) / 2, high = (part + (uint64_t)budget->reserve_units + 4) / 5;
+    int64_t settled = (int64_t)(low < high ? low : high);
+    return settled > needed ? settled : needed;
 }
 
 /* No peer acknowledges: settled refills up to capacity, then the spill pays off unsettled at this peer's share. */

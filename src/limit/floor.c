@@ -100,12 +100,12 @@ uint64_t window_over_ns(const struct bucket *bucket, const struct limit *limit)
 }
 
 /*
- * Unsettled spends are charged here as settled ones. A settled token lowers the allowance only by the spendable
- * part, so an unsettled one weighs 1/spendable.
+ * Unsettled spends are charged here as settled ones. A settled token lowers the allowance by two parts of
+ * `spendable` at least, so an unsettled one weighs 1 / (2 spendable).
  */
 uint32_t window_used(const struct bucket *bucket, const struct limit *limit, const struct budget *budget)
 {
-    uint64_t spendable = budget->alone ? SHARE_ONE : budget->spendable;
+    uint64_t spendable = budget->alone ? SHARE_ONE : 2 * budget->spendable;
     wide used = (uint64_t)(limit->capacity_units - bucket->settled);
     if (bucket->unsettled > 0 && spendable == 0)
         return UINT32_MAX;

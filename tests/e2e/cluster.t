@@ -96,7 +96,7 @@ is($phase, 'serving', 'killed under load and started again, a daemon serves agai
 cmp_ok($served, '<', 1 * $Headgate::patience, sprintf 'within a second, if nothing else runs: %.2f s', $served);
 cmp_ok($slowest, '<', 1 * $Headgate::patience, sprintf 'nobody stopped answering: %.3f s at worst', $slowest);
 # What it had spent and not told is lost with it: its allowance at most. The slowest answer blurs the figure.
-my $lost = 0.75 * $capacity * 0.333 + 1;
+my $lost = 15 / 16 * $capacity * 0.333 + 1;
 cmp_ok($worst, '<=', $lost + $rate * $slowest,
        sprintf 'overshoot %.1f: what it could lose (%.1f) at most, under a limit that declares 0', $worst, $lost);
 # While it was gone, a third of the rate was its own.

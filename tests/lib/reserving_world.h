@@ -7,7 +7,7 @@
 
 #include "tests/lib/cluster_harness.h"
 
-/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each share is held back; links take 10 ms. */
+/* Shares are 1/2 (ann) and 1/2 (bob); a sixteenth of each is held back of a full bucket; links take 10 ms. */
 
 extern const struct limit_terms cell;
 extern const struct limit_terms leases;

@@ -5,17 +5,15 @@
  *   sim --seeds COUNT [--from N] [--jobs J]       many seeds
  *   sim --seconds S [--from N] [--jobs J]         as many seeds as fit
  *       --known FILE     first the seeds listed there, which once broke a law
- *       --keep-going     report every failing seed, not only the first of each job
- *       --tap            for prove
+ *       --keep-going     report every failing seed, not only the first of each job; --tap: for prove
  *       --only LETTERS   rules of these kinds only: b buckets, f fixed and s sliding windows, l logs, c leases; - none
  *       --early          without what is drawn late: see plan_draw_late()
  *       --edits          operators change rules meanwhile, in several places
  *       --odd            one node of three or more has another config, and must not decide
- *       --newer          some nodes say more than this release knows, which must make no difference
- *       --disks          all start anew, some with what their disks kept
- *   sim --scenarios [SEEDS]                       the reference model's scenarios against its figures
- *   sim --healing SEEDS                           who is refused after a healed cut
+ *       --newer          some nodes say more than this release knows; --disks: all start anew, some from disks
+ *   sim --scenarios [SEEDS] | --healing SEEDS     the model's scenarios; who is refused after a healed cut
  *   sim --search TRIALS | --search-seconds S [--refill]    adversarial schedules, without refill or with it
+ *   sim --woven                                   the worst ones that are known: see woven.c
  *
  * Exit status 1 if a law was broken. A failing seed is a command to paste.
  */
@@ -40,7 +38,7 @@ struct arguments {
     uint64_t from, count;
     double seconds;
     unsigned jobs;
-    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early;
+    bool one, verbose, trace, hash, tap, keep_going, edits, disks, odd, newer, early, woven;
     unsigned scenario_seeds, healing_seeds, pair_seeds;
     struct search_options search;
 };
@@ -285,9 +283,9 @@ static int usage(const char *program)
         "usage: %s --seed N [--verbose] [--trace] [--hash]\n"
         "       %s (--seeds COUNT | --seconds S) [--from N] [--jobs J] [--known FILE] [--keep-going] [--tap]\n"
         "          [--only LETTERS of bfslc, or -] [--early] [--edits | --disks | --odd | --newer]\n"
-        "       %s (--scenarios | --healing) SEEDS [--tap]\n"
+        "       %s (--scenarios | --healing) SEEDS [--tap]; %s --woven [--tap]\n"
         "       %s (--search TRIALS | --search-seconds S) [--refill] [--from N] [--tap]\n",
-        program, program, program, program);
+        program, program, program, program, program);
     return EX_USAGE;
 }
 
@@ -307,6 +305,7 @@ static bool flag(struct arguments *arguments, const char *word)
         {"--odd", &arguments->odd},
         {"--newer", &arguments->newer},
         {"--early", &arguments->early},
+        {"--woven", &arguments->woven},
         {"--refill", &arguments->search.refill},
     };
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -368,6 +367,8 @@ static int run(struct arguments *arguments)
         arguments->search.tap = arguments->tap;
         return search_run(&arguments->search);
     }
+    if (arguments->woven)
+        return woven_run(arguments->tap);
     if (arguments->one)
         return run_one(arguments);
     if (arguments->hash && arguments->count > 0)

@@ -202,6 +202,12 @@ bool schedule_start(struct schedule *schedule, unsigned nodes)
     uint64_t weights[SIM_NODES_MAX];
     schedule->nodes = nodes;
     draw_weights(schedule, weights);
+    return schedule_start_with(schedule, nodes, weights);
+}
+
+bool schedule_start_with(struct schedule *schedule, unsigned nodes, const uint64_t *weights)
+{
+    schedule->nodes = nodes;
     for (unsigned i = 0; i < nodes; i++)
         start(schedule, i, weights);
     return join(schedule);

@@ -37,6 +37,8 @@ void schedule_init(struct schedule *schedule, uint64_t seed);
  * shares. False: they do not get there, and a line says so.
  */
 bool schedule_start(struct schedule *schedule, unsigned nodes);
+/* The same under these weights, in 1/SHARE_ONE. */
+bool schedule_start_with(struct schedule *schedule, unsigned nodes, const uint64_t *weights);
 void schedule_close(struct schedule *schedule);
 
 void schedule_wake(struct schedule *schedule, unsigned i);

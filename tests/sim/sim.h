@@ -303,6 +303,7 @@ int healing_run(struct sim *sim, unsigned seeds, bool tap);
 /* One of the listed requests was decided. */
 void healing_note(struct sim *sim, bool allowed);
 int search_run(const struct search_options *options);
+int woven_run(bool tap);
 /* Holds if every two features of plans meet, and each comes without the other, within so many seeds. */
 int pairs_run(unsigned seeds, bool tap);
 

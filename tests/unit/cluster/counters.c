@@ -39,11 +39,11 @@ static void whole_cluster(void)
     world_run(3000);
     OK(stores_left(ANN, "alice", &quota) == 70 && stores_left(BOB, "alice", &quota) == 70,
        "after a restart of all nobody has a fresh quota");
-    OK(spend(ANN, "alice", &quota, 20), "it goes on");
+    OK(spend(ANN, "alice", &quota, 15), "it goes on");
     world_crash(BOB);
     restore(BOB);
     world_run(3000);
-    OK(stores_left(BOB, "alice", &quota) == 50,
+    OK(stores_left(BOB, "alice", &quota) == 55,
        "what a peer knows counts, what the store knew is not counted twice");
     world_close();
 }

@@ -1,7 +1,7 @@
 #include "base/random.h"
 #include "tests/lib/cluster_harness.h"
 
-/* Shares are 1/2 (ann) and 1/2 (bob); a quarter of each is held back; links take 10 ms. */
+/* Shares are 1/2 (ann) and 1/2 (bob); a sixteenth of each is held back of a full bucket; links take 10 ms. */
 
 static const struct limit_terms slow = {.capacity = 160, .rate = 1, .period_ns = 3600000 * MS};
 static const struct limit_terms cell = {.kind = LIMIT_CELL, .capacity = 160};
@@ -46,10 +46,10 @@ static void all_or_nothing(void)
     OK(ask(ANN, charges, 3), "three keys, each of another kind");
     OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
        "all are charged");
-    charges[2].cost = 60; /* of the 60 that half of the limit, less a quarter, allows */
+    charges[2].cost = 75; /* of the 75 that half of the limit, less a sixteenth, allows */
     OK(!node_check(world.host[ANN].node, charges, 3, true, world.now_ns, verdicts), "one is denied");
     OK(verdicts[0].allowed && verdicts[1].allowed && !verdicts[2].allowed, "and says so");
-    OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].available_tokens == 50, "with its figures");
+    OK(verdicts[2].reason == VERDICT_NO_SHARE && verdicts[2].available_tokens == 65, "with its figures");
     OK_U64(verdicts[2].remaining_tokens, 150, "and with what is left of the whole limit");
     OK(left(ANN, "alice", &slow) == 150 && left(ANN, "10.0.0.1", &cell) == 150 && left(ANN, "job", &leases) == 150,
        "none is charged");
@@ -99,9 +99,9 @@ static void figures(void)
 static void a_floor(void)
 {
     world_of(2);
-    struct charge charge = charge_at(ANN, "alice", &slow, 30);
+    struct charge charge = charge_at(ANN, "alice", &slow, 25);
     charge.floor_tokens = 80;
-    OK(ask(ANN, &charge, 1), "with a floor of half of it, 3/8 of the other half can be taken at once");
+    OK(ask(ANN, &charge, 1), "with a floor of half of it, 5/16 of the other half can be taken at once");
     OK(!ask(ANN, &charge, 1), "and no more");
     charge.floor_tokens = 0;
     OK(ask(ANN, &charge, 1), "but by those for whom the rest is kept");

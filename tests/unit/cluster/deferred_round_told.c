@@ -99,12 +99,12 @@ static void refused(void)
 {
     world_of(2);
     take(ANN, "alice", 4);
-    take(ANN, "alice", 60);
+    take(ANN, "alice", 75);
     world_push(ANN);
     world_run(15);
     show("ann asked for too much");
     EXPECT("what waits of a key that is refused is told at once",
-           "ann: 60 of alice? no, not our share\n"
+           "ann: 75 of alice? no, not our share\n"
            "ann asked for too much: ann has 0 untold and 0 paid off, bob heard of 4 tokens\n");
     world_close();
 }

@@ -1,6 +1,6 @@
 #include "tests/lib/cluster_harness.h"
 
-/* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); a quarter of each is held back; links take 10 ms. */
+/* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); of a full bucket 1/16 of each is held back; links take 10 ms. */
 
 static void overtaking(void)
 {
@@ -29,11 +29,11 @@ static void overtaking(void)
            "what bob says now is held up:\n"
            "ann: 3 of alice? yes\n"
            "bob has acknowledged:\n"
-           "ann: alice 160.0 - 3.0, may take 57, keeps 1\n"
-           "bob: alice 157.0 - 5.0, may take 53, keeps 1\n"
+           "ann: alice 160.0 - 3.0, may take 72, keeps 1\n"
+           "bob: alice 157.0 - 5.0, may take 68, keeps 1\n"
            "what was held up arrives:\n"
-           "ann: alice 152.0 - 0.0, may take 57, keeps 0\n"
-           "bob: alice 157.0 - 5.0, may take 53, keeps 1\n");
+           "ann: alice 152.0 - 0.0, may take 70, keeps 0\n"
+           "bob: alice 157.0 - 5.0, may take 68, keeps 1\n");
     world_close();
 }
 
@@ -56,17 +56,17 @@ static void relayed(void)
     EXPECT("where a link is cut one way, the third passes it on",
            "bob does not hear ann:\n"
            "ann: 3 of alice? yes\n"
-           "ann: alice 157.0 - 0.0, may take 58, keeps 0\n"
-           "bob: alice 157.0 - 0.0, may take 29, keeps 0\n"
-           "cat: alice 157.0 - 0.0, may take 29, keeps 0\n"
+           "ann: alice 157.0 - 0.0, may take 73, keeps 0\n"
+           "bob: alice 157.0 - 0.0, may take 36, keeps 0\n"
+           "cat: alice 157.0 - 0.0, may take 36, keeps 0\n"
            "ann sees itself active 50.0%, bob active 25.0%, cat active 25.0%\n"
            "bob sees itself active 25.0%, ann active 50.0%, cat active 25.0%\n"
            "cat sees itself active 25.0%, ann active 50.0%, bob active 25.0%\n"
            "ann: 3 of alice? yes\n"
            "cat knows by now that bob does not hear ann; 30 ms are enough:\n"
-           "ann: alice 154.0 - 0.0, may take 57, keeps 0\n"
-           "bob: alice 154.0 - 0.0, may take 28, keeps 0\n"
-           "cat: alice 154.0 - 0.0, may take 28, keeps 0\n");
+           "ann: alice 154.0 - 0.0, may take 71, keeps 0\n"
+           "bob: alice 154.0 - 0.0, may take 35, keeps 0\n"
+           "cat: alice 154.0 - 0.0, may take 35, keeps 0\n");
     world_close();
 }
 
@@ -94,9 +94,9 @@ static void silent(void)
     EXPECT("a silent peer keeps its share, and so does everybody else",
            "cat is cut off:\n"
            "ann: 20 of alice? yes\n"
-           "ann: alice 160.0 - 20.0, may take 40, keeps 1\n"
-           "bob: alice 140.0 - 0.0, may take 26, keeps 1\n"
-           "cat: alice 160.0 - 0.0, may take 30, keeps 0\n"
+           "ann: alice 160.0 - 20.0, may take 55, keeps 1\n"
+           "bob: alice 140.0 - 0.0, may take 31, keeps 1\n"
+           "cat: alice 160.0 - 0.0, may take 37, keeps 0\n"
            "ann: cat is silent: its share stays reserved\n"
            "bob: cat is silent: its share stays reserved\n"
            "cat: ann is silent: its share stays reserved\n"
@@ -104,18 +104,18 @@ static void silent(void)
            "ann sees itself active 50.0%, bob active 25.0%, cat silent 25.0%\n"
            "bob sees itself active 25.0%, ann active 50.0%, cat silent 25.0%\n"
            "cat sees itself active 25.0%, ann silent 50.0%, bob silent 25.0%\n"
-           "ann: takes 40 of alice, all it may\n"
-           "bob: takes 26 of alice, all it may\n"
-           "cat: takes 30 of alice, all it may\n"
+           "ann: takes 55 of alice, all it may\n"
+           "bob: takes 31 of alice, all it may\n"
+           "cat: takes 37 of alice, all it may\n"
            "ann: retry after 7198 s\n"
            "and back:\n"
            "cat: ann is heard again\n"
            "cat: bob is heard again\n"
            "ann: cat is heard again\n"
            "bob: cat is heard again\n"
-           "ann: alice 44.0 - 0.0, may take 16, keeps 0\n"
-           "bob: alice 44.0 - 0.0, may take 8, keeps 0\n"
-           "cat: alice 44.0 - 0.0, may take 8, keeps 0\n"
+           "ann: alice 17.0 - 0.0, may take 4, keeps 0\n"
+           "bob: alice 17.0 - 0.0, may take 2, keeps 0\n"
+           "cat: alice 17.0 - 0.0, may take 2, keeps 0\n"
            "ann sees itself active 50.0%, bob active 25.0%, cat active 25.0%\n"
            "bob sees itself active 25.0%, ann active 50.0%, cat active 25.0%\n"
            "cat sees itself active 25.0%, ann active 50.0%, bob active 25.0%\n");
@@ -141,9 +141,9 @@ static void doubled(void)
                                              "ann: 1 of alice? yes\n"
                                              "ann: 1 of alice? yes\n"
                                              "ann: 1 of alice? yes\n"
-                                             "ann: alice 155.0 - 0.0, may take 58, keeps 0\n"
-                                             "bob: alice 155.0 - 0.0, may take 29, keeps 0\n"
-                                             "cat: alice 155.0 - 0.0, may take 29, keeps 0\n"
+                                             "ann: alice 155.0 - 0.0, may take 71, keeps 0\n"
+                                             "bob: alice 155.0 - 0.0, may take 35, keeps 0\n"
+                                             "cat: alice 155.0 - 0.0, may take 35, keeps 0\n"
                                              "bob applied 5 batches with 5 tokens\n");
     world_close();
 }
@@ -177,10 +177,10 @@ static void reordered(void)
            "ann: 20 of alice? yes\n"
            "ann: 20 of alice? yes\n"
            "the last of three messages is the first to arrive; bob lets 1 batch wait:\n"
-           "ann: alice 160.0 - 60.0, may take 0, keeps 3\n"
-           "bob: alice 160.0 - 0.0, may take 60, keeps 0\n"
+           "ann: alice 160.0 - 60.0, may take 15, keeps 3\n"
+           "bob: alice 160.0 - 0.0, may take 75, keeps 0\n"
            "then the others; bob has applied 3:\n"
-           "ann: alice 160.0 - 60.0, may take 0, keeps 3\n"
+           "ann: alice 160.0 - 60.0, may take 15, keeps 3\n"
            "bob: alice 100.0 - 0.0, may take 37, keeps 0\n");
     world_close();
 }
@@ -210,9 +210,9 @@ static void muted(void)
     EXPECT("dropping messages on demand", "ann: messages from bob are dropped, to it sent\n"
                                           "ann: cannot drop messages of dan: no such peer\n"
                                           "bob: 3 of alice? yes\n"
-                                          "ann: alice 157.0 - 0.0, may take 58, keeps 0\n"
-                                          "bob: alice 157.0 - 0.0, may take 29, keeps 0\n"
-                                          "cat: alice 157.0 - 0.0, may take 29, keeps 0\n"
+                                          "ann: alice 157.0 - 0.0, may take 73, keeps 0\n"
+                                          "bob: alice 157.0 - 0.0, may take 36, keeps 0\n"
+                                          "cat: alice 157.0 - 0.0, may take 36, keeps 0\n"
                                           "ann: messages from bob are dropped, to it dropped\n"
                                           "ann: messages from cat are dropped, to it dropped\n"
                                           "bob: ann is silent: its share stays reserved\n"
@@ -220,9 +220,9 @@ static void muted(void)
                                           "ann: bob is silent: its share stays reserved\n"
                                           "ann: cat is silent: its share stays reserved\n"
                                           "ann: 4 of alice? yes\n"
-                                          "ann: alice 157.0 - 4.0, may take 54, keeps 1\n"
-                                          "bob: alice 157.0 - 0.0, may take 29, keeps 0\n"
-                                          "cat: alice 157.0 - 0.0, may take 29, keeps 0\n"
+                                          "ann: alice 157.0 - 4.0, may take 69, keeps 1\n"
+                                          "bob: alice 157.0 - 0.0, may take 36, keeps 0\n"
+                                          "cat: alice 157.0 - 0.0, may take 36, keeps 0\n"
                                           "ann sees itself active 50.0%, bob silent 25.0%, cat silent 25.0%\n"
                                           "bob sees itself active 25.0%, ann silent 50.0%, cat active 25.0%\n"
                                           "cat sees itself active 25.0%, ann silent 50.0%, bob active 25.0%\n"
@@ -233,9 +233,9 @@ static void muted(void)
                                           "cat: ann is heard again\n"
                                           "ann: bob is heard again\n"
                                           "ann: cat is heard again\n"
-                                          "ann: alice 153.0 - 0.0, may take 57, keeps 0\n"
-                                          "bob: alice 153.0 - 0.0, may take 28, keeps 0\n"
-                                          "cat: alice 153.0 - 0.0, may take 28, keeps 0\n");
+                                          "ann: alice 153.0 - 0.0, may take 70, keeps 0\n"
+                                          "bob: alice 153.0 - 0.0, may take 35, keeps 0\n"
+                                          "cat: alice 153.0 - 0.0, may take 35, keeps 0\n");
     world_close();
 }
 

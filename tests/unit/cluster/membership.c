@@ -1,6 +1,6 @@
 #include "tests/lib/cluster_harness.h"
 
-/* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); a quarter of each is held back; links take 10 ms. */
+/* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); of a full bucket 1/16 of each is held back; links take 10 ms. */
 
 /* Like world_of(4), but dan shares a region with cat; nobody has dan in its config. */
 static void world_with_dan(void)
@@ -51,9 +51,9 @@ static void leaving(void)
            "ann sees itself active 50.0%, bob active 25.0%, cat active 25.0%, dan left 0.0%\n"
            "bob sees itself active 25.0%, ann active 50.0%, cat active 25.0%, dan left 0.0%\n"
            "cat sees itself active 25.0%, ann active 50.0%, bob active 25.0%, dan left 0.0%\n"
-           "ann: alice 155.0 - 0.0, may take 58, keeps 0\n"
-           "bob: alice 155.0 - 0.0, may take 29, keeps 0\n"
-           "cat: alice 155.0 - 0.0, may take 29, keeps 0\n");
+           "ann: alice 155.0 - 0.0, may take 71, keeps 0\n"
+           "bob: alice 155.0 - 0.0, may take 35, keeps 0\n"
+           "cat: alice 155.0 - 0.0, may take 35, keeps 0\n");
 
     world_stop(CAT);
     world_run(500);
@@ -113,9 +113,9 @@ static void forgetting(void)
            "dan: cat is silent: its share stays reserved\n"
            "ann: cat is silent: its share stays reserved\n"
            "bob: cat is silent: its share stays reserved\n"
-           "ann: alice 160.0 - 20.0, may take 40, keeps 1\n"
-           "bob: alice 140.0 - 0.0, may take 26, keeps 1\n"
-           "dan: alice 140.0 - 0.0, may take 13, keeps 1\n"
+           "ann: alice 160.0 - 20.0, may take 55, keeps 1\n"
+           "bob: alice 140.0 - 0.0, may take 31, keeps 1\n"
+           "dan: alice 140.0 - 0.0, may take 15, keeps 1\n"
            "ann sees itself active 50.0%, bob active 25.0%, cat silent 12.5%, dan active 12.5%\n"
            "bob sees itself active 25.0%, ann active 50.0%, cat silent 12.5%, dan active 12.5%\n"
            "dan sees itself active 12.5%, ann active 50.0%, bob active 25.0%, cat silent 12.5%\n"
@@ -124,9 +124,9 @@ static void forgetting(void)
            "ann: cat is forgotten, as the operator asked\n"
            "bob: cat is forgotten\n"
            "dan: cat is forgotten\n"
-           "ann: alice 140.0 - 0.0, may take 52, keeps 0\n"
-           "bob: alice 140.0 - 0.0, may take 26, keeps 0\n"
-           "dan: alice 140.0 - 0.0, may take 26, keeps 0\n"
+           "ann: alice 140.0 - 0.0, may take 62, keeps 0\n"
+           "bob: alice 140.0 - 0.0, may take 31, keeps 0\n"
+           "dan: alice 140.0 - 0.0, may take 31, keeps 0\n"
            "ann sees itself active 50.0%, bob active 25.0%, cat left 0.0%, dan active 25.0%\n"
            "bob sees itself active 25.0%, ann active 50.0%, cat left 0.0%, dan active 25.0%\n"
            "dan sees itself active 25.0%, ann active 50.0%, bob active 25.0%, cat left 0.0%\n");
@@ -157,10 +157,10 @@ static void forgetting(void)
            "bob sees itself active 25.0%, ann active 50.0%, cat active 12.5%, dan active 12.5%\n"
            "cat sees itself active 12.5%, ann active 50.0%, bob active 25.0%, dan active 12.5%\n"
            "dan sees itself active 12.5%, ann active 50.0%, bob active 25.0%, cat active 12.5%\n"
-           "ann: alice 140.0 - 0.0, may take 52, keeps 0\n"
-           "bob: alice 140.0 - 0.0, may take 26, keeps 0\n"
-           "cat: alice 140.0 - 0.0, may take 13, keeps 0\n"
-           "dan: alice 140.0 - 0.0, may take 13, keeps 0\n");
+           "ann: alice 140.0 - 0.0, may take 62, keeps 0\n"
+           "bob: alice 140.0 - 0.0, may take 31, keeps 0\n"
+           "cat: alice 140.0 - 0.0, may take 15, keeps 0\n"
+           "dan: alice 140.0 - 0.0, may take 15, keeps 0\n");
     world_close();
 }
 
@@ -212,12 +212,12 @@ static void restarting(void)
     EXPECT("a restart without memory takes a snapshot; what others spend settles when it has it",
            "cat crashes\n"
            "ann: 8 of alice? yes\n"
-           "ann: alice 130.0 - 8.0, may take 40, keeps 1\n"
-           "bob: alice 122.0 - 0.0, may take 22, keeps 1\n"
+           "ann: alice 130.0 - 8.0, may take 48, keeps 1\n"
+           "bob: alice 122.0 - 0.0, may take 25, keeps 1\n"
            "at once:\n"
            "cat: 1 of alice? no, joining\n"
-           "ann: alice 130.0 - 8.0, may take 40, keeps 1\n"
-           "bob: alice 122.0 - 0.0, may take 22, keeps 1\n"
+           "ann: alice 130.0 - 8.0, may take 48, keeps 1\n"
+           "bob: alice 122.0 - 0.0, may take 25, keeps 1\n"
            "cat: alice 160.0 - 0.0, may take 0, keeps 0\n"
            "ann: cat (region cat's) has started anew\n"
            "bob: cat (region cat's) has started anew\n"
@@ -229,9 +229,9 @@ static void restarting(void)
            "cat: cat is active: its state comes from a peer\n"
            "ann: cat is active\n"
            "bob: cat is active\n"
-           "ann: alice 122.0 - 0.0, may take 45, keeps 0\n"
-           "bob: alice 122.0 - 0.0, may take 22, keeps 0\n"
-           "cat: alice 122.0 - 0.0, may take 22, keeps 0\n");
+           "ann: alice 122.0 - 0.0, may take 51, keeps 0\n"
+           "bob: alice 122.0 - 0.0, may take 25, keeps 0\n"
+           "cat: alice 122.0 - 0.0, may take 25, keeps 0\n");
     world_close();
 }
 
@@ -326,9 +326,9 @@ static void unlisted_and_unheard(void)
            "cat sees itself active 12.5%, ann active 50.0%, bob active 25.0%, dan joining 0.0%\n"
            "dan sees itself joining 0.0%, ann active 50.0%, bob active 25.0%, cat active 12.5%\n"
            "ann: 5 of alice? yes\n"
-           "ann: alice 155.0 - 0.0, may take 58, keeps 0\n"
-           "bob: alice 155.0 - 0.0, may take 29, keeps 0\n"
-           "cat: alice 155.0 - 0.0, may take 14, keeps 0\n"
+           "ann: alice 155.0 - 0.0, may take 71, keeps 0\n"
+           "bob: alice 155.0 - 0.0, may take 35, keeps 0\n"
+           "cat: alice 155.0 - 0.0, may take 17, keeps 0\n"
            "dan: alice 155.0 - 0.0, may take 0, keeps 0\n");
     world_close();
 }

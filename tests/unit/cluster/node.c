@@ -1,6 +1,6 @@
 #include "tests/lib/cluster_harness.h"
 
-/* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); a quarter of each is held back; links take 10 ms. */
+/* Shares are 1/2 (ann), 1/4 (bob) and 1/4 (cat); of a full bucket 1/16 of each is held back; links take 10 ms. */
 
 static void new_nodes(void)
 {
@@ -58,21 +58,21 @@ static void a_spend(void)
     world_show("alice");
     EXPECT("a spend travels, is acknowledged, settles and is forgotten from all logs",
            "ann: 3 of alice? yes\n"
-           "ann: alice 160.0 - 3.0, may take 57, keeps 0\n"
-           "bob: alice 160.0 - 0.0, may take 30, keeps 0\n"
-           "cat: alice 160.0 - 0.0, may take 30, keeps 0\n"
+           "ann: alice 160.0 - 3.0, may take 72, keeps 0\n"
+           "bob: alice 160.0 - 0.0, may take 37, keeps 0\n"
+           "cat: alice 160.0 - 0.0, may take 37, keeps 0\n"
            "said:\n"
-           "ann: alice 160.0 - 3.0, may take 57, keeps 1\n"
-           "bob: alice 160.0 - 0.0, may take 30, keeps 0\n"
-           "cat: alice 160.0 - 0.0, may take 30, keeps 0\n"
+           "ann: alice 160.0 - 3.0, may take 72, keeps 1\n"
+           "bob: alice 160.0 - 0.0, may take 37, keeps 0\n"
+           "cat: alice 160.0 - 0.0, may take 37, keeps 0\n"
            "heard:\n"
-           "ann: alice 160.0 - 3.0, may take 57, keeps 1\n"
-           "bob: alice 157.0 - 0.0, may take 29, keeps 1\n"
-           "cat: alice 157.0 - 0.0, may take 29, keeps 1\n"
+           "ann: alice 160.0 - 3.0, may take 72, keeps 1\n"
+           "bob: alice 157.0 - 0.0, may take 36, keeps 1\n"
+           "cat: alice 157.0 - 0.0, may take 36, keeps 1\n"
            "acknowledged:\n"
-           "ann: alice 157.0 - 0.0, may take 58, keeps 0\n"
-           "bob: alice 157.0 - 0.0, may take 29, keeps 0\n"
-           "cat: alice 157.0 - 0.0, may take 29, keeps 0\n");
+           "ann: alice 157.0 - 0.0, may take 73, keeps 0\n"
+           "bob: alice 157.0 - 0.0, may take 36, keeps 0\n"
+           "cat: alice 157.0 - 0.0, may take 36, keeps 0\n");
     world_close();
 }
 
@@ -88,26 +88,26 @@ static void shares(void)
         tell("settled:");
         world_show("alice");
     }
-    EXPECT("nobody takes more than its share of what is left", "ann: takes 60 of alice, all it may\n"
-                                                               "bob: takes 30 of alice, all it may\n"
-                                                               "cat: takes 30 of alice, all it may\n"
-                                                               "ann: alice 160.0 - 60.0, may take 0, keeps 0\n"
-                                                               "bob: alice 160.0 - 30.0, may take 0, keeps 0\n"
-                                                               "cat: alice 160.0 - 30.0, may take 0, keeps 0\n"
+    EXPECT("nobody takes more than its share of what is left", "ann: takes 75 of alice, all it may\n"
+                                                               "bob: takes 37 of alice, all it may\n"
+                                                               "cat: takes 37 of alice, all it may\n"
+                                                               "ann: alice 160.0 - 75.0, may take 0, keeps 0\n"
+                                                               "bob: alice 160.0 - 37.0, may take 0, keeps 0\n"
+                                                               "cat: alice 160.0 - 37.0, may take 0, keeps 0\n"
                                                                "settled:\n"
-                                                               "ann: alice 40.0 - 0.0, may take 15, keeps 0\n"
-                                                               "bob: alice 40.0 - 0.0, may take 7, keeps 0\n"
-                                                               "cat: alice 40.0 - 0.0, may take 7, keeps 0\n"
-                                                               "ann: takes 15 of alice, all it may\n"
-                                                               "bob: takes 7 of alice, all it may\n"
-                                                               "cat: takes 7 of alice, all it may\n"
-                                                               "ann: alice 40.0 - 15.0, may take 0, keeps 0\n"
-                                                               "bob: alice 40.0 - 7.0, may take 0, keeps 0\n"
-                                                               "cat: alice 40.0 - 7.0, may take 0, keeps 0\n"
+                                                               "ann: alice 11.0 - 0.0, may take 2, keeps 0\n"
+                                                               "bob: alice 11.0 - 0.0, may take 1, keeps 0\n"
+                                                               "cat: alice 11.0 - 0.0, may take 1, keeps 0\n"
+                                                               "ann: takes 2 of alice, all it may\n"
+                                                               "bob: takes 1 of alice, all it may\n"
+                                                               "cat: takes 1 of alice, all it may\n"
+                                                               "ann: alice 11.0 - 2.0, may take 0, keeps 0\n"
+                                                               "bob: alice 11.0 - 1.0, may take 0, keeps 0\n"
+                                                               "cat: alice 11.0 - 1.0, may take 0, keeps 0\n"
                                                                "settled:\n"
-                                                               "ann: alice 11.0 - 0.0, may take 4, keeps 0\n"
-                                                               "bob: alice 11.0 - 0.0, may take 2, keeps 0\n"
-                                                               "cat: alice 11.0 - 0.0, may take 2, keeps 0\n");
+                                                               "ann: alice 7.0 - 0.0, may take 1, keeps 0\n"
+                                                               "bob: alice 7.0 - 0.0, may take 0, keeps 0\n"
+                                                               "cat: alice 7.0 - 0.0, may take 0, keeps 0\n");
     world_close();
 }
 
@@ -128,15 +128,15 @@ static void answers(void)
     world_spend(ANN, "alice", 15);
     EXPECT("a refusal has a reason", "ann: 0 of alice? yes\n"
                                      "ann: 161 of alice? never\n"
-                                     "ann: 61 of alice? never\n"
-                                     "ann: 60 of alice? yes\n"
-                                     "ann: 1 of alice? no, not our share\n"
+                                     "ann: 61 of alice? yes\n"
+                                     "ann: 60 of alice? no, not our share\n"
+                                     "ann: 1 of alice? yes\n"
                                      "bob: 30 of alice? yes\n"
                                      "cat: 30 of alice? yes\n"
                                      "settled:\n"
                                      "ann: 50 of alice? no, nothing is left\n"
                                      "ann: 16 of alice? no, not our share\n"
-                                     "ann: 15 of alice? yes\n");
+                                     "ann: 15 of alice? no, not our share\n");
     world_close();
 }
 
@@ -212,12 +212,12 @@ static void alone(void)
            "bob sees itself active 50.0%, ann active 50.0%\n"
            "ann: alice 0.0 - 0.0, may take 0, keeps 0\n"
            "bob: alice 0.0 - 0.0, may take 0, keeps 0\n"
-           "ann: carol 60.0 - 0.0, may take 22, keeps 0\n"
-           "bob: carol 60.0 - 0.0, may take 22, keeps 0\n"
+           "ann: carol 60.0 - 0.0, may take 15, keeps 0\n"
+           "bob: carol 60.0 - 0.0, may take 15, keeps 0\n"
            "ann: 10 of carol? yes\n"
            "bob: 10 of carol? yes\n"
-           "ann: carol 40.0 - 0.0, may take 15, keeps 0\n"
-           "bob: carol 40.0 - 0.0, may take 15, keeps 0\n");
+           "ann: carol 40.0 - 0.0, may take 10, keeps 0\n"
+           "bob: carol 40.0 - 0.0, may take 10, keeps 0\n");
     world_close();
 }
 

@@ -37,8 +37,8 @@ static void compacted(void)
            "ann keeps 1 batches, 3 keys; merged so far: some; dropped: 0\n"
            "bob: ann is heard again\n"
            "ann: bob is heard again\n"
-           "ann: alice 140.0 - 0.0, may take 52, keeps 0\n"
-           "bob: alice 140.0 - 0.0, may take 52, keeps 0\n"
+           "ann: alice 140.0 - 0.0, may take 62, keeps 0\n"
+           "bob: alice 140.0 - 0.0, may take 62, keeps 0\n"
            "ann keeps 0 batches, 0 keys; merged so far: some; dropped: 0\n"
            "bob applied 40 tokens in 1 batches\n");
     world_close();
@@ -66,11 +66,11 @@ static void compacted_while_heard(void)
     EXPECT("who hears but is not heard charges nothing twice when what it has is merged",
            "ann: bob is silent: its share stays reserved\n"
            "ann keeps 3 batches, 7 keys; merged so far: some; dropped: 0\n"
-           "ann: alice 160.0 - 40.0, may take 20, keeps 3\n"
-           "bob: alice 120.0 - 0.0, may take 45, keeps 0\n"
+           "ann: alice 160.0 - 40.0, may take 35, keeps 3\n"
+           "bob: alice 120.0 - 0.0, may take 50, keeps 0\n"
            "ann: bob is heard again\n"
-           "ann: alice 120.0 - 0.0, may take 45, keeps 0\n"
-           "bob: alice 120.0 - 0.0, may take 45, keeps 0\n");
+           "ann: alice 120.0 - 0.0, may take 50, keeps 0\n"
+           "bob: alice 120.0 - 0.0, may take 50, keeps 0\n");
     world_close();
 }
 

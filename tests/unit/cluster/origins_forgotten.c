@@ -21,9 +21,9 @@ static void forgotten_behind_a_cut(void)
     world_run(2000);
     world_show("alice");
     EXPECT("what a forgotten peer spent unheard is told when it is back",
-           "ann: alice 157.0 - 0.0, may take 58, keeps 0\n"
-           "bob: alice 157.0 - 0.0, may take 29, keeps 0\n"
-           "cat: alice 157.0 - 10.0, may take 19, keeps 1\n"
+           "ann: alice 157.0 - 0.0, may take 73, keeps 0\n"
+           "bob: alice 157.0 - 0.0, may take 36, keeps 0\n"
+           "cat: alice 157.0 - 10.0, may take 26, keeps 1\n"
            "cat: cat was declared gone by its peers and joins again\n"
            "cat: ann is heard again\n"
            "cat: bob is heard again\n"
@@ -35,9 +35,9 @@ static void forgotten_behind_a_cut(void)
            "cat: cat is active: its state comes from a peer\n"
            "ann: cat is active\n"
            "bob: cat is active\n"
-           "ann: alice 147.0 - 0.0, may take 55, keeps 0\n"
-           "bob: alice 147.0 - 0.0, may take 27, keeps 0\n"
-           "cat: alice 147.0 - 0.0, may take 27, keeps 0\n");
+           "ann: alice 147.0 - 0.0, may take 66, keeps 0\n"
+           "bob: alice 147.0 - 0.0, may take 33, keeps 0\n"
+           "cat: alice 147.0 - 0.0, may take 33, keeps 0\n");
     world_close();
 }
 
@@ -64,8 +64,8 @@ static void forgotten_while_it_leaves(void)
     EXPECT("what a leaving peer spent unheard stays unsettled there when it is forgotten",
            "cat: ann is heard again\n"
            "cat: bob is heard again\n"
-           "ann: alice 157.0 - 0.0, may take 58, keeps 0\n"
-           "bob: alice 157.0 - 0.0, may take 29, keeps 0\n"
+           "ann: alice 157.0 - 0.0, may take 73, keeps 0\n"
+           "bob: alice 157.0 - 0.0, may take 36, keeps 0\n"
            "cat: alice 157.0 - 10.0, may take 0, keeps 1\n");
     world_close();
 }

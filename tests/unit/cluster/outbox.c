@@ -70,7 +70,7 @@ static void urgent(void)
     spend_from(ANN, "key", 0, 60);
     world_until_published(ANN);
     tell("%" PRIu64 " wait", world_stats(ANN).open_keys);
-    world_spend(ANN, "key 59", 35);
+    world_spend(ANN, "key 59", 40);
     world_push(ANN);
     world_run(15);
     world_show_one(BOB, "key 59");
@@ -78,9 +78,9 @@ static void urgent(void)
     tell("%" PRIu64 " wait", world_stats(ANN).open_keys);
     EXPECT("a key that uses up much of its allowance does not wait behind others",
            "40 wait\n"
-           "ann: 35 of key 59? yes\n"
-           "bob: key 59 124.0 - 0.0, may take 46, keeps 0\n"
-           "bob: key 58 160.0 - 0.0, may take 60, keeps 0\n"
+           "ann: 40 of key 59? yes\n"
+           "bob: key 59 119.0 - 0.0, may take 49, keeps 0\n"
+           "bob: key 58 160.0 - 0.0, may take 75, keeps 0\n"
            "39 wait\n");
     world_close();
 }
@@ -101,9 +101,9 @@ static void answered(void)
     EXPECT("what a peer has spent from is told before that is acknowledged",
            "40 wait\n"
            "bob: 3 of key 50? yes\n"
-           "ann: key 50 157.0 - 1.0, may take 57, keeps 1\n"
-           "bob: key 50 156.0 - 0.0, may take 58, keeps 0\n"
-           "bob: key 51 160.0 - 0.0, may take 60, keeps 0\n");
+           "ann: key 50 157.0 - 1.0, may take 72, keeps 1\n"
+           "bob: key 50 156.0 - 0.0, may take 72, keeps 0\n"
+           "bob: key 51 160.0 - 0.0, may take 75, keeps 0\n");
     world_close();
 }
 

@@ -45,9 +45,9 @@ static void impossible_acknowledgement(void)
     EXPECT("what was never made cannot be acknowledged",
            "ann: 3 of alice? yes\n"
            "bob says that it has a thousand batches of ann's, who made one:\n"
-           "ann: alice 160.0 - 3.0, may take 57, keeps 1\n"
+           "ann: alice 160.0 - 3.0, may take 72, keeps 1\n"
            "that it has one:\n"
-           "ann: alice 157.0 - 0.0, may take 58, keeps 0\n");
+           "ann: alice 157.0 - 0.0, may take 73, keeps 0\n");
     world_close();
 }
 
@@ -62,7 +62,7 @@ static void two_limits(void)
     EXPECT("a token is a token, whatever its limit is where it was spent",
            "ann: 3 of alice? yes\n"
            "bob says that alice spent under another limit, which his rule has already:\n"
-           "ann: alice 60.0 - 3.0, may take 19, keeps 1\n");
+           "ann: alice 60.0 - 3.0, may take 12, keeps 1\n");
     world_close();
 }
 

@@ -34,20 +34,20 @@ static void drain(unsigned host, unsigned expected)
 static void tell_the_story(void)
 {
     show("the bucket is full");
-    drain(ANN, 60);
-    show("ann admits all that she may: 60");
+    drain(ANN, 75);
+    show("ann admits all that she may: 75");
     world_run(5);
-    drain(BOB, 60);
-    show("bob admits all that he may: 60");
+    drain(BOB, 75);
+    show("bob admits all that he may: 75");
     world_run(10);
-    show("bob has heard of ann's 60 and answers");
+    show("bob has heard of ann's 75 and answers");
     world_run(10);
-    show("ann has heard of bob's 60, and that he knows");
+    show("ann has heard of bob's 75, and that he knows");
     world_run(10);
     show("bob has heard that ann knows");
-    drain(ANN, 15);
-    drain(BOB, 15);
-    show("both admit all that they may: 15 and 15");
+    drain(ANN, 2);
+    drain(BOB, 2);
+    show("both admit all that they may: 2 and 2");
     world_run(35);
     show("one round trip later");
 }

@@ -86,7 +86,7 @@ static void allowance(void)
     unsigned given = 0;
     for (unsigned i = 0; i < 3; i++)
         given += world_drain(i, "dora");
-    OK(before == 30 && given <= 160, "%u of 160 given while nobody is called silent", given);
+    OK(before == 37 && given <= 160, "%u of 160 given while nobody is called silent", given);
     skip_text();
     world_close();
 }

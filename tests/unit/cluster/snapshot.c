@@ -61,7 +61,7 @@ static void split_for_ever(void)
            "ann: ann is active: no active peer could be heard\n"
            "ann: bob is heard again\n"
            "later it hears of 5 tokens:\n"
-           "ann: alice 155.0 - 0.0, may take 58, keeps 0\n");
+           "ann: alice 155.0 - 0.0, may take 71, keeps 0\n");
     world_close();
 }
 
@@ -221,11 +221,11 @@ static void retired_there(void)
     impostor_begin_with_cat(MESSAGE_REPLY, 9, 2);
     impostor_reply(0, 0, false, &used, 1);
     world_show_one(ANN, "alice");
-    EXPECT("what the donor has retired is in what it gives", "ann: alice 120.0 - 0.0, may take 45, keeps 1\n"
+    EXPECT("what the donor has retired is in what it gives", "ann: alice 120.0 - 0.0, may take 50, keeps 1\n"
                                                              "ann: cat (region cat's) has started anew\n"
                                                              "ann: cat is active\n"
                                                              "ann: took a snapshot from bob\n"
-                                                             "ann: alice 120.0 - 0.0, may take 45, keeps 0\n");
+                                                             "ann: alice 120.0 - 0.0, may take 50, keeps 0\n");
     world_close();
 }
 

@@ -231,20 +231,20 @@ static void settling(void)
     uint64_t credit;
     budget_init(&budget, &limit, SHARE_ONE / 2, false);
     bucket_fill(&bucket, &limit, 0, 0);
-    OK_U64(bucket_available(&bucket, &limit, &budget, 0), 6, "half a share: 3/8 of 16");
-    OK(bucket_take(&bucket, &limit, &budget, 6, 0, 10) && !bucket_take(&bucket, &limit, &budget, 1, 0, 10),
-       "... 6, and no seventh");
+    OK_U64(bucket_available(&bucket, &limit, &budget, 0), 7, "half a share of 15");
+    OK(bucket_take(&bucket, &limit, &budget, 7, 0, 10) && !bucket_take(&bucket, &limit, &budget, 1, 0, 10),
+       "... 7, and no eighth");
     const struct bucket_wait wait = {.cost = 1, .now_ns = 10, .settle_ns = 100 * MS_NS},
                              deaf = {.cost = 1, .now_ns = 10, .settle_ns = UINT64_MAX};
     OK_U64(bucket_retry_after_ns(&bucket, &limit, &budget, &wait), 100 * MS_NS, "... until they settle");
     OK_U64(bucket_retry_after_ns(&bucket, &limit, &budget, &deaf), SECOND_NS, "... or until they are over");
-    bucket_settle(&bucket, &limit, &budget, &(struct settlement){.tokens = 4, .later = 2, .at_ns = 10});
-    OK(bucket.unsettled == 2 && bucket.settled == 12, "four of them are known to all: 12 are left");
-    OK_U64(bucket_available(&bucket, &limit, &budget, 0), 2, "... 4.5 less the 2 that are not");
+    bucket_settle(&bucket, &limit, &budget, &(struct settlement){.tokens = 4, .later = 3, .at_ns = 10});
+    OK(bucket.unsettled == 3 && bucket.settled == 12, "four of them are known to all: 12 are left");
+    OK_U64(bucket_available(&bucket, &limit, &budget, 0), 2, "... 5 less the 3 that are not");
     OK_U64(bucket_return(&bucket, &limit, &budget, 3, 20, &credit), 3, "three are given back");
-    OK(bucket.unsettled == 2 && bucket.settled == 15 && credit == 0, "... none of which makes room for own spends");
-    bucket_settle(&bucket, &limit, &budget, &(struct settlement){.tokens = 2, .at_ns = 20});
-    OK(bucket.unsettled == 0 && bucket.settled == 13, "... before those are known");
+    OK(bucket.unsettled == 3 && bucket.settled == 15 && credit == 0, "... none of which makes room for own spends");
+    bucket_settle(&bucket, &limit, &budget, &(struct settlement){.tokens = 3, .at_ns = 20});
+    OK(bucket.unsettled == 0 && bucket.settled == 12, "... before those are known");
     bucket_refill(&bucket, &limit, &budget, SECOND_NS + 10);
     OK(bucket_is_full(&bucket, &limit), "a period later nothing counts");
     (void)bucket_take(&bucket, &limit, &budget, 5, 0, 2 * SECOND_NS);
