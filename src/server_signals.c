@@ -1,9 +1,10 @@
 /*
  * server_signals decides what signals do. SIGTERM and SIGINT ask the daemon to leave; a second one
- * ends the process at once. SIGHUP, SIGUSR1 and SIGUSR2, by which other daemons read their config
- * or open their log again, only write a line into the log: by default they would end the process
- * without a goodbye. SIGQUIT keeps its default for a daemon that is stuck: the process ends at
- * once, and leaves a core if the system keeps cores.
+ * ends the process at once. SIGHUP and SIGUSR1 open the log of refusals again, if there is one.
+ * Otherwise they and SIGUSR2, by which other daemons read their config or open their log again, only
+ * write a line into the log: by default they would end the process without a goodbye. SIGQUIT keeps
+ * its default for a daemon that is stuck: the process ends at once, and leaves a core if the system
+ * keeps cores.
  */
 #include "server_state.h"
 
@@ -13,12 +14,13 @@ static const struct {
     int number;
     const char *name;
     const char *said; /* the line for the log; NULL: the signal asks the daemon to leave */
+    bool reopens;     /* opens the log of refusals again, if there is one */
 } signals[SERVER_SIGNALS] = {
-    {SIGTERM, "SIGTERM", NULL},
-    {SIGINT, "SIGINT", NULL},
-    {SIGHUP, "SIGHUP", "nothing is read again: a changed config needs a restart"},
-    {SIGUSR1, "SIGUSR1", "nothing is opened again: the log is the standard error stream"},
-    {SIGUSR2, "SIGUSR2", "it asks for nothing here"},
+    {SIGTERM, "SIGTERM", NULL, false},
+    {SIGINT, "SIGINT", NULL, false},
+    {SIGHUP, "SIGHUP", "nothing is read again: a changed config needs a restart", true},
+    {SIGUSR1, "SIGUSR1", "nothing is opened again: the log is the standard error stream", true},
+    {SIGUSR2, "SIGUSR2", "it asks for nothing here", false},
 };
 
 static void leave(struct server *server, int number, const char *name)
@@ -41,7 +43,11 @@ static void on_signal(uv_signal_t *handle, int number)
     for (size_t i = 0; i < SERVER_SIGNALS; i++) {
         if (signals[i].number != number)
             continue;
-        if (signals[i].said)
+        if (signals[i].reopens && server->journal != NULL) {
+            journal_reopen(server->journal);
+            log_write(&server->log, LOG_LEVEL_INFO, "%s: %s is opened again; a changed config needs a restart",
+                      signals[i].name, server->settings->refusal_log);
+        } else if (signals[i].said)
             log_write(&server->log, LOG_LEVEL_INFO, "%s: %s", signals[i].name, signals[i].said);
         else
             leave(server, number, signals[i].name);

@@ -76,11 +76,22 @@ static bool open_transport(struct server *server, struct error *error)
     return server->transport != NULL;
 }
 
+static bool open_journal(struct server *server, struct error *error)
+{
+    if (!server->settings->refusal_log[0])
+        return true;
+    server->journal = journal_open(server->settings->refusal_log, error);
+    if (server->journal == NULL)
+        return false;
+    server->refusals = refusals_create(server->journal);
+    return server->refusals != NULL || error_set(error, EX_OSERR, "not enough memory for refusal_log");
+}
+
 static bool watch(struct server *server, struct error *error)
 {
     const struct settings *settings = server->settings;
     const uint64_t seed = hash_64(&settings->node.hash_key, "hot", 3);
-    bool good = worker_watch(&server->worker, settings->remember_names, seed, error);
+    bool good = open_journal(server, error) && worker_watch(&server->worker, settings->remember_names, seed, error);
     for (uint32_t i = 0; i < server->worker_threads.count && good; i++)
         good = worker_watch(&server->worker_threads.worker_thread[i].worker, settings->remember_names, seed, error);
     return good;
@@ -114,6 +125,7 @@ static void set_commands(struct server *server, const char *config_path)
         .port = listener_port(&server->worker.listener, 0),
         .worker_threads = serving,
         .store = server->persist.store,
+        .observer.refusals = server->refusals,
         .transport = server->transport,
         .replays = server->replays,
     };
@@ -238,7 +250,7 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     struct server *server = create(settings);
     if (!server)
         return error_set(error, EX_OSERR, "cannot make an event loop: out of memory or file descriptors");
-    log_init(&server->log, settings->log_level, 2);
+    log_init(&server->log, settings->log_level, settings->log_format, 2);
     effects_init(&server->effects);
     bool started = prepare(server, error) && start(server, config_path, error);
     if (!started)
@@ -248,6 +260,8 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     if (started)
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
     worker_close(&server->worker);
+    refusals_destroy(&server->refusals);
+    journal_close(&server->journal);
     effects_close(&server->effects);
     node_destroy(&server->node);
     replays_destroy(&server->replays);

@@ -6,6 +6,7 @@
 #define HEADGATE_SERVER_STATE_H
 
 #include "cluster/node.h"
+#include "commands/refusals.h"
 #include "edge/peers/transport.h"
 #include "edge/process/log.h"
 #include "edge/process/pace.h"
@@ -26,6 +27,8 @@ struct server {
     struct gate gate; /* unused if there is one worker only */
     const struct settings *settings;
     struct log log;
+    struct journal *journal;   /* of refusals; NULL: none is written, as the next */
+    struct refusals *refusals; /* what the workers share of it */
     struct worker worker;
     struct worker_threads worker_threads;
     struct commands_worker_threads serving; /* the commands of all workers */

@@ -91,6 +91,9 @@ bool ask_cancel(struct commands *commands, struct bytes reservation, uint64_t no
 bool ask_renew(struct commands *commands, struct bytes reservation, uint64_t ttl_ms, uint64_t now_ns, bool *renewed,
                char *error);
 
+/* The window of a charge, or the time in which the whole limit is refilled; UINT64_MAX: it has none. */
+uint64_t call_window_ns(const struct commands *commands, const struct charge *charge);
+
 /* ---- HOT ---- */
 
 /* One answer to HOT: the rules that have something to show, the loudest first. */

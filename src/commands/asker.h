@@ -19,9 +19,11 @@ struct late;
 
 /* All zero: the words are gone. */
 struct asker {
-    const struct command_query *query; /* of the one request, unless NULL; else */
-    const struct late *late;           /* keys of CAN_ACCESS that were put off, unless NULL; else */
-    struct bytes frames;               /* RESP, from the first request on */
+    const struct command_query *query;          /* of the one request, unless NULL; else */
+    const struct late *late;                    /* keys of CAN_ACCESS that were put off, unless NULL; else */
+    struct bytes frames;                        /* RESP, from the first request on */
+    struct bytes (*trace)(const void *context); /* traceparent of HTTP; empty: none. NULL: none */
+    const void *trace_context;
 };
 
 /*

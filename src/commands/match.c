@@ -2,6 +2,7 @@
  * Turns a client's words into charges, and verdicts into the figures that a client reads.
  */
 #include "commands/call.h"
+#include "limit/kind.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -88,6 +89,16 @@ bool call_question(struct call *call, unsigned takes, struct question *question)
         return true;
     answer_error(&call->answer, "%s", error);
     return false;
+}
+
+uint64_t call_window_ns(const struct commands *commands, const struct charge *charge)
+{
+    const struct limit *limit = node_limit(commands->node, charge->limit);
+    if (charge->window_ns > 0)
+        return charge->window_ns;
+    if (kind_refills((enum limit_kind)limit->kind))
+        return limit_refill_ns(limit, limit->capacity_units);
+    return limit->period_ns > 0 ? limit->period_ns : UINT64_MAX;
 }
 
 /* ---- the rule that decided ---- */

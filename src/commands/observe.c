@@ -1,7 +1,9 @@
 #include "commands/observe.h"
 
+#include "commands/call.h"
 #include "commands/commands.h"
 #include "commands/hot.h"
+#include "commands/refusals.h"
 #include "rules/match_shape.h"
 
 void observe_init(struct observer *observer)
@@ -9,12 +11,13 @@ void observe_init(struct observer *observer)
     observer->until_sample = observer->hot != NULL ? hot_next_sample(observer->hot) : INT64_MAX;
 }
 
-static void note(struct commands *commands, enum hot_by by, const struct matched *matched, struct key_id identity,
+/* ---- HOT ---- */
+
+static void note(struct commands *commands, enum hot_by by, const struct matched *matched, uint64_t fingerprint,
                  const struct asker *asker, uint32_t index, uint64_t now_ns)
 {
     struct hot *hot = commands->observer.hot;
     const struct ruleset *rules = node_rules(commands->node);
-    const uint64_t fingerprint = hot_fingerprint(identity);
     if (!hot_note(hot, rules, ruleset_edition(rules), by, matched, fingerprint, now_ns)) {
         commands->stats.hot_left_out++;
         return;
@@ -24,6 +27,67 @@ static void note(struct commands *commands, enum hot_by by, const struct matched
         hot_name(hot, fingerprint, name);
 }
 
+/* ---- the log of refusals ---- */
+
+/* One key of one refused request. */
+struct refused {
+    const struct matched *matched;
+    const struct charge *charge;   /* NULL: a deny list refused it */
+    const struct verdict *verdict; /* NULL: it was not asked for */
+    struct key_id id;              /* of the charge's key */
+    uint64_t fingerprint;
+    uint32_t index; /* of the request */
+};
+
+/* Where no verdict was asked for, the node is asked what it says now, a moment later. */
+static const char *reason_of(struct commands *commands, const struct refused *refused, uint64_t now_ns)
+{
+    struct verdict verdict;
+    struct run run = {.charge = refused->charge, .charge_count = 1, .request_count = 1, .verdicts = &verdict};
+    if (refused->charge == NULL)
+        return "deny_list";
+    if (refused->verdict != NULL)
+        return refusal_reason_name(refused->verdict->reason);
+    node_decide(commands->node, &run, 1, &refused->id, now_ns);
+    return refusal_reason_name(verdict.reason);
+}
+
+static void tell(struct commands *commands, const struct refused *refused, const struct asker *asker,
+                 uint64_t now_ns)
+{
+    struct refusals *refusals = commands->observer.refusals;
+    const struct matched *matched = refused->matched;
+    char name[HOT_NAME_BYTES] = "";
+    uint64_t repeats;
+    const struct refusal refusal = {.service = matched->rule->service,
+                                    .rule = matched->rule->id,
+                                    .tier = match_tier(node_rules(commands->node), matched),
+                                    .fingerprint = refused->fingerprint,
+                                    .window_ns = refused->charge ? call_window_ns(commands, refused->charge) : 0};
+    if (!refusals_wants(refusals, &refusal, now_ns, &repeats))
+        return;
+    if (hot_remembers(commands->observer.hot))
+        (void)asker_name(asker, refused->index, matched, name, sizeof name);
+    struct refusal_about about = {.region = commands->region,
+                                  .node = commands->name,
+                                  .reason = reason_of(commands, refused, now_ns),
+                                  .name = name,
+                                  .repeats = repeats};
+    if (asker->trace != NULL)
+        about.trace = asker->trace(asker->trace_context);
+    refusals_write(refusals, &refusal, &about);
+}
+
+/* ---- requests ---- */
+
+static void note_key(struct commands *commands, const struct refused *refused, const struct asker *asker,
+                     enum hot_by by, uint64_t now_ns)
+{
+    note(commands, by, refused->matched, refused->fingerprint, asker, refused->index, now_ns);
+    if (by == HOT_REFUSED && commands->observer.refusals != NULL)
+        tell(commands, refused, asker, now_ns);
+}
+
 /* Notes the keys of request number `index`: of a refused one those that refused it, of a drawn one all. */
 static void note_request(struct commands *commands, const struct observed *observed, const struct asker *asker,
                          uint32_t index, enum hot_by by, uint64_t now_ns)
@@ -31,7 +95,10 @@ static void note_request(struct commands *commands, const struct observed *obser
     const struct match *match = observed->match;
     if (match->status == MATCH_DENIED) {
         const struct matched *denied = &match->passed[match->denied_by];
-        note(commands, by, denied, denied->identity, asker, index, now_ns);
+        const struct refused refused = {.matched = denied,
+                                        .fingerprint = hot_fingerprint(denied->identity),
+                                        .index = index};
+        note_key(commands, &refused, asker, by, now_ns);
         return;
     }
     for (uint32_t i = 0; i < match->count; i++) {
@@ -39,7 +106,15 @@ static void note_request(struct commands *commands, const struct observed *obser
         if (by == HOT_REFUSED &&
             (match->charge[i].shadow || (observed->verdict != NULL && observed->verdict[at].allowed)))
             continue;
-        note(commands, by, &match->rule[i], match_identity(match, i, observed->ids[at]), asker, index, now_ns);
+        const struct refused refused = {
+            .matched = &match->rule[i],
+            .charge = &match->charge[i],
+            .verdict = observed->verdict != NULL ? &observed->verdict[at] : NULL,
+            .id = observed->ids[at],
+            .fingerprint = hot_fingerprint(match_identity(match, i, observed->ids[at])),
+            .index = index,
+        };
+        note_key(commands, &refused, asker, by, now_ns);
     }
 }
 

@@ -18,11 +18,13 @@
 
 struct commands;
 struct hot;
+struct refusals;
 
 /* Of one thread. */
 struct observer {
-    struct hot *hot;      /* set by the composition; NULL: nothing is kept */
-    int64_t until_sample; /* requests, until the next one that is noted whatever it came to */
+    struct hot *hot;           /* set by the composition, as the next; NULL: nothing is kept */
+    struct refusals *refusals; /* of all threads; NULL: no line is written */
+    int64_t until_sample;      /* requests, until the next one that is noted whatever it came to */
 };
 
 void observe_init(struct observer *observer);

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "commands/call.h"
 #include "commands/figures.h"
+#include "commands/refusals.h"
 #include "edge/peers/transport.h"
 
 #include <inttypes.h>
@@ -261,6 +262,23 @@ static void print_transport(const struct report *report)
 #undef X
 }
 
+static void print_refusals(const struct report *report)
+{
+    struct output *output = report->call->answer.output;
+    struct refusals *refusals = report->call->commands->observer.refusals;
+    struct refusals_stats stats;
+    if (refusals == NULL) {
+        field_text(output, "refusal_log_state", "off");
+        return;
+    }
+    refusals_stats(refusals, &stats);
+    field_text(output, "refusal_log_state", stats.journal.failing ? "failing" : "writing");
+    field_number(output, "refusal_log_repeated", stats.repeated);
+#define X(name, help) field_number(output, "refusal_log_" #name, stats.journal.name);
+    JOURNAL_STATS(X)
+#undef X
+}
+
 static const struct {
     const char *name, *title;
     void (*print)(const struct report *report);
@@ -270,7 +288,7 @@ static const struct {
     {"table", "Table", print_table},          {"cluster", "Cluster", print_cluster},
     {"stats", "Stats", print_stats},          {"transport", "Transport", print_transport},
     {"store", "Store", print_store},          {"memory", "Memory", print_memory},
-    {"keyspace", "Keyspace", print_keyspace},
+    {"keyspace", "Keyspace", print_keyspace}, {"refusals", "Refusals", print_refusals},
 };
 
 static bool wanted(const struct resp_command *words, const char *section)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { PLACED_BYTES = JSON_FIELD_BYTES + 16 };
+enum { PLACED_BYTES = JSON_FIELD_BYTES + 16, TRACE_BYTES = 55 };
 
 bool http_is_type(const struct http_message *message, const char *name)
 {
@@ -64,11 +64,25 @@ bool http_match(struct http_call *call, struct question *question, const char *p
     return false;
 }
 
+/* Of W3C's Trace Context; anything else is none. */
+static struct bytes trace_of(const void *context)
+{
+    static const struct bytes none = {NULL, 0};
+    const struct http_call *call = context;
+    const struct bytes trace = http_header(call->message, "traceparent");
+    if (trace.size != TRACE_BYTES)
+        return none;
+    for (size_t i = 0; i < trace.size; i++)
+        if (memchr("0123456789abcdef-", trace.data[i], 17) == NULL)
+            return none;
+    return trace;
+}
+
 struct verdict_report http_decide(struct http_call *call, const struct question *question, bool take,
                                   struct decision *decision)
 {
     struct commands *commands = call->http->commands;
-    const struct asker asker = {.query = &question->query};
+    const struct asker asker = {.query = &question->query, .trace = trace_of, .trace_context = call};
     call_decide(commands, &question->match, take ? &asker : NULL, call->turn.now_ns, decision);
     call->work += command_table[COMMAND_CHECK].work;
     return verdict_report(commands, &question->match, decision->allowed, decision->verdict);

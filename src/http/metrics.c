@@ -3,6 +3,7 @@
  * line of its own. No label has an identity of a client: labels are names of rules, services, limits and peers.
  */
 #include "commands/figures.h"
+#include "commands/refusals.h"
 #include "edge/process/descriptors.h"
 #include "http/call.h"
 #include "http/metrics_page.h"
@@ -49,6 +50,21 @@ static void put_more_tables(struct metrics_page *page, const struct commands *co
         STORE_STATS(X)
 #undef X
     }
+}
+
+static void put_refusals(struct metrics_page *page, const struct commands *commands)
+{
+    struct refusals_stats stats;
+    if (commands->observer.refusals == NULL)
+        return;
+    refusals_stats(commands->observer.refusals, &stats);
+    page_gauge(page, "refusal_log_failing", "1: the last write to the log of refusals failed",
+               stats.journal.failing, 1);
+    page_row(page, "refusal_log_", "repeated", "refusals without a line: their key had one in its window",
+             stats.repeated);
+#define X(name, help) page_row(page, "refusal_log_", #name, help, stats.journal.name);
+    JOURNAL_STATS(X)
+#undef X
 }
 
 /* ---- this daemon ---- */
@@ -283,6 +299,7 @@ void http_metrics(struct http_call *call)
     put_process(&page, commands, call->turn.now_ns);
     put_tables(&page, &figures);
     put_more_tables(&page, commands, &figures);
+    put_refusals(&page, commands);
     put_cluster(&page, commands->node, call->turn.now_ns);
     put_limits(&page, commands);
     page_gauge(&page, "services", "services with rules", stats.services, 1);

@@ -1,17 +1,6 @@
 #include "http/verdict.h"
 
 #include "cluster/node.h"
-#include "limit/kind.h"
-
-static int64_t window_ms(const struct commands *commands, const struct charge *charge)
-{
-    const struct limit *limit = node_limit(commands->node, charge->limit);
-    if (charge->window_ns > 0)
-        return call_ms(charge->window_ns);
-    if (kind_refills((enum limit_kind)limit->kind))
-        return call_ms(limit_refill_ns(limit, limit->capacity_units));
-    return limit->period_ns > 0 ? call_ms(limit->period_ns) : -1;
-}
 
 static struct verdict_report report_of(const struct commands *commands, const struct matched *matched,
                                        const struct charge *charge, const struct verdict *verdict, bool allowed)
@@ -19,7 +8,7 @@ static struct verdict_report report_of(const struct commands *commands, const st
     return (struct verdict_report){.allowed = allowed,
                                    .rule = matched->rule->id,
                                    .figures = verdict_figures(verdict),
-                                   .window_ms = window_ms(commands, charge)};
+                                   .window_ms = call_ms(call_window_ns(commands, charge))};
 }
 
 /* Of what counts nothing: no limit, or denied for good. */

@@ -114,7 +114,8 @@ enum {
     X(COMMAND, "command", -1, 100, COMMAND_READ | COMMAND_TOGETHER, "server", "[subcommand ...]",                  \
       "All commands, for client libraries.")                                                                       \
     X(INFO, "info", -1, 100, COMMAND_READ | COMMAND_TOGETHER, "server", "[section ...]",                           \
-      "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace.")       \
+      "Figures: server, clients, limits, rules, table, cluster, stats, transport, store, memory, keyspace, "       \
+      "refusals.")                                                                                                 \
     X(DBSIZE, "dbsize", 1, 20, COMMAND_READ, "server", "", "How many keys owe something here.")                    \
     X(TIME, "time", 1, 4, COMMAND_READ | COMMAND_FAST | COMMAND_TOGETHER | COMMAND_QUEUED, "server", "",           \
       "This machine's clock: seconds since 1970, and microseconds.")                                               \

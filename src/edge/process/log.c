@@ -13,9 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-void log_init(struct log *log, enum log_level level, int fd)
+/* What follows a message of JSON: a quote and a brace. The end of the line follows any. */
+enum { JSON_END_BYTES = 2, LINE_ROOM_BYTES = LOG_LINE_BYTES - 1 };
+
+void log_init(struct log *log, enum log_level level, enum log_format format, int fd)
 {
-    *log = (struct log){.level = level, .fd = fd};
+    *log = (struct log){.level = level, .format = format, .fd = fd};
 }
 
 const char *log_level_name(enum log_level level)
@@ -47,7 +50,7 @@ static bool put(const struct log *log, const char *line, size_t size)
     return written >= 0;
 }
 
-static size_t put_time(char *line, size_t room)
+size_t log_time(char *line, size_t room)
 {
     uint64_t now_ns = clock_wall_ns();
     time_t seconds = (time_t)(now_ns / 1000000000);
@@ -57,29 +60,67 @@ static size_t put_time(char *line, size_t room)
     return size + (size_t)snprintf(line + size, room - size, ".%03uZ", (unsigned)(now_ns / 1000000 % 1000));
 }
 
+/* Appends as far as there is room. */
+static void add(char line[LOG_LINE_BYTES], size_t *size, const char *text, size_t text_size)
+{
+    const size_t room = LINE_ROOM_BYTES - *size;
+    text_size = text_size < room ? text_size : room;
+    memcpy(line + *size, text, text_size);
+    *size += text_size;
+}
+
+/*
+ * A text may hold bytes that a peer sent: they must not begin a line, move the cursor of a terminal, or end a text of
+ * JSON. In JSON bytes beyond ASCII are '?' as well: what is cut must not be half a letter.
+ */
+static void add_message(char line[LOG_LINE_BYTES], size_t *size, enum log_format format, const char *text)
+{
+    const size_t kept = format == LOG_FORMAT_JSON ? JSON_END_BYTES + 1 : 0; /* and a second byte of an escape */
+    for (; *text && *size < LINE_ROOM_BYTES - kept; text++) {
+        const unsigned char c = (unsigned char)*text;
+        const bool is_wrong = c < ' ' || c == 127 || (format == LOG_FORMAT_JSON && c > 127);
+        if (format == LOG_FORMAT_JSON && (c == '"' || c == '\\'))
+            add(line, size, "\\", 1);
+        add(line, size, is_wrong ? "?" : text, 1);
+    }
+}
+
+static void begin_line(const struct log *log, char line[LOG_LINE_BYTES], size_t *size, enum log_level level)
+{
+    char time[LOG_TIME_BYTES], head[LOG_TIME_BYTES + 96];
+    const unsigned long long dropped = log->dropped_lines;
+    const char *name = log_level_name(level);
+    (void)log_time(time, sizeof time);
+    int count;
+    if (log->format == LOG_FORMAT_JSON && dropped > 0)
+        count =
+            snprintf(head, sizeof head, "{\"time\":\"%s\",\"level\":\"%s\",\"dropped_lines\":%llu,\"message\":\"",
+                     time, name, dropped);
+    else if (log->format == LOG_FORMAT_JSON)
+        count = snprintf(head, sizeof head, "{\"time\":\"%s\",\"level\":\"%s\",\"message\":\"", time, name);
+    else if (dropped > 0)
+        count = snprintf(head, sizeof head, "%s %s (%llu lines dropped before this one) ", time, name, dropped);
+    else
+        count = snprintf(head, sizeof head, "%s %s ", time, name);
+    add(line, size, head, (size_t)count);
+}
+
 void log_write(struct log *log, enum log_level level, const char *format, ...)
 {
     if (level > log->level)
         return;
-    char line[LOG_LINE_BYTES];
-    size_t size = put_time(line, sizeof line);
-    size += (size_t)snprintf(line + size, sizeof line - size, " %s ", log_level_name(level));
-    if (log->dropped_lines > 0)
-        size += (size_t)snprintf(line + size, sizeof line - size, "(%llu lines dropped before this one) ",
-                                 (unsigned long long)log->dropped_lines);
+    char line[LOG_LINE_BYTES], message[LOG_LINE_BYTES];
+    size_t size = 0;
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line + size, sizeof line - size, format, arguments);
+    const int length = vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    if (length > 0)
-        size += (size_t)length;
-    if (size > sizeof line - 1)
-        size = sizeof line - 1;
-    /* A text may hold bytes that a peer sent: they must not begin a line or move the cursor of a
-     * terminal. */
-    for (size_t i = 0; i < size; i++)
-        if ((unsigned char)line[i] < ' ' || line[i] == 127)
-            line[i] = '?';
+    begin_line(log, line, &size, level);
+    add_message(line, &size, log->format, length > 0 ? message : "");
+    if (log->format == LOG_FORMAT_JSON) {
+        memcpy(line + size, "\"}", 2);
+        size += 2;
+    }
     line[size++] = '\n';
     log->dropped_lines = put(log, line, size) ? 0 : log->dropped_lines + 1;
 }

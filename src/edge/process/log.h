@@ -9,23 +9,36 @@
 #define HEADGATE_EDGE_PROCESS_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-enum { LOG_LINE_BYTES = 1024 }; /* longer lines are cut */
+enum log_format {
+    LOG_FORMAT_TEXT,
+    LOG_FORMAT_JSON, /* an object in each line: time, level, message, and dropped_lines after a gap */
+};
+
+enum {
+    LOG_LINE_BYTES = 1024, /* longer lines are cut */
+    LOG_TIME_BYTES = 32,   /* of a time, terminated */
+};
 
 struct log {
     enum log_level level; /* less urgent lines are not written */
+    enum log_format format;
     int fd;
     uint64_t dropped_lines; /* lines dropped since the last one that got through */
 };
 
 /* `fd` belongs to the caller: 2 for standard error. */
-void log_init(struct log *log, enum log_level level, int fd);
+void log_init(struct log *log, enum log_level level, enum log_format format, int fd);
 
 void log_write(struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Writes the time now, "2026-11-25T17:42:50.123Z", terminated. Returns its size. */
+size_t log_time(char *text, size_t room);
 
 /* "error", "warning", "info", "debug" */
 const char *log_level_name(enum log_level level);

@@ -172,7 +172,9 @@ static bool read_texts(const struct settings_reader *reader, struct settings *se
     return read_secret(reader, settings) &&
            read_text(reader, "password", settings->password, sizeof settings->password, SOME) &&
            read_text(reader, "state_dir", settings->state_dir, sizeof settings->state_dir,
-                     "a directory, none, or no such key");
+                     "a directory, none, or no such key") &&
+           read_text(reader, "refusal_log", settings->refusal_log, sizeof settings->refusal_log,
+                     "a file, or no such key");
 }
 
 /* The defaults that follow from other settings, where the config does not say more. */

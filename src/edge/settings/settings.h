@@ -72,6 +72,8 @@ struct settings {
     char state_dir[SETTINGS_PATH_BYTES];
     enum store_sync state_sync;
     enum log_level log_level;
+    enum log_format log_format;
+    char refusal_log[SETTINGS_PATH_BYTES]; /* the file of refusals; "": none is written */
     bool debug;
     bool remember_names; /* HOT and the log of refusals may show names of keys */
     /* a sentence about a value that may be a mistake; "": none */

@@ -32,6 +32,7 @@ static const struct reader_choices unknown_services = {"error or open", {"error"
 static const struct reader_choices limit_fields = {"x-ratelimit, draft-10 or none",
                                                    {"x-ratelimit", "draft-10", "none"}};
 static const struct reader_choices syncs = {"normal or full", {"normal", "full"}};
+static const struct reader_choices log_formats = {"text or json", {"text", "json"}};
 static const struct reader_choices log_levels = {"error, warning, info or debug",
                                                  {"error", "warning", "info", "debug"}};
 
@@ -110,6 +111,8 @@ const struct settings_key settings_keys[] = {
     {"secret", SECRET(secret)},
     {"password", TEXT(password)},
     {"log_level", CHOICE(log_level, &log_levels)},
+    {"log_format", CHOICE(log_format, &log_formats)},
+    {"refusal_log", TEXT(refusal_log)},
     {"remember_names", CHOICE(remember_names, &reader_booleans)},
     {"debug", CHOICE(debug, &reader_booleans)},
     {NULL, ENTRY},

@@ -16,13 +16,40 @@ static const char *read_all(int fd)
     return text;
 }
 
+/* What a program that reads lines of JSON gets, whatever a text holds. */
+static void test_json(int fds[2])
+{
+    struct log log;
+    log_init(&log, LOG_LEVEL_INFO, LOG_FORMAT_JSON, fds[1]);
+    log_write(&log, LOG_LEVEL_WARNING, "%s is \"gone\" \\ a\nb\xc3\xa9", "eu-west");
+    const char *line = read_all(fds[0]);
+    OK(strncmp(line, "{\"time\":\"20", 11) == 0, "JSON begins with the time");
+    OK_STRING(line + 9 + 24, "\",\"level\":\"warning\",\"message\":\"eu-west is \\\"gone\\\" \\\\ a?b??\"}\n",
+              "quotes are escaped, and nothing ends a line");
+    static char quotes[2 * LOG_LINE_BYTES];
+    unsigned broken = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        memset(quotes, '"', sizeof quotes - 1);
+        quotes[0] = i == 0 ? '"' : 'x'; /* the cut falls on either byte of an escape */
+        log_write(&log, LOG_LEVEL_INFO, "%s", quotes);
+        line = read_all(fds[0]);
+        const size_t size = strlen(line);
+        broken += size > LOG_LINE_BYTES || size < LOG_LINE_BYTES - 3 || strcmp(line + size - 5, "\\\"\"}\n") != 0;
+    }
+    OK(broken == 0, "a long text is cut between letters, and still ends");
+    log.dropped_lines = 3;
+    log_write(&log, LOG_LEVEL_INFO, "back");
+    OK(strstr(read_all(fds[0]), "\"dropped_lines\":3,\"message\":\"back\"}\n") != NULL,
+       "lines that were dropped are told");
+}
+
 int main(void)
 {
     struct log log;
     int fds[2];
     OK(pipe2(fds, O_NONBLOCK) == 0, "a pipe");
     /* The log does not know that the pipe would not block it: it asks first. */
-    log_init(&log, LOG_LEVEL_INFO, fds[1]);
+    log_init(&log, LOG_LEVEL_INFO, LOG_FORMAT_TEXT, fds[1]);
 
     log_write(&log, LOG_LEVEL_INFO, "%s is silent", "eu-west");
     const char *line = read_all(fds[0]);
@@ -53,5 +80,6 @@ int main(void)
     OK_STRING(read_all(fds[0]) + 24, " info (5 lines dropped before this one) back\n", "and counted in the next");
     log_write(&log, LOG_LEVEL_INFO, "again");
     OK_STRING(read_all(fds[0]) + 24, " info again\n", "once");
+    test_json(fds);
     return tap_done();
 }

@@ -48,7 +48,8 @@ static const struct mistake mistakes[] = {
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
      "http, unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, "
      "message_max, "
-     "max_connections, threads, state_dir, state_sync, secret, password, log_level, remember_names, debug"},
+     "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
+     "refusal_log, remember_names, debug"},
     {LEAST "listen:\n  client: 127.0.0.1:1\n",
      "f:5: listen.client is not a known key: expected one of clients, gossip, snapshots, http"},
     {"node: a\nlimits:\n- name: d\n  burst: 5\n",
@@ -63,7 +64,8 @@ static const struct mistake mistakes[] = {
      "limits, "
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, "
      "unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "
-     "max_connections, threads, state_dir, state_sync, secret, password, log_level, remember_names, debug"},
+     "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
+     "refusal_log, remember_names, debug"},
     {LEAST "listen: {'clients.x': 1}\n",
      "f:4: listen.clients.x is not a known key: expected one of clients, gossip, snapshots, http"},
     {LEAST "listen: {\"cli\\nents\": 1}\n",

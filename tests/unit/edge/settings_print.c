@@ -146,7 +146,7 @@ static void keys(void)
     OK(file && fclose(file) == 0 && size > 0, "config/headgated.yaml");
     bool good = parse(&settings,
                       LEAST "region: x\nregions: [{name: x, weight: 1}]\nadvertise: h\nstate_dir: d\n"
-                            "peers: [{node: b, region: x, gossip: 'h:1'}]\nsecret: s\npassword: p\n"
+                            "peers: [{node: b, region: x, gossip: 'h:1'}]\nsecret: s\npassword: p\nrefusal_log: f\n"
                             "listen: {http: '*:9'}\nhttp: {request_headers: ip=X-Real-IP}\n",
                       &error);
     OK(good, "a config with all that may be absent: %s", error.text);
