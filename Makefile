@@ -344,7 +344,7 @@ fuzz:
 	done
 
 # What runs in several threads.
-TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit/cluster/thread.c tests/unit/edge/library/limiter.c tests/unit/edge/store*.c \
+TSAN := $(patsubst %.c,build/tsan/%,$(wildcard tests/unit/base/gate.c tests/unit/cluster/thread.c tests/unit/edge/limiter.c tests/unit/edge/store*.c \
     tests/unit/limit/table_threads.c tests/unit/rules/ruleset_threads.c tests/unit/served/hot_threads.c))
 
 # The end-to-end tests again, with daemons under ASan and UBSan; not those that measure speed or compile.

@@ -151,6 +151,8 @@ void join_step(struct node *node, struct effects *effects)
         become_active(node, effects, "there is no other peer");
         return;
     }
+    if (node->snapshot.done && origins_are_amid_parts(node))
+        return; /* without a snapshot nothing is applied, and amid parts no snapshot is merged */
     if (donor >= 0 && donor_is_gone(node))
         node->snapshot.done = false; /* the figures of an active peer are taken as well */
     if (node->snapshot.done) {

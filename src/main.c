@@ -38,9 +38,8 @@ static const char usage[] =
     "      --version       print the version, and end\n"
     "  -h, --help          print this, and end\n"
     "\n"
-    "SIGTERM and SIGINT: leave the cluster and end; a second one ends at once. SIGHUP, SIGUSR1 and SIGUSR2: a line "
-    "in\n"
-    "the log, nothing else.\n"
+    "SIGTERM and SIGINT: leave the cluster and end; a second one ends at once.\n"
+    "SIGHUP and SIGUSR1: open the log of refusals again. SIGUSR2: a line in the log.\n"
     "Exit status: 0, or of sysexits(3): 64 wrong usage, 66 the config cannot be read, 68 unknown host,\n"
     "69 a port is in use, 71 the system has not enough of something, 73 the state directory cannot be used,\n"
     "77 a port needs root, 78 a mistake in the config; 130 or 143 after a second SIGINT or SIGTERM.\n";

@@ -65,15 +65,6 @@ static struct part *answered_part(struct node *node, const struct message *reply
     return expected ? snapshot_asked(snapshot, reply->page_prefix, reply->page_bits) : NULL;
 }
 
-/* True while a merged batch is applied up to some part. */
-static bool is_amid_parts(const struct node *node)
-{
-    for (uint32_t slot = 0; slot < node->origin_end; slot++)
-        if (node->origin[slot].uid && node->origin[slot].next_part > 0)
-            return true;
-    return false;
-}
-
 static bool merge(struct node *node, const struct message *reply, const int *member_map,
                   struct number_reader reader)
 {
@@ -91,7 +82,7 @@ void snapshot_take(struct node *node, const struct message *reply, const int *me
     if (!part || !message_page(reply, &reader))
         return;
     apply_begun(node);
-    if (is_amid_parts(node)) {
+    if (origins_are_amid_parts(node)) {
         part->asked_ns = 0; /* the charges of this node cannot be told apart now */
         return;
     }

@@ -61,6 +61,14 @@ bool origin_has_begun(const struct origin *origin, const struct batch *part)
     return origin->next_part > 0 && part->parts > 0 && part->merge == origin->merge;
 }
 
+bool origins_are_amid_parts(const struct node *node)
+{
+    for (uint32_t slot = 0; slot < node->origin_end; slot++)
+        if (node->origin[slot].uid && node->origin[slot].next_part > 0)
+            return true;
+    return false;
+}
+
 uint64_t origin_most_known(const struct node *node, uint32_t slot)
 {
     uint64_t most = 0;

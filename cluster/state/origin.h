@@ -59,6 +59,8 @@ bool origins_cover_spends(const struct node *node, uint32_t member);
 bool origins_cover_view(const struct node *node, uint32_t member);
 /* True if the batch is a part of the merge that is being applied. */
 bool origin_has_begun(const struct origin *origin, const struct batch *part);
+/* True while a merged batch is applied up to some part: no snapshot can be merged then. */
+bool origins_are_amid_parts(const struct node *node);
 /* The last of its batches that any other member is known to have. */
 uint64_t origin_most_known(const struct node *node, uint32_t slot);
 

@@ -130,7 +130,7 @@ static void print_peers(struct page *page, const struct top *now)
 
 static void print_rules(struct page *page, const struct top *before, const struct top *now)
 {
-    struct rule_rates rates[TOP_RULES_MAX];
+    struct rule_rates rates[TOP_RULES_MAX] = {{0}};
     if (now->rule_count == 0)
         return;
     rate_rules(before, now, rates);
@@ -179,7 +179,7 @@ static void json_peers(struct json *json, const struct top *now)
 
 static void json_rules(struct json *json, const struct top *before, const struct top *now)
 {
-    struct rule_rates rates[TOP_RULES_MAX];
+    struct rule_rates rates[TOP_RULES_MAX] = {{0}};
     rate_rules(before, now, rates);
     json_open(json, "rules", '[');
     for (uint32_t i = 0; i < now->rule_count; i++) {

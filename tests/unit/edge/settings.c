@@ -384,7 +384,7 @@ static void accepts(void)
     OK_STRING(
         settings.warning,
         "limits[0] 'd': a request of cost 1 is ever admitted at 1 of 2 daemons only, since each uses its share of "
-        "the limit: expected overshoot: 9, or a capacity or burst of 11",
+        "the limit: expected overshoot: 9, or a capacity or burst of 9",
         "... is told");
     OK(parse(&settings, "node: a\nlimits: [{name: d, capacity: 1, rate: 1/h, overshoot: 0}]\n", &error) &&
            settings.warning[0] == '\0',
