@@ -11,16 +11,16 @@
 #include <stdlib.h>
 
 static const struct {
-    int number;
     const char *name;
     const char *said; /* the line for the log; NULL: the signal asks the daemon to leave */
-    bool reopens;     /* opens the log of refusals again, if there is one */
+    int number;
+    bool reopens; /* opens the log of refusals again, if there is one */
 } signals[SERVER_SIGNALS] = {
-    {SIGTERM, "SIGTERM", NULL, false},
-    {SIGINT, "SIGINT", NULL, false},
-    {SIGHUP, "SIGHUP", "nothing is read again: a changed config needs a restart", true},
-    {SIGUSR1, "SIGUSR1", "nothing is opened again: the log is the standard error stream", true},
-    {SIGUSR2, "SIGUSR2", "it asks for nothing here", false},
+    {"SIGTERM", NULL, SIGTERM, false},
+    {"SIGINT", NULL, SIGINT, false},
+    {"SIGHUP", "nothing is read again: a changed config needs a restart", SIGHUP, true},
+    {"SIGUSR1", "nothing is opened again: the log is the standard error stream", SIGUSR1, true},
+    {"SIGUSR2", "it asks for nothing here", SIGUSR2, false},
 };
 
 static void leave(struct server *server, int number, const char *name)

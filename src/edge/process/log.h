@@ -38,7 +38,7 @@ void log_write(struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Writes the time now, "2026-11-25T17:42:50.123Z", terminated. Returns its size. */
-size_t log_time(char *text, size_t room);
+size_t log_time(char *line, size_t room);
 
 /* "error", "warning", "info", "debug" */
 const char *log_level_name(enum log_level level);
