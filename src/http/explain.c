@@ -41,15 +41,10 @@ static void put_key(struct http_call *call, const struct charge *charge)
     put_tokens(body, ",\"unsettled\":", seen.unsettled_tokens);
     put_tokens(body, ",\"allowance\":", seen.allowance_tokens);
     put_tokens(body, ",\"overshoot_bound\":", seen.overshoot_bound_tokens);
-    put_text(body, ",\"overshoot_declared\":");
-    put_number(body, seen.overshoot_tokens);
+    put_count(body, ",\"overshoot_declared\":", seen.overshoot_tokens);
     put_tokens(body, ",\"in_flight_bound\":", seen.in_flight_bound_tokens);
     put_tokens(body, ",\"worst_debt\":", seen.worst_debt_tokens);
-    put_text(body, ",\"last_spender\":");
-    if (seen.last_spender[0] != '\0')
-        put_string(body, bytes_of(seen.last_spender));
-    else
-        put_text(body, "null");
+    put_optional(body, ",\"last_spender\":", bytes_of(seen.last_spender));
     put_text(body, ",\"in_use\":");
     put_bool(body, seen.tracked);
 }
@@ -100,20 +95,9 @@ static void put_row(void *context, const struct elsewhere *elsewhere)
     }
     put_reason(rows->call, verdict->reason);
     const struct verdict_figures figures = verdict_figures(verdict);
-    put_text(body, ",\"available_now\":");
-    put_number(body, (uint64_t)figures.available);
-    put_text(body, ",\"retry_after_ms\":");
-    if (figures.retry_after_ms < 0)
-        put_text(body, "null");
-    else
-        put_number(body, (uint64_t)figures.retry_after_ms);
+    put_count(body, ",\"available_now\":", (uint64_t)figures.available);
+    put_figure(body, ",\"retry_after_ms\":", figures.retry_after_ms);
     put_text(body, "}");
-}
-
-static void put_count(struct output *output, const char *name, uint64_t count)
-{
-    put_text(output, name);
-    put_number(output, count);
 }
 
 static void put_elsewhere(struct http_call *call, const struct question *question)

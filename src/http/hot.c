@@ -40,29 +40,14 @@ static bool read_words(struct http_call *call, struct command_hot *words)
     return true;
 }
 
-static void put_name(struct output *output, const char *member, const char *name)
-{
-    put_text(output, member);
-    if (name[0])
-        put_string(output, bytes_of(name));
-    else
-        put_text(output, "null");
-}
-
-static void put_count(struct output *output, const char *member, uint64_t count)
-{
-    put_text(output, member);
-    put_number(output, count);
-}
-
 static void put_key(struct output *output, const struct hot_asked *asked, const struct hot_view *view,
                     const struct hitter *hitter)
 {
     char fingerprint[HOT_FINGERPRINT_BYTES], name[HOT_NAME_BYTES] = "";
     hot_print_fingerprint(hitter->key, fingerprint);
     (void)hot_find_name(asked->hots, asked->threads, hitter->key, name);
-    put_name(output, "{\"fingerprint\":", fingerprint);
-    put_name(output, ",\"name\":", name);
+    put_optional(output, "{\"fingerprint\":", bytes_of(fingerprint));
+    put_optional(output, ",\"name\":", bytes_of(name));
     put_count(output, ",\"count\":", hitter->count * view->unit);
     put_count(output, ",\"error\":", hitter->error * view->unit);
     put_text(output, "}");
@@ -71,9 +56,9 @@ static void put_key(struct output *output, const struct hot_asked *asked, const 
 static void put_row(struct output *output, const struct hot_asked *asked, const struct hot_view *view,
                     uint32_t count)
 {
-    put_name(output, "{\"service\":", view->service);
-    put_name(output, ",\"rule\":", view->rule);
-    put_name(output, ",\"tier\":", view->tier);
+    put_optional(output, "{\"service\":", bytes_of(view->service));
+    put_optional(output, ",\"rule\":", bytes_of(view->rule));
+    put_optional(output, ",\"tier\":", bytes_of(view->tier));
     put_count(output, ",\"seconds\":", view->over_ns / 1000000000);
     put_count(output, ",\"sampled\":", view->unit);
     put_count(output, ",\"total\":", view->hitters.total * view->unit);

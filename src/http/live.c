@@ -10,7 +10,6 @@ enum {
     ROWS_FOR_A_WORK = 2,  /* so many are written in the time of a unit of work */
     RETRY_LATER_S = 5,    /* where there are as many readers as there may be */
     NS_IN_MS = 1000000,
-    MICRO = 1000000,
 };
 
 /* ---- members of objects ---- */
@@ -39,7 +38,8 @@ static void member_number(struct output *output, const char *member, uint64_t nu
 static void member_flag(struct output *output, const char *member, bool flag)
 {
     name(output, member);
-    put_text(output, flag ? "true," : "false,");
+    put_bool(output, flag);
+    put_text(output, ",");
 }
 
 /* UINT64_MAX: not known. */
@@ -56,12 +56,8 @@ static void member_ms(struct output *output, const char *member, uint64_t ns)
 /* Of a share, with six decimals. */
 static void member_share(struct output *output, const char *member, uint64_t share)
 {
-    const uint64_t millionths = (share * MICRO + SHARE_ONE / 2) / SHARE_ONE;
     name(output, member);
-    put_number(output, millionths / MICRO);
-    put_text(output, ".");
-    for (uint64_t unit = MICRO / 10; unit > 0; unit /= 10)
-        put_number(output, millionths / unit % 10);
+    put_real(output, (double)share / (double)SHARE_ONE, 6);
     put_text(output, ",");
 }
 
@@ -170,7 +166,7 @@ static void put_cluster(struct output *output, const struct node *node, uint64_t
     const size_t all = node_peers(node, now_ns, peers, NODE_PEERS_MAX);
     const size_t count = all < NODE_PEERS_MAX ? all : NODE_PEERS_MAX;
     member_text(output, "state", bytes_of(peer_state_name(status.state)));
-    member_flag(output, "decides", count > 0 && status.state == PEER_ACTIVE && peers[0].decides);
+    member_flag(output, "decides", status.decides);
     member_text(output, "config", bytes_of(config_state_name(status.config_state)));
     member_share(output, "share", status.share);
     put_text(output, "\"peers\":[");
@@ -232,21 +228,15 @@ void http_feed(const struct http *http, struct output *output)
 
 /* ---- the first answer ---- */
 
-static void be_alone(const struct commands *commands, bool alone)
-{
-    if (commands->alone)
-        commands->alone(commands->context, alone);
-}
-
 /* One more reader, unless there are as many as there may be, in all threads. */
 static bool admit_reader(struct http_call *call, struct figures *figures)
 {
     struct commands *commands = call->http->commands;
-    be_alone(commands, true);
+    http_alone(commands, true);
     figures_gather(commands, figures);
     const bool admitted = figures->commands.http_live < HTTP_LIVE_MAX;
     commands->stats.http_live += admitted;
-    be_alone(commands, false);
+    http_alone(commands, false);
     return admitted;
 }
 

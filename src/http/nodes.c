@@ -4,12 +4,6 @@
 #include "cluster/node.h"
 #include "http/call.h"
 
-static void put_count(struct output *output, const char *name, uint64_t count)
-{
-    put_text(output, name);
-    put_number(output, count);
-}
-
 static void put_word(struct output *output, const char *name, const char *word)
 {
     put_text(output, name);
@@ -28,16 +22,6 @@ static void put_share(struct output *output, uint64_t share)
     put_real(output, (double)share / (double)SHARE_ONE, 6);
 }
 
-static void put_heard(struct output *output, const struct peer_report *peer)
-{
-    const int64_t heard_ms = peer->self ? 0 : call_ms(peer->heard_ago_ns);
-    put_text(output, ",\"heard_ago_ms\":");
-    if (heard_ms < 0)
-        put_text(output, "null");
-    else
-        put_number(output, (uint64_t)heard_ms);
-}
-
 static void put_peer(struct output *output, const struct peer_report *peer)
 {
     put_word(output, "{\"node\":", peer->name);
@@ -46,7 +30,7 @@ static void put_peer(struct output *output, const struct peer_report *peer)
     put_word(output, ",\"state\":", peer_state_name(peer->state));
     put_flag(output, ",\"self\":", peer->self);
     put_flag(output, ",\"decides\":", peer->decides);
-    put_heard(output, peer);
+    put_figure(output, ",\"heard_ago_ms\":", peer->self ? 0 : call_ms(peer->heard_ago_ns));
     put_count(output, ",\"round_trip_us\":", peer->round_trip_ns / 1000);
     put_count(output, ",\"lag_batches\":", peer->lag_batches);
     put_count(output, ",\"log_batches\":", peer->log_batches);

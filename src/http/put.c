@@ -32,6 +32,15 @@ void put_utf8(struct output *output, struct bytes text)
     put_quoted(output, text, true);
 }
 
+void put_optional(struct output *output, const char *before, struct bytes text)
+{
+    put_text(output, before);
+    if (text.size > 0)
+        put_string(output, text);
+    else
+        put_text(output, "null");
+}
+
 void put_real(struct output *output, double number, int places)
 {
     char text[64];

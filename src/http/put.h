@@ -42,6 +42,27 @@ static inline void put_bool(struct output *output, bool value)
     put_text(output, value ? "true" : "false");
 }
 
+/* `before`, most often the name of a member with its colon, and a number. */
+static inline void put_count(struct output *output, const char *before, uint64_t count)
+{
+    put_text(output, before);
+    put_number(output, count);
+}
+
+/* The same for a figure that may be unknown or infinite: a negative one is null. */
+static inline void put_figure(struct output *output, const char *before, int64_t figure)
+{
+    if (figure < 0) {
+        put_text(output, before);
+        put_text(output, "null");
+    } else {
+        put_count(output, before, (uint64_t)figure);
+    }
+}
+
+/* `before` and a string; an empty one is null. */
+void put_optional(struct output *output, const char *before, struct bytes text);
+
 /* A JSON string, quoted. Bytes beyond ASCII become '?': names of rules are ASCII, and so are our sentences. */
 void put_string(struct output *output, struct bytes text);
 /* The same for a text that is known to be UTF-8: all of it is put. */

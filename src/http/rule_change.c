@@ -59,19 +59,11 @@ static void answer_done(struct http_call *call, const struct http_change *change
     char warning[RULES_WARNING_BYTES], etag[ETAG_BYTES];
     ask_rules_warning(call->http->commands, wait, warning);
     call->body.size = 0;
-    put_text(&call->body, "{\"changed\":");
-    put_number(&call->body, wait->changed_rules);
-    put_text(&call->body, ",\"created\":");
-    put_number(&call->body, wait->created_rules);
-    put_text(&call->body, ",\"removed\":");
-    put_number(&call->body, wait->removed_rules);
-    put_text(&call->body, ",\"unchanged\":");
-    put_number(&call->body, wait->unchanged_rules);
-    put_text(&call->body, ",\"warning\":");
-    if (warning[0] != '\0')
-        put_string(&call->body, bytes_of(warning));
-    else
-        put_text(&call->body, "null");
+    put_count(&call->body, "{\"changed\":", wait->changed_rules);
+    put_count(&call->body, ",\"created\":", wait->created_rules);
+    put_count(&call->body, ",\"removed\":", wait->removed_rules);
+    put_count(&call->body, ",\"unchanged\":", wait->unchanged_rules);
+    put_optional(&call->body, ",\"warning\":", bytes_of(warning));
     if (change->dry_run) {
         put_text(&call->body, ",\"dry_run\":true,");
         put_bytes(&call->body, (struct bytes){change->plan, change->plan_size});

@@ -54,11 +54,8 @@ static void answer_reservation(struct http_call *call, const struct verdict_repo
                                const struct replay_answer *answer)
 {
     http_answer_verdict(call, report);
-    put_text(&call->body, ",\"reservation\":");
-    if (report->allowed)
-        put_string(&call->body, (struct bytes){answer->reservation, sizeof answer->reservation});
-    else
-        put_text(&call->body, "null");
+    put_optional(&call->body, ",\"reservation\":",
+                 (struct bytes){answer->reservation, report->allowed ? sizeof answer->reservation : 0});
     put_text(&call->body, "}\n");
 }
 

@@ -35,15 +35,6 @@ struct verdict_report verdict_report(const struct commands *commands, const stru
 
 /* ---- JSON ---- */
 
-static void put_figure(struct output *output, const char *name, int64_t figure)
-{
-    put_text(output, name);
-    if (figure < 0)
-        put_text(output, "null");
-    else
-        put_number(output, (uint64_t)figure);
-}
-
 static void put_figures(struct output *output, const struct verdict_report *report)
 {
     put_figure(output, ",\"limit\":", report->figures.limit);
@@ -62,10 +53,7 @@ static void put_allowed(struct output *output, bool allowed)
 void put_verdict(struct output *output, const struct verdict_report *report)
 {
     put_allowed(output, report->allowed);
-    if (report->rule.size > 0)
-        put_string(output, report->rule);
-    else
-        put_text(output, "null");
+    put_optional(output, "", report->rule);
     put_figures(output, report);
 }
 
