@@ -243,6 +243,7 @@ enum {
  */
 struct hold {
     uint64_t ttl_ns;
+    uint64_t holder;             /* who asks, see struct reservation_owner */
     enum reservations_room room; /* out: without room the request is refused, whatever its limits allow */
     struct reservation_id id;    /* out, if the request is allowed: valid in this process only */
 };

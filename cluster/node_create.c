@@ -86,6 +86,8 @@ static bool allocate(struct node *node)
             reservations_create(options->reservations_max, options->reservations_max * RESERVATION_CHARGES);
     if (node->reserving.pool && options->service_reservations_max > 0)
         reservations_bound_tenants(node->reserving.pool, options->service_reservations_max);
+    if (node->reserving.pool && options->address_reservations_max > 0)
+        reservations_bound_holders(node->reserving.pool, options->address_reservations_max);
     if (!thread_states_create(node))
         return false;
     if (node->table && node->thread_count > 1)

@@ -55,8 +55,8 @@ struct node_options {
     uint32_t region_count, peer_count;
     struct region_weight regions[NODE_REGIONS_MAX];
     struct node_peer_options peers[NODE_PEERS_MAX];
-    uint32_t unlisted_max; /* most members at a time that `peers` does not name; 0: none */
-    uint64_t interval_ns;  /* between two batches */
+    uint32_t unlisted_max;     /* most members at a time that `peers` does not name; 0: none */
+    uint64_t interval_ns;      /* between two batches */
     uint64_t silent_after_ns;  /* a peer without a message for so long is silent */
     uint64_t join_timeout_ns;  /* a starting node that hears no active peer then goes on alone */
     uint64_t forget_after_ns;  /* a silent peer is forgotten after this; 0: never */
@@ -70,6 +70,7 @@ struct node_options {
     uint32_t threads;                  /* threads that decide requests, see node_use_thread; 0: one */
     uint32_t reservations_max;         /* most open reservations; 0: none can be made */
     uint32_t service_reservations_max; /* the same of one service; 0: no other bound */
+    uint32_t address_reservations_max; /* the same of one client's address; 0: no other bound */
     /* above 0, larger at every start of the same name (e.g. the wall clock in ns) */
     uint64_t incarnation;
     uint64_t seed;

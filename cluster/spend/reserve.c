@@ -76,22 +76,29 @@ static void wake_by(struct node *node, uint64_t ends_ns)
         own_thread(node)->step_wanted = true;
 }
 
-static bool open_reservation(struct node *node, const struct charge *held, size_t count, uint64_t expires_ns,
-                             struct reservation_id *id)
+static struct reservation_owner owner_of(const struct charge *charges, size_t count, const struct hold *asked)
 {
+    return (struct reservation_owner){.tenant = count > 0 ? charges[0].tenant : 0, .holder = asked->holder};
+}
+
+static bool open_reservation(struct node *node, const struct charge *held, size_t count, uint64_t expires_ns,
+                             struct hold *asked)
+{
+    const struct reservation_owner owner = owner_of(held, count, asked);
     lock_pool(node);
-    bool opened = node->reserving.pool &&
-                  reservations_open(node->reserving.pool, held, count, secret_of(node), expires_ns, id);
+    bool opened = node->reserving.pool && reservations_open(node->reserving.pool, held, count, owner,
+                                                            secret_of(node), expires_ns, &asked->id);
     unlock_pool(node);
     return opened;
 }
 
-static enum reservations_room room_for(struct node *node, const struct charge *charges, size_t count)
+static enum reservations_room room_for(struct node *node, const struct charge *charges, size_t count,
+                                       const struct hold *asked)
 {
     if (!node->reserving.pool)
         return RESERVATIONS_FULL;
     lock_pool(node);
-    enum reservations_room room = reservations_room(node->reserving.pool, count > 0 ? charges[0].tenant : 0);
+    enum reservations_room room = reservations_room(node->reserving.pool, owner_of(charges, count, asked));
     unlock_pool(node);
     return room;
 }
@@ -109,7 +116,7 @@ static bool reserve_held(struct node *node, const struct charge *charges, size_t
             held[held_count++] = charges[i];
     uint64_t expires_ns = end_ns(node, held, held_count, asked->ttl_ns, now_ns);
     hold(node, held, held_count, expires_ns);
-    if (open_reservation(node, held, held_count, expires_ns, &asked->id)) {
+    if (open_reservation(node, held, held_count, expires_ns, asked)) {
         wake_by(node, expires_ns);
         return true;
     }
@@ -126,7 +133,7 @@ bool reserve_decide(struct node *node, const struct charge *charges, size_t coun
 {
     struct table_held keys;
     hold_keys(node, charges, count, &keys);
-    asked->room = room_for(node, charges, count);
+    asked->room = room_for(node, charges, count, asked);
     bool reserved = asked->room == RESERVATIONS_ROOM && reserve_held(node, charges, count, now_ns, verdicts, asked);
     table_unlock(node->table, &keys);
     for (size_t i = 0; i < count && asked->room != RESERVATIONS_ROOM; i++)

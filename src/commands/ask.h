@@ -76,10 +76,10 @@ uint32_t ask_reset(struct commands *commands, const struct question *question, u
 /* True if a reservation may last `ttl_ms`. False: `error` says why it may not. */
 bool ask_ttl_fits(const struct commands *commands, uint64_t ttl_ms, char *error);
 /*
- * RESERVE for query.ttl_ms, which must fit. Fills `decision`, and, if the request is allowed,
- * `text` with the name of the reservation.
+ * RESERVE for query.ttl_ms, which must fit, by the client at `address` ("ip:port"). Fills
+ * `decision`, and, if the request is allowed, `text` with the name of the reservation.
  */
-bool ask_reserve(struct commands *commands, const struct question *question, uint64_t now_ns,
+bool ask_reserve(struct commands *commands, const struct question *question, const char *address, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error);
 /* COMMIT: *charged becomes the tokens that were charged in the end. */
 bool ask_commit(struct commands *commands, struct bytes reservation, uint64_t cost, uint64_t now_ns,

@@ -7,6 +7,7 @@
  */
 #include "base/bits.h"
 #include "commands/call.h"
+#include "commands/guessers.h"
 
 #include <assert.h>
 #include <string.h>
@@ -273,7 +274,7 @@ static const struct match *match_of(const struct commands *commands, uint32_t in
 }
 
 /* Run `index` as the node must decide it. A request that charges no key is decided here. */
-static struct run run_of(struct commands *commands, uint32_t index)
+static struct run run_of(struct commands *commands, const struct session *session, uint32_t index)
 {
     const struct pending_run *joined = &commands->pending.run[index];
     struct run run = {.request_count = joined->request_count, .take = joined->command != COMMAND_PEEK};
@@ -288,8 +289,10 @@ static struct run run_of(struct commands *commands, uint32_t index)
     run.charge = match->charge;
     run.charge_count = match->status == MATCH_CHARGES ? match->count : 0;
     run.allowed = match->status == MATCH_CHARGES;
-    if (joined->command == COMMAND_RESERVE && run.allowed)
+    if (joined->command == COMMAND_RESERVE && run.allowed) {
         run.hold = &commands->pending.single[index].hold;
+        run.hold->holder = guessers_address(&commands->hash_key, bytes_of(session->address));
+    }
     return run;
 }
 
@@ -391,13 +394,14 @@ static void answer_run(struct commands *commands, uint32_t index, const struct r
 }
 
 /* noinline: keeps its large frame off the path of CAN_ACCESS. */
-__attribute__((noinline)) static void decide_any(struct commands *commands, struct answer *answer, uint64_t now_ns)
+__attribute__((noinline)) static void decide_any(struct commands *commands, const struct session *session,
+                                                 struct answer *answer, uint64_t now_ns)
 {
     const struct pending *pending = &commands->pending;
     struct verdict verdicts[NODE_KEYS_MAX], *next = verdicts;
     struct run runs[PENDING_RUNS_MAX];
     for (uint32_t i = 0; i < pending->run_count; i++) {
-        runs[i] = run_of(commands, i);
+        runs[i] = run_of(commands, session, i);
         runs[i].verdicts = needs_figures(&pending->run[i], &runs[i]) ? next : NULL;
         next += (size_t)runs[i].charge_count * runs[i].request_count;
     }
@@ -422,6 +426,6 @@ void pending_decide(struct commands *commands, const struct session *session, st
     if (pending->run_count == 1 && pending->run[0].shape == SHAPE_ACCESS && commands->shapes.access_is_single)
         answer_decisions(output, pending_decide_access(commands, pending->id, count, &asker, turn), count);
     else
-        decide_any(commands, &answer, turn.now_ns);
+        decide_any(commands, session, &answer, turn.now_ns);
     pending_clear(pending);
 }

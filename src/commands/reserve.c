@@ -3,6 +3,7 @@
  * reservation.
  */
 #include "commands/call.h"
+#include "commands/guessers.h"
 
 #include <sodium.h>
 #include <stdarg.h>
@@ -53,6 +54,10 @@ static bool refuse_full(struct commands *commands, const struct match *match, en
     if (room == RESERVATIONS_FULL)
         return fail(error, "ERR too many reservations are open on this node: expected fewer than the config's "
                            "reservations");
+    if (room == RESERVATIONS_HOLDER_FULL)
+        return fail(error,
+                    "ERR clients of your address have too many reservations open on this node: expected fewer "
+                    "than the config's address_reservations");
     return fail(error,
                 "ERR service '%.*s' has too many reservations open on this node: expected fewer than the config's "
                 "rules.service_reservations",
@@ -80,11 +85,12 @@ void reserve_answer_id(const struct hold *hold, struct answer *answer)
     answer_bulk(answer, (struct bytes){text, sizeof text});
 }
 
-bool ask_reserve(struct commands *commands, const struct question *question, uint64_t now_ns,
+bool ask_reserve(struct commands *commands, const struct question *question, const char *address, uint64_t now_ns,
                  struct decision *decision, char text[RESERVATION_TEXT_BYTES], char *error)
 {
     const struct asker asker = {.query = &question->query};
-    struct hold hold = {.ttl_ns = question->query.ttl_ms * 1000000};
+    struct hold hold = {.ttl_ns = question->query.ttl_ms * 1000000,
+                        .holder = guessers_address(&commands->hash_key, bytes_of(address))};
     decision->allowed = ask_decide(commands, &question->match, &asker, &hold, now_ns, decision->verdict);
     if (hold.room != RESERVATIONS_ROOM)
         return refuse_full(commands, &question->match, hold.room, error);

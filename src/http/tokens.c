@@ -66,7 +66,8 @@ static bool reserve(struct http_call *call, const struct question *question, str
     struct commands *commands = call->http->commands;
     struct decision decision;
     char error[COMMAND_ERROR_BYTES];
-    if (!ask_reserve(commands, question, call->turn.now_ns, &decision, once->answer.reservation, error)) {
+    if (!ask_reserve(commands, question, call->session->address, call->turn.now_ns, &decision,
+                     once->answer.reservation, error)) {
         http_once_end(call, once, false);
         http_refuse(call, 503, NULL, error);
         return false;

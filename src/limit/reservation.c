@@ -20,7 +20,7 @@ struct reservation {
     uint32_t heap_index; /* NOTHING: the slot is free */
     uint32_t charge;     /* the first of its charges */
     uint32_t next;       /* of a free slot */
-    uint16_t tenant;
+    struct reservation_owner owner;
 };
 
 struct kept_charge {
@@ -33,7 +33,9 @@ struct reservations {
     struct reservation *slot;
     struct kept_charge *kept;
     uint32_t tenant_most, *tenant_count; /* of each tenant: what it has */
-    uint32_t *heap;                      /* slots; the one that ends first at the top */
+    uint32_t holder_most;
+    struct held_keys *holders; /* of each holder: its reservations, as tokens of the key that holder_key makes */
+    uint32_t *heap;            /* slots; the one that ends first at the top */
     struct held_keys *keys;
 };
 
@@ -48,9 +50,10 @@ struct reservations *reservations_create(uint32_t room, uint32_t charges_room)
     reservations->heap = calloc(room, sizeof *reservations->heap);
     reservations->keys = held_keys_create(charges_room);
     reservations->tenant_count = calloc(TENANTS, sizeof *reservations->tenant_count);
-    reservations->tenant_most = room;
-    if (!reservations->tenant_count || !reservations->slot || !reservations->kept || !reservations->heap ||
-        !reservations->keys) {
+    reservations->holders = held_keys_create(room);
+    reservations->tenant_most = reservations->holder_most = room;
+    if (!reservations->tenant_count || !reservations->holders || !reservations->slot || !reservations->kept ||
+        !reservations->heap || !reservations->keys) {
         reservations_destroy(&reservations);
         return NULL;
     }
@@ -74,6 +77,7 @@ void reservations_destroy(struct reservations **reservations)
     free((*reservations)->heap);
     free((*reservations)->tenant_count);
     held_keys_destroy(&(*reservations)->keys);
+    held_keys_destroy(&(*reservations)->holders);
     free(*reservations);
     *reservations = NULL;
 }
@@ -116,11 +120,26 @@ void reservations_bound_tenants(struct reservations *reservations, uint32_t most
     reservations->tenant_most = most;
 }
 
-enum reservations_room reservations_room(const struct reservations *reservations, uint16_t tenant)
+void reservations_bound_holders(struct reservations *reservations, uint32_t most)
 {
-    return reservations->count == reservations->room                         ? RESERVATIONS_FULL
-           : reservations->tenant_count[tenant] >= reservations->tenant_most ? RESERVATIONS_TENANT_FULL
-                                                                             : RESERVATIONS_ROOM;
+    reservations->holder_most = most;
+}
+
+static struct key_id holder_key(uint64_t holder)
+{
+    return (struct key_id){holder, holder};
+}
+
+enum reservations_room reservations_room(const struct reservations *reservations, struct reservation_owner owner)
+{
+    if (reservations->count == reservations->room)
+        return RESERVATIONS_FULL;
+    if (reservations->tenant_count[owner.tenant] >= reservations->tenant_most)
+        return RESERVATIONS_TENANT_FULL;
+    if (owner.holder != 0 &&
+        held_keys_tokens(reservations->holders, holder_key(owner.holder)) >= reservations->holder_most)
+        return RESERVATIONS_HOLDER_FULL;
+    return RESERVATIONS_ROOM;
 }
 
 /* NOTHING: the reservation does not exist. */
@@ -142,12 +161,12 @@ static uint32_t existing(const struct reservations *reservations, struct reserva
 }
 
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
-                       struct key_id secret, uint64_t expires_ns, struct reservation_id *id)
+                       struct reservation_owner owner, struct key_id secret, uint64_t expires_ns,
+                       struct reservation_id *id)
 {
     assert(count <= CHARGES_MAX);
     uint32_t slot = reservations->free_slot;
-    uint16_t tenant = count > 0 ? charges[0].tenant : 0;
-    if (reservations_room(reservations, tenant) != RESERVATIONS_ROOM || reservations->charges_free < count)
+    if (reservations_room(reservations, owner) != RESERVATIONS_ROOM || reservations->charges_free < count)
         return false;
     struct reservation *opened = &reservations->slot[slot];
     reservations->free_slot = opened->next;
@@ -155,8 +174,9 @@ bool reservations_open(struct reservations *reservations, const struct charge *c
     memcpy(opened->id.byte + SECRET_BYTES, &slot, sizeof slot);
     opened->expires_ns = expires_ns;
     opened->charge = NOTHING;
-    opened->tenant = tenant;
-    reservations->tenant_count[tenant]++;
+    opened->owner = owner;
+    reservations->tenant_count[owner.tenant]++;
+    held_keys_add(reservations->holders, holder_key(owner.holder), 1);
     for (size_t i = count; i-- > 0;) {
         uint32_t at = reservations->free_charge;
         struct kept_charge *kept = &reservations->kept[at];
@@ -217,7 +237,8 @@ void reservations_close(struct reservations *reservations, struct reservation_id
     }
     uint32_t hole = closed->heap_index;
     closed->heap_index = NOTHING;
-    reservations->tenant_count[closed->tenant]--;
+    reservations->tenant_count[closed->owner.tenant]--;
+    held_keys_remove(reservations->holders, holder_key(closed->owner.holder), 1);
     closed->next = reservations->free_slot;
     reservations->free_slot = slot;
     reservations->count--;
@@ -260,6 +281,7 @@ uint32_t reservations_count(const struct reservations *reservations)
 void reservations_check(const struct reservations *reservations)
 {
     uint32_t free_slots = 0, free_charges = 0, charges = 0, of_tenants = 0;
+    assert(held_keys_count(reservations->holders) <= reservations->count);
     for (uint32_t tenant = 0; tenant < TENANTS; tenant++)
         of_tenants += reservations->tenant_count[tenant];
     assert(of_tenants == reservations->count);

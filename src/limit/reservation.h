@@ -3,8 +3,8 @@
  *
  * The one idea: a fixed pool of reservations, each with the charges that took its tokens, and a heap by the time when
  * each reservation ends. The caller takes the tokens and gives them back: nothing here touches a limit. No clock, no
- * allocation after creation; while the pool is full, nothing more can be reserved. A
- * tenant may have a bound of its own, so that it leaves room for others.
+ * allocation after creation; while the pool is full, nothing more can be reserved. A tenant and a holder (whoever asks)
+ * may have bounds of their own, so that they leave room for others.
  */
 #ifndef HEADGATE_LIMIT_RESERVATION_H
 #define HEADGATE_LIMIT_RESERVATION_H
@@ -30,22 +30,31 @@ struct reservations;
 struct reservations *reservations_create(uint32_t room, uint32_t charges_room);
 void reservations_destroy(struct reservations **reservations);
 
-/* From now on the reservations of one tenant are at most `most`; a tenant is that of a reservation's first charge. */
+/* Whose a reservation is. Two holders of one number count as one holder. */
+struct reservation_owner {
+    uint16_t tenant; /* the tenant of its first charge */
+    uint64_t holder; /* the hash of the client's address, for instance; 0: nobody, whom no bound concerns */
+};
+
+/* From now on the reservations of one tenant, or of one holder, are at most `most`. */
 void reservations_bound_tenants(struct reservations *reservations, uint32_t most);
+void reservations_bound_holders(struct reservations *reservations, uint32_t most);
 
 enum reservations_room {
     RESERVATIONS_ROOM,
     RESERVATIONS_FULL,        /* as many as there can be exist */
     RESERVATIONS_TENANT_FULL, /* as many as this tenant may have exist */
+    RESERVATIONS_HOLDER_FULL, /* as many as this holder may have exist */
 };
-enum reservations_room reservations_room(const struct reservations *reservations, uint16_t tenant);
+enum reservations_room reservations_room(const struct reservations *reservations, struct reservation_owner owner);
 
 /*
  * Keeps `count` charges (0..CHARGES_MAX) until the reservation is closed. The id is made from `secret`: 128 random bits
- * that must not be used again. False, with nothing kept: the pool is full, or the tenant's part of it.
+ * that must not be used again. False, with nothing kept: the pool is full, or the owner's part of it.
  */
 bool reservations_open(struct reservations *reservations, const struct charge *charges, size_t count,
-                       struct key_id secret, uint64_t expires_ns, struct reservation_id *id);
+                       struct reservation_owner owner, struct key_id secret, uint64_t expires_ns,
+                       struct reservation_id *id);
 
 /* Whether the reservation exists at now_ns. One that has ended does not, even if it is not closed yet. */
 bool reservations_has(const struct reservations *reservations, struct reservation_id id, uint64_t now_ns);

@@ -192,6 +192,14 @@ static void derive(const struct settings_reader *reader, struct settings *settin
     node->threads = settings->threads;
 }
 
+/* The default is half of what one service may have, so that clients at other addresses always find room. */
+static bool read_address_reservations(const struct settings_reader *reader, struct node_options *node)
+{
+    node->address_reservations_max = node->service_reservations_max - node->service_reservations_max / 2;
+    return read_small_count(reader, "address_reservations", 1, node->reservations_max,
+                            &node->address_reservations_max);
+}
+
 /* In the order in which later checks need earlier results. */
 static bool read_all(const struct settings_reader *reader, struct settings *settings)
 {
@@ -205,7 +213,7 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
            read_duration_or_off(reader, "forget_after", node->silent_after_ns, 366 * DAY, &node->forget_after_ns) &&
            read_small_count(reader, "rules.service_reservations", 1, node->reservations_max,
                             &node->service_reservations_max) &&
-           settings_check_reach(settings, reader);
+           read_address_reservations(reader, node) && settings_check_reach(settings, reader);
 }
 
 bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error)

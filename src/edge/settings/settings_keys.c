@@ -99,6 +99,7 @@ const struct settings_key settings_keys[] = {
     {"http.request_headers", HEADERS(http)},
     {"unknown_service", CHOICE(node.unknown_service_open, &unknown_services)},
     {"reservations", COUNT(node.reservations_max, 0, RESERVATIONS_MOST)},
+    {"address_reservations", COUNT(node.address_reservations_max, 0, 0)},
     {"reservation_ttl_max", DURATION(reservation_ttl_max_ns, SECOND, DAY)},
     {"unlisted_peers", COUNT(node.unlisted_max, 0, NODE_PEERS_MAX - 1)},
     {"gossip_pace", COUNT(node.tell_pace, GOSSIP_PACE_LEAST, GOSSIP_PACE_MOST)},
@@ -129,7 +130,8 @@ const char *settings_key_name(const struct settings_key *key, const char *group)
 const char *settings_key_idle(const struct settings_key *key, const struct settings *settings)
 {
     if (settings->node.reservations_max == 0 &&
-        (strcmp(key->path, "rules.service_reservations") == 0 || strcmp(key->path, "reservation_ttl_max") == 0))
+        (strcmp(key->path, "rules.service_reservations") == 0 || strcmp(key->path, "address_reservations") == 0 ||
+         strcmp(key->path, "reservation_ttl_max") == 0))
         return "there are no reservations";
     if (!settings->password[0] && strcmp(key->path, "clients.auth_timeout") == 0)
         return "there is no password to wait for";

@@ -46,7 +46,8 @@ static const struct mistake mistakes[] = {
     {LEAST "colour: red\n",
      "f:4: colour is not a known key: expected one of node, region, listen, advertise, regions, peers, limits, "
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, "
-     "http, unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, "
+     "http, unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, "
+     "log_keys, "
      "message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
      "refusal_log, remember_names, debug"},
@@ -63,7 +64,8 @@ static const struct mistake mistakes[] = {
      "f:4: listen.clients is not a known key: expected one of node, region, listen, advertise, regions, peers, "
      "limits, "
      "interval, silent_after, join_timeout, leave_timeout, forget_after, table, rules, clients, http, "
-     "unknown_service, reservations, reservation_ttl_max, unlisted_peers, gossip_pace, log_keys, message_max, "
+     "unknown_service, reservations, address_reservations, reservation_ttl_max, unlisted_peers, gossip_pace, "
+     "log_keys, message_max, "
      "max_connections, threads, state_dir, state_sync, secret, password, log_level, log_format, "
      "refusal_log, remember_names, debug"},
     {LEAST "listen: {'clients.x': 1}\n",
@@ -116,6 +118,10 @@ static const struct mistake mistakes[] = {
      "f:5: reservation_ttl_max is '1h': expected no such key, as there are no reservations"},
     {LEAST "reservations: 9\nrules: {service_reservations: 10}\n",
      "f:5: rules.service_reservations is '10': expected a whole number from 1 to 9"},
+    {LEAST "reservations: 9\naddress_reservations: 10\n",
+     "f:5: address_reservations is '10': expected a whole number from 1 to 9"},
+    {LEAST "reservations: 0\naddress_reservations: 1\n",
+     "f:5: address_reservations is '1': expected no such key, as there are no reservations"},
     {LEAST "reservations: 0\nrules: {service_reservations: 1}\n",
      "f:5: rules.service_reservations is '1': expected no such key, as there are no reservations"},
     {LEAST "unlisted_peers: 64\n", "f:4: unlisted_peers is '64': expected a whole number from 0 to 63"},
@@ -439,8 +445,8 @@ static void accepts_reservations(void)
     struct error error;
     OK(parse(&settings, LEAST "reservations: 40\nreservation_ttl_max: 10m\n", &error) &&
            settings.node.reservations_max == 40 && settings.node.service_reservations_max == 30 &&
-           settings.reservation_ttl_max_ns == 600000000000u,
-       "one service may have three quarters of all reservations");
+           settings.node.address_reservations_max == 15 && settings.reservation_ttl_max_ns == 600000000000u,
+       "one service may have three quarters of all reservations, one address half of that");
 }
 
 /* Printing, reading, printing gives the same text and the same settings. */

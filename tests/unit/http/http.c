@@ -13,15 +13,22 @@ static enum serve_status status;
 static size_t consumed;
 static char answer[2 * 128 * 1024];
 
-static void begin(void)
+static void begin_with(uint32_t address_reservations)
 {
     settings = (struct http_settings){0};
-    served_open();
+    served_plan(1024, 0);
+    served.options.address_reservations_max = address_reservations;
+    served_begin();
     json_arena_prepare(7);
     http = http_create(&served.commands, &settings);
     assert(http != NULL);
     session = (struct http_session){0};
     http_open(&session, "10.0.0.1:1234");
+}
+
+static void begin(void)
+{
+    begin_with(0);
 }
 
 static void end(void)
@@ -159,6 +166,19 @@ static void test_post(void)
         "60000,"
         "\"window_ms\":300000}]}\n",
         "a number may be an id; verbose tells each rule");
+    end();
+}
+
+/* The clients of one address have a part of all reservations, as with RESP. */
+static void test_reservations_of_an_address(void)
+{
+    static const char one[] = "{\"identifiers\":{\"user\":\"a\"},\"rule\":\"slow\",\"ttl_ms\":9000}";
+    begin_with(1);
+    OK_U64(code(post("/v1/reserve", one)), 200, "a client reserves");
+    OK_U64(code(post("/v1/reserve", one)), 503, "until its address has its part");
+    OK(strstr(answer, "fewer than the config's address_reservations") != NULL, "and is told which limit that is");
+    (void)snprintf(session.address, sizeof session.address, "10.0.0.2:1234");
+    OK_U64(code(post("/v1/reserve", one)), 200, "a client at another address finds room");
     end();
 }
 
@@ -315,6 +335,7 @@ int main(void)
 {
     test_gateway();
     test_post();
+    test_reservations_of_an_address();
     test_problems();
     test_json_bounds();
     test_many();

@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
+static const struct reservation_owner nobody;
+
 static struct charge charge_of(uint64_t number)
 {
     return (struct charge){.id = {number, ~number}, .cost = number, .limit = (uint16_t)number};
@@ -18,7 +20,7 @@ static struct reservation_id open_one(struct reservations *pool, uint64_t number
     struct charge charges[CHARGES_MAX];
     for (size_t i = 0; i < count; i++)
         charges[i] = charge_of(number + i);
-    bool opened = reservations_open(pool, charges, count, (struct key_id){number, number}, expires_ns, &id);
+    bool opened = reservations_open(pool, charges, count, nobody, (struct key_id){number, number}, expires_ns, &id);
     assert(opened);
     return id;
 }
@@ -64,12 +66,13 @@ static void test_full_pool_refuses(void)
     struct reservations *pool = reservations_create(2, 20);
     struct charge charges[CHARGES_MAX] = {{.cost = 1}};
     struct reservation_id id, first = open_one(pool, 1, CHARGES_MAX, 5);
-    OK(!reservations_open(pool, charges, 5, (struct key_id){9, 9}, 5, &id), "no room for its charges");
+    OK(!reservations_open(pool, charges, 5, nobody, (struct key_id){9, 9}, 5, &id), "no room for its charges");
     (void)open_one(pool, 2, 4, 6);
-    OK(!reservations_open(pool, charges, 1, (struct key_id){9, 9}, 5, &id), "no room at all");
+    OK(!reservations_open(pool, charges, 1, nobody, (struct key_id){9, 9}, 5, &id), "no room at all");
     reservations_close(pool, first);
-    OK(reservations_open(pool, charges, 1, (struct key_id){9, 9}, 5, &id), "room again");
-    OK(!reservations_open(pool, charges, 1, (struct key_id){9, 9}, 5, &id), "no slot, though charges would fit");
+    OK(reservations_open(pool, charges, 1, nobody, (struct key_id){9, 9}, 5, &id), "room again");
+    OK(!reservations_open(pool, charges, 1, nobody, (struct key_id){9, 9}, 5, &id),
+       "no slot, though charges would fit");
     reservations_check(pool);
     reservations_destroy(&pool);
 }
@@ -103,8 +106,8 @@ static void test_what_a_key_has_held(void)
     struct key_id alice = {7, 7}, bert = {7, 8};
     struct charge charges[2] = {{.id = alice, .cost = 5}, {.id = bert, .cost = 3}};
     struct reservation_id first, second;
-    bool opened = reservations_open(pool, charges, 2, (struct key_id){1, 1}, 10, &first) &&
-                  reservations_open(pool, charges, 2, (struct key_id){2, 2}, 20, &second);
+    bool opened = reservations_open(pool, charges, 2, nobody, (struct key_id){1, 1}, 10, &first) &&
+                  reservations_open(pool, charges, 2, nobody, (struct key_id){2, 2}, 20, &second);
     assert(opened);
     OK(reservations_held(pool, alice) == 10 && reservations_held(pool, bert) == 6, "what two hold is added up");
     charges[0].cost = 1;
@@ -165,7 +168,7 @@ static bool model_step(struct reservations *pool, struct model *model, struct ra
         model->expires_ns[i] = random_below(random, 1000);
         model->used[i] = true;
         charges[0] = model_charge(number);
-        return reservations_open(pool, charges, 1, (struct key_id){number, number}, model->expires_ns[i],
+        return reservations_open(pool, charges, 1, nobody, (struct key_id){number, number}, model->expires_ns[i],
                                  &model->id[i]);
     }
     if (reservations_charges(pool, model->id[i], charges) != 1 || charges[0].cost != model->number[i])
@@ -201,27 +204,53 @@ static void test_model(void)
 /* Of one tenant there are no more than its part, whatever is free; others find room. */
 static void test_tenants(void)
 {
+    const struct reservation_owner of_shop = {.tenant = 3}, of_forum = {.tenant = 4};
     struct charge shop = {.tenant = 3}, forum = {.tenant = 4};
     struct reservations *pool = reservations_create(4, 8);
     struct reservation_id id[5];
     reservations_bound_tenants(pool, 3);
     for (uint64_t i = 0; i < 3; i++)
-        OK(reservations_open(pool, &shop, 1, (struct key_id){i, i}, 10, &id[i]), "%llu of a tenant",
+        OK(reservations_open(pool, &shop, 1, of_shop, (struct key_id){i, i}, 10, &id[i]), "%llu of a tenant",
            (unsigned long long)i + 1);
-    OK(reservations_room(pool, 3) == RESERVATIONS_TENANT_FULL &&
-           !reservations_open(pool, &shop, 1, (struct key_id){9, 9}, 10, &id[4]),
+    OK(reservations_room(pool, of_shop) == RESERVATIONS_TENANT_FULL &&
+           !reservations_open(pool, &shop, 1, of_shop, (struct key_id){9, 9}, 10, &id[4]),
        "but not a fourth");
-    OK(reservations_room(pool, 4) == RESERVATIONS_ROOM &&
-           reservations_open(pool, &forum, 1, (struct key_id){4, 4}, 10, &id[3]),
+    OK(reservations_room(pool, of_forum) == RESERVATIONS_ROOM &&
+           reservations_open(pool, &forum, 1, of_forum, (struct key_id){4, 4}, 10, &id[3]),
        "another one finds room");
-    OK(reservations_room(pool, 0) == RESERVATIONS_FULL, "then the pool is full for all");
+    OK(reservations_room(pool, nobody) == RESERVATIONS_FULL, "then the pool is full for all");
     reservations_close(pool, id[1]);
     reservations_check(pool);
-    OK(reservations_room(pool, 3) == RESERVATIONS_ROOM, "what is closed makes room");
-    OK(reservations_open(pool, NULL, 0, (struct key_id){5, 5}, 10, &id[4]) &&
-           reservations_room(pool, 3) == RESERVATIONS_FULL,
+    OK(reservations_room(pool, of_shop) == RESERVATIONS_ROOM, "what is closed makes room");
+    OK(reservations_open(pool, NULL, 0, nobody, (struct key_id){5, 5}, 10, &id[4]) &&
+           reservations_room(pool, of_shop) == RESERVATIONS_FULL,
        "what holds nothing takes a place as well");
     reservations_check(pool);
+    reservations_destroy(&pool);
+}
+
+/* Nor of one holder, whatever tenants its reservations are of. Holder 0 is nobody. */
+static void test_holders(void)
+{
+    const struct reservation_owner ann = {3, 77}, ann_elsewhere = {4, 77}, bob = {3, 78};
+    struct reservations *pool = reservations_create(8, 8);
+    struct reservation_id id[8];
+    bool opened = true;
+    reservations_bound_holders(pool, 2);
+    for (uint64_t i = 0; i < 4; i++)
+        opened &= reservations_open(pool, NULL, 0, nobody, (struct key_id){i, i}, 10, &id[i]);
+    OK(opened, "nobody has as many as there is room for");
+    OK(reservations_open(pool, NULL, 0, ann, (struct key_id){4, 4}, 10, &id[4]) &&
+           reservations_open(pool, NULL, 0, ann_elsewhere, (struct key_id){5, 5}, 10, &id[5]),
+       "two of a holder");
+    OK(reservations_room(pool, ann) == RESERVATIONS_HOLDER_FULL &&
+           !reservations_open(pool, NULL, 0, ann, (struct key_id){6, 6}, 10, &id[6]),
+       "but not a third");
+    OK(reservations_open(pool, NULL, 0, bob, (struct key_id){7, 7}, 10, &id[6]), "another one finds room");
+    reservations_check(pool);
+    reservations_close(pool, id[5]);
+    reservations_check(pool);
+    OK(reservations_room(pool, ann) == RESERVATIONS_ROOM, "what is closed makes room");
     reservations_destroy(&pool);
 }
 
@@ -234,5 +263,6 @@ int main(void)
     test_what_a_key_has_held();
     test_model();
     test_tenants();
+    test_holders();
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /*
- * What reservations may hold: at most so many on a node, at most so many of a service, and none for longer than the
+ * What reservations may hold: at most so many on a node, of a service and of an address, and none for longer than the
  * config says. Whoever meets a limit is told its name.
  */
 #include "tests/lib/served.h"
@@ -51,6 +51,38 @@ static void test_bounds(void)
     served_close();
 }
 
+#define FULL_ADDRESS                                                                                               \
+    "!ERR clients of your address have too many reservations open on this node: expected fewer than the config's " \
+    "address_reservations"
+
+/* One client has its part, by however many connections; clients at other addresses find room. */
+static void test_addresses(void)
+{
+    char line[64];
+    served_plan(1024, 0);
+    served.options.reservations_max = 8;
+    served.options.service_reservations_max = 6;
+    served.options.address_reservations_max = 3;
+    served_begin();
+    OK(set_rules("rules: [{id: a, service: shop, rate: 100/m}]"), "a service");
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(line, sizeof line, "RESERVE greedy-%d TTL 60000 SERVICE shop", i);
+        OK_STRING(reserve(line), "reserved", "a client at an address reserves, by another key each time");
+        (void)snprintf(served.session.address, sizeof served.session.address, "127.0.0.1:%d", 50001 + i);
+    }
+    OK_STRING(reserve("RESERVE other TTL 60000 SERVICE shop"), FULL_ADDRESS, "until its address has its part");
+    OK_STRING(reserve("RESERVE other TTL 60000"), FULL_ADDRESS, "of all services together");
+    OK_STRING(served_ask("PEEK other SERVICE shop"), "[1 100 100 0 0 'a']", "and nothing was taken");
+    (void)snprintf(served.session.address, sizeof served.session.address, "127.0.0.2:50000");
+    OK_STRING(reserve("RESERVE other TTL 60000 SERVICE shop"), "reserved", "a client at another one finds room");
+    (void)snprintf(served.session.address, sizeof served.session.address, "127.0.0.1:50000");
+    (void)snprintf(line, sizeof line, "RENEW %s 60000", last_id);
+    OK_STRING(served_ask(line), "1", "what exists can be renewed from anywhere");
+    served_wait_ms(61000);
+    OK_STRING(reserve("RESERVE greedy TTL 60000 SERVICE shop"), "reserved", "at their end all are free again");
+    served_close();
+}
+
 static void test_ttl(void)
 {
     char line[64];
@@ -71,6 +103,7 @@ static void test_ttl(void)
 int main(void)
 {
     test_bounds();
+    test_addresses();
     test_ttl();
     return tap_done();
 }
