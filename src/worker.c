@@ -3,43 +3,17 @@
  * before the loop sleeps; for everything but decisions it waits until it is alone inside. After
  * each poll it answers the late requests (commands/late.c) and tells its owner.
  */
-#include "worker.h"
+#include "worker_serving.h"
 
 #include "commands/hot.h"
-#include "http/live.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <sysexits.h>
 
-enum {
-    RESUME_MS = 1,
-    /* A connection has room for the session of either protocol. */
-    SESSION_BYTES =
-        sizeof(struct session) > sizeof(struct http_session) ? sizeof(struct session) : sizeof(struct http_session),
-};
+enum { RESUME_MS = 1 };
 
 /* ---- the gate ---- */
-
-static void enter(struct worker *worker)
-{
-    if (worker->gate == NULL || worker->inside || worker->alone > 0)
-        return;
-    gate_enter(worker->gate, worker->thread);
-    worker->inside = true;
-}
-
-/*
- * Late requests were prepared under the present rules, so the worker stays inside until they are
- * decided.
- */
-static void leave(struct worker *worker)
-{
-    if (!worker->inside || worker->serving || commands_have_late(&worker->commands))
-        return;
-    gate_leave(worker->gate, worker->thread);
-    worker->inside = false;
-}
 
 void worker_begin_alone(struct worker *worker)
 {
@@ -91,27 +65,6 @@ bool worker_was_asked(struct worker *worker)
     return asked;
 }
 
-static void on_open(void *context, void *session, uint64_t id, const char *address)
-{
-    struct worker *worker = context;
-    session_open(session, &worker->commands, id, address);
-}
-
-static void on_close(void *context, void *session)
-{
-    struct worker *worker = context;
-    session_close(session, &worker->commands);
-}
-
-static bool on_resume(void *context, void *session, struct output *output)
-{
-    struct worker *worker = context;
-    enter(worker);
-    bool known = commands_resume(&worker->commands, session, output);
-    leave(worker);
-    return known;
-}
-
 static void on_resumes(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -120,156 +73,26 @@ static void on_resumes(uv_timer_t *timer)
         (void)uv_timer_stop(timer);
 }
 
-static bool on_knows(void *context, void *session)
-{
-    (void)context;
-    return session_is_known(session);
-}
-
-/* The part of the budget that is left. */
-static uint32_t left_of(uint32_t budget, uint32_t worked)
-{
-    return worked < budget ? budget - worked : 0;
-}
-
-/* Enters the gate. Requests are served at the time that it returns. */
-static inline struct turn begin_serving(struct worker *worker, const struct serve_budget *budget)
-{
-    struct turn turn = worker_turn(worker);
-    turn.work_max = budget->work > 0 ? budget->work : 1;
-    if (!atomic_load_explicit(&worker->asked, memory_order_relaxed))
-        atomic_store_explicit(&worker->asked, true, memory_order_relaxed);
-    enter(worker);
-    worker->serving = worker->has_served = true;
-    return turn;
-}
-
-static inline void end_serving(struct worker *worker, enum serve_status status, struct turn turn)
-{
-    if (status != SERVE_LATER) {
-        worker->has_decided = false;
-        worker->owner.decided(worker->owner.context, turn.now_ns);
-    }
-    worker->serving = false;
-    leave(worker);
-}
-
-static void resume_soon(struct worker *worker)
+void worker_resume_soon(struct worker *worker)
 {
     if (!uv_is_active((uv_handle_t *)&worker->resumes))
         (void)uv_timer_start(&worker->resumes, on_resumes, RESUME_MS, RESUME_MS);
 }
 
-static enum serve_status on_serve(void *context, void *session, struct bytes input, struct output *output,
-                                  struct serve_budget *budget, size_t *consumed)
-{
-    struct worker *worker = context;
-    const struct turn turn = begin_serving(worker, budget);
-    enum serve_status status = commands_serve(&worker->commands, session, input, output, turn, consumed);
-    end_serving(worker, status, turn);
-    budget->work = left_of(budget->work, worker->commands.worked);
-    if (status == SERVE_DELAY)
-        budget->delay_ms = session_delay_ms(session);
-    if (status == SERVE_WAIT)
-        resume_soon(worker);
-    return status;
-}
-
-/* ---- clients of HTTP ---- */
-
-static void on_http_open(void *context, void *session, uint64_t id, const char *address)
-{
-    (void)context, (void)id;
-    http_open(session, address);
-}
-
-static void on_http_close(void *context, void *session)
-{
-    struct worker *worker = context;
-    const struct http_session *client = session;
-    if (!client->live)
-        return;
-    enter(worker); /* other threads read its counts while this one is outside */
-    http_close(session, &worker->commands);
-    leave(worker);
-}
-
-static void on_http_feed(void *context, void *session, struct output *output)
-{
-    struct worker *worker = context;
-    (void)session;
-    http_feed(worker->http, output);
-}
-
-/* Clients that read /v1/live get the next event. */
-static void on_feeds(uv_timer_t *timer)
-{
-    struct worker *worker = timer->data;
-    if (!listener_feeds(&worker->listener)) {
-        (void)uv_timer_stop(timer);
-        return;
-    }
-    enter(worker);
-    http_make_event(worker->http, worker_turn(worker));
-    leave(worker);
-    listener_feed(&worker->listener);
-}
-
-static enum serve_status on_http_serve(void *context, void *session, struct bytes input, struct output *output,
-                                       struct serve_budget *budget, size_t *consumed)
-{
-    struct worker *worker = context;
-    const struct turn turn = begin_serving(worker, budget);
-    enum serve_status status = http_serve(worker->http, session, input, output, turn, consumed);
-    end_serving(worker, status, turn);
-    budget->work = left_of(budget->work, http_worked(worker->http));
-    if (status == SERVE_DELAY)
-        budget->delay_ms = http_delay_ms(session);
-    if (status == SERVE_FEED && !uv_is_active((uv_handle_t *)&worker->feeds))
-        (void)uv_timer_start(&worker->feeds, on_feeds, HTTP_LIVE_STEP_MS, HTTP_LIVE_STEP_MS);
-    if (status == SERVE_WAIT)
-        resume_soon(worker);
-    return status;
-}
-
-static bool on_http_resume(void *context, void *session, struct output *output)
-{
-    struct worker *worker = context;
-    enter(worker);
-    bool known = http_resume(worker->http, session, output, worker_turn(worker));
-    leave(worker);
-    return known;
-}
-
-static bool on_http_knows(void *context, void *session)
-{
-    const struct http_session *client = session;
-    (void)context;
-    return client->known;
-}
-
-/* ---- answers that were put off ---- */
-
-static void on_answer(void *context, void *session, struct output *output)
-{
-    struct worker *worker = context;
-    commands_answer(&worker->commands, session, output, worker_turn(worker));
-    worker->has_decided = true;
-    leave(worker);
-}
+/* ---- the turn of the loop ---- */
 
 /* Answers all late requests. */
 static void answer_all(struct worker *worker)
 {
     if (!worker->has_listener || (list_empty(&worker->listener.late) && !worker->has_decided))
         return;
-    enter(worker);
+    worker_enter(worker);
     worker->serving = true;
     listener_answer(&worker->listener);
     worker->has_decided = false;
     worker->owner.decided(worker->owner.context, loop_clock_now(&worker->clock));
     worker->serving = false;
-    leave(worker);
+    worker_leave(worker);
 }
 
 /* The loop has polled and has served every client that sent something. */
@@ -367,39 +190,6 @@ void worker_close(struct worker *worker)
     hot_destroy(&worker->hot);
 }
 
-static struct service resp_service(struct worker *worker)
-{
-    return (struct service){
-        .context = worker,
-        .session_bytes = SESSION_BYTES,
-        .open = on_open,
-        .serve = on_serve,
-        .answer = on_answer,
-        .resume = on_resume,
-        .knows = on_knows,
-        .close = on_close,
-        .too_many = "-ERR max number of clients reached\r\n",
-        .unfinished = "-ERR the request is not whole after clients.request_timeout\r\n",
-        .no_password = "-NOAUTH no password came within clients.auth_timeout\r\n",
-    };
-}
-
-static struct service http_service(struct worker *worker)
-{
-    return (struct service){
-        .context = worker,
-        .session_bytes = sizeof(struct http_session),
-        .open = on_http_open,
-        .serve = on_http_serve,
-        .resume = on_http_resume,
-        .feed = on_http_feed,
-        .close = on_http_close,
-        .knows = on_http_knows,
-        .too_many = http_too_many,
-        .unfinished = http_unfinished,
-    };
-}
-
 static bool listen_at(struct worker *worker, const struct service *service, const char *address,
                       const struct worker *first, struct error *error)
 {
@@ -410,7 +200,7 @@ static bool listen_at(struct worker *worker, const struct service *service, cons
 bool worker_listen(struct worker *worker, const struct listener_options *options,
                    const struct worker_addresses *addresses, const struct worker *first, struct error *error)
 {
-    const struct service resp = resp_service(worker), http = http_service(worker);
+    const struct service resp = worker_resp_service(worker), http = worker_http_service(worker);
     if (!listener_init(&worker->listener, &worker->loop, &resp, options, error))
         return false;
     worker->has_listener = true;

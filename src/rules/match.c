@@ -1,185 +1,20 @@
 /*
  * Finds the rules of a request and fills their charges. The service's plan for the endpoint lists the steps
  * (ruleset_state.h); a step applies if the request names all of its dimensions. Nearly all steps are plain:
- * only the variant's own amount can apply. Lists, conditions, tiers, windows and canaries take the slower functions.
+ * only the variant's own amount can apply. All others take the slower functions; match_amount.c finds their amounts.
  */
 #include "rules/match.h"
 
-#include "base/bits.h"
 #include "base/prefetch.h"
-#include "limit/key.h"
-#include "rules/ruleset_state.h"
+#include "rules/match_state.h"
 
 #include <assert.h>
-
-/* The state of one call. An identifier is hashed when the first rule needs its hash. */
-struct matcher {
-    struct ruleset *ruleset;
-    const struct service *service; /* NULL: the service has no rules */
-    const struct request *request;
-    struct match *match;
-    uint64_t now_ns, wall_ns;
-    uint32_t given;        /* bits: the service's dimensions that the request names */
-    uint32_t hashed;       /* bits: the dimensions of `given` whose hash is in `part` */
-    uint32_t joined_of;    /* the dimensions that `joined` is made of; 0: none yet */
-    struct key_id joined;  /* the joined hashes, without salt */
-    uint8_t priority;      /* less than RULE_PRIORITIES */
-    uint64_t tier;         /* bits: one or none */
-    size_t counter_offset; /* from the first thread's counters to those of the calling thread */
-    uint8_t id_of[SERVICE_DIMENSIONS_MAX];
-    struct key_id part[SERVICE_DIMENSIONS_MAX];
-};
-
-/* The hash of the identifier of that dimension. The request must name the dimension. */
-__attribute__((always_inline)) static inline struct key_id part_of(struct matcher *matcher, unsigned dimension)
-{
-    if (!(matcher->hashed >> dimension & 1)) {
-        const struct request_id *id = &matcher->request->id[matcher->id_of[dimension]];
-        matcher->part[dimension] = key_part(&matcher->service->dimension_key[dimension], id->value);
-        matcher->hashed |= (uint32_t)1 << dimension;
-    }
-    return matcher->part[dimension];
-}
-
-/* The hashes of these dimensions, without salt. Rules with several dimensions mostly share them. */
-static inline struct key_id joined_of(struct matcher *matcher, uint32_t dimensions)
-{
-    if (dimensions != 0 && (dimensions & (dimensions - 1)) == 0)
-        return part_of(matcher, (unsigned)__builtin_ctz(dimensions));
-    if (matcher->joined_of != dimensions) {
-        matcher->joined = (struct key_id){0, 0};
-        matcher->joined_of = dimensions;
-        for (uint32_t left = dimensions; left; left &= left - 1)
-            matcher->joined = key_join(matcher->joined, part_of(matcher, (unsigned)__builtin_ctz(left)));
-    }
-    return matcher->joined;
-}
 
 /* During a canary the hash of a key selects its version. The hash excludes epoch and window. */
 static bool is_selected(const struct variant *variant, struct key_id joined)
 {
     uint64_t drawn = ((joined.low ^ variant->selector) >> 32) * MILLION >> 32;
     return drawn >= variant->select_from && drawn < variant->select_below;
-}
-
-/* ---- rosters ---- */
-
-static const struct roster_entry *look_up(const struct roster *roster, struct key_id part)
-{
-    for (uint32_t at = (uint32_t)part.low & roster->mask;; at = (at + 1) & roster->mask) {
-        const struct roster_entry *entry = &roster->entry[at];
-        if (entry->kind == ROSTER_EMPTY)
-            return NULL;
-        if (key_id_equal(entry->part, part))
-            return entry;
-    }
-}
-
-/* Begins a walk over the patterns that cover the request's value. False: no pattern is about that dimension. */
-static bool begin_walk(const struct matcher *matcher, const struct roster *roster, unsigned dimension,
-                       struct roster_walk *walk)
-{
-    if (!roster->patterns || !(roster->patterns->dimensions >> dimension & 1))
-        return false;
-    roster_walk_begin(walk, roster->patterns, dimension, matcher->request->id[matcher->id_of[dimension]].value);
-    return true;
-}
-
-/* True if the request names each dimension of the variant's conditions with a value that one of them covers. */
-static bool meets_conditions(struct matcher *matcher, const struct variant *variant)
-{
-    const struct roster *when = variant->when;
-    if (!when)
-        return true;
-    if (when->dimensions & ~matcher->given)
-        return false;
-    for (uint32_t left = when->dimensions; left; left &= left - 1) {
-        unsigned dimension = (unsigned)__builtin_ctz(left);
-        struct roster_walk walk;
-        if (!look_up(when, part_of(matcher, dimension)) &&
-            !(begin_walk(matcher, when, dimension, &walk) && roster_walk_next(&walk)))
-            return false;
-    }
-    return true;
-}
-
-/* ---- amounts ---- */
-
-struct finding {
-    const struct amount *amount; /* NULL: no entry applies */
-    enum match_why why;
-    uint8_t id;
-};
-
-/* The result of one dimension's entries, the most specific entry first. */
-struct dimension_result {
-    bool denied, allowed;
-    const struct amount *amount; /* of an override that holds now; NULL: none */
-};
-
-static inline void apply_entry(const struct matcher *matcher, const struct roster_entry *entry,
-                               struct dimension_result *result)
-{
-    result->denied |= entry->kind == ROSTER_DENY;
-    result->allowed |= entry->kind == ROSTER_ALLOW;
-    if (entry->kind == ROSTER_OVERRIDE && !result->amount && matcher->wall_ns / 1000000000u < entry->until_s)
-        result->amount = entry->amount;
-}
-
-static struct dimension_result look_up_dimension(struct matcher *matcher, const struct roster *roster,
-                                                 unsigned dimension)
-{
-    struct dimension_result result = {.amount = NULL};
-    const struct roster_entry *entry = look_up(roster, part_of(matcher, dimension));
-    if (entry)
-        apply_entry(matcher, entry, &result);
-    struct roster_walk walk;
-    if (!begin_walk(matcher, roster, dimension, &walk))
-        return result;
-    while (!result.denied && (entry = roster_walk_next(&walk)) != NULL)
-        apply_entry(matcher, entry, &result);
-    return result;
-}
-
-/* A deny entry outweighs allow entries, and an allow entry outweighs overrides. Among several dimensions the
- * override of the first one counts. */
-static struct finding look_up_lists(struct matcher *matcher, const struct roster *roster)
-{
-    struct finding finding = {.why = WHY_RULE};
-    for (uint32_t left = roster->dimensions & matcher->given; left; left &= left - 1) {
-        unsigned dimension = (unsigned)__builtin_ctz(left);
-        uint8_t id = matcher->id_of[dimension];
-        const struct dimension_result result = look_up_dimension(matcher, roster, dimension);
-        if (result.denied)
-            return (struct finding){.why = WHY_DENY_LIST, .id = id};
-        if (result.allowed)
-            finding = (struct finding){.why = WHY_ALLOW_LIST, .id = id};
-        else if (result.amount && finding.why != WHY_ALLOW_LIST &&
-                 (!finding.amount || result.amount < finding.amount))
-            finding = (struct finding){.amount = result.amount, .why = WHY_OVERRIDE, .id = id};
-    }
-    return finding;
-}
-
-static struct finding find_amount(struct matcher *matcher, const struct variant *variant)
-{
-    struct finding finding = {.why = WHY_RULE};
-    if (variant->roster)
-        finding = look_up_lists(matcher, variant->roster);
-    if (finding.why == WHY_RULE) {
-        if (variant->tiers & matcher->tier) {
-            finding.id = (uint8_t)bits_count(variant->tiers & (matcher->tier - 1));
-            finding.amount = &variant->tier[finding.id];
-            finding.why = WHY_TIER;
-        } else {
-            finding.amount = &variant->base;
-        }
-    }
-    if (finding.amount && finding.amount->limit == LIMIT_NONE) {
-        finding.why = finding.why == WHY_OVERRIDE ? WHY_UNLIMITED_OVERRIDE : WHY_UNLIMITED;
-        finding.amount = NULL;
-    }
-    return finding;
 }
 
 /* ---- charges ---- */
@@ -256,7 +91,7 @@ __attribute__((noinline)) static bool apply_any(struct matcher *matcher, const s
 {
     struct match *match = matcher->match;
     struct rule_counter *counter = counter_of(matcher, variant);
-    struct finding finding = find_amount(matcher, variant);
+    struct finding finding = match_find_amount(matcher, variant);
     match->plain = false;
     if (finding.amount) {
         assert(match->count < CHARGES_MAX);
@@ -322,8 +157,8 @@ __attribute__((noinline)) static bool follow_partial(struct matcher *matcher, co
             i = step->group_end;
             continue;
         }
-        struct key_id joined = joined_of(matcher, step->dimensions);
-        if (is_selected(variant, joined) && meets_conditions(matcher, variant)) {
+        struct key_id joined = matcher_joined(matcher, step->dimensions);
+        if (is_selected(variant, joined) && match_meets_conditions(matcher, variant)) {
             if (!apply(matcher, variant, joined))
                 return true;
             hides = hides || !variant->shadow;
@@ -351,7 +186,7 @@ static inline bool follow(struct matcher *matcher, const struct plan *plan)
         const struct variant *variant = step->variant;
         if (step->dimensions & ~matcher->given)
             continue;
-        if (!apply(matcher, variant, joined_of(matcher, step->dimensions)))
+        if (!apply(matcher, variant, matcher_joined(matcher, step->dimensions)))
             return true;
         enforced |= !variant->shadow;
     }
@@ -381,10 +216,10 @@ static bool match_one(struct matcher *matcher, bool by_default)
         const struct variant *variant = slot->variant[i];
         if (!variant || (variant->dimensions & ~matcher->given) ||
             !pattern_covers(&service->pattern[variant->pattern], request->endpoint) ||
-            !meets_conditions(matcher, variant))
+            !match_meets_conditions(matcher, variant))
             continue;
         concerned = true;
-        struct key_id joined = joined_of(matcher, variant->dimensions);
+        struct key_id joined = matcher_joined(matcher, variant->dimensions);
         if (is_selected(variant, joined))
             return apply(matcher, variant, joined);
     }

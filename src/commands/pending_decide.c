@@ -1,0 +1,180 @@
+/*
+ * Decides the queue of requests by one call of the node, counts the decisions for the rules, and
+ * writes the answers in the order of the requests. pending.c fills the queue.
+ */
+#include "base/bits.h"
+#include "commands/call.h"
+#include "commands/guessers.h"
+#include "commands/guessers.h"
+
+#include <assert.h>
+#include <string.h>
+
+static bool is_throttle(const struct pending_run *joined)
+{
+    return joined->command == COMMAND_CL_THROTTLE || joined->command == COMMAND_THROTTLE;
+}
+
+static const struct match *match_of(const struct commands *commands, uint32_t index)
+{
+    const uint8_t shape = commands->pending.run[index].shape;
+    return shape == SHAPES_MAX ? &commands->pending.single[index].match
+                               : &commands->shapes.known[shape].match.match;
+}
+
+/* Run `index` as the node must decide it. A request that charges no key is decided here. */
+static struct run run_of(struct commands *commands, const struct session *session, uint32_t index)
+{
+    const struct pending_run *joined = &commands->pending.run[index];
+    struct run run = {.request_count = joined->request_count, .take = joined->command != COMMAND_PEEK};
+    if (is_throttle(joined)) {
+        struct throttle *throttle = &commands->pending.single[index].throttle;
+        run.take = throttle_takes(throttle);
+        run.charge = &throttle->charge;
+        run.charge_count = 1;
+        return run;
+    }
+    const struct match *match = match_of(commands, index);
+    run.charge = match->charge;
+    run.charge_count = match->status == MATCH_CHARGES ? match->count : 0;
+    run.allowed = match->status == MATCH_CHARGES;
+    if (joined->command == COMMAND_RESERVE && run.allowed) {
+        run.hold = &commands->pending.single[index].hold;
+        run.hold->holder = guessers_address(&commands->hash_key, bytes_of(session->address));
+    }
+    return run;
+}
+
+/*
+ * Answers to CAN_ACCESS have no figures. A single charge that is not of a shadow rule needs no
+ * figures to be counted.
+ */
+static bool needs_figures(const struct pending_run *joined, const struct run *run)
+{
+    return joined->command != COMMAND_CAN_ACCESS || run->charge_count != 1 || run->charge->shadow;
+}
+
+/* Counts the decisions about the requests of a run for the rules of `match`. */
+static void count_run(const struct match *match, const struct run *run)
+{
+    const uint32_t allowed_count = bits_count(run->allowed), denied_count = run->request_count - allowed_count;
+    bool has_shadow = false;
+    for (uint32_t i = 0; i < run->charge_count; i++)
+        has_shadow |= match->charge[i].shadow;
+    /*
+     * If a request is allowed, every charge of a rule in force is allowed. If a request is denied,
+     * not every charge is denied.
+     */
+    if (!has_shadow && (denied_count == 0 || run->charge_count <= 1)) {
+        ruleset_note_many(match, allowed_count, denied_count);
+        return;
+    }
+    for (uint32_t i = 0; i < run->request_count; i++)
+        ruleset_note(match, run->verdicts + (size_t)i * run->charge_count);
+}
+
+static void note_run(struct commands *commands, const struct match *match, const struct run *run,
+                     const struct key_id *ids, const struct asker *asker, uint64_t now_ns)
+{
+    const bool all_allowed = bits_count(run->allowed) == run->request_count;
+    count_run(match, run);
+    if (!observe_is_due(&commands->observer, run->request_count, all_allowed))
+        return;
+    const struct observed observed = {match, ids, run->verdicts, run->request_count, run->allowed};
+    observe(commands, &observed, asker, now_ns);
+}
+
+uint64_t pending_decide_access(struct commands *commands, const struct key_id *ids, uint32_t count,
+                               const struct asker *asker, struct turn turn)
+{
+    const struct match *match = &commands->shapes.known[SHAPE_ACCESS].match.match;
+    struct run run = {.charge = match->charge, .charge_count = 1, .request_count = count, .take = true};
+    node_decide(commands->node, &run, 1, ids, turn.now_ns);
+    const uint32_t allowed_count = bits_count(run.allowed);
+    ruleset_note_many(match, allowed_count, count - allowed_count);
+    commands->stats.grouped_decisions += count;
+    if (observe_is_due(&commands->observer, count, allowed_count == count)) {
+        const struct observed observed = {match, ids, NULL, count, run.allowed};
+        observe(commands, &observed, asker, turn.now_ns);
+    }
+    return run.allowed;
+}
+
+void answer_decisions(struct output *output, uint64_t allowed, uint32_t count)
+{
+    char answers[PENDING_LOAD_MAX][DECISION_BYTES];
+    assert(count <= PENDING_LOAD_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(answers[i], allowed >> i & 1 ? ":1\r\n" : ":0\r\n", DECISION_BYTES);
+    output_append(output, answers, count * sizeof *answers);
+}
+
+static void answer_run(struct commands *commands, uint32_t index, const struct run *run, const struct key_id *ids,
+                       struct answer *answer, uint64_t now_ns)
+{
+    const struct pending_run *joined = &commands->pending.run[index];
+    if (is_throttle(joined)) {
+        throttle_answer(&commands->pending.single[index].throttle, run->allowed != 0, run->verdicts, answer);
+        return;
+    }
+    const struct match *match = match_of(commands, index);
+    const size_t more = (size_t)joined->wait + joined->verbose + (joined->command == COMMAND_RESERVE);
+    if (run->hold && run->hold->room != RESERVATIONS_ROOM) {
+        reserve_answer_full(commands, match, run->hold->room, answer);
+        return;
+    }
+    if (run->take) {
+        const struct asker asker = {.frames = joined->frames};
+        note_run(commands, match, run, ids, &asker, now_ns);
+    }
+    if (joined->command == COMMAND_CAN_ACCESS) {
+        answer_decisions(answer->output, run->allowed, run->request_count);
+        return;
+    }
+    for (uint32_t i = 0; i < run->request_count; i++)
+        call_answer_verdict(answer, more, match, run->allowed >> i & 1,
+                            run->verdicts + (size_t)i * run->charge_count);
+    if (joined->wait)
+        call_answer_wait(answer, commands->node, match, run->allowed != 0, run->verdicts);
+    if (joined->verbose)
+        call_answer_rules(answer, match, run->verdicts);
+    if (joined->command == COMMAND_RESERVE)
+        reserve_answer_id(run->allowed != 0 ? run->hold : NULL, answer);
+}
+
+/* noinline: keeps its large frame off the path of CAN_ACCESS. */
+__attribute__((noinline)) static void decide_any(struct commands *commands, const struct session *session,
+                                                 struct answer *answer, uint64_t now_ns)
+{
+    const struct pending *pending = &commands->pending;
+    struct verdict verdicts[NODE_KEYS_MAX], *next = verdicts;
+    struct run runs[PENDING_RUNS_MAX];
+    for (uint32_t i = 0; i < pending->run_count; i++) {
+        runs[i] = run_of(commands, session, i);
+        runs[i].verdicts = needs_figures(&pending->run[i], &runs[i]) ? next : NULL;
+        next += (size_t)runs[i].charge_count * runs[i].request_count;
+    }
+    node_decide(commands->node, runs, pending->run_count, pending->id, now_ns);
+    const struct key_id *ids = pending->id;
+    for (uint32_t i = 0; i < pending->run_count; i++) {
+        answer_run(commands, i, &runs[i], ids, answer, now_ns);
+        ids += (size_t)runs[i].charge_count * runs[i].request_count;
+    }
+    commands->stats.grouped_decisions += pending->request_count;
+}
+
+void pending_decide(struct commands *commands, const struct session *session, struct output *output,
+                    struct turn turn)
+{
+    struct pending *pending = &commands->pending;
+    struct answer answer = {.output = output, .protocol = session->protocol};
+    const struct asker asker = {.frames = pending->run[0].frames};
+    const uint32_t count = pending->request_count;
+    if (count == 0)
+        return;
+    if (pending->run_count == 1 && pending->run[0].shape == SHAPE_ACCESS && commands->shapes.access_is_single)
+        answer_decisions(output, pending_decide_access(commands, pending->id, count, &asker, turn), count);
+    else
+        decide_any(commands, session, &answer, turn.now_ns);
+    pending_clear(pending);
+}
