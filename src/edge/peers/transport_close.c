@@ -1,6 +1,7 @@
 /*
  * transport_close closes nng's sockets in a thread of their own, after their connections have
- * ended. The thread waits PATIENCE_NS for that; a socket whose connections do not end stays open.
+ * ended. The thread waits PATIENCE_NS for that, of the time in which this process runs; a socket
+ * whose connections do not end stays open.
  */
 #include "edge/peers/transport_state.h"
 
@@ -50,12 +51,12 @@ static void let_go(struct closing *closing)
 static void *close_all(void *context)
 {
     struct closing *closing = context;
-    uint64_t deadline_ns = clock_monotonic_ns() + PATIENCE_NS;
+    struct patience patience = patience_begin(PATIENCE_NS, clock_monotonic_ns());
     bool all = true;
     for (uint32_t i = 0; i < closing->count; i++)
         pipes_retire(closing->pipes, closing->item[i].socket);
     for (uint32_t i = 0; i < closing->count; i++) {
-        bool none = pipes_await_none(closing->pipes, closing->item[i].socket, deadline_ns);
+        bool none = pipes_await_none(closing->pipes, closing->item[i].socket, &patience);
         if (none)
             close_one(closing->item[i].socket, closing->item[i].sending);
         all &= none;

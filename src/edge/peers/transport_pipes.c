@@ -288,12 +288,13 @@ void pipes_retire(struct pipes *pipes, nng_socket socket)
     uv_mutex_unlock(&pipes->lock);
 }
 
-bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_ns)
+bool pipes_await_none(struct pipes *pipes, nng_socket socket, struct patience *patience)
 {
     uv_mutex_lock(&pipes->lock);
     bool some;
-    for (uint64_t now_ns; (some = pipes_end_all(pipes, socket)) && (now_ns = clock_monotonic_ns()) < deadline_ns;)
-        (void)uv_cond_timedwait(&pipes->fewer, &pipes->lock, deadline_ns - now_ns);
+    for (uint64_t wait_ns;
+         (some = pipes_end_all(pipes, socket)) && (wait_ns = patience_look(patience, clock_monotonic_ns())) > 0;)
+        (void)uv_cond_timedwait(&pipes->fewer, &pipes->lock, wait_ns);
     uv_mutex_unlock(&pipes->lock);
     return !some;
 }

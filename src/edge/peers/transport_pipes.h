@@ -12,6 +12,8 @@
 #ifndef HEADGATE_EDGE_PEERS_TRANSPORT_PIPES_H
 #define HEADGATE_EDGE_PEERS_TRANSPORT_PIPES_H
 
+#include "edge/process/patience.h"
+
 #include <nng/nng.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,9 +83,9 @@ void pipes_close_dialer(struct pipes *pipes, nng_socket socket, nng_dialer diale
 void pipes_retire(struct pipes *pipes, nng_socket socket);
 /*
  * Waits until a retired socket has no connection and no dialer that is being closed; nng_close is
- * safe then. False: `deadline_ns` came first.
+ * safe then. False: the patience is over.
  */
-bool pipes_await_none(struct pipes *pipes, nng_socket socket, uint64_t deadline_ns);
+bool pipes_await_none(struct pipes *pipes, nng_socket socket, struct patience *patience);
 
 struct pipes_stats pipes_stats(const struct pipes *pipes);
 
