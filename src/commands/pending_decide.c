@@ -5,7 +5,6 @@
 #include "base/bits.h"
 #include "commands/call.h"
 #include "commands/guessers.h"
-#include "commands/guessers.h"
 
 #include <assert.h>
 #include <string.h>

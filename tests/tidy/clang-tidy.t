@@ -1,5 +1,7 @@
 #!/usr/bin/perl
 # clang-tidy over every source of the product, one test a file, two at a time. .clang-tidy says what is asked.
+# The analyzer takes nine tenths of the time. It gives a function up after so many states: `make tidy` lets it go as
+# far as it does by itself, and every other run a quarter of that.
 use strict;
 use warnings;
 use FindBin;
@@ -8,8 +10,9 @@ use Source;
 use File::Temp qw(tempdir);
 use Test::More;
 
-my @flags = qw(-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I.
-    -isystem /usr/share/include/llhttp -DLLHTTP_STRICT_MODE=1);
+my $states_max = $ENV{HEADGATE_TIDY_STATES} // 56_250;
+my @flags = (qw(-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -I. -isystem /usr/share/include/llhttp -DLLHTTP_STRICT_MODE=1),
+    qw(-Xclang -analyzer-config -Xclang), "max-nodes=$states_max");
 my $scratch = tempdir(CLEANUP => 1);
 chdir $Source::root or die;
 plan skip_all => 'there is no clang-tidy here' if system('command -v clang-tidy >/dev/null') != 0;
