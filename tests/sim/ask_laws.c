@@ -1,15 +1,15 @@
 /*
- * What must hold of rules while requests are made, besides what holds of every node (laws.c); and what the truth is
- * told of them. What holds once nothing is under way is in ask_laws_agree.c.
+ * Laws of rules that must hold at every moment, and what the truth counts. laws.c has the laws of all nodes,
+ * ask_laws_agree.c the laws of rules that hold once no message is on its way.
  *
- *   overshoot       of each key: what was admitted is within the limit and its declared overshoot, by the definition
- *                   of its kind, at every admission. A window is held to it whatever the clocks say, as long as they
- *                   differ by less than windows are kept beyond their end; a sliding window where they agree.
- *                   A static split exceeds nothing, as long as shares stay what they are.
- *   reach           the same for what all nodes would admit if everyone asked now.
- *   reservations    a node holds as many as were made at it and have not ended; and some that have, as long as it has
- *                   no room to tell what they give back.
- *   all or nothing  what is refused, or only asked, charges nothing of any rule (looked at in ask_load.c).
+ *   overshoot       of each key: at every admission, the admitted tokens are within the limit and its declared
+ *                   overshoot, by the definition of the kind. A window is held to this as long as clocks differ by
+ *                   less than the time for which windows are kept beyond their end; a sliding window only while
+ *                   clocks agree. A static split admits no token beyond its limit as long as shares do not change.
+ *   reach           the same for the tokens that all nodes together would admit at this moment.
+ *   reservations    a node holds the reservations that were made at this node and have not ended. It may also hold
+ *                   ended ones, as long as it has no room to tell their returns.
+ *   all or nothing  a request that is refused, or only asked, charges no key of any rule (ask_load.c checks this).
  */
 #include "tests/sim/sim.h"
 
@@ -29,7 +29,7 @@ static uint64_t allowed_tokens(const struct plan_rule *rule)
     return rule->terms.capacity + rule->terms.overshoot;
 }
 
-/* How far apart the wall clocks of nodes may be when they start. */
+/* The largest distance between wall clocks of nodes at their starts. */
 static uint64_t skew_at_start_ns(const struct sim *sim)
 {
     int64_t most = sim->plan.asks.skew_ns[0], least = most;
@@ -42,8 +42,9 @@ static uint64_t skew_at_start_ns(const struct sim *sim)
 }
 
 /*
- * How long a cell lives is told as what is left of that, and whoever passes it on has had his clock jump as well: on
- * its way it loses by all jumps, whoever's, though no two clocks are ever that far apart.
+ * True: windows are kept long enough for the distance of the clocks. A message says how long a cell still lives.
+ * Each node that passes the message on may have had a jump of its clock, so the cell may lose by the sum of all
+ * jumps, although no two clocks are ever that far apart.
  */
 bool ask_clocks_within(const struct sim *sim, const struct plan_rule *rule)
 {
@@ -66,7 +67,7 @@ void ask_truth_now(struct sim *sim, unsigned r, unsigned s)
                         clock_read(&sim->fast, sim->now_ns), clock_read(&sim->slow, sim->now_ns));
 }
 
-/* What each node sees of a key's window and the one before, and what is true, when a law is broken. */
+/* After a broken law, prints what each node sees of the key in this window and in the one before, and the truth. */
 static void tell_views(struct sim *sim, struct ask_part part)
 {
     const struct plan_rule *rule = ask_rule(sim, part.rule);
@@ -91,7 +92,10 @@ static void tell_views(struct sim *sim, struct ask_part part)
 
 /* ---- overshoot ---- */
 
-/* With `more` tokens spent now by all together, at a node whose window ends in left_ns: how many too many, or 0. */
+/*
+ * How many tokens too many are spent, or 0, if all nodes together spent `more` tokens now. `left_ns`: the time
+ * until the window of the asking node ends.
+ */
 static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t left_ns, uint64_t more)
 {
     const struct plan_rule *rule = ask_rule(sim, part->rule);
@@ -127,7 +131,7 @@ static double exceeds(struct sim *sim, const struct ask_part *part, uint64_t lef
     return 0;
 }
 
-/* It may be held against nobody. */
+/* Counts the tokens as possibly unspent: no node must answer for them. */
 static void excuse(struct ask_truth *truth, const struct plan_rule *rule, uint64_t window, uint64_t tokens)
 {
     if (rule->terms.kind == LIMIT_BUCKET)
@@ -175,11 +179,12 @@ void ask_spent(struct sim *sim, unsigned i, const struct charge *charge, const s
 }
 
 /*
- * Others take the oldest spend off their lists that is no older than the one that was given back. Where a clock jumped
- * or stalled since that was made, they may take off another that ends later. Which clock does so until all have heard
- * of it, nobody knows yet. (A spend that has ended where it was made gives nothing back.)
- * A refund names no spend: the node gives back the oldest own one that it lists. What was evicted is listed as one
- * spend, and nobody can say whose: then a newer own one is given back in the place of one that it does not list.
+ * Other peers take the oldest spend off their lists that is no older than the returned spend. If a clock jumped or
+ * stalled since the returned spend was made, they may take off a spend that ends later; which clock will jump
+ * until all peers have heard of the return is not known yet, so any world with such faults counts as unsteady. A
+ * spend that has ended at its maker gives nothing back. A refund names no spend: the node gives back its oldest
+ * listed own spend. An evicted list counts as one spend of no known maker; then the node gives back a newer own
+ * spend instead of one that is no longer listed.
  */
 static void give_back_listed(struct sim *sim, unsigned i, const struct ask_part *part, const struct ask_held *held,
                              uint64_t sure, uint64_t possible)
@@ -216,10 +221,12 @@ void ask_given_back(struct sim *sim, unsigned i, const struct ask_part *part, co
         tell_views(sim, *part);
 }
 
-/* ---- what is lost ---- */
+/* ---- lost spends ---- */
 
-/* Of a cell or a log that node i had: what it has spent and somebody may not know. Of a key that was evicted it is not
- * seen any more; then it may be all that was spent. */
+/*
+ * The tokens of a cell or a log that node i has spent and that some peer may not know. After evictions the view
+ * does not show them; then they may be all that node i has spent.
+ */
 static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_part *part)
 {
     struct charge charge = ask_charge_of(sim, i, part);
@@ -313,7 +320,7 @@ static void check_reservations(struct sim *sim, unsigned i)
                  ending);
 }
 
-/* What all would admit of one key if everyone asked at this moment, each in the window that it is in. */
+/* Checks what all nodes would admit of one key at this moment, each in its present window. */
 static void check_reach(struct sim *sim, unsigned r, unsigned s)
 {
     const struct plan_rule *rule = ask_rule(sim, r);

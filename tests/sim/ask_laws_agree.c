@@ -1,12 +1,13 @@
 /*
- * What must hold of rules once all is known that was spent of them.
+ * Laws of rules that hold once all spends are known.
  *
- *   forgotten  when nothing is under way, no view is above what was really spent.
- *   credited   when all that was spent at an ebb is known (ask_tide.c), no view is above the truth either, whatever was
+ *   forgotten  when no message is on its way, no view is above the truth.
+ *   credited   when all peers know all spends of an ebb (ask_tide.c), no view is above the truth, whatever was
  *              given back to a full bucket.
- *   leaks      when load has ended and its time has passed, everything is full again, and nothing is reserved.
+ *   leaks      when the load has ended, and its spends have ended too, every key is full, and no reservation is
+ *              open.
  *
- * What holds at every moment is in ask_laws.c.
+ * ask_laws.c has the laws that hold at every moment.
  */
 #include "tests/sim/sim.h"
 
@@ -17,9 +18,12 @@
 
 enum { MARGIN_PERCENT = 1 };
 
-/* ---- when nothing is under way ---- */
+/* ---- when no message is on its way ---- */
 
-/* What a node has unsettled of a key; of cells, in this window and in those before it that reservations may hold. */
+/*
+ * The unsettled units of a key at a node. Of cells, those of earlier windows count too, since reservations may
+ * hold them.
+ */
 static int64_t unsettled_of(struct sim *sim, unsigned i, struct ask_part part)
 {
     uint64_t back = ask_rule(sim, part.rule)->terms.kind == LIMIT_CELL ? 3 : 0;
@@ -46,7 +50,7 @@ bool ask_is_settled(struct sim *sim, unsigned i, char *text, size_t room)
     return true;
 }
 
-/* Views are in units; so is what is really left. */
+/* `left`: what the truth has left, in units. */
 static void check_view(struct sim *sim, unsigned i, struct ask_part part, int64_t left)
 {
     const struct plan_rule *rule = ask_rule(sim, part.rule);
@@ -90,7 +94,7 @@ void ask_laws_agree(struct sim *sim)
         }
 }
 
-/* ---- when an ebb is over, and its spends are known everywhere ---- */
+/* ---- when an ebb is over, and all peers know its spends ---- */
 
 void ask_ebb_ends(struct sim *sim)
 {
@@ -103,7 +107,7 @@ void ask_ebb_ends(struct sim *sim)
     }
 }
 
-/* A batch may tell less than all that is untold: then it is known once everybody has all there is. */
+/* One batch may tell only a part of the untold spends. Then the spends are known once all peers have all batches. */
 static bool all_is_told(const struct sim *sim, unsigned i, const struct node_stats *stats, uint64_t lag_batches)
 {
     uint64_t since_ns = world_local_ns(sim, i) - sim->asks.ebb_ns[i];
@@ -126,8 +130,8 @@ static bool ebb_is_known(struct sim *sim, unsigned i)
 }
 
 /*
- * No view is above the truth, whatever was given back to a full bucket. What a node spent itself, and others know of,
- * need not be settled yet: until then it is charged to what is left here, not to what is settled.
+ * Law `credited`. An own spend that all peers know need not be settled yet: until then it lowers `settled -
+ * unsettled`, not `settled`.
  */
 void ask_laws_after_ebb(struct sim *sim)
 {
@@ -149,9 +153,9 @@ void ask_laws_after_ebb(struct sim *sim)
     }
 }
 
-/* ---- when its time has passed ---- */
+/* ---- when all spends have ended ---- */
 
-/* How long a spend of that rule counts at most; 0: for longer than anyone waits. */
+/* The longest time that a spend of the rule counts; 0: longer than the simulator waits. */
 static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rule)
 {
     bool cells = rule->terms.kind == LIMIT_CELL;
@@ -161,7 +165,10 @@ static uint64_t rule_drain_ns(const struct sim *sim, const struct plan_rule *rul
     return rule->algorithm == ASK_BUCKET && rule->terms.overshoot > 0 ? 2 * ns : ns;
 }
 
-/* What is given back or taken at the end of a hold may wait to be told, and counts elsewhere from then on. */
+/*
+ * How long to wait until every key is full. A spend or a return at the end of a hold may wait to be told, and
+ * counts from then on.
+ */
 uint64_t ask_drain_ns(const struct sim *sim)
 {
     uint64_t longest_ns = 0;
@@ -188,7 +195,7 @@ void ask_laws_drained(struct sim *sim)
             for (unsigned s = 0; s < ask_rule(sim, r)->subjects && rule_drain_ns(sim, ask_rule(sim, r)) > 0; s++) {
                 struct ask_part part = {.rule = r, .subject = s, .window = ask_window_now(sim, i, r)};
                 if (part.window > 0 && !ask_clocks_within(sim, ask_rule(sim, r)))
-                    break; /* others were in this window long ago */
+                    break; /* another node was in this window long ago */
                 struct charge charge = ask_charge_of(sim, i, &part);
                 struct bucket bucket = ask_view(sim, i, &charge);
                 if (bucket.settled != ask_rule(sim, r)->limit.capacity_units || bucket.unsettled != 0)

@@ -1,9 +1,9 @@
 /*
- * Who asks what and when: nodes' limits, the keys of rules, requests, and what their answers must be.
+ * Draws and makes requests: the limits of nodes, the keys of rules, the requests, and the checks of their answers.
  *
- * A request draws some rules and a key of each. Every fourth is asked first and then made: both answers must agree, and
- * what is only asked, or refused, must charge nothing. What is allowed is told to the truth (ask_laws.c). What is given
- * back of it later is in ask_return.c.
+ * A request draws some rules and a key of each rule. For every fourth request the node is first asked without
+ * charging, and then with charging: both answers must agree. A request that is only asked, or refused, must charge
+ * nothing. Admitted tokens are counted in the truth (ask_laws.c). ask_return.c has the returns of admitted tokens.
  */
 #include "tests/sim/sim.h"
 
@@ -31,7 +31,7 @@ static uint64_t wall_ns(const struct sim *sim, unsigned i)
     return world_local_ns(sim, i) + sim->asks.wall_offset_ns[i];
 }
 
-/* Up to whole 2^26 ns, as the cluster has expiries. */
+/* Rounds up to a multiple of 2^26 ns, the unit in which the cluster keeps expiries. */
 static uint64_t expiry(uint64_t ns)
 {
     uint64_t unit = UINT64_C(1) << 26;
@@ -99,7 +99,10 @@ struct bucket ask_view(struct sim *sim, unsigned i, const struct charge *charge)
     return node_bucket(sim->node[i].node, charge->id, charge->limit, world_local_ns(sim, i));
 }
 
-/* Of keys whose views may have changed by it: a full one that is forgotten begins with what an evicted one may owe. */
+/*
+ * The number of evictions that may have changed views. After a harmful eviction, a full key that is forgotten
+ * begins with the debt of the evicted key, so forgotten keys count as well.
+ */
 static uint64_t evictions(const struct node *node)
 {
     struct table_stats stats;
@@ -110,7 +113,7 @@ static uint64_t evictions(const struct node *node)
 
 /* ---- a node's life ---- */
 
-/* How far apart the wall clocks are. */
+/* Notes the largest distance between wall clocks of running nodes. */
 void ask_note_skew(struct sim *sim)
 {
     int64_t most = INT64_MIN, least = INT64_MAX;
@@ -129,7 +132,7 @@ void ask_node_starts(struct sim *sim, unsigned i)
 {
     struct error error = {0};
     struct asks *asks = &sim->asks;
-    ask_rights_end(sim, i); /* those of its last life */
+    ask_rights_end(sim, i); /* rights end with the last life */
     for (unsigned r = 0; r < sim->plan.asks.rules; r++) {
         int index = node_intern_limit(sim->node[i].node, &sim->plan.asks.rule[r].terms, &error);
         if (index < 0) {
@@ -173,7 +176,7 @@ static void draw_request(struct sim *sim, unsigned i, struct ask_held *request)
         if (draw_one_in(random, 16))
             request->charge[c].floor_tokens = random_below(random, plan->rule[part->rule].terms.capacity);
     }
-    if (plan->greedy && draw_one_in(random, 3)) { /* all that is left of the first */
+    if (plan->greedy && draw_one_in(random, 3)) { /* take all that is left of the first charge */
         struct verdict verdicts[ASK_CHARGES_MAX];
         (void)node_check(sim->node[i].node, request->charge, 1, false, world_local_ns(sim, i), verdicts);
         request->cost = verdicts[0].available_tokens;
@@ -182,7 +185,7 @@ static void draw_request(struct sim *sim, unsigned i, struct ask_held *request)
     }
 }
 
-/* What was refused, or only asked for, has charged nothing, of whichever rule. */
+/* A request that was refused, or only asked, must have charged no key of any rule. */
 static void check_nothing_charged(struct sim *sim, unsigned i, const struct ask_held *request,
                                   const struct bucket *before, const char *what)
 {
@@ -198,7 +201,7 @@ static void check_nothing_charged(struct sim *sim, unsigned i, const struct ask_
     }
 }
 
-/* The answer is that of its parts, and each part's agrees with itself. */
+/* The answer must follow from the verdicts of the charges, and each verdict must not contradict itself. */
 static void check_verdicts(struct sim *sim, unsigned i, const struct ask_held *request, bool allowed,
                            const struct verdict *verdicts)
 {
@@ -240,7 +243,10 @@ void ask_wake_soon(struct sim *sim, unsigned i)
                                             .value = 1});
 }
 
-/* Asks, and asks again for good; a reservation if it is one. True if allowed, with the truth told. */
+/*
+ * Decides a request, as a reservation if `ttl_ns` is not 0. Every fourth request is first only asked. True: the
+ * request was allowed, and the truth has its tokens.
+ */
 static bool decide(struct sim *sim, unsigned i, struct ask_held *request, uint64_t ttl_ns)
 {
     struct node *node = sim->node[i].node;

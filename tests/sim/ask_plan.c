@@ -1,3 +1,7 @@
+/*
+ * Draws the rules of a world: their algorithms, limits, windows and costs, how requests hold tokens,
+ * and how far the wall clocks of the nodes differ.
+ */
 #include "tests/sim/sim.h"
 
 #include <assert.h>
@@ -12,7 +16,7 @@ const char *ask_algorithm_name(enum ask_algorithm algorithm)
     return names[algorithm];
 }
 
-/* Some intervals; now and then so long that nothing ever comes back. */
+/* Some intervals; one period in six is so long that no token comes back within the run. */
 static uint64_t draw_period_ns(const struct plan *plan, struct random *random)
 {
     uint64_t intervals = draw_one_in(random, 4) ? draw_between(random, 1, 4) : draw_between(random, 5, 40);
@@ -46,7 +50,7 @@ static struct limit_terms draw_terms(const struct plan *plan, struct random *ran
     return terms;
 }
 
-/* A static split holds only as long as nobody's share changes. */
+/* A static split keeps its bound only as long as no node's share changes. */
 static bool shares_are_constant(const struct plan *plan)
 {
     bool learned = plan->seeds_only;

@@ -1,10 +1,10 @@
 /*
- * What becomes of requests that were allowed: refunds, reservations that are committed, cancelled, renewed, or end by
+ * Returns of admitted requests: refunds, and reservations that are committed, cancelled, renewed, or end by
  * themselves.
  *
- * What comes back is read off the node's own view of each key, before and after: that is told to the truth, and must be
- * what the node says. Where keys are evicted a view may jump by more than what was given back: then nothing is said to
- * be sure. Who asks, and when, is in ask_load.c.
+ * The returned tokens are the difference between the node's view of each key before and after the call. The truth
+ * counts this difference, and it must be what the node answers. Where keys are evicted, a view may jump by more
+ * than the returned tokens; then none of the difference counts as sure. ask_load.c makes the requests.
  */
 #include "tests/sim/sim.h"
 
@@ -27,7 +27,7 @@ void ask_follow_up_in(struct sim *sim, const struct ask_held *held, uint64_t in_
                                                      .life = held->life});
 }
 
-/* Spends of a log end by themselves: a reservation does not hold them for longer. */
+/* When a reservation ends. A spend of a log ends after its period, and a reservation holds it no longer. */
 static uint64_t end_ns(const struct sim *sim, const struct ask_held *held, uint64_t ttl_ns)
 {
     for (unsigned c = 0; c < held->count; c++) {
@@ -45,13 +45,16 @@ void ask_hold(struct sim *sim, struct ask_held *held, uint64_t ttl_ns)
     held->reserved = ttl_ns > 0;
     held->ends_ns = end_ns(sim, held, ttl_ns);
     sim->asks.reservations += held->reserved;
-    if (!held->reserved || !draw_one_in(random, 6)) /* else nobody ever asks for it again */
+    if (!held->reserved || !draw_one_in(random, 6)) /* otherwise the reservation ends by itself */
         ask_follow_up_in(sim, held, 1 + random_below(random, sim->plan.asks.hold_max_ns));
 }
 
-/* ---- reservations that end with nobody asking ---- */
+/* ---- reservations that end by themselves ---- */
 
-/* Whatever it held may have been given back or not, and if so, somebody may have heard or not. */
+/*
+ * Counts all that the reservation held as possibly given back: the node may have returned it, and others may have
+ * heard.
+ */
 static void let_go(struct sim *sim, struct ask_held *held, uint64_t batches)
 {
     for (unsigned c = 0; c < held->count; c++) {
@@ -80,7 +83,7 @@ void ask_before_step(struct sim *sim, unsigned i)
     }
 }
 
-/* The one that ended first of those that node i has not given back; NULL: there is none. */
+/* Of the ended reservations that node i has not given back, the one that ended first; NULL: there is none. */
 static struct ask_held *first_ending(struct sim *sim, unsigned i)
 {
     struct ask_held *first = NULL;
@@ -92,7 +95,10 @@ static struct ask_held *first_ending(struct sim *sim, unsigned i)
     return first;
 }
 
-/* They are given back in the order in which they ended. Of those that ended in one moment, any may have been. */
+/*
+ * A node gives ended reservations back in the order in which they ended. Of several that ended in one moment, the
+ * node may have given back any.
+ */
 void ask_after_step(struct sim *sim, unsigned i)
 {
     const struct step_figures *before = &sim->node[i].before;
@@ -122,14 +128,14 @@ void ask_node_ends(struct sim *sim, unsigned i)
     }
 }
 
-/* ---- what comes back ---- */
+/* ---- returned tokens ---- */
 
 bool ask_views_may_jump(const struct sim *sim)
 {
     return sim->plan.table_keys <= SIM_KEYS_MAX;
 }
 
-/* What a node's view of a charge gained is what was given back, or (if it lost, and may have) spent. */
+/* Counts a gain of the node's view as given back, and a loss as spent, where the call may spend. */
 static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsigned c, int64_t before,
                         bool may_spend)
 {
@@ -153,7 +159,10 @@ static void note_change(struct sim *sim, unsigned i, struct ask_held *held, unsi
     }
 }
 
-/* A refund knows nothing of the request and goes by the window of now: honest clients give back what it holds. */
+/*
+ * A REFUND names no request, and the node takes it for the present window. So clients here ask only for charges of
+ * the present window that took tokens.
+ */
 static void refund(struct sim *sim, struct ask_held *held)
 {
     unsigned i = held->node;
@@ -166,10 +175,12 @@ static void refund(struct sim *sim, struct ask_held *held)
         struct ask_part part = held->part[c];
         const struct limit_terms *terms = &sim->plan.asks.rule[part.rule].terms;
         bool ends_soon = terms->kind == LIMIT_LOG && now_ns - held->made_ns > terms->period_ns / 4 * 3;
-        if (part.taken == 0 || ends_soon) /* a shadow that would have denied; too late to be sure whose it was */
+        if (part.taken == 0 ||
+            ends_soon) /* a shadow rule that would have denied, or too late to know which spend is returned */
             continue;
         held->charge[count] = ask_charge(sim, i, &part, held->cost);
-        if (part.window != held->part[c].window) /* it would give back what others took in this window */
+        if (part.window !=
+            held->part[c].window) /* the refund would return tokens that other requests took in this window */
             continue;
         held->part[count] = part;
         before[count] = left_of(sim, i, &held->charge[count]);
@@ -206,7 +217,10 @@ static enum reserve_status commit(struct sim *sim, struct ask_held *held, uint64
     return node_commit(sim->node[held->node].node, held->id, *actual, world_local_ns(sim, held->node), charged);
 }
 
-/* A commit charges no more than was held or used. (What the refill made good meanwhile need not come back.) */
+/*
+ * A commit charges at most the held or the used tokens, whichever are more. Tokens that refill has made good need
+ * not come back.
+ */
 static void check_committed(struct sim *sim, const struct ask_held *held, uint64_t actual, uint64_t charged)
 {
     if (charged > actual && charged > held->cost)
@@ -214,7 +228,10 @@ static void check_committed(struct sim *sim, const struct ask_held *held, uint64
                  sim->node[held->node].name, charged, held->cost, actual);
 }
 
-/* How many tokens of the key node i's reservations hold, and how many of these its log lists: of others, all. */
+/*
+ * True: the log of node i lists all tokens of the key that the reservations of node i hold. `listed`: what the log
+ * lists as held.
+ */
 static bool lists_all_held(struct sim *sim, unsigned i, const struct ask_part *part, uint64_t listed)
 {
     uint64_t held = 0;
@@ -241,8 +258,9 @@ static uint64_t listed_held(struct sim *sim, unsigned i, const struct charge *ch
 }
 
 /*
- * All that was held comes back, whatever others asked to be given back meanwhile; now, or later where there is no room
- * to tell of it. Of a log it is less only where debt was dropped: what others spent then stands for what was held.
+ * A cancelled reservation must give back all that it held, whatever refunds and resets came in between: at once,
+ * or later where the return cannot be told yet. A log may give back less only after it has dropped debt: then
+ * spends of other peers stand in the place of the held ones.
  */
 static void check_cancelled(struct sim *sim, const struct ask_held *held, unsigned c, int64_t before, bool listed)
 {
@@ -271,7 +289,7 @@ static void renew(struct sim *sim, struct ask_held *held)
     held->fast_ns = clock_read(&sim->fast, sim->now_ns);
     held->slow_ns = clock_read(&sim->slow, sim->now_ns);
     held->made_ns = world_local_ns(sim, i);
-    for (unsigned c = 0; c < held->count; c++) { /* spent anew */
+    for (unsigned c = 0; c < held->count; c++) { /* a renewed lease is a return and a new spend */
         const struct ask_part *part = &held->part[c];
         if (sim->plan.asks.rule[part->rule].terms.kind != LIMIT_LOG || part->taken == 0)
             continue;
@@ -289,7 +307,7 @@ static uint64_t admitted_tokens(const struct sim *sim, unsigned i)
     return stats.admitted_tokens;
 }
 
-/* How many tokens lower the node's views of the charges are. */
+/* By how many tokens the node's views of the charges fell. */
 static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_held *held, const int64_t *before)
 {
     uint64_t lost = 0;
@@ -301,7 +319,7 @@ static uint64_t lost_tokens(struct sim *sim, unsigned i, const struct ask_held *
     return lost;
 }
 
-/* A lease has no use but its time: all of it comes back. */
+/* Takes the used tokens off. A lease uses no tokens: all of it comes back. */
 static void keep_what_is_left(const struct sim *sim, struct ask_part *part, uint64_t used)
 {
     used = sim->plan.asks.rule[part->rule].algorithm == ASK_LEASE ? 0 : used;
@@ -337,7 +355,7 @@ static void end_reservation(struct sim *sim, struct ask_held *held)
         struct ask_part left = held->part[c];
         keep_what_is_left(sim, &left, commits ? actual : 0);
         note_change(sim, i, held, c, before[c], spends);
-        if (held->ending) /* what a commit takes besides is not held */
+        if (held->ending) /* tokens that the commit took in addition are not held */
             held->part[c].taken = left.taken;
     }
     if (commits)

@@ -1,11 +1,13 @@
 /*
- * Whose tokens are given back: each once, and by the node that spent it.
+ * Law of returns: every token is given back at most once, by the node that spent it.
  *
- *   returns  a node gives back no more of a key than it has spent of it, in this life, and not given back.
+ *   returns  a node gives back of a key at most what this node has spent of the key in this life and not given
+ *            back.
  *
- * In some worlds clients that miss an answer ask for the same refund at other nodes, and somebody resets keys that are
- * in use. Neither may give back anything that a reservation holds: what that gives back when it is cancelled is looked
- * at in ask_return.c. The truth is told of what each node gives back as of spends of its own.
+ * In some worlds, clients that miss an answer ask other nodes for the same refund, and an operator resets keys
+ * that are in use. Neither a refund nor a reset may give back tokens that a reservation holds; ask_return.c checks
+ * what a cancelled reservation gives back. The truth counts each return as a return of a spend of the node that
+ * returns.
  */
 #include "tests/sim/sim.h"
 
@@ -24,7 +26,7 @@ void ask_right_gained(struct sim *sim, unsigned i, const struct ask_part *part, 
     right_of(sim, i, part)->tokens += tokens;
 }
 
-/* Whoever else spent something is gone, as far as the node knows: then it gives back all that is taken. */
+/* True: the node knows no other member. Then the node may give back all that is taken of a key. */
 static bool is_alone(const struct sim *sim, unsigned i)
 {
     struct node_status status;
@@ -61,7 +63,7 @@ static int64_t left_of(struct sim *sim, unsigned i, const struct ask_part *part)
     return bucket.settled - bucket.unsettled;
 }
 
-/* What the node's view gained, it has given back; of a log it is not known when that was spent. */
+/* Counts what the node's view gained as given back. For a log the time of the returned spend is unknown. */
 static void note_gain(struct sim *sim, unsigned i, const struct ask_part *part, int64_t before)
 {
     static const struct ask_held unknown = {.made_ns = 0};
@@ -80,7 +82,7 @@ static void note_gain(struct sim *sim, unsigned i, const struct ask_part *part, 
     sim->asks.given_elsewhere += (uint64_t)tokens;
 }
 
-/* A clock that jumps ends a log's spends early: then nobody can say whose was given back. */
+/* False: a clock that jumps may have ended spends of a log early, so the returned spend cannot be named. */
 static bool is_certain(const struct sim *sim, const struct plan_rule *rule)
 {
     return rule->terms.kind != LIMIT_LOG || (sim->plan.faults & (1u << FAULT_JUMP | 1u << FAULT_STALL)) == 0;

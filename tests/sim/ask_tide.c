@@ -1,16 +1,20 @@
 /*
- * Tides: worlds with one bucket that is full at times and empty at others.
+ * Tides: worlds with one bucket that is full at times and empty at other times.
  *
- * What is given back to a bucket that is full by then is lost, and whoever hears of it when the bucket is not full
- * any more must leave it out (cluster/state/peaks.h). Among requests at any time a bucket is hardly ever full. Here all
- * wait until it is; one node takes a little and gives it back when that has refilled; then all the others take all they
- * may, which is told sooner than what was given back.
+ * Tokens that are given back to a full bucket are lost. A node that hears of this return when its bucket is not
+ * full any more must not credit the return (cluster/state/peaks.h). Under random requests a bucket is hardly ever
+ * full. In a tide, all nodes wait until the bucket is full. At flood, one node takes a little and gives the tokens
+ * back when they have refilled. At ebb, all other nodes take all that they may, and tell their spends before they
+ * hear of the return.
  */
 #include "tests/sim/sim.h"
 
 enum { EBB_PARTS = 48, WATCH_PARTS = 24 };
 
-/* A bucket refills in some times the time that it takes to settle, what is taken at flood in less than that time. */
+/*
+ * The bucket refills in several times the time that it takes to settle. The tokens that are taken at flood refill
+ * in less than the time to settle.
+ */
 void ask_draw_tides(struct plan *plan, struct random *random)
 {
     struct plan_asks *asks = &plan->asks;
@@ -53,8 +57,8 @@ static bool can_ask(const struct sim *sim, unsigned i)
 }
 
 /*
- * One node takes a little, and gives it back about when that much has refilled. Not very little: what refill soon pays
- * off is told when it is given back, if at all, and not before.
+ * One node takes a little, and gives it back about when that much has refilled. The node takes at least half of
+ * `cost_max`: a smaller spend would be deferred, and told at its return, if at all.
  */
 static void take_at_flood(struct sim *sim)
 {
@@ -69,7 +73,7 @@ static void take_at_flood(struct sim *sim)
     post_turn(sim, in_ns + 1, i, 1);
 }
 
-/* The others take all they may, again and again. */
+/* All nodes but node `but` take all that they may, again in each part of the ebb. */
 static void take_at_ebb(struct sim *sim, unsigned but, unsigned step)
 {
     uint64_t period_ns = sim->plan.asks.rule[0].terms.period_ns;
@@ -81,7 +85,7 @@ static void take_at_ebb(struct sim *sim, unsigned but, unsigned step)
     post_turn(sim, 1 + period_ns / EBB_PARTS, but, step + 1);
 }
 
-/* What was spent is told; then the bucket fills again. */
+/* The nodes tell their spends; then the bucket fills again. */
 static void watch(struct sim *sim, unsigned step)
 {
     uint64_t period_ns = sim->plan.asks.rule[0].terms.period_ns;

@@ -1,7 +1,8 @@
 /*
- * Which features of plans meet: a bug in what two of them do together is found only where a seed draws both, one that
- * the other hides only where it does not. Draws are many, from several streams, and some decide about others: without
- * this, two may never meet and nobody would notice.
+ * Checks that every two features of plans meet in some seed, and that each comes without the other in some seed. A
+ * bug that needs two features together is found only by a seed that draws both; a bug that the second feature
+ * hides, only by a seed that draws the first alone. Plans have many draws, from several random streams, and some
+ * draws exclude others: without this check, two features might never meet unnoticed.
  */
 #include "tests/sim/sim.h"
 
@@ -129,7 +130,7 @@ static const char *const names[] = {
 
 enum { FEATURES_COUNT = sizeof names / sizeof names[0] };
 
-/* What is meant to be so, and why, unless that is plain. */
+/* Pairs that must never meet, pairs of which the first must never come alone, and the reasons. */
 static const struct {
     const char *one, *other, *why;
 } never[] =
@@ -165,7 +166,7 @@ static bool is_pair(const char *one, const char *other, unsigned a, unsigned b)
     return strcmp(one, names[a]) == 0 && strcmp(other, names[b]) == 0;
 }
 
-/* Both are features of rules, of which tides are one that has no others. */
+/* True: both are features of rules. A world with tides has no other feature of rules. */
 static bool rules_say_more(unsigned a, unsigned b)
 {
     unsigned rules = 0;
@@ -202,7 +203,7 @@ static void note(const struct plan *plan, unsigned meet[FEATURES_COUNT][FEATURES
             meet[a][b] += has[a] && has[b];
 }
 
-/* How many pairs are not as they are meant to be. */
+/* Returns the number of pairs that are not as they must be. */
 static unsigned check(unsigned meet[FEATURES_COUNT][FEATURES_COUNT], unsigned seeds)
 {
     unsigned wrong = 0;

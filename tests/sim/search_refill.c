@@ -1,11 +1,12 @@
 /*
- * Adversarial schedules for limits that refill within some intervals. Whatever the schedule, one bucket charged with
- * every spend when it is made never falls below the declared overshoot: not even if all took now what they may. And it
- * has no less than all see together: see check_views.
+ * Adversarial schedules for limits that refill within some intervals. Whatever the schedule, the truth (one bucket
+ * that is charged with every spend when it is made) must never fall below the declared overshoot, not even if all
+ * nodes took now all that they may. And the truth must have no less than all nodes see together: see check_views.
  *
- * The one idea: what may go wrong is a view that was refilled more than the truth was. So some sip what their share of
- * the refill pays off, which nobody is told of, others take all they may, and links are held back, cut, or one-way, for
- * about as long as a bucket takes to refill; then all is heard, and all take all.
+ * The one idea: the bound breaks if a view was refilled more than the truth. So some nodes sip, that is, they
+ * spend only what their share of the refill pays off, and tell no peer; other nodes take all that they may; links
+ * are held back, cut, or cut one way, for about the time in which a bucket refills. Then all messages are heard,
+ * and all nodes take all.
  */
 #include "tests/sim/schedule.h"
 
@@ -25,16 +26,16 @@ enum way { PROMPT, LATE, HELD, CUT, WAYS };
 struct attack {
     struct schedule *schedule;
     const struct limit *limit;
-    unsigned fill_intervals; /* in which a bucket refills */
+    unsigned fill_intervals; /* the time in which a bucket refills */
     struct truth truth[KEYS];
-    uint64_t sips_ns[SIM_NODES_MAX][KEYS]; /* since when it sips */
-    bool precise;                          /* as much as can be */
+    uint64_t sips_ns[SIM_NODES_MAX][KEYS]; /* when the node began to sip from the key */
+    bool precise;                          /* sips take exactly what refill pays off */
     double share[SIM_NODES_MAX];
-    int64_t soon_units[SIM_NODES_MAX]; /* what its share of the refill pays off within an interval */
+    int64_t soon_units[SIM_NODES_MAX]; /* what the share of the node pays off within an interval */
     enum client client[SIM_NODES_MAX];
     enum way way[SIM_NODES_MAX][SIM_NODES_MAX];
-    int64_t told_units; /* taken in this act by those who do not sip: others hear of it */
-    int64_t closest;    /* units, as what follows: see struct outcome */
+    int64_t told_units; /* taken in this act by nodes that do not sip, and so told to peers */
+    int64_t closest;    /* in units, as `above`: see struct outcome */
     double above;
 };
 
@@ -69,8 +70,8 @@ static void check_reach(struct attack *attack, unsigned key)
 }
 
 /*
- * The truth is never below what all see, each as far as its share goes, less all that is unsettled: docs/accounting.md,
- * "Why it is not enough that it is paid off". Shares are rounded.
+ * Invariant I4: the truth is at least the sum of all views, each times the share of its node, less all unsettled
+ * spends (docs/accounting.md, "What is never told"). Shares are rounded.
  */
 static void check_views(struct attack *attack, unsigned key)
 {
@@ -105,8 +106,8 @@ static uint64_t remaining(const struct attack *attack, unsigned i, unsigned key)
 }
 
 /*
- * What refill pays off is seen two intervals after the first sip: until nearly an interval before that, more may be
- * taken, as far as that pays off in time.
+ * Spends what refill pays off in time. A node looks whether refill has paid off two intervals after the first sip,
+ * so it sips only until about an interval before that.
  */
 static void sip(struct attack *attack, unsigned i, unsigned key)
 {
@@ -225,7 +226,7 @@ static void all_clients(struct attack *attack, enum client client)
         attack->client[i] = client;
 }
 
-/* About as long as the bucket, or a part of it, takes to refill. */
+/* About the time in which the bucket, or a part of it, refills. */
 static uint64_t some_time(struct attack *attack)
 {
     uint64_t parts =
@@ -240,8 +241,8 @@ static enum way bad_way(struct attack *attack)
 }
 
 /*
- * Until what others hear of in the end has been refilled by then, or nearly: then their views are full again, and what
- * was sipped meanwhile is missing if it was held to be paid off.
+ * Goes on until the told spends of this act have refilled, or nearly. Then the views are full again, and a sip
+ * that a node took for paid off, although it was not, is missing from all of them.
  */
 static void go_on_until_refilled(struct attack *attack)
 {
@@ -265,7 +266,10 @@ static void go_on_for_long(struct attack *attack)
         go_on_until_refilled(attack);
 }
 
-/* Two sides, which hear little of each other, or one of them nothing: one sips, in the other some take all. */
+/*
+ * Two sides that hear little of each other, or one side nothing. One side sips; on the other side some nodes take
+ * all.
+ */
 static void act_apart(struct attack *attack)
 {
     unsigned nodes = attack->schedule->nodes;
@@ -282,7 +286,7 @@ static void act_apart(struct attack *attack)
     go_on_for_long(attack);
 }
 
-/* Those who take all do so once, at the beginning. */
+/* As act_apart, but the nodes that take all do so only at the beginning. */
 static void act_bite_apart(struct attack *attack)
 {
     act_apart(attack);
@@ -313,7 +317,7 @@ static bool all_is_heard(const struct schedule *schedule)
     return true;
 }
 
-/* Until all is heard, or nearly: that is when views are highest. */
+/* Goes on until all messages are heard, or nearly all: then the views are highest. */
 static void act_hear(struct attack *attack)
 {
     bool nearly = one_in(attack, 2);
@@ -371,7 +375,7 @@ struct outcome search_refill(struct schedule *schedule, uint64_t seed)
     struct attack attack = {.schedule = schedule, .closest = INT64_MAX};
     schedule_init(schedule, seed);
     schedule->interval_ns = one_in(&attack, 2) ? SECOND / 10 : SECOND / 100;
-    if (seed % 2 == 1) /* what is told late is set aside then: cluster/log/aside.h */
+    if (seed % 2 == 1) /* then spends that are told late are set aside: cluster/log/aside.h */
         schedule->silent_after_ns = silences[seed / 2 % sizeof silences] * schedule->interval_ns;
     draw_limit(&attack);
     attack.precise = !one_in(&attack, 3);
