@@ -38,10 +38,15 @@ static uint64_t heeded_until_ns(const struct node *node, const struct limit *lim
     return spent_ns + limit->period_ns - margin_ns;
 }
 
-/* The tokens of a LOG that a reservation holds may have ended by themselves. */
+/*
+ * The tokens of a LOG that a reservation holds may have ended by themselves, and its cell may have
+ * expired. If a peer whose clock is behind still uses that cell, the cell is here again, by the
+ * peer's spends, and without those that this node has forgotten: they are not given back.
+ */
 static bool has_ended(const struct limit *limit, const struct charge *charge, uint64_t now_ns)
 {
-    return kind_lists(limit->kind) && charge->expires_ns > 0 && charge->expires_ns <= now_ns;
+    return (kind_lists(limit->kind) || kind_expires(limit->kind)) && charge->expires_ns > 0 &&
+           charge->expires_ns <= now_ns;
 }
 
 static uint64_t whole_tokens(const struct limit *limit, int64_t units)

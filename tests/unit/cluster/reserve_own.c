@@ -183,6 +183,28 @@ static void ends_in_time(void)
     OK_U64(in_time, 5, "reservations of 7 ms to 1 s end in their millisecond, where intervals are of 500 ms");
 }
 
+/*
+ * A window's cell has expired here, and what was held of it with it. Whoever goes on in that window, because a clock is
+ * behind, finds the cell anew: the end of the reservation gives back nothing of it.
+ */
+static void expired_cell(void)
+{
+    alone();
+    struct node *ann = world.host[ANN].node;
+    struct reservation_id id;
+    struct charge held = held_at(ANN, "alice", &cell, 20), others = held_at(ANN, "alice", &cell, 50);
+    held.expires_ns = world.now_ns + 300 * MS;
+    others.expires_ns = world.now_ns + 3000 * MS;
+    OK(reserve(ANN, &held, 1, 2000, &id) && tokens_left(ANN, "alice", &cell) == 140, "20 of a window are held");
+    world_run(301);
+    OK_I64(tokens_left(ANN, "alice", &cell), 160, "the window is over, and its cell has expired");
+    OK(node_takes(ann, &others, world.now_ns) && tokens_left(ANN, "alice", &cell) == 110, "then 50 are taken of it");
+    OK(node_cancel(ann, id, world.now_ns) == RESERVE_DONE, "the reservation is cancelled");
+    OK_I64(tokens_left(ANN, "alice", &cell), 110, "and gives back nothing of the 50");
+    OK(open_reservations(ann) == 0, "it has ended all the same");
+    world_close();
+}
+
 int main(void)
 {
     somebody_elses();
@@ -191,5 +213,6 @@ int main(void)
     committed_log();
     how_long_to_wait();
     ends_in_time();
+    expired_cell();
     return tap_done();
 }
