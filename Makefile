@@ -67,7 +67,7 @@ ALL_LDFLAGS := $(LDFLAGS_$(FLAVOUR)) $(LDFLAGS)
 TEST_LDFLAGS := $(filter-out -flto=auto,$(ALL_LDFLAGS)) $(if $(findstring flto,$(ALL_LDFLAGS)),-fno-lto) \
     $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 # Debian keeps them all in the default paths, and nng has no .pc file: pkg-config would add nothing.
-LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lsystemd -lm -lpthread
+LIBS := -lyaml -lnng -luv -lmsgpackc -lsqlite3 -lsodium -ljansson -licui18n -licuuc -lsystemd -lssl -lcrypto -lm -lpthread
 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 ifdef V

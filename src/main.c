@@ -4,9 +4,11 @@
  */
 #include "base/error.h"
 #include "base/version.h"
+#include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
 #include "edge/process/clock.h"
 #include "edge/settings/settings.h"
+#include "edge/settings/settings_tls.h"
 #include "server.h"
 
 #include <getopt.h>
@@ -124,12 +126,23 @@ static bool make_room_for_files(struct settings *settings, struct error *error)
     return true;
 }
 
+/* The files that the config names. */
+static bool check_files(const struct settings *settings, const char *config, struct error *error)
+{
+    struct tls *tls = NULL;
+    const bool good = !settings_has_tls(settings) || settings_tls_open(settings, config, &tls, error);
+    tls_destroy(&tls);
+    return good;
+}
+
 static bool run(struct settings *settings, const struct request *request, struct error *error)
 {
     if (!settings_read(settings, request->config, error))
         return false;
     switch (request->action) {
     case ACTION_CHECK:
+        if (!check_files(settings, request->config, error))
+            return false;
         if (settings->warning[0])
             (void)fprintf(stderr, "headgated: %s: %s\n", request->config, settings->warning);
         (void)printf("%s is good: node %s in region %s, limits: %u, peers: %u\n", request->config,

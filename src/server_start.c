@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "commands/replay.h"
 #include "edge/process/memory.h"
+#include "edge/settings/settings_tls.h"
 #include "http/json_arena.h"
 #include "server_state.h"
 
@@ -48,7 +49,12 @@ static bool open_listeners(struct server *server, struct error *error)
     options.id_step = settings->threads;
     options.shares_port = settings->threads > 1;
     options.connected = settings->threads > 1 ? &server->connected : NULL;
-    const struct worker_addresses addresses = {settings->clients_address, settings->http_address, &settings->http};
+    const struct worker_addresses addresses = {.resp = settings->clients_address,
+                                               .http = settings->http_address,
+                                               .resp_tls = settings->clients_tls_address,
+                                               .http_tls = settings->http_tls_address,
+                                               .tls = server->tls,
+                                               .http_settings = &settings->http};
     json_arena_prepare(hash_64(&settings->node.hash_key, "json", 4));
     return worker_listen(&server->worker, &options, &addresses, NULL, error) &&
            worker_threads_listen(&server->worker_threads, &options, &addresses, &server->worker, error);
@@ -99,7 +105,7 @@ static bool watch(struct server *server, struct error *error)
 
 static bool open_replays(struct server *server, struct error *error)
 {
-    if (!server->settings->http_address[0])
+    if (!settings_serve_http(server->settings))
         return true;
     server->replays = replays_create(&server->settings->node.hash_key);
     return server->replays != NULL || error_set(error, EX_OSERR, "not enough memory for idempotency keys");
@@ -156,6 +162,11 @@ static void introduce(struct server *server)
               settings->clients_address, settings->gossip_address, settings->snapshot_address);
     if (settings->http_address[0])
         log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for HTTP", settings->http_address);
+    if (settings->clients_tls_address[0])
+        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for clients over TLS",
+                  settings->clients_tls_address);
+    if (settings->http_tls_address[0])
+        log_write(&server->log, LOG_LEVEL_INFO, "listening on %s for HTTP over TLS", settings->http_tls_address);
     if (settings->secret_is_none)
         log_write(
             &server->log, LOG_LEVEL_WARNING,
@@ -189,6 +200,9 @@ static void on_populated(void *context, size_t bytes, int failed)
 
 static bool start(struct server *server, const char *config_path, struct error *error)
 {
+    if (settings_has_tls(server->settings) &&
+        !settings_tls_open(server->settings, config_path, &server->tls, error))
+        return false;
     if (!open_listeners(server, error) || !open_transport(server, error) || !watch(server, error) ||
         !open_replays(server, error))
         return false;
@@ -260,6 +274,7 @@ bool server_run(const struct settings *settings, const char *config_path, struct
     if (started)
         log_write(&server->log, LOG_LEVEL_INFO, "%s has left", settings->node.name);
     worker_close(&server->worker);
+    tls_destroy(&server->tls);
     refusals_destroy(&server->refusals);
     journal_close(&server->journal);
     effects_close(&server->effects);

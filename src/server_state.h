@@ -7,6 +7,7 @@
 
 #include "cluster/node.h"
 #include "commands/refusals.h"
+#include "edge/clients/tls.h"
 #include "edge/peers/transport.h"
 #include "edge/process/log.h"
 #include "edge/process/pace.h"
@@ -29,6 +30,7 @@ struct server {
     struct log log;
     struct journal *journal;   /* of refusals; NULL: none is written, as the next */
     struct refusals *refusals; /* what the workers share of it */
+    struct tls *tls;           /* of all ports that speak it; NULL: none does */
     struct worker worker;
     struct worker_threads worker_threads;
     struct commands_worker_threads serving; /* the commands of all workers */

@@ -190,9 +190,12 @@ void worker_close(struct worker *worker)
     hot_destroy(&worker->hot);
 }
 
+/* Does nothing without an address. */
 static bool listen_at(struct worker *worker, const struct service *service, const char *address,
                       const struct worker *first, struct error *error)
 {
+    if (!address[0])
+        return true;
     return first != NULL ? listener_join(&worker->listener, &first->listener, service, error)
                          : listener_bind(&worker->listener, address, service, error);
 }
@@ -204,14 +207,17 @@ bool worker_listen(struct worker *worker, const struct listener_options *options
     if (!listener_init(&worker->listener, &worker->loop, &resp, options, error))
         return false;
     worker->has_listener = true;
-    if (!listen_at(worker, &resp, addresses->resp, first, error))
-        return false;
-    if (!addresses->http[0])
-        return true;
-    worker->http = http_create(&worker->commands, addresses->http_settings);
-    if (worker->http == NULL)
-        return error_set(error, EX_OSERR, "not enough memory to serve HTTP");
-    return listen_at(worker, &http, addresses->http, first, error);
+    if (addresses->http[0] || addresses->http_tls[0]) {
+        worker->http = http_create(&worker->commands, addresses->http_settings);
+        if (worker->http == NULL)
+            return error_set(error, EX_OSERR, "not enough memory to serve HTTP");
+    }
+    struct service resp_tls = resp, http_tls = http;
+    resp_tls.tls = http_tls.tls = addresses->tls;
+    return listen_at(worker, &resp, addresses->resp, first, error) &&
+           listen_at(worker, &http, addresses->http, first, error) &&
+           listen_at(worker, &resp_tls, addresses->resp_tls, first, error) &&
+           listen_at(worker, &http_tls, addresses->http_tls, first, error);
 }
 
 bool worker_watch(struct worker *worker, bool names, uint64_t seed, struct error *error)

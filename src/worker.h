@@ -76,9 +76,10 @@ void worker_run(struct worker *worker);
 /* Closes the worker's own handles and the loop. Nothing else may be left in the loop. */
 void worker_close(struct worker *worker);
 
-/* Where clients connect: for RESP, and for HTTP ("": nowhere). */
+/* Where clients connect: for RESP, for HTTP, and for both over TLS ("": nowhere). */
 struct worker_addresses {
-    const char *resp, *http;
+    const char *resp, *http, *resp_tls, *http_tls;
+    struct tls *tls;                           /* of the last two; must outlive the worker */
     const struct http_settings *http_settings; /* must outlive the worker */
 };
 

@@ -87,6 +87,7 @@ struct service worker_http_service(struct worker *worker)
         .feed = on_http_feed,
         .close = on_http_close,
         .knows = on_http_knows,
+        .alpn = "\x08http/1.1",
         .too_many = http_too_many,
         .unfinished = http_unfinished,
     };

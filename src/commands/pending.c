@@ -18,7 +18,7 @@ _Static_assert(8 + (VERDICT_FIELDS - 1) * 23 + VERDICT_NAMES_BYTES + 5 + RULE_NA
                "room for the name of a rule or a limit, and of a reservation or the time of WAIT");
 _Static_assert((int)PENDING_LOAD_MAX <= (int)NODE_EACH_MAX && (int)LATE_REQUESTS_MAX <= (int)NODE_EACH_MAX,
                "they are decided in one run");
-_Static_assert((int)TRANSACTION_ANSWER_MAX_BYTES + (int)PENDING_ANSWERS_BYTES <= (int)POOL_LARGE_BYTES &&
+_Static_assert((int)TRANSACTION_ANSWER_MAX_BYTES + (int)PENDING_ANSWERS_BYTES <= (int)LISTENER_OUTPUT_BYTES &&
                    (int)OUTPUT_REPLY_MAX_BYTES <= (int)TRANSACTION_ANSWER_MAX_BYTES,
                "an output has room for all that is pending, and what comes behind it");
 _Static_assert((int)PENDING_ANSWER_BYTES + 2 * (int)CHARGES_MAX * (int)RULE_ANSWER_BYTES <=

@@ -14,7 +14,7 @@ enum {
     ANSWER_BYTES = 256,        /* the longest answer of most commands, and of an error */
     NAMED_ANSWER_BYTES = 376,  /* the longest answer of a command whose figures have names */
     ANSWERS_HEADER_BYTES = 16, /* "*1024\r\n" */
-    QUEUED_MAX_BYTES = POOL_LARGE_BYTES,
+    QUEUED_MAX_BYTES = 128 * 1024,
 };
 
 _Static_assert((int)PENDING_ANSWER_BYTES <= (int)NAMED_ANSWER_BYTES,

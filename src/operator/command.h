@@ -46,6 +46,9 @@ int command_forget(const struct invocation *invocation);
 /* Runs `headgate load`; argv holds the words behind "load". See load.h. */
 int command_load(int argc, char **argv, const char *at);
 
+/* Runs `headgate certs`; argv holds the words behind "certs". It asks no daemon. */
+int command_certs(int argc, char **argv);
+
 /* Runs `headgate rules`; argv holds the words behind "rules". See rules.h. */
 int command_rules(int argc, char **argv, const char *at);
 

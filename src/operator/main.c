@@ -76,6 +76,7 @@ static void help(FILE *out)
         fprintf(out, "  %-12s%-18s%s\n", subcommands[i].name, subcommands[i].words, subcommands[i].summary);
     fprintf(out, "  %-30s%s\n", "rules action ...",
             "rules of all services: check, apply, diff, list, get, delete, history, rollback");
+    fprintf(out, "  %-30s%s\n", "certs name [host ...]", "makes certificates for TLS, and what signs them");
     fprintf(out, "  %-30s%s\n", "load", "sends requests to several daemons and measures speed and accuracy");
     fputs("\n\"headgate command --help\" tells more.\n\n", out);
     option_help(out, options, COST);
@@ -234,6 +235,8 @@ static int run(int argc, char **argv)
         return status;
     if (strcmp(name, "load") == 0)
         return command_load(argc - 2, argv + 2, at);
+    if (strcmp(name, "certs") == 0)
+        return command_certs(argc - 2, argv + 2);
     if (strcmp(name, "rules") == 0)
         return command_rules(argc - 2, argv + 2, at);
     const struct subcommand *subcommand = find_subcommand(name);

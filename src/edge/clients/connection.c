@@ -118,10 +118,17 @@ static void start(struct connection *connection, struct listener *listener, uint
     listener->handles_open++;
 }
 
+static struct stream_port port_of(const struct connection *connection)
+{
+    const struct service *service = connection->service;
+    return (struct stream_port){service->tls, service->alpn, &connection->listener->sealed};
+}
+
 void connection_accept(struct connection *connection, struct listener *listener, uint32_t socket, uint64_t id)
 {
     start(connection, listener, socket);
-    if (!stream_accept(&connection->stream, &listener->sockets[socket])) {
+    const struct stream_port port = port_of(connection);
+    if (!stream_accept(&connection->stream, &listener->sockets[socket], &port)) {
         metric_add(&listener->stats.accept_failures, 1);
         dismiss(listener);
         connection_close(connection);
@@ -130,6 +137,9 @@ void connection_accept(struct connection *connection, struct listener *listener,
     metric_add(&listener->stats.total_connections_received, 1);
     connection->has_session = true;
     listener_meet(listener, connection);
+    connection->greets = connection->stream.greeting == STREAM_GREETS;
+    if (connection->greets) /* it is a request that has begun: its deadline is the same */
+        listener_note_begun(listener, connection);
     char address[LISTENER_ADDRESS_BYTES];
     stream_describe_peer(&connection->stream, address, sizeof address);
     connection->service->open(connection->service->context, connection->session, id, address);
@@ -139,10 +149,12 @@ void connection_accept(struct connection *connection, struct listener *listener,
 void connection_refuse(struct connection *connection, struct listener *listener, uint32_t socket)
 {
     start(connection, listener, socket);
-    if (stream_accept(&connection->stream, &listener->sockets[socket])) {
-        const char *text = connection->service->too_many;
+    const struct stream_port plain = {0}; /* a handshake would be work for nothing */
+    if (stream_accept(&connection->stream, &listener->sockets[socket], &plain)) {
+        const char *text = connection->service->tls == NULL ? connection->service->too_many : NULL;
+        struct bytes rest;
         if (text != NULL)
-            (void)stream_write(&connection->stream, text, strlen(text));
+            (void)stream_write(&connection->stream, text, strlen(text), &rest);
         metric_add(&listener->stats.rejected_connections, 1);
     } else {
         metric_add(&listener->stats.accept_failures, 1);
@@ -197,11 +209,12 @@ void connection_turn_out(struct connection *connection, uint64_t *count, const c
 {
     char farewell[FAREWELL_MAX_BYTES];
     struct output output = output_over(farewell, sizeof farewell);
+    struct bytes rest;
     if (text != NULL)
         output_append(&output, text, strlen(text));
     metric_add(count, 1);
     if (output.size > 0 && connection->state == CONNECTION_OPEN && list_empty(&connection->unwritten))
-        (void)stream_write(&connection->stream, output.data, output.size);
+        (void)stream_write(&connection->stream, output.data, output.size, &rest);
     connection_close(connection);
 }
 

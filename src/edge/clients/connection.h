@@ -52,6 +52,7 @@ struct connection {
     size_t input_at, input_size; /* the part of `input` that holds unserved bytes */
     bool input_whole; /* the held input may have whole requests: they must be served before more is read */
     bool input_more;  /* the last read filled its room: there may be more to read */
+    bool greets;      /* the handshake of TLS is not over; until then `timed` has its deadline */
     bool fed;         /* the answer goes on until the connection ends: `waiting` is in the listener's list `fed` */
     bool stranger;
     enum listener_weight weight;

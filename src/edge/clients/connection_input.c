@@ -32,6 +32,28 @@ static void note_read(struct connection *connection, size_t size)
         listener_note_heard(listener, connection);
 }
 
+/* Counts what has become of the handshake, once it is over. */
+static void note_greeting(struct connection *connection)
+{
+    struct listener_stats *stats = &connection->listener->stats;
+    switch (connection->stream.greeting) {
+    case STREAM_GREETS:
+        return;
+    case STREAM_READY:
+        metric_add(&stats->tls_handshakes, 1);
+        metric_add(&stats->tls_resumed, connection->stream.resumed);
+        list_remove(&connection->timed);
+        break;
+    case STREAM_NOT_TLS:
+        metric_add(&stats->tls_plain, 1);
+        break;
+    case STREAM_REFUSED:
+        metric_add(&stats->tls_failures, 1);
+        break;
+    }
+    connection->greets = false;
+}
+
 /* Puts the bytes that were held from earlier reads in front, so that the service sees one piece. */
 bool connection_read(struct connection *connection, struct bytes *whole)
 {
@@ -39,6 +61,8 @@ bool connection_read(struct connection *connection, struct bytes *whole)
     const size_t held = connection->input_size, room = room_of(connection);
     assert(room > 0);
     const ssize_t size = stream_read(&connection->stream, input + held, room);
+    if (connection->greets)
+        note_greeting(connection);
     if (size < 0)
         connection_close(connection);
     if (size <= 0)

@@ -10,25 +10,24 @@
 bool connection_write_now(struct connection *connection, const struct output *output)
 {
     struct listener *listener = connection->listener;
-    ssize_t sent = stream_write(&connection->stream, output->data, output->size);
-    if (sent < 0)
+    struct bytes rest;
+    if (!stream_write(&connection->stream, output->data, output->size, &rest))
         return false;
     metric_add(&listener->stats.total_writes, 1);
     metric_add(&listener->stats.total_net_output_bytes, output->size);
-    size_t rest = output->size - (size_t)sent;
-    if (rest == 0)
+    if (rest.size == 0)
         return true;
-    connection->output = pool_take(&listener->pool, rest);
+    connection->output = pool_take(&listener->pool, rest.size);
     if (connection->output == NULL) {
         metric_add(&listener->stats.closed_no_buffer, 1);
         return false;
     }
     connection_count_buffers(listener);
-    memcpy(connection->output->data, output->data + sent, rest);
+    memcpy(connection->output->data, rest.data, rest.size);
     connection_set_state(connection, CONNECTION_BLOCKED);
     stream_unwatch(&connection->stream);
     list_remove(&connection->aside);
-    if (!stream_write_rest(&connection->stream, connection->output->data, rest))
+    if (!stream_write_rest(&connection->stream, connection->output->data, rest.size))
         return false;
     connection->rest_bytes = stream_rest_bytes(&connection->stream);
     listener_watch(listener, connection, listener->options.stall_timeout_ms);

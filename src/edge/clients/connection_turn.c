@@ -106,7 +106,7 @@ static void serve(struct connection *connection, struct bytes input, uint32_t *w
     struct output output;
     connection->input_whole = false;
     do {
-        output = output_over(listener->output, POOL_LARGE_BYTES);
+        output = output_over(listener->output, LISTENER_OUTPUT_BYTES);
         size_t consumed = 0;
         status = service->serve(service->context, connection->session, left, &output, &budget, &consumed);
         assert(consumed <= left.size && !output.overflowed);
@@ -147,11 +147,14 @@ static void take_turn(struct connection *connection, uint32_t *work)
 {
     struct bytes input;
     connection->turn = connection->listener->turn;
+    const bool greets = connection->greets;
     if (connection->input_whole)
         serve(connection, (struct bytes){connection->input->data + connection->input_at, connection->input_size},
               work);
     else if (settle(connection) && connection_read(connection, &input))
         serve(connection, input, work);
+    if (greets) /* a step of a handshake takes as long as all other work of a turn */
+        *work = 0;
 }
 
 void connection_hear(struct connection *connection)
@@ -162,9 +165,13 @@ void connection_hear(struct connection *connection)
         connection_discard(connection);
     if (connection->state != CONNECTION_OPEN)
         return;
-    if (listener_serves_now(listener, connection))
-        take_turn(connection, &work);
-    else
+    if (!listener_serves_now(listener, connection)) {
+        listener_put_aside(listener, connection);
+        return;
+    }
+    take_turn(connection, &work);
+    if (connection->stream.holds && connection->state == CONNECTION_OPEN && list_empty(&connection->waiting) &&
+        list_empty(&connection->aside))
         listener_put_aside(listener, connection);
 }
 
@@ -179,7 +186,7 @@ void connection_take_turn(struct connection *connection, uint32_t *work)
     if (connection->state != CONNECTION_OPEN || !list_empty(&connection->waiting) ||
         !list_empty(&connection->aside))
         return;
-    if (connection->input_more)
+    if (connection->input_more || connection->stream.holds)
         listener_put_aside(listener, connection);
     else
         connection_listen(connection);
@@ -191,7 +198,7 @@ void connection_go_on(struct connection *connection)
     connection_set_state(connection, CONNECTION_OPEN);
     if (!list_empty(&connection->waiting))
         return;
-    if (connection->input_whole)
+    if (connection->input_whole || connection->stream.holds)
         listener_put_aside(connection->listener, connection);
     else
         connection_listen(connection);
@@ -214,7 +221,7 @@ void connection_answer(struct connection *connection)
 void connection_resume(struct connection *connection)
 {
     struct listener *listener = connection->listener;
-    struct output output = output_over(listener->output, POOL_LARGE_BYTES);
+    struct output output = output_over(listener->output, LISTENER_OUTPUT_BYTES);
     if (connection->state != CONNECTION_OPEN ||
         !connection->service->resume(connection->service->context, connection->session, &output))
         return;
@@ -232,7 +239,7 @@ void connection_resume(struct connection *connection)
 
 void connection_feed(struct connection *connection)
 {
-    struct output output = output_over(connection->listener->output, POOL_LARGE_BYTES);
+    struct output output = output_over(connection->listener->output, LISTENER_OUTPUT_BYTES);
     if (connection->state != CONNECTION_OPEN)
         return;
     connection->service->feed(connection->service->context, connection->session, &output);

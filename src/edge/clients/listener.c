@@ -99,17 +99,23 @@ static void accept_waiting(struct listener *listener)
             on_connection((uv_stream_t *)&listener->sockets[i], 0);
 }
 
+static void free_memory(struct listener *listener)
+{
+    free(listener->slots);
+    free(listener->input);
+    free(listener->output);
+    free(listener->sealed.data);
+    free(listener->unwritten_output.data);
+    listener->slots = listener->input = listener->output = NULL;
+}
+
 static void handle_closed(struct listener *listener)
 {
     assert(listener->handles_open > 0);
     if (--listener->handles_open > 0 || !listener->closing)
         return;
     pool_close(&listener->pool);
-    free(listener->slots);
-    free(listener->input);
-    free(listener->output);
-    free(listener->unwritten_output.data);
-    listener->slots = listener->input = listener->output = NULL;
+    free_memory(listener);
     if (listener->closed != NULL)
         listener->closed(listener->closed_context);
 }
@@ -174,13 +180,12 @@ bool listener_init(struct listener *listener, uv_loop_t *loop, const struct serv
     want_descriptors((uint64_t)options->connections_max + OTHER_DESCRIPTORS);
     listener->slots = calloc(options->connections_max + (size_t)SPARE_CONNECTIONS, slot_bytes(listener));
     listener->input = malloc(POOL_LARGE_BYTES);
-    listener->output = malloc(POOL_LARGE_BYTES);
+    listener->output = malloc(LISTENER_OUTPUT_BYTES);
+    listener->sealed = output_over(malloc(POOL_LARGE_BYTES), POOL_LARGE_BYTES);
     listener->unwritten_output = output_over(malloc(LISTENER_UNWRITTEN_BYTES), LISTENER_UNWRITTEN_BYTES);
-    if (!listener->slots || !listener->input || !listener->output || !listener->unwritten_output.data) {
-        free(listener->slots);
-        free(listener->input);
-        free(listener->output);
-        free(listener->unwritten_output.data);
+    if (!listener->slots || !listener->input || !listener->output || !listener->sealed.data ||
+        !listener->unwritten_output.data) {
+        free_memory(listener);
         return error_set(error, EX_OSERR, "not enough memory for %u connections", options->connections_max);
     }
     listener_deadlines_init(listener);

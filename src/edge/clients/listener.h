@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "edge/clients/stream_tls.h"
 #include "edge/process/pool.h"
 #include "wire/output.h"
 
@@ -32,6 +33,7 @@ enum {
     LISTENER_ADDRESS_BYTES = 64, /* "[ip]:port" of a client, with the terminator */
     LISTENER_LATE_BYTES = 64,    /* bytes of answers of one connection that may be put off */
     LISTENER_LATE_MAX = 16,      /* connections with such answers; with more, clients would be idle for too long */
+    LISTENER_OUTPUT_BYTES = STREAM_TLS_PLAIN_MAX_BYTES, /* what a service may append at once */
     LISTENER_UNWRITTEN_BYTES = 16 << 10, /* answers that are written together: about a millisecond's work */
     LISTENER_HEARD_STEP_MS = 1000,       /* the time when a connection was heard is known to this precision */
 };
@@ -102,6 +104,9 @@ struct service {
      */
     bool (*knows)(void *context, void *session);
     void (*close)(void *context, void *session); /* may be NULL */
+    struct tls *tls; /* what clients of TLS are shown; NULL: the bytes are plain. Must outlive the listener */
+    /* The protocols that the service speaks, as ALPN has them: "\x02h2". NULL: whatever the client says */
+    const char *alpn;
     /* The text that a client gets before its connection is closed, in the form of the protocol. NULL: no text. */
     const char *too_many;    /* as many connections are open as are allowed */
     const char *unfinished;  /* a request is not complete in time */
@@ -180,6 +185,10 @@ struct listener_options {
     X(closed_by_error, "connections closed after a protocol error or QUIT")                                        \
     X(closed_stalled, "connections closed: replies not taken in time")                                             \
     X(closed_no_buffer, "connections closed: no buffer left for them")                                             \
+    X(tls_handshakes, "handshakes of TLS that were completed")                                                     \
+    X(tls_resumed, "of these, handshakes that resumed an earlier session")                                         \
+    X(tls_failures, "connections closed: the handshake of TLS failed")                                             \
+    X(tls_plain, "connections closed: they did not begin with TLS on a port for it")                               \
     X(total_net_input_bytes, "bytes read")                                                                         \
     X(total_net_output_bytes, "bytes written")                                                                     \
     X(total_reads, "reads that brought bytes")                                                                     \
@@ -228,6 +237,7 @@ struct listener {
     uv_idle_t busy; /* runs while connections are aside: serves them, and keeps the loop from sleeping */
     struct pool pool;
     char *input, *output; /* shared by all connections */
+    struct output sealed; /* likewise: what TLS has made of an output; see struct stream_port */
     uint64_t next_id;
     uint32_t handles_open; /* handles of sockets and connections, and the listener's own three */
     bool closing;

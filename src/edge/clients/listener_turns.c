@@ -29,7 +29,8 @@ bool listener_serves_now(const struct listener *listener, const struct connectio
 void listener_put_aside(struct listener *listener, struct connection *connection)
 {
     stream_unwatch(&connection->stream);
-    list_remove(&connection->timed); /* from now on the client waits for the daemon */
+    if (!connection->greets)
+        list_remove(&connection->timed); /* from now on the client waits for the daemon */
     list_remove(&connection->aside);
     list_insert_before(&listener->aside[connection->weight], &connection->aside);
     (void)uv_idle_start(&listener->busy, on_busy); /* keeps the loop from sleeping */

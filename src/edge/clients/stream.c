@@ -17,18 +17,25 @@ void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_eve
 {
     stream->events = events;
     stream->fd = -1;
+    stream->greeting = STREAM_READY;
+    stream->heard = stream->resumed = stream->is_over = stream->is_broken = stream->holds = false;
+    stream->tls = NULL;
+    stream->sealed = NULL;
     (void)uv_tcp_init(loop, &stream->tcp);
     stream->tcp.data = stream;
 }
 
-bool stream_accept(struct stream *stream, uv_tcp_t *socket)
+bool stream_accept(struct stream *stream, uv_tcp_t *socket, const struct stream_port *port)
 {
     if (uv_accept((uv_stream_t *)socket, uv_stream_of(stream)) != 0 ||
         uv_fileno((const uv_handle_t *)&stream->tcp, &stream->fd) != 0)
         return false;
     (void)uv_tcp_nodelay(&stream->tcp, 1);
     (void)uv_tcp_keepalive(&stream->tcp, 1, KEEPALIVE_S);
-    return true;
+    if (port->tls == NULL)
+        return true;
+    stream->sealed = port->sealed;
+    return stream_tls_begin(stream, port->tls, port->alpn);
 }
 
 void stream_describe_peer(const struct stream *stream, char *text, size_t room)
@@ -112,6 +119,8 @@ static void on_shut(uv_shutdown_t *request, int status)
 
 bool stream_shut(struct stream *stream)
 {
+    if (stream->tls != NULL)
+        stream_tls_shut(stream);
     return uv_shutdown(&stream->shutdown, uv_stream_of(stream), on_shut) == 0;
 }
 
@@ -123,5 +132,7 @@ static void on_closed(uv_handle_t *handle)
 
 void stream_close(struct stream *stream)
 {
+    if (stream->tls != NULL)
+        stream_tls_end(stream);
     uv_close((uv_handle_t *)&stream->tcp, on_closed);
 }

@@ -3,11 +3,14 @@
  *
  * The one idea: every byte of a client comes through stream_read and leaves through stream_write or
  * stream_write_rest. The loop only says that there is something to read, and libuv reads nothing by
- * itself. A stream that encrypts differs in these three functions, and its owner does not notice. A
+ * itself. A stream that speaks TLS (stream_tls.h) differs in these functions, and in that it greets first. A
  * stream knows neither connections nor listeners.
  */
 #ifndef HEADGATE_EDGE_CLIENTS_STREAM_H
 #define HEADGATE_EDGE_CLIENTS_STREAM_H
+
+#include "base/bytes.h"
+#include "edge/clients/stream_tls.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -16,7 +19,10 @@
 #include <sys/types.h>
 #include <uv.h>
 
+struct output;
+struct ssl_st;
 struct stream;
+struct tls;
 
 /* The functions that tell the owner of a stream what happened. All calls come from the thread of the loop. */
 struct stream_events {
@@ -26,9 +32,30 @@ struct stream_events {
     void (*closed)(struct stream *stream);               /* nothing of the stream is in use any more */
 };
 
+/* What has become of the handshake. A plain stream has none and is ready. */
+enum stream_greeting {
+    STREAM_READY,
+    STREAM_GREETS,  /* the handshake goes on: there is nothing to read, and nothing may be written */
+    STREAM_NOT_TLS, /* the stream has ended: the first byte was of no TLS */
+    STREAM_REFUSED, /* the stream has ended: the handshake has failed */
+};
+
+/* What the streams of one port share. */
+struct stream_port {
+    struct tls *tls;       /* NULL: the streams are plain, and the rest is not used */
+    const char *alpn;      /* see struct service */
+    struct output *sealed; /* memory for what is to be sent, of all streams of a thread */
+};
+
 struct stream {
     const struct stream_events *events;
     int fd;
+    enum stream_greeting greeting;
+    bool heard, resumed;     /* some byte has come; the client brought a ticket of an earlier connection */
+    bool is_over, is_broken; /* with TLS: nothing more is read; nothing more is written */
+    bool holds;              /* there is more to read than the loop knows of */
+    struct ssl_st *tls;      /* NULL: the stream is plain, or TLS has ended */
+    struct output *sealed;   /* see struct stream_port; NULL: the stream is plain */
     uv_tcp_t tcp;
     uv_write_t write;
     uv_shutdown_t shutdown;
@@ -40,7 +67,7 @@ void stream_init(struct stream *stream, uv_loop_t *loop, const struct stream_eve
  * Takes over the connection that `socket` has accepted. False: the client has gone already, or no
  * descriptor is free.
  */
-bool stream_accept(struct stream *stream, uv_tcp_t *socket);
+bool stream_accept(struct stream *stream, uv_tcp_t *socket, const struct stream_port *port);
 /* Writes the other side's address to `text`: "ip:port" or "[v6]:port". */
 void stream_describe_peer(const struct stream *stream, char *text, size_t room);
 
@@ -62,10 +89,15 @@ size_t stream_rest_bytes(const struct stream *stream);
 bool stream_shut(struct stream *stream);
 void stream_close(struct stream *stream);
 
-/* Reads at most `room` bytes. Returns their number; 0: nothing is there now; less than 0: the stream has ended. */
+/*
+ * Reads at most `room` bytes. Returns their number; 0: nothing is there now; less than 0: the stream has ended. While
+ * `holds` is true, there is more to read, even if the loop says nothing.
+ */
 static inline ssize_t stream_read(struct stream *stream, char *data, size_t room)
 {
     ssize_t size;
+    if (stream->sealed != NULL)
+        return stream_tls_read(stream, data, room);
     do
         size = recv(stream->fd, data, room, MSG_DONTWAIT);
     while (size < 0 && errno == EINTR);
@@ -74,17 +106,30 @@ static inline ssize_t stream_read(struct stream *stream, char *data, size_t room
     return size < 0 && errno == EAGAIN ? 0 : -1;
 }
 
-/*
- * Returns how many bytes the system takes at once. Must not be called while there is a rest. Less
- * than 0: the stream is broken.
- */
-static inline ssize_t stream_write(struct stream *stream, const char *data, size_t size)
+/* Returns how many bytes the system takes at once. Less than 0: the stream is broken. */
+static inline ssize_t stream_send(struct stream *stream, const char *data, size_t size)
 {
     ssize_t sent;
     do
         sent = send(stream->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent < 0 && (errno == EAGAIN || errno == ENOBUFS) ? 0 : sent;
+}
+
+/*
+ * Writes what the system takes at once. *rest: what the owner must keep and hand to stream_write_rest; valid until
+ * the next call for any stream of the thread. Must not be called while there is a rest. False: the stream is broken,
+ * or still greets.
+ */
+static inline bool stream_write(struct stream *stream, const char *data, size_t size, struct bytes *rest)
+{
+    if (stream->sealed != NULL)
+        return stream_tls_write(stream, data, size, rest);
+    const ssize_t sent = stream_send(stream, data, size);
+    if (sent < 0)
+        return false;
+    *rest = (struct bytes){data + sent, size - (size_t)sent};
+    return true;
 }
 
 #endif

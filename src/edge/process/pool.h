@@ -11,7 +11,7 @@
 
 enum {
     POOL_SMALL_BYTES = 4 * 1024,
-    POOL_LARGE_BYTES = 128 * 1024,
+    POOL_LARGE_BYTES = 130 * 1024, /* the longest output, and what TLS adds to it */
 };
 
 struct pool_buffer {

@@ -7,6 +7,7 @@
 #include "edge/settings/settings_keys.h"
 #include "edge/settings/settings_reach.h"
 #include "edge/settings/settings_reader.h"
+#include "edge/settings/settings_tls.h"
 #include "rules/ruleset.h"
 
 #include <sched.h>
@@ -206,7 +207,8 @@ static bool read_all(const struct settings_reader *reader, struct settings *sett
     struct node_options *node = &settings->node;
     if (!read_name(reader, "node", node->name, sizeof node->name, "this node's name") ||
         !settings_read_cluster(settings, reader) || !settings_read_http(reader, settings) ||
-        !read_limits(reader, settings) || !read_texts(reader, settings) || !settings_read_simple(reader, settings))
+        !settings_read_tls(reader, settings) || !read_limits(reader, settings) || !read_texts(reader, settings) ||
+        !settings_read_simple(reader, settings))
         return false;
     derive(reader, settings);
     return read_duration(reader, "silent_after", 2 * node->interval_ns, DAY, &node->silent_after_ns) &&

@@ -51,6 +51,13 @@ struct settings {
     char snapshot_address[NODE_ADDRESS_BYTES];
     /* the address on which the daemon serves HTTP; "": HTTP is not served */
     char http_address[NODE_ADDRESS_BYTES];
+    /* the addresses on which the daemon serves the same over TLS; "": nowhere */
+    char clients_tls_address[NODE_ADDRESS_BYTES];
+    char http_tls_address[NODE_ADDRESS_BYTES];
+    /* files in PEM; "" without such an address */
+    char tls_certificate[SETTINGS_PATH_BYTES];
+    char tls_key[SETTINGS_PATH_BYTES];
+    char tls_client_ca[SETTINGS_PATH_BYTES]; /* "": clients need no certificate */
     struct http_settings http;
     /* the host at which peers reach the daemon; "": the host of the listening addresses */
     char advertise[NODE_ADDRESS_BYTES];
@@ -90,6 +97,12 @@ bool settings_read(struct settings *settings, const char *path, struct error *er
 
 /* Reads a text in memory; `file` is its name in sentences about mistakes. */
 bool settings_parse(struct settings *settings, struct bytes text, const char *file, struct error *error);
+
+/* True: HTTP is served, plain or over TLS. */
+static inline bool settings_serve_http(const struct settings *settings)
+{
+    return settings->http_address[0] || settings->http_tls_address[0];
+}
 
 /* Writes all settings, with defaults and secrets, as YAML that reads back to the same settings. */
 bool settings_print(const struct settings *settings, FILE *out);

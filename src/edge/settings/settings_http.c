@@ -75,9 +75,12 @@ static bool check_port(const struct settings_reader *reader, const struct settin
 
 bool settings_read_http(const struct settings_reader *reader, struct settings *settings)
 {
-    const bool served = reader_text(reader, "listen.http") != NULL;
+    const bool served =
+        reader_text(reader, "listen.http") != NULL || reader_text(reader, "listen.http_tls") != NULL;
     if (!served && reader_count(reader, "http") > 0)
-        return reader_fail(reader, "http", "http has no effect without listen.http: expected an address there");
+        return reader_fail(
+            reader, "http",
+            "http has no effect without listen.http: expected an address there, or at listen.http_tls");
     return read_address(reader, "listen.http", settings->http_address) && check_port(reader, settings) &&
            read_sources(reader, &settings->http);
 }

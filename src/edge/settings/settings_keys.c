@@ -3,6 +3,7 @@
  */
 #include "edge/settings/settings_keys.h"
 
+#include "edge/settings/settings_tls.h"
 #include "rules/ruleset.h"
 
 #include <stdio.h>
@@ -60,6 +61,12 @@ const struct settings_key settings_keys[] = {
     {"listen.gossip", TEXT(gossip_address)},
     {"listen.snapshots", TEXT(snapshot_address)},
     {"listen.http", TEXT(http_address)},
+    {"listen.clients_tls", TEXT(clients_tls_address)},
+    {"listen.http_tls", TEXT(http_tls_address)},
+    {"tls", MAP},
+    {"tls.certificate", TEXT(tls_certificate)},
+    {"tls.key", TEXT(tls_key)},
+    {"tls.client_ca", TEXT(tls_client_ca)},
     {"advertise", TEXT(advertise)},
     {"regions", LIST(NODE_REGIONS_MAX)},
     {"regions.name", ENTRY},
@@ -135,8 +142,10 @@ const char *settings_key_idle(const struct settings_key *key, const struct setti
         return "there are no reservations";
     if (!settings->password[0] && strcmp(key->path, "clients.auth_timeout") == 0)
         return "there is no password to wait for";
-    if (!settings->http_address[0] && strcmp(key->path, "http") == 0)
+    if (!settings_serve_http(settings) && strcmp(key->path, "http") == 0)
         return "HTTP is not served";
+    if (!settings_has_tls(settings) && strcmp(key->path, "tls") == 0)
+        return "no port speaks TLS";
     return NULL;
 }
 

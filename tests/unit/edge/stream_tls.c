@@ -1,0 +1,466 @@
+/*
+ * TLS of clients: handshakes, bytes in pieces, slow readers, deadlines, and who is refused. The client is OpenSSL's, in
+ * this process, on a real socket.
+ */
+#include "edge/clients/stream_tls.h"
+
+#include "edge/clients/tls.h"
+#include "edge/process/certificate.h"
+#include "tests/lib/listener_scene.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/stat.h>
+
+static char directory[] = "/tmp/headgate-tls-XXXXXX";
+static char paths[32][128];
+static uint32_t path_count;
+static struct tls *tls;
+static SSL_CTX *client_context;
+static SSL_SESSION *ticket;
+
+/* ---- files ---- */
+
+static const char *path_of(const char *name)
+{
+    char *path = paths[path_count++ % 32];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", directory, name);
+    return path;
+}
+
+static bool make(const char *name, bool is_ca, const char *signer, int64_t ends_s)
+{
+    static const char *const hosts[] = {"localhost", "127.0.0.1", NULL};
+    char files[4][64];
+    struct error error;
+    (void)snprintf(files[0], 64, "%s.pem", name);
+    (void)snprintf(files[1], 64, "%s.key", name);
+    (void)snprintf(files[2], 64, "%s.pem", signer);
+    (void)snprintf(files[3], 64, "%s.key", signer);
+    struct certificate_options options = {.name = name,
+                                          .hosts = is_ca ? NULL : hosts,
+                                          .begins_s = -7200,
+                                          .ends_s = ends_s,
+                                          .to = {path_of(files[0]), path_of(files[1])}};
+    if (signer[0])
+        options.signer = (struct certificate_files){path_of(files[2]), path_of(files[3])};
+    const bool good = certificate_make(&options, &error);
+    if (!good)
+        printf("# %s\n", error.text);
+    return good;
+}
+
+static struct tls_files files_of(const char *certificate, const char *key, const char *client_ca)
+{
+    return (struct tls_files){path_of(certificate), path_of(key), client_ca[0] ? path_of(client_ca) : ""};
+}
+
+static void test_files(void)
+{
+    struct tls_fault fault;
+    OK(make("ca", true, "", 86400) && make("other", true, "", 86400), "an authority signs itself");
+    OK(make("node", false, "ca", 86400) && make("late", false, "ca", -60) &&
+           make("stranger", false, "other", 86400),
+       "and others");
+    struct stat status;
+    OK(stat(path_of("node.key"), &status) == 0 && (status.st_mode & 0777) == 0600, "others cannot read a key");
+    struct tls_files good = files_of("node.pem", "node.key", "ca.pem");
+    tls = tls_create(&good, &fault);
+    OK(tls != NULL && tls_ends_s(tls) > 1700000000, "the files are read, and say when they end");
+    struct tls_files none = files_of("none.pem", "node.key", "");
+    OK(!tls_reload(tls, &none, &fault) && strcmp(fault.member, "certificate") == 0,
+       "a certificate that is not there");
+    OK(strstr(fault.expected, "a file of certificates in PEM") != NULL, "is said: %s", fault.expected);
+    struct tls_files crossed = files_of("node.pem", "ca.key", "");
+    OK(!tls_reload(tls, &crossed, &fault) && strcmp(fault.member, "key") == 0 &&
+           strstr(fault.expected, "the key of the certificate ") != NULL,
+       "a key of another certificate: %s", fault.expected);
+    struct tls_files no_key = files_of("node.pem", "node.pem", "");
+    OK(!tls_reload(tls, &no_key, &fault) && strcmp(fault.member, "key") == 0, "no key: %s", fault.expected);
+    struct tls_files no_ca = files_of("node.pem", "node.key", "node.key");
+    OK(!tls_reload(tls, &no_ca, &fault) && strcmp(fault.member, "client_ca") == 0, "no authority: %s",
+       fault.expected);
+    (void)chmod(path_of("node.key"), 0604);
+    OK(!tls_reload(tls, &good, &fault) && strstr(fault.expected, "(it has 604)") != NULL,
+       "a key that others can read: %s", fault.expected);
+    (void)chmod(path_of("node.key"), 0600);
+    OK(tls_reload(tls, &good, &fault), "after all of that it is read again");
+    tls_destroy(&tls);
+    OK(tls == NULL, "and ends");
+
+    struct error error;
+    const struct certificate_options twice = {.name = "ca",
+                                              .ends_s = 1,
+                                              .to = {path_of("ca.pem"), path_of("fresh.key")}};
+    OK(!certificate_make(&twice, &error) && stat(path_of("fresh.key"), &status) != 0,
+       "no file is written over, and none is left behind: %s", error.text);
+    const char *const bad[] = {"a b", NULL};
+    const struct certificate_options wrong = {.name = "x",
+                                              .hosts = bad,
+                                              .ends_s = 1,
+                                              .to = {path_of("x.pem"), path_of("x.key")},
+                                              .signer = {path_of("ca.pem"), path_of("ca.key")}};
+    OK(!certificate_make(&wrong, &error) && strstr(error.text, "'a b' is not a host") != NULL, "%s", error.text);
+}
+
+/* ---- clients ---- */
+
+static int on_ticket(SSL *ssl, SSL_SESSION *session)
+{
+    (void)ssl;
+    SSL_SESSION_free(ticket);
+    ticket = session;
+    return 1;
+}
+
+static void open_scene(const char *client_ca, const struct listener_options *options)
+{
+    struct tls_files files = files_of("node.pem", "node.key", client_ca);
+    struct tls_fault fault;
+    struct error error;
+    open_listener(options);
+    tls = tls_create(&files, &fault);
+    struct service service = listener.service;
+    service.tls = tls;
+    service.alpn = "\x04line";
+    bool fine = tls != NULL && listener_bind(&listener, "127.0.0.1:0", &service, &error);
+    client_context = SSL_CTX_new(TLS_client_method());
+    fine = fine && SSL_CTX_load_verify_file(client_context, path_of("ca.pem")) == 1;
+    SSL_CTX_set_verify(client_context, SSL_VERIFY_PEER, NULL);
+    (void)SSL_CTX_set_session_cache_mode(client_context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(client_context, on_ticket);
+    (void)SSL_CTX_set_mode(client_context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    assert(fine);
+}
+
+static void close_scene(void)
+{
+    close_listener();
+    tls_destroy(&tls);
+    SSL_CTX_free(client_context);
+}
+
+static SSL *call(void)
+{
+    SSL *ssl = SSL_new(client_context);
+    (void)SSL_set_fd(ssl, dial_port(listener_port(&listener, 1)));
+    SSL_set_connect_state(ssl);
+    return ssl;
+}
+
+static void hang_up(SSL *ssl)
+{
+    (void)close(SSL_get_fd(ssl));
+    SSL_free(ssl);
+}
+
+/* 1: the handshake is done; 0: it goes on; -1: it has failed. */
+static int shakes(SSL *ssl)
+{
+    ERR_clear_error();
+    const int done = SSL_do_handshake(ssl), error = SSL_get_error(ssl, done);
+    return done == 1 ? 1 : error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? 0 : -1;
+}
+
+static bool greets(SSL *ssl)
+{
+    int done = 0;
+    TURN_UNTIL((done = shakes(ssl)) != 0);
+    return done == 1;
+}
+
+static bool says(SSL *ssl, const char *text, size_t size)
+{
+    size_t sent = 0;
+    while (sent < size) {
+        size_t some = 0;
+        TURN_UNTIL(SSL_write_ex(ssl, text + sent, size - sent, &some) == 1);
+        if (some == 0)
+            return false;
+        sent += some;
+    }
+    return true;
+}
+
+/* Reads so many bytes, or less until the end. */
+static size_t reads(SSL *ssl, char *data, size_t size)
+{
+    size_t got = 0;
+    while (got < size) {
+        size_t some = 0;
+        int error = SSL_ERROR_WANT_READ;
+        TURN_UNTIL(SSL_read_ex(ssl, data + got, size - got, &some) == 1 ||
+                   (error = SSL_get_error(ssl, 0)) != SSL_ERROR_WANT_READ);
+        if (some == 0)
+            return got;
+        got += some;
+    }
+    return got;
+}
+
+static bool answers(SSL *ssl, const char *question, const char *answer)
+{
+    char text[256];
+    const size_t size = strlen(answer);
+    return says(ssl, question, strlen(question)) && reads(ssl, text, size) == size &&
+           memcmp(text, answer, size) == 0;
+}
+
+/* The other side has said goodbye in the way of TLS, and then closed. */
+static bool hears_goodbye(SSL *ssl)
+{
+    char byte;
+    return reads(ssl, &byte, 1) == 0 && SSL_get_shutdown(ssl) == SSL_RECEIVED_SHUTDOWN;
+}
+
+/* ---- bytes ---- */
+
+static const char *name_of(int version)
+{
+    return version == TLS1_3_VERSION ? "TLS 1.3" : "TLS 1.2";
+}
+
+static void test_bytes(int version)
+{
+    const struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_scene("", &options);
+    (void)SSL_CTX_set_max_proto_version(client_context, version);
+    SSL *ssl = call();
+    OK(greets(ssl) && SSL_version(ssl) == version, "%s: a client is greeted", name_of(version));
+    OK(answers(ssl, "hello\n", "hello\n"), "and served");
+    OK(says(ssl, "half", 4) && answers(ssl, " a line\n", "half a line\n"), "a line in two records is one");
+    OK(answers(ssl, "one\ntwo\nthree\n", "one\ntwo\nthree\n"), "and three in one are three");
+    OK_U64(listener.stats.tls_handshakes, 1, "the handshake is counted");
+    OK(listener.stats.buffer_bytes == 0, "and nothing is held for it");
+
+    /* More than one read takes, in one go: what OpenSSL holds is served though the socket is empty. */
+    enum { LINES = 6000, LINE = 8 };
+    static char lines[LINES * LINE + 1], echoed[LINES * LINE + 1];
+    for (unsigned i = 0; i < LINES; i++)
+        (void)snprintf(lines + (size_t)i * LINE, LINE + 1, i % 10 == 0 ? "work 99\n" : "l%06u\n", i % 1000000);
+    OK(says(ssl, lines, sizeof lines - 1), "many lines are said");
+    OK(reads(ssl, echoed, sizeof lines - 1) == sizeof lines - 1 && memcmp(lines, echoed, sizeof lines - 1) == 0,
+       "and all come back, in order");
+    /* Records of which the last one does not fit behind the others into a read: OpenSSL has all of the rest of it. */
+    enum { RECORD = 2752, RECORDS = 6 };
+    (void)SSL_set_max_send_fragment(ssl, RECORD);
+    OK(says(ssl, lines, RECORD * RECORDS) && reads(ssl, echoed, RECORD * RECORDS) == RECORD * RECORDS &&
+           memcmp(lines, echoed, RECORD * RECORDS) == 0,
+       "and so do those that are left when the socket is empty");
+
+    (void)SSL_shutdown(ssl);
+    OK(hears_goodbye(ssl) || SSL_get_shutdown(ssl) == (SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN),
+       "a goodbye is answered");
+    hang_up(ssl);
+    ssl = call();
+    OK(greets(ssl) && answers(ssl, "quit\n", "bye\n") && hears_goodbye(ssl), "a last answer, then a goodbye");
+    (void)SSL_shutdown(ssl);
+    hang_up(ssl);
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    close_scene();
+}
+
+/* A record byte by byte; and a client that says much, and goodbye, before it reads. */
+static void test_pieces(void)
+{
+    const struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_scene("", &options);
+    SSL *ssl = call();
+    BIO *out = BIO_new(BIO_s_mem());
+    OK(greets(ssl) && answers(ssl, "a\n", "a\n"), "a client is greeted");
+    BIO *socket_bio = SSL_get_wbio(ssl);
+    (void)BIO_up_ref(socket_bio);
+    SSL_set0_wbio(ssl, out);
+    OK(SSL_write(ssl, "piece\n", 6) == 6, "a record");
+    char *record;
+    const long size = BIO_get_mem_data(out, &record);
+    const uint32_t served = seen.served;
+    for (long i = 0; i + 1 < size; i++) {
+        scene_say(SSL_get_fd(ssl), record + i, 1);
+        for (int turn = 0; turn < 3; turn++)
+            (void)uv_run(&scene_loop, UV_RUN_NOWAIT);
+    }
+    OK(seen.served == served, "that is not whole is nothing");
+    scene_say(SSL_get_fd(ssl), record + size - 1, 1);
+    char text[8];
+    OK(reads(ssl, text, 6) == 6 && memcmp(text, "piece\n", 6) == 0, "and is served once it is");
+    (void)BIO_reset(out);
+    OK(SSL_write(ssl, "x\n", 2) == 2 && SSL_write(ssl, "y\n", 2) == 2 && SSL_shutdown(ssl) >= 0,
+       "two, and goodbye");
+    const long all = BIO_get_mem_data(out, &record);
+    scene_say(SSL_get_fd(ssl), record, (size_t)all);
+    OK(reads(ssl, text, 4) == 4 && memcmp(text, "x\ny\n", 4) == 0, "what came before a goodbye is answered");
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    OK_U64(listener.stats.connected_clients, 0, "and then it is over, though the socket stays open");
+    SSL_set0_wbio(ssl, socket_bio);
+    hang_up(ssl);
+    close_scene();
+}
+
+static void test_slow_reader(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.stall_timeout_ms = 300;
+    open_scene("", &options);
+    SSL *ssl = call(), *other = call();
+    OK(greets(ssl) && answers(ssl, "a\n", "a\n") && greets(other) && answers(other, "a\n", "a\n"), "two clients");
+    struct connection *connection = LIST_OWNER(listener.connections.next, struct connection, link);
+    int small = 4096;
+    (void)uv_send_buffer_size((uv_handle_t *)&connection->stream.tcp, &small);
+    enum { BIG = 60000 };
+    static char text[2 * BIG + 8];
+    OK(says(ssl, "big 60000\nbig 60000\nlast\n", 25), "much is asked for");
+    TURN_UNTIL(listener.stats.blocked_clients == 1);
+    OK(listener.stats.blocked_clients == 1 && listener.stats.buffer_bytes <= 2 * POOL_LARGE_BYTES,
+       "a reader that does not take it is not read either");
+    OK(answers(other, "hello\n", "hello\n"), "others are served");
+    bool whole = reads(ssl, text, 2 * BIG + 5) == 2 * BIG + 5;
+    for (int i = 0; i < 2 * BIG && whole; i++)
+        whole = text[i] == text[i < BIG ? 0 : BIG];
+    OK(whole && memcmp(text + 2 * BIG, "last\n", 5) == 0, "when it takes it, it gets all, in order");
+    OK_U64(listener.stats.buffer_bytes, 0, "and nothing is kept");
+
+    OK(says(ssl, "big 60000\nbig 60000\nbig 60000\n", 30), "once more,");
+    TURN_UNTIL(listener.stats.closed_stalled == 1);
+    OK_U64(listener.stats.closed_stalled, 1, "and whoever takes nothing is closed");
+    hang_up(ssl);
+    hang_up(other);
+    close_scene();
+}
+
+/* ---- who is refused ---- */
+
+static void test_refused(void)
+{
+    struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    options.request_timeout_ms = 200;
+    open_scene("ca.pem", &options);
+    SSL *ssl = call();
+    OK(!greets(ssl) || !answers(ssl, "a\n", "a\n"), "without a certificate: refused");
+    hang_up(ssl);
+    const char *const wrong[] = {"stranger", "late"};
+    for (size_t i = 0; i < 2; i++) {
+        char certificate[32], key[32];
+        (void)snprintf(certificate, 32, "%s.pem", wrong[i]);
+        (void)snprintf(key, 32, "%s.key", wrong[i]);
+        ssl = call();
+        (void)SSL_use_certificate_file(ssl, path_of(certificate), SSL_FILETYPE_PEM);
+        (void)SSL_use_PrivateKey_file(ssl, path_of(key), SSL_FILETYPE_PEM);
+        OK(!greets(ssl) || !answers(ssl, "a\n", "a\n"), "with a certificate that is %s: refused", wrong[i]);
+        hang_up(ssl);
+    }
+    TURN_UNTIL(listener.stats.tls_failures == 3);
+    OK_U64(listener.stats.tls_failures, 3, "each is counted");
+    ssl = call();
+    (void)SSL_use_certificate_file(ssl, path_of("node.pem"), SSL_FILETYPE_PEM);
+    (void)SSL_use_PrivateKey_file(ssl, path_of("node.key"), SSL_FILETYPE_PEM);
+    OK(greets(ssl) && answers(ssl, "a\n", "a\n"), "with a good one: served");
+    hang_up(ssl);
+
+    ssl = call();
+    (void)SSL_set_min_proto_version(ssl, TLS1_1_VERSION);
+    (void)SSL_set_max_proto_version(ssl, TLS1_1_VERSION);
+    SSL_set_security_level(ssl, 0);
+    OK(!greets(ssl), "TLS 1.1 is refused");
+    hang_up(ssl);
+    ssl = call();
+    (void)SSL_set_alpn_protos(ssl, (const unsigned char *)"\x02h2", 3);
+    OK(!greets(ssl), "and a protocol that the service does not speak");
+    hang_up(ssl);
+    TURN_UNTIL(listener.stats.tls_failures == 5);
+    OK_U64(listener.stats.tls_failures, 5, "both are counted");
+
+    int plain = dial_port(listener_port(&listener, 1));
+    scene_say(plain, "PING\r\n", 6);
+    OK(hears_end(plain), "a plain client is closed");
+    OK(listener.stats.tls_plain == 1 && listener.stats.tls_failures == 5, "and counted apart");
+    (void)close(plain);
+    int garbage = dial_port(listener_port(&listener, 1));
+    scene_say(garbage, "\x16\x03\x01\xff\xff garbage", 13);
+    bool ended;
+    (void)hear(garbage, 100, &ended);
+    OK(ended, "garbage that begins like TLS is closed");
+    (void)close(garbage);
+
+    int half = dial_port(listener_port(&listener, 1));
+    TURN_UNTIL(listener.stats.connected_clients == 1);
+    for (int i = 0; listener.stats.closed_unfinished == 0 && i < 400; i++) {
+        (void)send(half, i == 0 ? "\x16\x03\x01\x02" : "", i == 0, MSG_NOSIGNAL);
+        (void)uv_run(&scene_loop, UV_RUN_NOWAIT);
+        (void)poll(NULL, 0, 1);
+    }
+    TURN_UNTIL(listener.stats.closed_unfinished == 1);
+    OK_U64(listener.stats.closed_unfinished, 1, "half a handshake is closed at its deadline");
+    (void)close(half);
+    int silent = dial_port(listener_port(&listener, 1));
+    TURN_UNTIL(listener.stats.closed_unfinished == 2);
+    OK_U64(listener.stats.closed_unfinished, 2, "and so is none at all");
+    (void)close(silent);
+    OK(listener.stats.buffer_bytes == 0 && seen.opened == seen.closed, "nothing is left of them");
+    close_scene();
+}
+
+static void test_resumed(int version)
+{
+    const struct listener_options options = LISTENER_OPTIONS_DEFAULT;
+    open_scene("", &options);
+    (void)SSL_CTX_set_max_proto_version(client_context, version);
+    SSL *ssl = call();
+    unsigned size;
+    const unsigned char *chosen;
+    (void)SSL_set_alpn_protos(ssl, (const unsigned char *)"\x02h2\x04line", 8);
+    OK(greets(ssl) && answers(ssl, "a\n", "a\n") && ticket != NULL, "%s: a client gets a ticket", name_of(version));
+    SSL_get0_alpn_selected(ssl, &chosen, &size);
+    OK(size == 4 && memcmp(chosen, "line", 4) == 0, "and the protocol that both speak");
+    (void)SSL_shutdown(ssl);
+    hang_up(ssl);
+    ssl = call();
+    (void)SSL_set_session(ssl, ticket);
+    OK(greets(ssl) && SSL_session_reused(ssl) && answers(ssl, "a\n", "a\n"), "which resumes its session");
+    OK(listener.stats.tls_handshakes == 2 && listener.stats.tls_resumed == 1, "as the counters say");
+    hang_up(ssl);
+
+    struct tls_files files = files_of("node.pem", "node.key", "");
+    struct tls_fault fault;
+    SSL *before = call();
+    OK(greets(before) && tls_reload(tls, &files, &fault) && answers(before, "a\n", "a\n"),
+       "who is there when files are read again is served on");
+    ssl = call();
+    OK(greets(ssl) && answers(ssl, "a\n", "a\n"), "and so is who comes after");
+    hang_up(ssl);
+    hang_up(before);
+    SSL_SESSION_free(ticket);
+    ticket = NULL;
+    TURN_UNTIL(listener.stats.connected_clients == 0);
+    close_scene();
+}
+
+static void remove_files(void)
+{
+    static const char *const names[] = {"ca", "other", "node", "late", "stranger"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (int key = 0; key < 2; key++) {
+            char name[32];
+            (void)snprintf(name, sizeof name, "%s.%s", names[i], key ? "key" : "pem");
+            (void)unlink(path_of(name));
+        }
+    OK(rmdir(directory) == 0, "no other file was made");
+}
+
+int main(void)
+{
+    received = malloc(RECEIVED_MAX);
+    if (mkdtemp(directory) == NULL || received == NULL)
+        return 1;
+    test_files();
+    test_bytes(TLS1_3_VERSION);
+    test_bytes(TLS1_2_VERSION);
+    test_pieces();
+    test_slow_reader();
+    test_refused();
+    test_resumed(TLS1_3_VERSION);
+    test_resumed(TLS1_2_VERSION);
+    remove_files();
+    free(received);
+    return tap_done();
+}
